@@ -1,0 +1,1 @@
+"""Privacy leakage through correlated attributes under local differential privacy."""

@@ -1,0 +1,74 @@
+"""The rules that arguments must keep, each worded once."""
+
+import difflib
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+from seepage.errors import InputError
+
+
+def epsilon(value: Any, name: str = "epsilon") -> float:
+    """Return a privacy budget as a float, or refuse it: finite and at least 0."""
+    number = real(value, name)
+    if not math.isfinite(number) or number < 0:
+        raise InputError(f"{name} must be a finite number of at least 0, got {value!r}")
+    return number
+
+
+def delta(value: Any, name: str = "delta") -> float:
+    """Return a relaxation as a float, or refuse it: in [0, 1)."""
+    number = real(value, name)
+    if not 0 <= number < 1:
+        raise InputError(f"{name} must be at least 0 and below 1, got {value!r}")
+    return number
+
+
+def probability(value: Any, name: str) -> float:
+    """Return a probability as a float, or refuse it: in [0, 1]."""
+    number = real(value, name)
+    if not 0 <= number <= 1:
+        raise InputError(f"{name} must be between 0 and 1, got {value!r}")
+    return number
+
+
+def real(value: Any, name: str) -> float:
+    """Return a number as a float, or refuse what is no number (booleans and text included)."""
+    if isinstance(value, (bool, str, bytes)) or value is None:
+        raise InputError(f"{name} must be a number, got {value!r}")
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name} must be a number, got {value!r}") from None
+
+
+def whole(value: Any, name: str, least: int, most: int | None = None) -> int:
+    """Return a whole number within its limits, or refuse it."""
+    rule = f"at least {least}" if most is None else f"from {least} to {most}"
+    if isinstance(value, bool):
+        raise InputError(f"{name} must be a whole number {rule}, got {value!r}")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise InputError(f"{name} must be a whole number {rule}, got {value!r}") from None
+    if number < least or (most is not None and number > most):
+        raise InputError(f"{name} must be a whole number {rule}, got {value!r}")
+    return number
+
+
+def choice(value: Any, name: str, options: Iterable[str]) -> str:
+    """Return one of the options, or refuse it with the nearest one."""
+    known = list(options)
+    if value not in known:
+        raise InputError(
+            f"{name} must be one of {', '.join(known)}, got {value!r}{near_miss(value, known)}"
+        )
+    return str(value)
+
+
+def near_miss(value: Any, known: Iterable[str]) -> str:
+    """Return "; did you mean ...?" where a known word is close, else nothing."""
+    by_folded = {word.casefold(): word for word in known}
+    close = difflib.get_close_matches(str(value).casefold(), by_folded, n=1)
+    return f"; did you mean {by_folded[close[0]]!r}?" if close else ""

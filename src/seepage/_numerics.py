@@ -1,0 +1,71 @@
+"""Rounding to the safe side, and the conventions for zero.
+
+Conventions, used everywhere:
+
+* an outcome that no input can produce (0 against 0) says nothing and is left out;
+* an outcome possible under one input and impossible under another is an infinite ratio;
+* a value called a bound is rounded up and a budget down, by more than the rounding errors that
+  went into it, so that neither is ever on the leaking side.
+"""
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+Booleans: TypeAlias = NDArray[np.bool_]
+
+UNIT = 2.0**-53
+"""The largest relative error of one rounded operation in double precision."""
+
+LARGE_EPSILON = 690.0
+"""Above this exp(epsilon) nears overflow and log-ratios are taken by `logaddexp`."""
+
+
+def round_up(value: Floats, operations: int) -> Floats:
+    """Return `value` raised by the relative error of so many rounded operations; 0 stays 0."""
+    return np.asarray(value * (1.0 + 2.0 * (operations + 8) * UNIT), dtype=np.float64)
+
+
+def round_down(value: float, operations: int) -> float:
+    """Return `value` lowered by the relative error of so many rounded operations; 0 stays 0."""
+    return value * (1.0 - 2.0 * (operations + 8) * UNIT)
+
+
+def log_ratio(difference: ArrayLike, smaller: ArrayLike, epsilon: ArrayLike) -> Floats:
+    """Return ln (1 + lambda A) / (1 + lambda B), with A = B + difference and lambda = e^eps - 1.
+
+    Parameters
+    ----------
+    difference
+        A - B >= 0, summed from its parts, so that small leakages keep their relative precision.
+    smaller
+        B >= 0.
+    epsilon
+        The budget eps >= 0, broadcast against the other two.
+
+    Notes
+    -----
+    With w = exp(-eps) the ratio is 1 + (1 - w)(A - B) / (w + (1 - w) B), which cannot overflow
+    up to eps = 690.  Beyond, w is negligible against any B > 1e-290, and the two logarithms are
+    taken apart: `logaddexp(-eps, ln B)`.
+    """
+    eps = np.asarray(epsilon, dtype=np.float64)
+    gap = np.asarray(difference, dtype=np.float64)
+    low = np.asarray(smaller, dtype=np.float64)
+    weight = -np.expm1(-eps)
+    floor = np.exp(-np.minimum(eps, LARGE_EPSILON))
+    moderate = np.log1p(weight * gap / (floor + weight * low))
+    if not np.any(eps > LARGE_EPSILON):
+        return np.asarray(moderate)
+    with np.errstate(divide="ignore"):
+        large = np.logaddexp(-eps, np.log(low + gap)) - np.logaddexp(-eps, np.log(low))
+    return np.where(eps > LARGE_EPSILON, large, moderate)
+
+
+def log1mexp(value: float) -> float:
+    """Return ln(1 - exp(-value)) for value > 0 without cancellation."""
+    return math.log(-math.expm1(-value)) if value < 0.693 else math.log1p(-math.exp(-value))

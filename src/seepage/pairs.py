@@ -1,0 +1,243 @@
+"""`PairCounts`: how often each two values of each two attributes occur together."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import combinations
+from typing import SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seepage import _checks
+from seepage._numerics import Integers
+from seepage.channel import Channel
+from seepage.domain import Attribute, Domain  # noqa: F401
+from seepage.errors import DomainError
+
+__all__ = ["PairCounts", "pair_offsets"]
+
+LARGEST_COUNT = np.iinfo(np.int64).max
+
+
+def pair_offsets(sizes: Sequence[int]) -> Integers:
+    """Return where the table of each pair (a, b), a < b, begins in the flat array of counts.
+
+    Pairs come in the order (0, 1), (0, 2), ..., (1, 2), ...; the table of (a, b) is row-major,
+    value of a by value of b.  The last entry is the length of the whole array.
+    """
+    cells = [left * right for left, right in combinations(sizes, 2)]
+    return np.concatenate([[0], np.cumsum(cells, dtype=np.int64)]).astype(np.int64)
+
+
+class PairCounts:
+    """Exact 64-bit counts of every unordered pair of attributes, and of every attribute alone.
+
+    Everything that `seepage` says about two attributes is computed from these.  The object is
+    immutable; `+` merges the counts of two shards with the same domain.
+
+    Parameters
+    ----------
+    domain
+        The attributes and their values.
+    marginals
+        One array of counts for each attribute.
+    counts
+        All pair tables, flat, laid out as `pair_offsets(domain.sizes)` says.
+
+    Examples
+    --------
+    >>> domain = Domain([Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))])
+    >>> pairs = PairCounts(domain, [[5, 5], [7, 3]], [4, 1, 3, 2])
+    >>> pairs.records, pairs.table("smoker", "sex").tolist()
+    (10, [[4, 3], [1, 2]])
+    >>> pairs.channel(target="sex", source="smoker").matrix.tolist()
+    [[0.8, 0.2], [0.6, 0.4]]
+    """
+
+    def __init__(self, domain: Domain, marginals: Iterable[ArrayLike], counts: ArrayLike) -> None:
+        self.domain = domain
+        self._marginals = tuple(_frozen(part) for part in marginals)
+        self._counts = _frozen(counts)
+        self._offsets = pair_offsets(domain.sizes)
+        self._check_shapes()
+        self._check_sums()
+
+    def _check_shapes(self) -> None:
+        if tuple(len(part) for part in self._marginals) != self.domain.sizes:
+            raise DomainError("each attribute must have one marginal count for each of its values")
+        if self._counts.shape != (self._offsets[-1],):
+            raise DomainError(
+                f"the domain has {self._offsets[-1]} pair cells, got {self._counts.size} counts"
+            )
+
+    def _check_sums(self) -> None:
+        totals = {int(part.sum()) for part in self._marginals}
+        if len(totals) > 1:
+            raise DomainError(
+                f"the marginals of all attributes must sum to the same number of records, "
+                f"got {', '.join(map(str, sorted(totals)))}"
+            )
+        for (a, b), table in self._tables():
+            if not (
+                np.array_equal(table.sum(axis=1), self._marginals[a])
+                and np.array_equal(table.sum(axis=0), self._marginals[b])
+            ):
+                names = self.domain.names
+                raise DomainError(
+                    f"the table of {names[a]!r} and {names[b]!r} must sum to their marginals"
+                )
+
+    def _tables(self) -> Iterator[tuple[tuple[int, int], Integers]]:
+        for pair, (a, b) in enumerate(combinations(range(len(self.domain)), 2)):
+            begin, end = self._offsets[pair], self._offsets[pair + 1]
+            yield (a, b), self._counts[begin:end].reshape(self.domain.sizes[a], -1)
+
+    @property
+    def records(self) -> int:
+        """The number of records counted."""
+        return int(self._marginals[0].sum())
+
+    @property
+    def counts(self) -> Integers:
+        """All pair tables, flat and read-only, laid out as `pair_offsets` says."""
+        return self._counts
+
+    @property
+    def marginals(self) -> tuple[Integers, ...]:
+        """The counts of each attribute's values, read-only."""
+        return self._marginals
+
+    def marginal(self, name: str | SupportsIndex) -> Integers:
+        """Return the counts of one attribute's values."""
+        return self._marginals[self.domain.index(name)]
+
+    def table(self, rows: str | SupportsIndex, columns: str | SupportsIndex) -> Integers:
+        """Return the counts of two attributes, values of `rows` by values of `columns`.
+
+        A read-only view; for an attribute with itself, its marginal on the diagonal.
+        """
+        a, b = self.domain.index(rows), self.domain.index(columns)
+        if a == b:
+            return np.diag(self._marginals[a])
+        low, high = min(a, b), max(a, b)
+        attributes = len(self.domain)
+        pair = low * (2 * attributes - low - 1) // 2 + high - low - 1
+        begin, end = self._offsets[pair], self._offsets[pair + 1]
+        view = self._counts[begin:end].reshape(self.domain.sizes[low], self.domain.sizes[high])
+        return view if a < b else view.T
+
+    def unseen(self, name: str | SupportsIndex) -> tuple[str, ...]:
+        """Return the values of an attribute that never occurred."""
+        attribute = self.domain[name]
+        return tuple(
+            value
+            for value, count in zip(attribute.values, self.marginal(name), strict=True)
+            if not count
+        )
+
+    def channel(
+        self,
+        target: str | SupportsIndex,
+        source: str | SupportsIndex,
+        *,
+        min_count: float = 0,
+        prior: float = 0.0,
+    ) -> Channel:
+        """Return P(source given target), the correlation channel G, target values as rows.
+
+        Parameters
+        ----------
+        target, source
+            The two attributes.
+        min_count
+            Treatment of rare cells, off by default: a cell seen fewer times, 0 included, counts
+            as seen this often.  It keeps a handful of records from deciding a leakage, and so
+            can lower it below that of the table itself.
+        prior
+            A pseudo-count added to every cell, off by default; it can lower leakages too.
+
+        Notes
+        -----
+        Target values that never occurred have no row; they are in the channel's `unseen`.
+        """
+        floor, extra = _checks.real(min_count, "min_count"), _checks.real(prior, "prior")
+        if not (0 <= floor < np.inf and 0 <= extra < np.inf):
+            raise DomainError(
+                f"min_count and prior must be finite and at least 0, got {min_count} and {prior}"
+            )
+        attribute = self.domain[target]
+        seen = np.flatnonzero(self.marginal(target))
+        if not len(seen):
+            raise DomainError("there is no channel without records, and these counts have none")
+        cells = np.maximum(self.table(target, source)[seen], floor) + extra
+        return Channel(
+            cells / cells.sum(axis=1, keepdims=True),
+            given=attribute.restrict(seen) if len(seen) < attribute.size else attribute,
+            output=self.domain[source],
+            unseen=self.unseen(target),
+        )
+
+    def select(self, names: Iterable[str | SupportsIndex]) -> "PairCounts":
+        """Return the counts of these attributes only, in this order."""
+        chosen = [self.domain.index(name) for name in names]
+        tables = [self.table(a, b).ravel() for a, b in combinations(chosen, 2)]
+        return PairCounts(
+            self.domain.select(chosen),
+            [self._marginals[index] for index in chosen],
+            np.concatenate(tables) if tables else np.zeros(0, dtype=np.int64),
+        )
+
+    def rename(self, names: dict[str, str]) -> "PairCounts":
+        """Return the counts with attributes renamed, old name to new."""
+        return PairCounts(self.domain.rename(names), self._marginals, self._counts)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the domain and every count: the provenance of what is computed from them."""
+        content = hashlib.sha256()
+        for attribute in self.domain:
+            content.update(repr((attribute.name, attribute.values, attribute.edges)).encode())
+        for part in (*self._marginals, self._counts):
+            content.update(part.astype("<i8").tobytes())
+        return content.hexdigest()
+
+    def __add__(self, other: object) -> "PairCounts":
+        if not isinstance(other, PairCounts):
+            return NotImplemented
+        if self.domain != other.domain:
+            where = self.domain.differences(other.domain)
+            raise DomainError(
+                f"counts of different domains cannot be merged: {where}; "
+                "count every shard with the domain of the first"
+            )
+        if self.records + other.records > LARGEST_COUNT:
+            raise DomainError("the merged counts exceed 64 bits")
+        marginals = [a + b for a, b in zip(self._marginals, other._marginals, strict=True)]
+        return PairCounts(self.domain, marginals, self._counts + other._counts)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PairCounts)
+            and self.domain == other.domain
+            and all(map(np.array_equal, self._marginals, other._marginals))
+            and np.array_equal(self._counts, other._counts)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"PairCounts({self.records:,} records, {len(self.domain)} attributes)"
+
+
+def _frozen(counts: ArrayLike) -> Integers:
+    """Return counts as a read-only array of 64-bit integers, or refuse what are no counts."""
+    array = np.asarray(counts)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise DomainError("counts must be one-dimensional arrays of whole numbers")
+    if array.size and (array.min() < 0 or int(array.max()) > LARGEST_COUNT):
+        raise DomainError("counts must be at least 0 and fit 64 bits")
+    result = array.astype(np.int64)
+    result.flags.writeable = False
+    return result
