@@ -8,8 +8,7 @@ Conventions, used everywhere:
   went into it, so that neither is ever on the leaking side.
 """
 
-import math
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,12 +24,15 @@ LARGE_EPSILON = 690.0
 """Above this exp(epsilon) nears overflow and log-ratios are taken by `logaddexp`."""
 
 
-def round_up(value: Floats, operations: int) -> Floats:
+Number = TypeVar("Number", float, Floats)
+
+
+def round_up(value: Number, operations: int) -> Number:
     """Return `value` raised by the relative error of so many rounded operations; 0 stays 0."""
-    return np.asarray(value * (1.0 + 2.0 * (operations + 8) * UNIT), dtype=np.float64)
+    return value * (1.0 + 2.0 * (operations + 8) * UNIT)
 
 
-def round_down(value: float, operations: int) -> float:
+def round_down(value: Number, operations: int) -> Number:
     """Return `value` lowered by the relative error of so many rounded operations; 0 stays 0."""
     return value * (1.0 - 2.0 * (operations + 8) * UNIT)
 
@@ -64,8 +66,3 @@ def log_ratio(difference: ArrayLike, smaller: ArrayLike, epsilon: ArrayLike) -> 
     with np.errstate(divide="ignore"):
         large = np.logaddexp(-eps, np.log(low + gap)) - np.logaddexp(-eps, np.log(low))
     return np.where(eps > LARGE_EPSILON, large, moderate)
-
-
-def log1mexp(value: float) -> float:
-    """Return ln(1 - exp(-value)) for value > 0 without cancellation."""
-    return math.log(-math.expm1(-value)) if value < 0.693 else math.log1p(-math.exp(-value))

@@ -20,6 +20,7 @@ good.  No sort is needed where the paper sorts, O(m^2 t log t).
 All functions take a stack of channels, shape (p, m, t), and one epsilon each, shape (p,).
 """
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +30,15 @@ import numpy as np
 
 from seepage._numerics import LARGE_EPSILON, Booleans, Floats, Integers, log_ratio, round_up
 
-__all__ = ["Best", "LikelySets", "best_of_all", "best_singleton", "best_subset", "profile"]
+__all__ = [
+    "Best",
+    "LikelySets",
+    "best_of_all",
+    "best_singleton",
+    "best_subset",
+    "profile",
+    "relaxation",
+]
 
 BLOCK = 1 << 16
 """Cells handled at once: a block of (pair, source value) fits the cache."""
@@ -151,6 +160,22 @@ def profile(channel: Floats, value: float) -> tuple[float, int, int]:
         if totals[other] > best[0]:
             best = (float(totals[other]), likelier, other)
     return best
+
+
+def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:
+    """Return delta' with which a target's channel is (value, delta')-LDP, rounded up.
+
+    delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [THEORY section 3]: the optimum over all
+    (eps, delta)-LDP mechanisms, and never above the paper's delta A.  At epsilon 0 it is delta
+    times the largest total variation distance between two rows.
+    """
+    if delta == 0 or len(channel) == 1:
+        return 0.0
+    if epsilon == 0:
+        share = profile(channel, 0.0)[0]
+    else:
+        share = math.exp(value - epsilon) * math.expm1(-value) / math.expm1(-epsilon)
+    return min(delta, round_up(delta * share, 2 * channel.shape[1]))
 
 
 def _beyond(row: Floats, channel: Floats) -> Floats:

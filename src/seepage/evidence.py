@@ -1,0 +1,85 @@
+"""`Leakage`: a number and the evidence for it, so that it can be questioned."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from seepage.channel import Channel
+
+__all__ = ["Leakage", "Witness"]
+
+Label = str | int
+
+
+@dataclass(frozen=True)
+class Witness:
+    """What attains a leakage: two target values and a report that tells them apart.
+
+    Parameters
+    ----------
+    likelier, other
+        The target values x and x': the report is exp(leakage) times likelier under the first.
+    likely
+        The source values S that the report makes likely.
+    report
+        The report y itself where the mechanism is known; otherwise None.
+    """
+
+    likelier: Label
+    other: Label
+    likely: tuple[Label, ...]
+    report: Any = None
+
+    def sentence(self, value: float) -> str:
+        """Return the evidence in words.
+
+        Examples
+        --------
+        >>> Witness("Female", "Male", ("Wife",)).sentence(0.25)
+        'a report that favours Wife is 1.28 times likelier under Female than under Male'
+        """
+        favoured = ", ".join(map(str, self.likely[:5])) or "nothing"
+        more = f" and {len(self.likely) - 5} more" if len(self.likely) > 5 else ""
+        times = "infinitely" if math.isinf(value) else f"{math.exp(min(value, 700.0)):.3g} times"
+        return (
+            f"a report that favours {favoured}{more} is {times} likelier "
+            f"under {self.likelier} than under {self.other}"
+        )
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """A correlation-induced leakage in nats, with its witness.
+
+    Parameters
+    ----------
+    value
+        The leakage l >= 0: reports are at most exp(l) times likelier under one target value than
+        under another.
+    witness
+        What attains it; None where the leakage is 0.
+    relaxation
+        The certified delta': the channel from target to report is (l, delta')-LDP.
+    paper_relaxation
+        The paper's f* = delta A, never below `relaxation`.
+
+    Examples
+    --------
+    >>> float(Leakage(0.25, None))
+    0.25
+    """
+
+    value: float
+    witness: Witness | None
+    relaxation: float = 0.0
+    paper_relaxation: float = 0.0
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def labels(channel: Any, axis: int, size: int) -> tuple[Label, ...]:
+    """Return the names along an axis of a channel, or its numbers for a plain array."""
+    if isinstance(channel, Channel):
+        return (channel.given, channel.output)[axis].values
+    return tuple(range(size))

@@ -1,0 +1,45 @@
+"""The LDP mechanisms: each perturbs, estimates, infers and tells what its report leaks.
+
+A new mechanism is one class in one file, and one line in `REGISTERED` below.
+"""
+
+from seepage import _checks
+from seepage.errors import InputError
+from seepage.mechanisms.base import Estimate, Mechanism
+
+__all__ = ["Estimate", "Mechanism", "mechanism", "register", "registered"]
+
+REGISTERED: dict[str, type[Mechanism]] = {}
+
+
+def register(family: type[Mechanism]) -> type[Mechanism]:
+    """Add a mechanism to the registry under its name; a name is taken only once."""
+    if REGISTERED.setdefault(family.name, family) is not family:
+        raise InputError(f"a mechanism named {family.name!r} is registered already")
+    return family
+
+
+def registered() -> dict[str, type[Mechanism]]:
+    """Return every registered mechanism by name."""
+    return dict(REGISTERED)
+
+
+def mechanism(name: str, k: int, epsilon: float, delta: float = 0.0) -> Mechanism:
+    """Return the registered mechanism of this name for k values.
+
+    Parameters
+    ----------
+    name
+        A registered name such as `"grr"`; capitals do not matter.
+    k
+        The alphabet size.
+    epsilon, delta
+        The budget; a delta above 0 only for approximate mechanisms.
+    """
+    known = _checks.choice(str(name).casefold(), "mechanism", REGISTERED)
+    family = REGISTERED[known]
+    if family.approximate:
+        return family(k, epsilon, delta)  # type: ignore[call-arg]
+    if _checks.delta(delta) > 0:
+        raise InputError(f"mechanism {known!r} has delta 0, got delta {delta}")
+    return family(k, epsilon)  # type: ignore[call-arg]
