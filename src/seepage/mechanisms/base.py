@@ -13,10 +13,10 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.channel import Channel, as_matrix
 from seepage.errors import InputError
-from seepage.evidence import Leakage, Witness, labels
+from seepage.evidence import Leakage, two_level_leakage
 from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import Reports
-from seepage.ratios import LikelySets, best_of_all, relaxation
+from seepage.ratios import LikelySets
 
 __all__ = ["Estimate", "Mechanism", "PureMechanism", "nearest_distribution"]
 
@@ -210,7 +210,10 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def likely_sets(self) -> LikelySets | None:
-        """Which inputs a report can favour [THEORY section 4]; None if not two-level."""
+        """Which inputs a report can favour [THEORY section 4].
+
+        None for a mechanism that is not two-level, which then has its own `leakage`.
+        """
 
     @abstractmethod
     def witness_report(self, likely: Booleans) -> Any:
@@ -228,26 +231,10 @@ class Mechanism(ABC):
         -----
         The largest two-level ratio over the likely sets [THEORY section 4]; rounded up.
         """
-        matrix = self._matching(G)
-        sets = self.likely_sets
-        if sets is None:
-            raise InputError(f"{self.name} has no finite leakage of the whole report")
-        found = sets.best(matrix[None])
-        value = float(found.value[0])
-        if value == 0:
-            return Leakage(0.0, None)
-        first, second = int(found.likelier[0]), int(found.other[0])
-        likely = sets.likely(matrix[first], matrix[second], value)
-        targets, sources = labels(G, 0, len(matrix)), labels(G, 1, self.k)
-        return Leakage(
-            value,
-            Witness(
-                targets[first],
-                targets[second],
-                tuple(sources[u] for u in np.flatnonzero(likely)),
-                self.witness_report(likely),
-            ),
-        )
+        self._check_columns(G)
+        if self.likely_sets is None:
+            raise InputError(f"{self.name} must say what its whole report leaks, but does not")
+        return two_level_leakage(G, self.likely_sets, report=self.witness_report)
 
     def relaxed_leakage(self, G: Channel | ArrayLike) -> Leakage:
         """Return (l, delta'): the bound at this epsilon with the relaxation it certifies.
@@ -255,24 +242,8 @@ class Mechanism(ABC):
         A mechanism with delta > 0 exceeds e^epsilon with a small probability, so its `leakage`
         may be large; this is what holds but for delta' [THEORY section 3].
         """
-        matrix = self._matching(G)
-        found = best_of_all(matrix[None], np.array([self.epsilon]))
-        value = float(found.value[0])
-        pair = labels(G, 0, len(matrix))
-        sources = labels(G, 1, self.k)
-        rows = matrix[found.likelier[0]], matrix[found.other[0]]
-        likely = LikelySets("all", self.epsilon).likely(*rows, value)
-        witness = Witness(
-            pair[found.likelier[0]],
-            pair[found.other[0]],
-            tuple(sources[u] for u in np.flatnonzero(likely)),
-        )
-        return Leakage(
-            value,
-            witness if value > 0 else None,
-            relaxation(matrix, value, self.epsilon, self.delta),
-            self.delta * float(rows[0][likely].sum()),
-        )
+        self._check_columns(G)
+        return two_level_leakage(G, LikelySets("all", self.epsilon), self.delta)
 
     # Checks -------------------------------------------------------------------------------------
 
@@ -292,14 +263,13 @@ class Mechanism(ABC):
             )
             raise InputError(f"reports must come from {self.describe()}, got those of {origin}")
 
-    def _matching(self, G: Channel | ArrayLike) -> Floats:
-        matrix = as_matrix(G)
-        if matrix.shape[1] != self.k:
+    def _check_columns(self, G: Channel | ArrayLike) -> None:
+        columns = as_matrix(G).shape[1]
+        if columns != self.k:
             raise InputError(
                 f"the channel must have {self.k} columns, one for each input of the mechanism, "
-                f"got {matrix.shape[1]}"
+                f"got {columns}"
             )
-        return matrix
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{key}={value}" for key, value in self.describe().items())
