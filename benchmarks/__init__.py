@@ -1,0 +1,68 @@
+"""Measurements behind every number that README quotes; `python -m benchmarks` prints them.
+
+A module of this folder measures one layer.  Its `main()` returns `Figure`s, each a measurement
+beside a peer of the same run, since ratios travel between machines and seconds do not.  A module
+may also have `full()`, for what takes minutes or much disk; `--full` runs it too.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+__all__ = ["Figure", "at_least", "at_most", "best_of", "seconds"]
+
+
+class Figure(NamedTuple):
+    """One measured number, what it is compared with, and the target."""
+
+    what: str
+    measured: str
+    against: str = ""
+    ratio: str = ""
+    target: str = ""
+    met: bool | None = None
+
+
+def best_of(calls: Mapping[str, Callable[[], object]], repeats: int = 5) -> dict[str, float]:
+    """Return the shortest time of each call in seconds, the calls taking turns."""
+    best = dict.fromkeys(calls, float("inf"))
+    for _ in range(repeats):
+        for name, call in calls.items():
+            begin = time.perf_counter()
+            call()
+            best[name] = min(best[name], time.perf_counter() - begin)
+    return best
+
+
+def at_most(what: str, ours: float, peer: str, theirs: float, limit: float) -> Figure:
+    """Return the figure of a time that may be at most `limit` times its peer's."""
+    ratio = ours / theirs
+    return Figure(
+        what,
+        seconds(ours),
+        f"{peer} {seconds(theirs)}",
+        f"{ratio:.2f} x",
+        f"at most {limit:g} x",
+        ratio <= limit,
+    )
+
+
+def at_least(what: str, ours: float, peer: str, theirs: float, limit: float) -> Figure:
+    """Return the figure of a time that must be at least `limit` times shorter than its peer's."""
+    ratio = theirs / ours
+    return Figure(
+        what,
+        seconds(ours),
+        f"{peer} {seconds(theirs)}",
+        f"{ratio:,.0f} x faster",
+        f"at least {limit:,g} x",
+        ratio >= limit,
+    )
+
+
+def seconds(time_taken: float) -> str:
+    """Return a time with three digits in a readable unit."""
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if time_taken >= scale:
+            return f"{time_taken / scale:.3g} {unit}"
+    return f"{time_taken / 1e-9:.3g} ns"
