@@ -18,6 +18,7 @@ from seepage.errors import DomainError
 __all__ = ["PairCounts", "pair_offsets"]
 
 LARGEST_COUNT = np.iinfo(np.int64).max
+CELLS_AT_ONCE = 1 << 22
 
 
 def pair_offsets(sizes: Sequence[int]) -> Integers:
@@ -126,6 +127,22 @@ class PairCounts:
         begin, end = self._offsets[pair], self._offsets[pair + 1]
         view = self._counts[begin:end].reshape(self.domain.sizes[low], self.domain.sizes[high])
         return view if a < b else view.T
+
+    def tables_by_shape(self) -> Iterator[tuple[Integers, Integers, Integers]]:
+        """Yield the tables of all pairs (a, b), a < b, in stacks of one shape each.
+
+        Each item holds the attributes a, the attributes b, and their tables, shape (p, ka, kb):
+        what a calculation over all pairs needs to run without a loop over them.
+        """
+        sizes = np.array(self.domain.sizes)
+        first, second = np.triu_indices(len(sizes), 1)
+        for rows, columns in sorted({*zip(sizes[first], sizes[second], strict=True)}):
+            members = np.flatnonzero((sizes[first] == rows) & (sizes[second] == columns))
+            step = max(1, CELLS_AT_ONCE // int(rows * columns))
+            for begin in range(0, len(members), step):
+                chosen = members[begin : begin + step]
+                cells = self._counts[self._offsets[chosen, None] + np.arange(rows * columns)]
+                yield first[chosen], second[chosen], cells.reshape(-1, rows, columns)
 
     def unseen(self, name: str | SupportsIndex) -> tuple[str, ...]:
         """Return the values of an attribute that never occurred."""

@@ -76,9 +76,12 @@ class LikelySets:
     contrast: float
     size: int = 1
 
-    def best(self, channels: Floats) -> Best:
-        """Return the largest log-ratio of each channel of a stack, rounded up."""
-        epsilon = np.full(len(channels), self.contrast)
+    def best(self, channels: Floats, contrast: Floats | None = None) -> Best:
+        """Return the largest log-ratio of each channel of a stack, rounded up.
+
+        `contrast` may give each channel its own in place of that of the sets.
+        """
+        epsilon = np.full(len(channels), self.contrast) if contrast is None else contrast
         if self.kind == "singletons":
             return best_singleton(channels, epsilon)
         if self.kind == "subsets":

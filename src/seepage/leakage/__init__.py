@@ -1,0 +1,19 @@
+"""Leakage: exact, bounded, as a curve, and as the matrix of a whole table."""
+
+from seepage.leakage.bound import leakage_bound
+from seepage.leakage.curve import LeakageCurve, epsilon_for_leakage, leakage_curve
+from seepage.leakage.exact import exact_leakage
+from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
+from seepage.leakage.release import Release, releases
+
+__all__ = [
+    "LeakageCurve",
+    "LeakageMatrix",
+    "Release",
+    "epsilon_for_leakage",
+    "exact_leakage",
+    "leakage_bound",
+    "leakage_curve",
+    "leakage_matrix",
+    "releases",
+]

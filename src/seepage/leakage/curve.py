@@ -1,0 +1,118 @@
+"""Leakage against epsilon, and the way back: the budget at which a leakage is reached."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seepage import _checks
+from seepage._numerics import Floats, round_down
+from seepage.channel import Channel, as_matrix
+from seepage.errors import InputError
+from seepage.leakage.bound import leakage_bound
+from seepage.ratios import best_of_all, best_singleton, profile
+
+__all__ = ["LeakageCurve", "epsilon_for_leakage", "leakage_curve"]
+
+
+@dataclass(frozen=True, eq=False)
+class LeakageCurve:
+    """The leakage bound at several budgets, and the level at which it saturates.
+
+    Parameters
+    ----------
+    epsilons, values
+        Budgets and the leakage bound at each.
+    saturation
+        ln max over u, x, x' of G[x,u] / G[x',u]: what the leakage rises to as epsilon grows;
+        infinite where a source value excludes a target value.
+    """
+
+    epsilons: Floats
+    values: Floats
+    saturation: float
+
+
+def leakage_curve(G: Channel | ArrayLike, epsilons: Sequence[float] | Floats) -> LeakageCurve:
+    """Return the leakage bound at each of several budgets.
+
+    Parameters
+    ----------
+    G
+        P(source given target), m target values by t source values.
+    epsilons
+        The budgets, in any order.
+
+    Notes
+    -----
+    Costs one `leakage_bound` a budget, O(m^2 t).
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> curve = sp.leakage_curve([[0.9, 0.1], [0.2, 0.8]], [0, 1, 10, 700])
+    >>> curve.values.round(3).tolist(), round(curve.saturation, 3)
+    ([0.0, 0.707, 2.079, 2.079], 2.079)
+    """
+    matrix = as_matrix(G)
+    budgets = np.array([_checks.epsilon(value) for value in epsilons], dtype=np.float64)
+    stack = np.broadcast_to(matrix, (len(budgets), *matrix.shape))
+    values = best_of_all(stack, budgets).value if len(budgets) else np.zeros(0)
+    saturation = float(best_singleton(matrix[None], np.array([math.inf])).value[0])
+    return LeakageCurve(budgets, values, saturation)
+
+
+def epsilon_for_leakage(G: Channel | ArrayLike, leakage: Any) -> float:
+    """Return the largest epsilon whose leakage bound is at most `leakage`, rounded down.
+
+    eps(l) = ln(1 + (e^l - 1) / E(e^l)), E the hockey-stick profile [THEORY section 3].
+
+    Parameters
+    ----------
+    G
+        P(source given target), m target values by t source values.
+    leakage
+        The allowed leakage l, at least 0.
+
+    Returns
+    -------
+    float
+        A budget whose `leakage_bound` does not exceed `leakage`; infinite where no budget does
+        (a leakage at or above the saturation level, or a source independent of the target).
+
+    Notes
+    -----
+    One pass over the profile, O(m^2 t), then the answer is checked and lowered if rounding
+    left it above.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> budget = sp.epsilon_for_leakage([[0.9, 0.1], [0.2, 0.8]], 0.5)
+    >>> round(budget, 4), sp.leakage_bound([[0.9, 0.1], [0.2, 0.8]], budget).value <= 0.5
+    (0.6943, True)
+    """
+    matrix = as_matrix(G)
+    allowed = _checks.real(leakage, "leakage")
+    if not allowed >= 0:
+        raise InputError(f"leakage must be at least 0, got {leakage!r}")
+    share = profile(matrix, min(allowed, 1e6))[0]
+    if share == 0 or math.isinf(allowed):
+        return math.inf
+    budget = _invert(allowed, share)
+    step = 2.0**-50
+    while budget > 0 and leakage_bound(matrix, budget).value > allowed:
+        budget, step = max(0.0, budget * (1 - step)), 2 * step
+    return budget
+
+
+def _invert(allowed: float, share: float) -> float:
+    """Return ln(1 + (e^l - 1)/E), rounded down, without overflow."""
+    if allowed < 1:
+        value = math.log1p(math.expm1(allowed) / share)
+    else:
+        value = allowed + math.log(math.exp(-allowed) - math.expm1(-allowed) / share)
+    return round_down(value, 4)

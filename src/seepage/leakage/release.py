@@ -1,0 +1,102 @@
+"""How attributes are released: a budget and perhaps a mechanism each."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from seepage import _checks
+from seepage.channel import Channel
+from seepage.domain import Domain
+from seepage.errors import InputError
+from seepage.evidence import Leakage, two_level_leakage
+from seepage.leakage.exact import exact_leakage
+from seepage.mechanisms import Mechanism
+from seepage.mechanisms import mechanism as make_mechanism
+from seepage.ratios import LikelySets
+
+__all__ = ["VIEWS", "Release", "View", "releases"]
+
+View = Literal["report", "inferred"]
+VIEWS = ("report", "inferred")
+
+
+@dataclass(frozen=True)
+class Release:
+    """How one attribute is released: its budget and, where known, its mechanism.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The budget.
+    mechanism
+        The mechanism; None for any mechanism with that budget, whose leakage is the bound.
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    mechanism: Mechanism | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The mechanism's name; None where only the budget is known."""
+        return None if self.mechanism is None else self.mechanism.name
+
+    def sets(self, view: View) -> LikelySets | None:
+        """Return the likely sets that an adversary with this view sees, if it is two-level."""
+        if self.mechanism is None:
+            return LikelySets("all", self.epsilon)
+        return self.mechanism.guess_sets if view == "inferred" else self.mechanism.likely_sets
+
+    def leakage(self, G: Channel, view: View) -> Leakage:
+        """Return the leakage about the target of a channel whose source is so released."""
+        sets = self.sets(view)
+        if self.mechanism is not None and view == "report":
+            return self.mechanism.leakage(G)
+        if sets is not None:
+            return two_level_leakage(G, sets, self.delta)
+        assert self.mechanism is not None
+        return exact_leakage(G.matrix, self.mechanism.inferred_channel())
+
+
+def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> list[Release]:
+    """Return how each attribute of a domain is released, from one setting or one for each."""
+    epsilons = [_checks.epsilon(e, "epsilon") for e in _for_each(domain, epsilon, "epsilon")]
+    deltas = [_checks.delta(d) for d in _for_each(domain, delta, "delta")]
+    found = []
+    for attribute, budget, slack, how in zip(
+        domain, epsilons, deltas, _for_each(domain, mechanism, "mechanism"), strict=True
+    ):
+        if isinstance(how, Mechanism):
+            if how.k != attribute.size:
+                raise InputError(
+                    f"the mechanism of {attribute.name!r} must have k = {attribute.size}, "
+                    f"got k = {how.k}"
+                )
+            found.append(Release(how.epsilon, how.delta, how))
+        elif how is None:
+            found.append(Release(budget, slack))
+        else:
+            made = make_mechanism(how, attribute.size, budget, slack)
+            found.append(Release(budget, slack, made))
+    return found
+
+
+def _for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
+    """Return a setting for each attribute: one for all, a sequence, or a mapping by name."""
+    if isinstance(setting, Mapping):
+        for attribute in setting:
+            domain.index(attribute)
+        missing = [attribute for attribute in domain.names if attribute not in setting]
+        if missing:
+            raise InputError(f"{name} must be given for every attribute, {missing[0]!r} has none")
+        return [setting[attribute] for attribute in domain.names]
+    if isinstance(setting, (Sequence, np.ndarray)) and not isinstance(setting, str):
+        if len(setting) != len(domain):
+            raise InputError(
+                f"{name} must be one number or one for each of the {len(domain)} attributes, "
+                f"got {len(setting)}"
+            )
+        return list(setting)
+    return [setting] * len(domain)
