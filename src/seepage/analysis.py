@@ -1,0 +1,91 @@
+"""`Analysis`: what `seepage analyse` found, ready to be printed, saved or drawn."""
+
+import csv
+import io
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from seepage._version import __version__
+from seepage.leakage.matrix import LeakageMatrix
+
+__all__ = ["Analysis", "plain"]
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A leakage matrix and the totals that rest on it.
+
+    Parameters
+    ----------
+    matrix
+        The leakage of every source about every target.
+    totals
+        Each attribute's total, by the name of what it rests on.
+    """
+
+    matrix: LeakageMatrix
+    totals: Mapping[str, Any]
+
+    def to_dict(self, strongest: int = 10) -> dict[str, Any]:
+        """Return everything as plain JSON; rows of `cpl` are targets, columns sources."""
+        matrix = self.matrix
+        mechanisms = [release.name for release in matrix.releases]
+        return {
+            "seepage": __version__,
+            "records": matrix.pairs.records,
+            "digest": matrix.pairs.digest,
+            "attributes": list(matrix.domain.names),
+            "epsilon": _same(matrix.epsilons.tolist()),
+            "delta": _same([release.delta for release in matrix.releases]),
+            "mechanism": _same(mechanisms),
+            "view": matrix.view,
+            "direction": "rows targets, columns sources",
+            "smoothing": matrix.smoothing,
+            "cpl": plain(matrix.values.tolist()),
+            "relaxation": plain(matrix.relaxations.tolist()),
+            "tcpl": plain(matrix.tcpl),
+            "strongest": [self._leak(*pair) for pair in matrix.strongest(strongest)],
+            "totals": {name: total.to_dict() for name, total in self.totals.items()},
+            "unseen": {n: list(u) for n in matrix.domain.names if (u := matrix.pairs.unseen(n))},
+            "constant": [a.name for a in matrix.domain if a.size == 1],
+        }
+
+    def to_csv(self) -> str:
+        """Return one line for each ordered pair, with the leakage in nats."""
+        matrix = self.matrix
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["target", "source", "source_epsilon", "mechanism", "view", "cpl"])
+        for target, row in zip(matrix.domain.names, matrix.values.tolist(), strict=True):
+            for source, release, value in zip(
+                matrix.domain.names, matrix.releases, row, strict=True
+            ):
+                if source != target:
+                    how = release.name or "any"
+                    writer.writerow([target, source, release.epsilon, how, matrix.view, value])
+        return text.getvalue()
+
+    def _leak(self, source: str, target: str, value: float) -> dict[str, Any]:
+        witness = self.matrix[target, source].witness
+        return {
+            "source": source,
+            "target": target,
+            "cpl": plain(value),
+            "likelier": witness and witness.likelier,
+            "other": witness and witness.other,
+            "likely": witness and list(witness.likely),
+        }
+
+
+def plain(value: Any) -> Any:
+    """Return numbers as JSON can hold them: infinity as the text "Infinity"."""
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return "Infinity" if isinstance(value, float) and math.isinf(value) else value
+
+
+def _same(values: list[Any]) -> Any:
+    """Return the one value that all share, or the list of them."""
+    return values[0] if all(value == values[0] for value in values) else values

@@ -1,0 +1,75 @@
+"""The command line: parse, call, print.  Each command is loaded when it is used."""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from seepage._version import __version__
+from seepage.errors import SeepageError
+
+__all__ = ["main"]
+
+COMMANDS = {
+    "analyse": "What each attribute gives away about every other, and in total.",
+    "count": "Count all pairs of a table, once, into a small file of their own.",
+}
+"""Each command with its one-line help; its module in this package has the same name."""
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported only when they run, so that `--help` is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands' names."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"seepage.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="seepage")
+def group() -> None:
+    """Measure what correlated attributes leak under local differential privacy.
+
+    DATA is a table (CSV, TSV, Parquet, Feather; a file, folder or glob), a file of pair counts,
+    or the name of bundled counts, such as adult.
+
+    \b
+    Examples:
+      seepage analyse adult --epsilon 1
+      seepage count survey.csv --output survey.pairs
+      seepage analyse survey.pairs --epsilon 2 --mechanism grr --format json
+    """
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run the command line; bad input ends in one line on standard error and exit code 2."""
+    try:
+        group.main(args=arguments, prog_name="seepage", standalone_mode=False)
+    except click.ClickException as problem:
+        problem.show()
+        sys.exit(problem.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("seepage: stopped", err=True)
+        sys.exit(INTERRUPTED)
+    except SeepageError as problem:
+        click.echo(f"seepage: {problem}", err=True)
+        sys.exit(BAD_INPUT)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)

@@ -1,0 +1,91 @@
+"""`seepage analyse`: from a table or its pair counts to leakages and totals."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seepage import _checks
+from seepage.cli.inputs import read_pairs
+from seepage.cli.options import named_settings, output_options, table_arguments, table_options
+from seepage.cli.output import emit, encode_json
+from seepage.domain import Domain
+from seepage.errors import InputError
+
+__all__ = ["command"]
+
+
+@click.command("analyse")
+@click.argument("data")
+@click.option("-e", "--epsilon", type=float, default=1.0, show_default=True, help="The budget.")
+@click.option("--epsilon-of", multiple=True, metavar="NAME=EPS", help="Another for one attribute.")
+@click.option("--delta", type=float, default=0.0, show_default=True, help="The relaxation.")
+@click.option("-m", "--mechanism", help="A mechanism, such as grr; by default the bound over all.")
+@click.option("--mechanism-of", multiple=True, metavar="NAME=MECH", help="Another for one.")
+@click.option(
+    "--view",
+    type=click.Choice(["report", "inferred"]),
+    default="report",
+    show_default=True,
+    help="What the adversary keeps: the whole report, or the value inferred from it.",
+)
+@click.option("--strongest", type=int, default=10, show_default=True, help="Leaks in words.")
+@click.option("--min-count", type=float, default=0.0, help="Count rarer cells as seen this often.")
+@click.option("--prior", type=float, default=0.0, help="A pseudo-count added to every cell.")
+@output_options
+@table_options
+def command(data: str, form: str, output: str | None, strongest: int, **options: Any) -> None:
+    """Analyse DATA: what each attribute gives away about every other, and in total.
+
+    \b
+    Examples:
+      seepage analyse adult --epsilon 1
+      seepage analyse survey.csv --epsilon 2 --mechanism oue --view inferred
+      seepage analyse survey.pairs -e 1 --epsilon-of income=0.5 --format json -o result.json
+    """
+    from seepage.analysis import Analysis
+    from seepage.leakage import leakage_matrix
+    from seepage.totals import total_leakage
+
+    _checks.whole(strongest, "--strongest", 0)
+    budget, slack = _checks.epsilon(options["epsilon"]), _checks.delta(options["delta"])
+    pairs = read_pairs(data, table_arguments(options))
+    epsilon, mechanism = _settings(pairs.domain, budget, options)
+    smoothing = {"min_count": options["min_count"], "prior": options["prior"]}
+    matrix = leakage_matrix(pairs, epsilon, mechanism, options["view"], delta=slack, **smoothing)
+    totals = {
+        name: total_leakage(
+            pairs, epsilon, mechanism, name, delta=slack, view=options["view"], **smoothing
+        )
+        for name in ("independent", "worst")
+    }
+    analysis = Analysis(matrix, totals)
+    emit(_formatted(analysis, Path(data).name, form, strongest), output)
+
+
+def _settings(domain: Domain, budget: float, options: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the epsilon and mechanism of each attribute."""
+    epsilons: dict[str, Any] = dict.fromkeys(domain.names, budget)
+    for name, text in named_settings(options["epsilon_of"], "--epsilon-of").items():
+        try:
+            epsilons[domain[name].name] = _checks.epsilon(float(text), f"epsilon of {name}")
+        except ValueError as problem:
+            if isinstance(problem, InputError):
+                raise
+            raise InputError(f"epsilon of {name} must be a number, got {text!r}") from None
+    mechanisms: dict[str, Any] = dict.fromkeys(domain.names, options["mechanism"])
+    for name, text in named_settings(options["mechanism_of"], "--mechanism-of").items():
+        mechanisms[domain[name].name] = text
+    return epsilons, mechanisms
+
+
+def _formatted(analysis: Any, name: str, form: str, strongest: int) -> str:
+    if form == "json":
+        return encode_json(analysis.to_dict(strongest))
+    if form == "csv":
+        return analysis.to_csv()  # type: ignore[no-any-return]
+    from seepage.cli.text import analysis_text
+
+    width = shutil.get_terminal_size((100, 24)).columns
+    return analysis_text(analysis, name, strongest, width)

@@ -1,0 +1,30 @@
+"""DATA on the command line: a table, a file of pair counts, or a bundled name."""
+
+from pathlib import Path
+from typing import Any
+
+from seepage.cli.output import progress_bar
+from seepage.pairs import PairCounts
+
+__all__ = ["read_pairs"]
+
+
+def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
+    """Return the pair counts of DATA, counting them if it is a table."""
+    from seepage.datasets import BUNDLED, load_pairs
+    from seepage.pairs_io import is_pairs_file
+
+    if (data in BUNDLED and not Path(data).exists()) or is_pairs_file(data):
+        return _chosen(load_pairs(data), arguments)
+    from seepage.counting import count_pairs
+
+    with progress_bar("counting") as progress:
+        return count_pairs(data, progress=progress, **arguments)
+
+
+def _chosen(pairs: PairCounts, arguments: dict[str, Any]) -> PairCounts:
+    """Return the counts with the columns chosen, dropped and renamed."""
+    wanted = arguments["columns"] or pairs.domain.names
+    dropped = {pairs.domain[name].name for name in arguments["drop"]}
+    kept = [name for name in wanted if name not in dropped]
+    return pairs.select(kept).rename(arguments["rename"])

@@ -1,0 +1,122 @@
+"""Options that several commands share."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from seepage.errors import InputError
+
+__all__ = ["named_settings", "output_options", "table_arguments", "table_options"]
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+TABLE_OPTIONS = (
+    click.option("--columns", metavar="A,B,...", help="Only these columns."),
+    click.option("--drop", metavar="A,B,...", help="All columns but these."),
+    click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a column."),
+    click.option(
+        "--bins",
+        multiple=True,
+        metavar="[COLUMN=]RULE",
+        help="Bin numbers with many values: quantile:10 (the default), width:8, or edges such as "
+        "0,18,65,120; for one column or for all.",
+    ),
+    click.option(
+        "--missing",
+        type=click.Choice(["category", "drop"]),
+        default="category",
+        show_default=True,
+        help="Missing values: a category of their own, or drop the record.",
+    ),
+    click.option(
+        "--missing-marker", multiple=True, metavar="TEXT", help="Text that means missing, as ?."
+    ),
+    click.option("--delimiter", metavar="CHAR", help="The CSV delimiter; detected by default."),
+    click.option(
+        "--max-values",
+        type=int,
+        default=1000,
+        show_default=True,
+        help="Refuse a column with more values.",
+    ),
+)
+
+OUTPUT_OPTIONS = (
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["table", "json", "csv"]),
+        default="table",
+        show_default=True,
+        help="How to write the result.",
+    ),
+    click.option(
+        "-o", "--output", type=click.Path(dir_okay=False), help="Write to a file, not the screen."
+    ),
+)
+
+
+def table_options(command: Command) -> Command:
+    """Add the options that say how a table is read."""
+    for option in reversed(TABLE_OPTIONS):
+        command = option(command)
+    return command
+
+
+def output_options(command: Command) -> Command:
+    """Add the options that say where and how the result is written."""
+    for option in reversed(OUTPUT_OPTIONS):
+        command = option(command)
+    return command
+
+
+def table_arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what `count_pairs` takes, from the table options of a command; takes them out."""
+    return {
+        "columns": _names(options.pop("columns")),
+        "drop": _names(options.pop("drop")) or (),
+        "rename": named_settings(options.pop("rename"), "--rename"),
+        "bins": _bins(options.pop("bins")),
+        "missing": options.pop("missing"),
+        "missing_markers": options.pop("missing_marker"),
+        "delimiter": _delimiter(options.pop("delimiter")),
+        "max_values": options.pop("max_values"),
+    }
+
+
+def named_settings(settings: tuple[str, ...], option: str) -> dict[str, str]:
+    """Return NAME=VALUE settings as a mapping."""
+    result = {}
+    for setting in settings:
+        name, sign, value = setting.rpartition("=")
+        if not sign or not name:
+            raise InputError(f"{option} must be NAME=VALUE, got {setting!r}")
+        result[name] = value
+    return result
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _delimiter(text: str | None) -> str | None:
+    return {"\\t": "\t", "tab": "\t", "space": " "}.get(text, text) if text else None
+
+
+def _bins(rules: tuple[str, ...]) -> Any:
+    """Return bins for all columns, or a mapping by column with `"*"` for the others."""
+    if not rules:
+        return None
+    named = dict(rule.rpartition("=")[::2] for rule in rules)
+    parsed = {name or "*": _bin_rule(rule) for name, rule in named.items()}
+    return parsed["*"] if set(parsed) == {"*"} else parsed
+
+
+def _bin_rule(rule: str) -> str | list[float]:
+    if "," not in rule:
+        return rule
+    try:
+        return [float(edge) for edge in rule.split(",")]
+    except ValueError:
+        raise InputError(f"bin edges must be numbers with commas between, got {rule!r}") from None

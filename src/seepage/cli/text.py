@@ -1,0 +1,124 @@
+"""Results as text for a terminal."""
+
+from collections.abc import Sequence
+
+from seepage.analysis import Analysis
+from seepage.leakage.matrix import LeakageMatrix
+
+__all__ = ["analysis_text", "columns"]
+
+VIEWS = {
+    "report": "the adversary keeps the whole report",
+    "inferred": "the adversary keeps only the value inferred from the report",
+}
+LONGEST_NAME = 24
+CELL = 6
+
+
+def analysis_text(analysis: Analysis, name: str, strongest: int, width: int) -> str:
+    """Return an analysis in words, the matrix as a table, and the totals."""
+    matrix = analysis.matrix
+    parts = [
+        _heading(matrix, name),
+        _strongest(matrix, strongest),
+        _matrix(matrix, width),
+        _totals(analysis),
+        _notes(matrix),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def columns(rows: Sequence[Sequence[str]], indent: str = "  ") -> str:
+    """Return rows of text in columns, the first to the left and the others to the right."""
+    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        lines.append(indent + "  ".join([first.ljust(widths[0]), *cells]).rstrip())
+    return "\n".join(lines)
+
+
+def _heading(matrix: LeakageMatrix, name: str) -> str:
+    mechanisms = sorted({release.name or "" for release in matrix.releases})
+    how = "any mechanism (upper bound)" if mechanisms == [""] else ", ".join(mechanisms)
+    budgets = sorted({release.epsilon for release in matrix.releases})
+    epsilon = " to ".join(f"{budget:g}" for budget in dict.fromkeys([budgets[0], budgets[-1]]))
+    return (
+        f"{name}: {matrix.pairs.records:,} records, {len(matrix.domain)} attributes\n"
+        f"Mechanism: {how}, epsilon {epsilon}\n"
+        f"View: {matrix.view} ({VIEWS[matrix.view]})"
+    )
+
+
+def _strongest(matrix: LeakageMatrix, count: int) -> str:
+    budgets = dict(zip(matrix.domain.names, matrix.epsilons, strict=True))
+    lines = [
+        f"  {source} -> {target}: {value:.2f} of at most {budgets[source]:.2f}"
+        + _because(matrix, source, target, value)
+        for source, target, value in matrix.strongest(count)
+    ]
+    return "\n".join(["Strongest leaks (source -> target, in nats)", *lines]) if lines else ""
+
+
+def _because(matrix: LeakageMatrix, source: str, target: str, value: float) -> str:
+    witness = matrix[target, source].witness
+    return f"\n      {witness.sentence(value)}" if witness else ""
+
+
+def _matrix(matrix: LeakageMatrix, width: int) -> str:
+    """Return the matrix in blocks of columns that fit the width."""
+    names = [
+        f"{number:>2} {_short(name)}" for number, name in enumerate(matrix.domain.names, start=1)
+    ]
+    stub = max(map(len, names))
+    fitting = max(1, (width - stub - 2) // CELL)
+    blocks = ["Leakage (nats): rows are targets, columns are sources, numbered as the rows"]
+    for begin in range(0, len(names), fitting):
+        sources = range(begin, min(begin + fitting, len(names)))
+        header = " " * (stub + 2) + "".join(f"{source + 1:>{CELL}}" for source in sources)
+        lines = [
+            f"  {name:<{stub}}" + "".join(_cell(matrix, target, source) for source in sources)
+            for target, name in enumerate(names)
+        ]
+        blocks.append("\n".join([header, *lines]))
+    return "\n".join(blocks)
+
+
+def _cell(matrix: LeakageMatrix, target: int, source: int) -> str:
+    if target == source:
+        return f"{'-':>{CELL}}"
+    return f"{matrix.values[target, source]:>{CELL}.2f}"
+
+
+def _totals(analysis: Analysis) -> str:
+    """Return each attribute's totals, with what each of them rests on."""
+    names = analysis.matrix.domain.names
+    rows = [["attribute", "own", *(_heading_of(name, t) for name, t in analysis.totals.items())]]
+    for index, attribute in enumerate(names):
+        own = analysis.matrix.epsilons[index]
+        totals = [f"{total.values[index]:.2f}" for total in analysis.totals.values()]
+        rows.append([_short(attribute), f"{own:.2f}", *totals])
+    legend = [f"  {name}: {total.rests_on}" for name, total in analysis.totals.items()]
+    return "\n".join(["What each attribute gives away in total (nats)", columns(rows), *legend])
+
+
+def _heading_of(name: str, total: object) -> str:
+    return f"{name} ({getattr(total, 'kind', '')})"
+
+
+def _notes(matrix: LeakageMatrix) -> str:
+    notes = [
+        f"{attribute.name} is constant (always {attribute.values[0]}): it leaks nothing"
+        for attribute in matrix.domain
+        if attribute.size == 1
+    ]
+    for name in matrix.domain.names:
+        if unseen := matrix.pairs.unseen(name):
+            notes.append(f"{name}: left out as a target, never seen: {', '.join(unseen[:5])}")
+    if any(matrix.smoothing.values()):
+        notes.append(f"smoothed by {matrix.smoothing}: leakages may be below the table's own")
+    return "\n".join(notes)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"

@@ -1,0 +1,82 @@
+"""The layers of ARCHITECTURE.md hold, and every module is named there."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "seepage"
+
+LAYERS = [
+    ["errors", "_version"],
+    ["_checks", "_numerics"],
+    ["domain"],
+    ["channel"],
+    ["ratios", "_compiled"],
+    ["evidence"],
+    ["table"],
+    ["pairs", "pairs_io"],
+    ["counting"],
+    ["mechanisms"],
+    ["leakage"],
+    ["correlation"],
+    ["tuples"],
+    ["totals"],
+    ["calibrate"],
+    ["plan"],
+    ["baselines"],
+    ["benchmark"],
+    ["datasets"],
+    ["reproduce"],
+    ["analysis"],
+    ["report", "charts"],
+    ["cli"],
+]
+RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}
+
+
+def _top_level(path):
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def _imports(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports relatively"
+            if node.module == "seepage":
+                yield from (alias.name for alias in node.names)
+            elif node.module and node.module.startswith("seepage."):
+                yield node.module.split(".")[1]
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.startswith("seepage."):
+                    yield alias.name.split(".")[1]
+
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_upwards(path):
+    own = _top_level(path)
+    assert own in RANK, f"{own} has no layer"
+    down = [name for name in _imports(path) if name in RANK and RANK[name] > RANK[own]]
+    assert not down, f"{own} imports from lower layers: {down}"
+
+
+def test_the_check_sees_imports_at_all():
+    assert "ratios" in set(_imports(PACKAGE / "leakage" / "bound.py"))
+
+
+def test_every_module_is_in_the_architecture_page():
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([a-z_]+)/?`", page))
+    missing = {_top_level(path) for path in MODULES} - named
+    assert not missing
+
+
+def test_files_stay_readable():
+    long = [p for p in MODULES if len(p.read_text(encoding="utf-8").splitlines()) > 400]
+    assert not long

@@ -1,0 +1,53 @@
+"""Every exported name is documented, has an example where it computes, and is loaded lazily."""
+
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import seepage as sp
+
+PUBLIC = [name for name in sp.__all__ if not name.startswith("__")]
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+REFERENCE = (Path(__file__).parents[1] / "docs" / "reference.md").read_text(encoding="utf-8")
+
+
+def test_there_are_public_names():
+    assert len(PUBLIC) >= 20
+
+
+def test_lazy_names_and_exports_agree():
+    assert set(sp._HOMES) == set(PUBLIC)
+    assert dir(sp) == sorted(sp.__all__)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_exported_name_is_documented(name):
+    exported = getattr(sp, name)
+    assert inspect.getdoc(exported), f"{name} has no docstring"
+    assert f"`{name}" in REFERENCE, f"{name} is not in docs/reference.md"
+
+
+@pytest.mark.parametrize("name", [n for n in PUBLIC if inspect.isfunction(getattr(sp, n))])
+def test_exported_function_has_an_example(name):
+    assert ">>> " in inspect.getdoc(getattr(sp, name))
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'leakage_of_everything'"):
+        sp.leakage_of_everything  # noqa: B018
+
+
+def test_help_does_not_load_the_heavy_parts():
+    script = (
+        "import sys; from seepage.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'numpy', 'scipy', 'pyarrow', 'numba', 'pandas', 'polars'} & set(sys.modules)\n"
+        "sys.exit(', '.join(sorted(heavy)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "analyse" in done.stdout
