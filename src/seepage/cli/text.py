@@ -112,9 +112,11 @@ def _notes(matrix: LeakageMatrix) -> str:
         for attribute in matrix.domain
         if attribute.size == 1
     ]
-    for name in matrix.domain.names:
-        if unseen := matrix.pairs.unseen(name):
-            notes.append(f"{name}: left out as a target, never seen: {', '.join(unseen[:5])}")
+    notes += [
+        f"{name}: left out as a target, never seen: {', '.join(unseen[:5])}"
+        for name in matrix.domain.names
+        if (unseen := matrix.pairs.unseen(name))
+    ]
     if any(matrix.smoothing.values()):
         notes.append(f"smoothed by {matrix.smoothing}: leakages may be below the table's own")
     return "\n".join(notes)
