@@ -15,13 +15,14 @@ from seepage.ratios import Best
 
 def climb_all_subsets(channels: Floats, epsilon: Floats, start: Best) -> Best:
     """Raise each channel's log-ratio to its maximum over every pair of rows and every S."""
-    value, likelier, other = (part.copy() for part in start)
+    best = start.copy()
     for index, matrix in enumerate(channels):
-        found = _climb_rows(np.ascontiguousarray(matrix), epsilon[index], value[index])
+        found = _climb_rows(np.ascontiguousarray(matrix), epsilon[index], best.value[index])
         row = int(np.argmax(found[:, 0]))
-        if found[row, 0] > value[index]:
-            value[index], likelier[index], other[index] = found[row, 0], row, int(found[row, 1])
-    return Best(value, likelier, other)
+        if found[row, 0] > best.value[index]:
+            best.value[index] = found[row, 0]
+            best.likelier[index], best.other[index] = row, int(found[row, 1])
+    return best
 
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")

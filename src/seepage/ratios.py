@@ -57,6 +57,10 @@ class Best(NamedTuple):
     likelier: Integers
     other: Integers
 
+    def copy(self) -> "Best":
+        """Return one that can be changed in place."""
+        return Best(self.value.copy(), self.likelier.copy(), self.other.copy())
+
 
 @dataclass(frozen=True)
 class LikelySets:
@@ -92,10 +96,10 @@ class LikelySets:
         """Return the set S that attains the best ratio between two rows of a channel."""
         if self.kind == "singletons":
             ratios = log_ratio(likelier - other, other, self.contrast)
-            return np.arange(len(likelier)) == int(np.argmax(ratios))
+            return np.asarray(np.arange(len(likelier)) == int(np.argmax(ratios)))
         if self.kind == "subsets":
-            return _largest(likelier[None], other[None], np.array([value]), self.size)[0]
-        return _exceeding(likelier[None], other[None], np.array([value]))[0]
+            return _largest(likelier[None], other[None], np.array([value]), self.size).ravel()
+        return _exceeding(likelier[None], other[None], np.array([value])).ravel()
 
 
 def best_singleton(channels: Floats, epsilon: Floats) -> Best:
@@ -195,7 +199,7 @@ def _exceeding(likelier: Floats, other: Floats, value: Floats) -> Booleans:
     Written with exp(-value), which cannot overflow; a cell that only x can produce is always in.
     """
     scaled = likelier * np.exp(-value)[:, None]
-    return (scaled > other) | ((other == 0) & (likelier > 0))
+    return np.asarray((scaled > other) | ((other == 0) & (likelier > 0)))
 
 
 def _largest(likelier: Floats, other: Floats, value: Floats, size: int) -> Booleans:
@@ -215,7 +219,7 @@ def _climb(channels: Floats, epsilon: Floats, start: Best, choose: Choose) -> Be
     far.  A pair whose ratio does not exceed that can never win.  Each round raises some channel
     to the ratio of another set, so the rounds end.
     """
-    best = Best(*(part.copy() for part in start))
+    best = start.copy()
     survivors = []
     for likelier in range(channels.shape[1]):
         pairs = _worth_a_look(channels, epsilon, best.value, likelier)

@@ -1,5 +1,6 @@
 """What every mechanism can do, on a whole column at a time."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -185,6 +186,25 @@ class Mechanism(ABC):
     def hit_rate(self) -> float:
         """The probability a = P(guess = u given u), in closed form [THEORY section 5]."""
 
+    @property
+    def guess_contrast(self) -> float:
+        """The log-ratio ln a (k - 1)/(1 - a) by which a guess of u favours the value u."""
+        rate = self.hit_rate
+        if self.k == 1:
+            return 0.0
+        if rate == 1:
+            return math.inf
+        return max(0.0, math.log(rate * (self.k - 1) / (1.0 - rate)))
+
+    @property
+    def guess_sets(self) -> LikelySets | None:
+        """What the guessed value alone favours: one value, by `guess_contrast`.
+
+        None for a mechanism whose guesses are not alike for all values; then the leakage of the
+        guess follows from `inferred_channel`.
+        """
+        return LikelySets("singletons", self.guess_contrast)
+
     def channel(self) -> Floats:
         """Return P(report given value), k rows, where the reports are few; else refuse."""
         raise InputError(
@@ -317,4 +337,4 @@ def nearest_distribution(frequencies: Floats) -> Floats:
     descending = np.sort(frequencies)[::-1]
     excess = (np.cumsum(descending) - 1.0) / np.arange(1, len(frequencies) + 1)
     kept = int(np.flatnonzero(descending > excess)[-1])
-    return np.maximum(frequencies - excess[kept], 0.0)
+    return np.asarray(np.maximum(frequencies - excess[kept], 0.0))

@@ -14,6 +14,7 @@ compromised operating system.
 import math
 import os
 from fractions import Fraction
+from typing import Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,7 @@ __all__ = ["Randomness", "chance", "exp_below", "log_above", "randomness"]
 CERTAIN = 1 << 64
 """The chance of an event that always happens."""
 
-Seed = int | np.random.Generator | None
+Seed = Union[int, np.random.Generator, "Randomness", None]
 
 
 class Randomness:
