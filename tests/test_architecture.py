@@ -12,6 +12,7 @@ PACKAGE = ROOT / "src" / "seepage"
 LAYERS = [
     ["errors", "_version"],
     ["_checks", "_numerics"],
+    ["charts"],
     ["domain"],
     ["channel"],
     ["ratios", "_compiled"],
@@ -31,7 +32,7 @@ LAYERS = [
     ["datasets"],
     ["reproduce"],
     ["analysis"],
-    ["report", "charts"],
+    ["report"],
     ["cli"],
 ]
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

@@ -1,0 +1,124 @@
+"""The charts of the two benchmarks: the paper's Fig. 6 and Fig. 7."""
+
+from typing import Any
+
+from seepage.charts.theme import PALETTE, finish, table
+
+__all__ = ["analyser_chart", "mechanism_chart"]
+
+SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke", "wedge"]
+SIDE = 340
+BELOW, ABOVE = 0.1, 0.12
+"""Room around the points, as shares of the longest axis: the labels of P1 and R1 stand below 0."""
+
+
+def analyser_chart(rows: list[dict[str, Any]]) -> Any:
+    """Return undershoot against overshoot, with the regions P1, R1, R2 and R3 labelled.
+
+    Parameters
+    ----------
+    rows
+        Scores with `data`, `analyser`, `epsilon`, `undershoot`, `overshoot`, `reference`.
+    """
+    import altair as alt
+
+    far = {axis: max([row[axis] for row in rows] + [0.05]) for axis in ("undershoot", "overshoot")}
+    names = sorted({row["analyser"] for row in rows})
+    panels = []
+    for data in dict.fromkeys(row["data"] for row in rows):
+        chosen = [{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows if row["data"] == data]
+        points = (
+            alt.Chart(table(chosen))
+            .mark_point(size=130, filled=True, opacity=0.8)
+            .encode(
+                x=_position("undershoot", "Normalised undershoot (leakage missed) →", far),
+                y=_position("overshoot", "Normalised overshoot (needless noise) →", far),
+                shape=alt.Shape(
+                    "analyser:N", title="Analyser", scale=alt.Scale(domain=names, range=SHAPES)
+                ),
+                color=alt.Color("epsilon:N", title="Epsilon", scale=alt.Scale(range=PALETTE)),
+                tooltip=["analyser:N", "epsilon:N", "undershoot:Q", "overshoot:Q", "region:N"],
+            )
+        )
+        panels.append(
+            (_regions(far) + points).properties(
+                width=SIDE, height=SIDE, title=f"{data}: against {chosen[0]['reference']}"
+            )
+        )
+    return finish(alt.hconcat(*panels))
+
+
+def _position(field: str, title: str, far: dict[str, float]) -> Any:
+    import altair as alt
+
+    axis = alt.X if field == "undershoot" else alt.Y
+    reach = far[field]
+    domain = [-BELOW * reach, (1 + ABOVE) * reach]
+    return axis(f"{field}:Q", title=title, scale=alt.Scale(domain=domain, nice=False))
+
+
+def _regions(far: dict[str, float]) -> Any:
+    """Return the axes as lines and the regions' names beside them."""
+    import altair as alt
+
+    right, top = far["undershoot"], far["overshoot"]
+    lines = alt.Chart(table([{"zero": 0}])).mark_rule(color="#777777", strokeDash=[4, 3])
+    labels: list[tuple[float, float, str, Any, float, float]] = [
+        (0, 0, "P1 exact", "left", 10, 13),
+        (right * (1 + ABOVE), 0, "R1 underestimates", "right", -4, 13),
+        (0, top * (1 + 0.8 * ABOVE), "R2 overestimates", "left", 10, 0),
+        (right * 0.6, top * 0.6, "R3 both", "center", 0, 0),
+    ]
+    texts = [
+        alt.Chart(table([{"x": x, "y": y, "text": text}]))
+        .mark_text(color="#777777", fontSize=12, align=align, dx=dx, dy=dy)
+        .encode(x="x:Q", y="y:Q", text="text:N")
+        for x, y, text, align, dx, dy in labels
+    ]
+    return alt.layer(lines.encode(x="zero:Q"), lines.encode(y="zero:Q"), *texts)
+
+
+def mechanism_chart(rows: list[dict[str, Any]]) -> Any:
+    """Return three panels of utility error against normalised total leakage.
+
+    The first two are the paper's: frequency and 0-1 error against the leakage of the inferred
+    value.  The third sets the frequency error against the leakage of the whole report.
+
+    Parameters
+    ----------
+    rows
+        Scores as `MechanismScore` has them.
+    """
+    import altair as alt
+
+    panels: list[tuple[str, str, str, Any]] = [
+        ("frequency_error", "normalised_tcpl_inferred", "Frequency error, inferred value", "log"),
+        ("zero_one_error", "normalised_tcpl_inferred", "0-1 error, inferred value", "linear"),
+        ("frequency_error", "normalised_tcpl", "Frequency error, whole report", "log"),
+    ]
+    titles = {"frequency_error": "Frequency estimation error (NMSE)", "zero_one_error": "0-1 error"}
+    names = [row["mechanism"] for row in rows]
+    shown = [{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows]
+    charts = []
+    for error, leakage, title, scale in panels:
+        charts.append(
+            alt.Chart(table(shown))
+            .mark_point(size=110, filled=True, opacity=0.8)
+            .encode(
+                x=alt.X(
+                    f"{leakage}:Q",
+                    title="Normalised TCPL (1 = Algorithm 2)",
+                    scale=alt.Scale(domain=[0, 1.05], nice=False),
+                ),
+                y=alt.Y(f"{error}:Q", title=titles[error], scale=alt.Scale(type=scale)),
+                shape=alt.Shape(
+                    "mechanism:N",
+                    title="Mechanism",
+                    scale=alt.Scale(domain=list(dict.fromkeys(names)), range=SHAPES),
+                ),
+                color=alt.Color("epsilon:N", title="Epsilon", scale=alt.Scale(range=PALETTE)),
+                tooltip=["mechanism:N", "epsilon:N", f"{leakage}:Q", f"{error}:Q", "bits:Q"],
+            )
+            .properties(width=SIDE - 60, height=SIDE - 60, title=title)
+        )
+    return finish(alt.hconcat(*charts))
