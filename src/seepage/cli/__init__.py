@@ -13,7 +13,9 @@ __all__ = ["main"]
 
 COMMANDS = {
     "analyse": "What each attribute gives away about every other, and in total.",
+    "benchmark": "Compare analysers of leakage, or mechanisms, on real data.",
     "count": "Count all pairs of a table, once, into a small file of their own.",
+    "datasets": "The datasets that are known: what they are, whether they are at hand.",
 }
 """Each command with its one-line help; its module in this package has the same name."""
 

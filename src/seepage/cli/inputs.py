@@ -11,10 +11,11 @@ __all__ = ["read_pairs"]
 
 def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
     """Return the pair counts of DATA, counting them if it is a table."""
-    from seepage.datasets import BUNDLED, load_pairs
+    from seepage.datasets import BUNDLED, DATASETS, load_pairs
     from seepage.pairs_io import is_pairs_file
 
-    if (data in BUNDLED and not Path(data).exists()) or is_pairs_file(data):
+    named = data in {*BUNDLED, *DATASETS} and not Path(data).exists()
+    if named or is_pairs_file(data):
         return _chosen(load_pairs(data), arguments)
     from seepage.counting import count_pairs
 

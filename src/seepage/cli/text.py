@@ -28,12 +28,15 @@ def analysis_text(analysis: Analysis, name: str, strongest: int, width: int) -> 
     return "\n\n".join(part for part in parts if part)
 
 
-def columns(rows: Sequence[Sequence[str]], indent: str = "  ") -> str:
-    """Return rows of text in columns, the first to the left and the others to the right."""
+def columns(rows: Sequence[Sequence[str]], indent: str = "  ", left: bool = False) -> str:
+    """Return rows of text in columns: the first to the left, the others right unless `left`."""
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines = []
     for first, *others in rows:
-        cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        cells = [
+            cell.ljust(width) if left else cell.rjust(width)
+            for cell, width in zip(others, widths[1:], strict=True)
+        ]
         lines.append(indent + "  ".join([first.ljust(widths[0]), *cells]).rstrip())
     return "\n".join(lines)
 

@@ -4,22 +4,25 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from seepage import _checks
+from seepage.datasets import census, faces, health
+from seepage.datasets.catalogue import DATASETS, Dataset, dataset
 from seepage.errors import TableError
 from seepage.pairs import PairCounts
 
-__all__ = ["BUNDLED", "load_pairs"]
+__all__ = ["BUNDLED", "DATASETS", "Dataset", "census", "dataset", "faces", "health", "load_pairs"]
 
 BUNDLED = {"adult": "adult.parquet"}
 """Pair counts that come with the package, by name."""
 
 
 def load_pairs(name: str | Path) -> PairCounts:
-    """Return bundled pair counts by name, or those of a file that `save_pairs` wrote.
+    """Return pair counts: bundled, of a dataset at hand, or of a file that `save_pairs` wrote.
 
     Parameters
     ----------
     name
-        `"adult"`, or the path of a Parquet file of pair counts.
+        A bundled name such as `"adult"`, the name of a dataset at hand such as `"celeba"`, or the
+        path of a Parquet file of pair counts.
 
     Examples
     --------
@@ -32,7 +35,10 @@ def load_pairs(name: str | Path) -> PairCounts:
     if name in BUNDLED:
         with as_file(files(__name__) / "bundled" / BUNDLED[str(name)]) as path:
             return load_pairs_file(path)
+    if name in DATASETS:
+        return DATASETS[str(name)].pairs()
     if not Path(name).is_file():
-        hint = _checks.near_miss(name, BUNDLED) or f"; bundled: {', '.join(BUNDLED)}"
-        raise TableError(f"there is no file and no bundled pair counts named {str(name)!r}{hint}")
+        known = {*BUNDLED, *DATASETS}
+        hint = _checks.near_miss(name, known) or f"; known: {', '.join(sorted(known))}"
+        raise TableError(f"there is no file and no dataset named {str(name)!r}{hint}")
     return load_pairs_file(name)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from seepage.errors import TableError
 
-__all__ = ["FOLDER_VARIABLE", "PublishedFile"]
+__all__ = ["FOLDER_VARIABLE", "PublishedFile", "download_folder"]
 
 FOLDER_VARIABLE = "SEEPAGE_DATA"
 """The environment variable that names the folder with the published files."""
@@ -16,7 +16,7 @@ FOLDER_VARIABLE = "SEEPAGE_DATA"
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A file as its owner published it, plain or gzipped, under the folder `SEEPAGE_DATA`.
+    """A file as its owner published it, plain or gzipped, in the folder of `download_folder`.
 
     Parameters
     ----------
@@ -31,10 +31,7 @@ class PublishedFile:
 
     def locate(self) -> Path | None:
         """Return where the file is at hand, or None."""
-        folder = os.environ.get(FOLDER_VARIABLE)
-        if not folder:
-            return None
-        plain = Path(folder, self.path)
+        plain = download_folder() / self.path
         return next((p for p in (plain, plain.with_name(plain.name + ".gz")) if p.is_file()), None)
 
     def read(self) -> bytes:
@@ -50,10 +47,21 @@ class PublishedFile:
                 content = gzip.decompress(content)
             except (OSError, EOFError) as reason:
                 raise TableError(f"{place.name} is truncated or no gzip file: {reason}") from None
+        self.check(content, place.name)
+        return content
+
+    def check(self, content: bytes, name: str) -> None:
+        """Refuse content that is not the published one."""
         found = hashlib.sha256(content).hexdigest()
         if found != self.sha256:
             raise TableError(
-                f"{place.name} is not the published file: its sha256 must be {self.sha256}, "
-                f"got {found}"
+                f"{name} is not the published file: its sha256 must be {self.sha256}, got {found}"
             )
-        return content
+
+
+def download_folder() -> Path:
+    """Return the folder of the published files: `SEEPAGE_DATA`, else the user's cache."""
+    folder = os.environ.get(FOLDER_VARIABLE)
+    if folder:
+        return Path(folder)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seepage"

@@ -1,0 +1,149 @@
+"""`seepage benchmark`: analysers against a reference, mechanisms against each other."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seepage.cli.inputs import read_pairs
+from seepage.cli.options import output_options, table_arguments, table_options
+from seepage.cli.output import emit, encode_json, progress_bar
+from seepage.errors import InputError
+
+__all__ = ["command"]
+
+EPSILON = click.option(
+    "-e", "--epsilon", multiple=True, type=float, help="A budget; may be given several times."
+)
+CHART = click.option("--chart", metavar="FILE", help="Draw it: a .svg, .png, .pdf or .html file.")
+SEED = click.option("--seed", type=int, default=0, show_default=True, help="Of the simulation.")
+
+
+@click.group("benchmark")
+def command() -> None:
+    """Compare analysers of leakage, or mechanisms, on real data.
+
+    \b
+    Examples:
+      seepage benchmark analysers adult -e 1 -e 3
+      seepage benchmark mechanisms adult --chart utility.svg
+    """
+
+
+@command.command("analysers")
+@click.argument("data", nargs=-1, required=True)
+@EPSILON
+@click.option(
+    "--reference",
+    default="bound",
+    show_default=True,
+    help="bound, a mechanism (grr, oue:inferred), or statistical:MECHANISM.",
+)
+@click.option("--analyser", "chosen", multiple=True, help="Only this one; may be repeated.")
+@CHART
+@SEED
+@output_options
+@table_options
+def analysers_command(
+    data: tuple[str, ...],
+    epsilon: tuple[float, ...],
+    reference: str,
+    chosen: tuple[str, ...],
+    chart: str | None,
+    seed: int,
+    form: str,
+    output: str | None,
+    **options: Any,
+) -> None:
+    """Compare analysers with a reference leakage on one or more DATA: undershoot, overshoot.
+
+    P1 is exact, R1 underestimates (a risk), R2 overestimates (needless noise), R3 does both.
+    """
+    from seepage.benchmark import benchmark_analysers
+
+    arguments = table_arguments(options)
+    tables = {Path(name).name: read_pairs(name, arguments) for name in data}
+    with progress_bar("comparing") as progress:
+        found = benchmark_analysers(
+            tables, epsilon or (1.0,), reference, chosen or None, seed=seed, progress=progress
+        )
+    text = _write(found, form)
+    if form == "table":
+        text += "".join(f"\n{data}: {name} left out: {why}" for data, name, why in found.left_out)
+        text += "".join(f"\n{note}" for note in _constant(tables))
+    _finish(found, text, chart, output)
+
+
+@command.command("mechanisms")
+@click.argument("data")
+@EPSILON
+@click.option("-m", "--mechanism", "chosen", multiple=True, help="Only this; may be repeated.")
+@CHART
+@SEED
+@output_options
+@table_options
+def mechanisms_command(
+    data: str,
+    epsilon: tuple[float, ...],
+    chosen: tuple[str, ...],
+    chart: str | None,
+    seed: int,
+    form: str,
+    output: str | None,
+    **options: Any,
+) -> None:
+    """Compare mechanisms on DATA: the utility of their reports against what they leak."""
+    from seepage.benchmark import benchmark_mechanisms
+    from seepage.benchmark.mechanisms import EIGHT
+
+    pairs = read_pairs(data, table_arguments(options))
+    with progress_bar("simulating") as progress:
+        found = benchmark_mechanisms(
+            pairs, epsilon or (1.0, 3.0, 5.0), chosen or EIGHT, seed=seed, progress=progress
+        )
+    text = _write(found, form)
+    if form == "table":
+        text += "".join(f"\n{note}" for note in _constant({data: pairs}))
+    _finish(found, text, chart, output)
+
+
+def _write(found: Any, form: str) -> str:
+    if form == "json":
+        return encode_json(found.to_dict())
+    rows = found.to_dict()["scores"]
+    header = list(rows[0])
+    if form == "csv":
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(row.values() for row in rows)
+        return text.getvalue()
+    from seepage.cli.text import columns
+
+    cells = [[_cell(value) for value in row.values()] for row in rows]
+    return columns([[name.replace("_", " ") for name in header], *cells])
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _constant(tables: dict[str, Any]) -> list[str]:
+    return [
+        f"{name}: {attribute.name} is constant, so nothing leaks to or from it"
+        for name, pairs in tables.items()
+        for attribute in pairs.domain
+        if attribute.size == 1
+    ]
+
+
+def _finish(found: Any, text: str, chart: str | None, output: str | None) -> None:
+    if chart is not None:
+        from seepage.charts.save import FORMATS, save_chart
+
+        if Path(chart).suffix.lower() not in FORMATS:
+            raise InputError(f"--chart must end in {', '.join(FORMATS)}, got {chart!r}")
+        save_chart(found.chart(), chart)
+    emit(text, output)

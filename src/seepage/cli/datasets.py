@@ -1,0 +1,51 @@
+"""`seepage datasets`: what is known, what is at hand, and how to get the rest."""
+
+import click
+
+from seepage.cli.output import emit, encode_json, progress_bar
+
+__all__ = ["command"]
+
+
+@click.group("datasets", invoke_without_command=True)
+@click.option("--format", "form", type=click.Choice(["table", "json"]), default="table")
+@click.pass_context
+def command(context: click.Context, form: str) -> None:
+    """List the known datasets, or fetch one.
+
+    Files are looked for in the folder that SEEPAGE_DATA names, plain or gzipped.
+
+    \b
+    Examples:
+      seepage datasets
+      seepage datasets fetch adult
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from seepage.cli.text import columns
+    from seepage.datasets import BUNDLED, DATASETS
+
+    rows = []
+    for found in DATASETS.values():
+        where = "at hand" if found.at_hand else "fetch" if found.archive else "by hand"
+        bundled = "counts bundled" if found.name in BUNDLED else ""
+        rows.append([found.name, where, bundled, found.licence, found.title])
+    if form == "json":
+        keys = ["name", "files", "counts", "licence", "title"]
+        emit(encode_json([dict(zip(keys, row, strict=True)) for row in rows]), None)
+        return
+    rows.insert(0, ["name", "files", "counts", "licence", "what it holds"])
+    emit(columns(rows, left=True), None)
+
+
+@command.command("fetch")
+@click.argument("name")
+def fetch_command(name: str) -> None:
+    """Download the dataset NAME, where its owner allows it; checksums are verified."""
+    from seepage.datasets import dataset
+    from seepage.datasets.fetch import fetch
+
+    with progress_bar("downloading") as progress:
+        places = fetch(dataset(name), progress)
+    for place in places:
+        click.echo(str(place))
