@@ -1,0 +1,139 @@
+"""`PairAccumulator`: pair counts in the making, batch by batch, while alphabets still grow."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage.counting.cells import PairCells
+from seepage.counting.kernel import count_batch
+from seepage.counting.plan import Codes
+from seepage.domain import Attribute, Domain  # noqa: F401
+from seepage.errors import DomainError
+from seepage.pairs import PairCounts
+
+__all__ = ["PairAccumulator"]
+
+
+class PairAccumulator:
+    """Counts of every pair of columns, added up over batches of codes.
+
+    It grows as columns show more values, and merges with the counts of other batches.  Everything
+    is in plain arrays, so it can be pickled and sent; it knows nothing of files or frames.
+
+    Parameters
+    ----------
+    columns
+        The number of columns.
+
+    Notes
+    -----
+    The kernel leaves out code 0.  With n rows, marginals m_a(i) and pair counts t(i, j), the rest
+    follows when all is added up, whichever batches showed which codes:
+
+        m_a(0) = n - sum of m_a(i), i >= 1
+        t(0, j) = m_b(j) - sum of t(i, j), i >= 1
+        t(i, 0) = m_a(i) - sum of t(i, j), j >= 1
+
+    Memory: 8 bytes for each pair cell, and as much again while a table grows.
+
+    Examples
+    --------
+    >>> accumulator = PairAccumulator(2)
+    >>> accumulator.add([np.array([0, 1, 1]), np.array([0, 0, 1])], sizes=(2, 2))
+    >>> accumulator.add([np.array([0, 2]), np.array([1, 1])], sizes=(3, 2))
+    >>> domain = Domain([Attribute("a", ("x", "y", "z")), Attribute("b", ("no", "yes"))])
+    >>> accumulator.counts(domain).table("a", "b").tolist()
+    [[1, 1], [1, 1], [0, 1]]
+    """
+
+    def __init__(self, columns: int) -> None:
+        self.rows = 0
+        self._cells = PairCells((1,) * columns)
+
+    def add(
+        self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], *, compiled: bool = False
+    ) -> None:
+        """Add a batch of rows.
+
+        Parameters
+        ----------
+        codes
+            One array of whole numbers a column, all of the same length.
+        sizes
+            For each column, a number that all its codes are below.
+        compiled
+            Count with Numba, which must be loaded first (about a second), rather than NumPy.
+        """
+        columns = len(self._cells.capacities)
+        if len(codes) != columns or len(sizes) != columns:
+            raise DomainError(
+                f"there are {columns} columns, got codes of {len(codes)} and sizes of {len(sizes)}"
+            )
+        lengths = sorted({len(column) for column in codes})
+        if len(lengths) > 1:
+            raise DomainError(
+                f"columns must be equally long, got {lengths[0]} and {lengths[-1]} rows"
+            )
+        narrow = [_as_codes(column, number) for number, column in enumerate(codes)]
+        self._cells = self._cells.with_room(sizes)
+        wrong = count_batch(narrow, sizes, self._cells, compiled=compiled)
+        if wrong >= 0:
+            raise _too_large(wrong, int(narrow[wrong].max()), sizes[wrong])
+        self.rows += lengths[0]
+
+    def merge(self, other: "PairAccumulator") -> None:
+        """Add the counts of another accumulator, whose codes mean the same."""
+        self._cells = self._cells.with_room(other._cells.capacities)
+        self._cells.add(other._cells)
+        self.rows += other.rows
+
+    def counts(
+        self, domain: Domain, orders: Sequence[NDArray[np.integer]] | None = None
+    ) -> PairCounts:
+        """Return what was counted.
+
+        Parameters
+        ----------
+        domain
+            The columns' attributes.
+        orders
+            For each column, the code that each value of its attribute was counted under; where
+            not given, value i was counted under code i.
+        """
+        if orders is None:
+            orders = [np.arange(size) for size in domain.sizes]
+        cells = self._cells.with_room([int(order.max()) + 1 for order in orders])
+        marginals = [part.copy() for part in cells.marginal_views]
+        for marginal in marginals:
+            marginal[0] = self.rows - marginal[1:].sum()
+        tables = [np.zeros(0, dtype=np.int64)]
+        for (a, b), counted in cells.table_views.items():
+            table = counted.copy()
+            table[0, 1:] = marginals[b][1:] - table[1:, 1:].sum(axis=0)
+            table[:, 0] = marginals[a] - table[:, 1:].sum(axis=1)
+            tables.append(table[np.ix_(orders[a], orders[b])].reshape(-1))
+        chosen = [part[order] for part, order in zip(marginals, orders, strict=True)]
+        return PairCounts(domain, chosen, np.concatenate(tables))
+
+
+def _as_codes(column: NDArray[Any], number: int) -> Codes:
+    """Return a column as contiguous uint8 or uint16, or refuse what are no codes."""
+    if column.ndim != 1 or column.dtype.kind not in "iub":
+        raise DomainError(
+            f"codes must be one-dimensional arrays of whole numbers, "
+            f"got {column.dtype} of shape {column.shape} for column {number}"
+        )
+    if column.dtype in (np.uint8, np.uint16):
+        return np.ascontiguousarray(column)
+    least, most = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+    if least < 0:
+        raise DomainError(f"codes must be at least 0, got {least} in column {number}")
+    if most > np.iinfo(np.uint16).max:
+        raise _too_large(number, most, np.iinfo(np.uint16).max + 1)
+    return column.astype(np.uint8 if most < 256 else np.uint16)
+
+
+def _too_large(number: int, code: int, size: int) -> DomainError:
+    return DomainError(f"the codes of column {number} must be below {size}, got {code}")
