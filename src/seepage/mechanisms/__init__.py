@@ -6,8 +6,35 @@ A new mechanism is one class in one file, and one line in `REGISTERED` below.
 from seepage import _checks
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate, Mechanism
+from seepage.mechanisms.direct import GRR, ApproximateGRR
+from seepage.mechanisms.exponential import Exponential
+from seepage.mechanisms.hashing import BLH, OLH
+from seepage.mechanisms.histogram import SHE
+from seepage.mechanisms.rappor import BasicRAPPOR
+from seepage.mechanisms.reports import Reports, load_reports
+from seepage.mechanisms.subset import SubsetSelection
+from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE
 
-__all__ = ["Estimate", "Mechanism", "mechanism", "register", "registered"]
+__all__ = [
+    "BLH",
+    "GRR",
+    "OLH",
+    "OUE",
+    "RAPPOR",
+    "SHE",
+    "ApproximateGRR",
+    "ApproximateSUE",
+    "BasicRAPPOR",
+    "Estimate",
+    "Exponential",
+    "Mechanism",
+    "Reports",
+    "SubsetSelection",
+    "load_reports",
+    "mechanism",
+    "register",
+    "registered",
+]
 
 REGISTERED: dict[str, type[Mechanism]] = {}
 
@@ -43,3 +70,15 @@ def mechanism(name: str, k: int, epsilon: float, delta: float = 0.0) -> Mechanis
     if _checks.delta(delta) > 0:
         raise InputError(f"mechanism {known!r} has delta 0, got delta {delta}")
     return family(k, epsilon)  # type: ignore[call-arg]
+
+
+register(GRR)
+register(RAPPOR)
+register(OUE)
+register(Exponential)
+register(BLH)
+register(OLH)
+register(SHE)
+register(SubsetSelection)
+register(ApproximateGRR)
+register(ApproximateSUE)
