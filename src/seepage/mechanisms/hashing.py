@@ -1,0 +1,279 @@
+"""Local hashing: hash the value into one of g buckets, and report the bucket noisily.
+
+Each person draws a hash function (its seed) at random, hashes the value with it, and reports the
+seed together with the bucket, perturbed by randomised response over the g buckets: the right one
+with probability p = e^epsilon / (e^epsilon + g - 1) [Wang et al. 2017; paper, Appendix A].  The
+report makes the values that fall into the reported bucket likelier than the others by epsilon.
+
+With one value (k = 1) a report says nothing: epsilon is 0 and the frequency is known to be 1.
+"""
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from seepage import _checks
+from seepage._numerics import Booleans, Floats, Integers
+from seepage.errors import InputError
+from seepage.mechanisms.base import ROWS, PureMechanism
+from seepage.mechanisms.bits import guess_supported
+from seepage.mechanisms.exact import exp_below, log_above, log_nearest
+from seepage.mechanisms.hash_family import MOST_BUCKETS, Words, bucket_of, hashes_to
+from seepage.mechanisms.randomness import CERTAIN, Randomness, chance
+from seepage.mechanisms.reports import BitReports, HashReports
+from seepage.ratios import LikelySets
+
+__all__ = ["BLH", "OLH", "LocalHashing"]
+
+CELLS = 1 << 15
+"""Hashes computed at once: they stay in the cache."""
+
+MOST_SEEDS = 1 << 22
+"""Seeds tried in search of a witness, about a tenth of a second."""
+
+
+class LocalHashing(PureMechanism):
+    """The base of local hashing: all that follows from epsilon and the number of buckets.
+
+    Parameters
+    ----------
+    k
+        The alphabet size.
+    epsilon
+        The budget of one report.
+    buckets
+        The number g, from 2 to 2^16.
+
+    Notes
+    -----
+    `leakage` takes every set of values for a possible likely set, which holds for a hash family
+    that contains every split of the alphabet [THEORY section 4].  Ours has 2^64 functions: while
+    a split has a fair chance among them (about 60 values for g = 2, fewer for more buckets) the
+    leakage is exact, beyond it is an upper bound, never too low.  `witness_report` finds a seed
+    for a split if that takes about four million tries (some 20 values for g = 2); else None.
+
+    `perturb` is O(1) a report; `estimate` and `infer` hash all k values for each, O(n k).
+    """
+
+    reports: ClassVar[type[HashReports]] = HashReports
+
+    def __init__(self, k: int, epsilon: float, buckets: int) -> None:
+        super().__init__(k)
+        self._budget = _checks.epsilon(epsilon)
+        self.buckets = _checks.whole(buckets, "buckets", 2, MOST_BUCKETS)
+        growth = exp_below(self._budget)
+        self.right_bucket = growth / (growth + self.buckets - 1)
+
+    # What it promises ---------------------------------------------------------------------------
+
+    @cached_property
+    def _contrast(self) -> float:
+        return self._contrast_of(self.right_bucket)
+
+    @property
+    def epsilon(self) -> float:
+        """ln(p (g - 1) / (1 - p)), rounded up; 0 with one value."""
+        return self._contrast if self.k > 1 else 0.0
+
+    @property
+    def realised_epsilon(self) -> float:
+        """The epsilon of the drawn buckets; at most `epsilon`, since p is rounded down."""
+        return self._contrast_of(self.realised_right_bucket) if self.k > 1 else 0.0
+
+    @property
+    def realised_right_bucket(self) -> Fraction:
+        """The probability p that is really drawn."""
+        kept = Fraction(self._threshold, CERTAIN)
+        return kept + (1 - kept) / self.buckets
+
+    @cached_property
+    def _threshold(self) -> int:
+        """The chance to keep the bucket, p - (1-p)/(g-1); otherwise any bucket is drawn alike."""
+        wrong = (1 - self.right_bucket) / (self.buckets - 1)
+        return chance(self.right_bucket - wrong)
+
+    def _contrast_of(self, right: Fraction) -> float:
+        return log_above(right * (self.buckets - 1) / (1 - right))
+
+    def describe(self) -> dict[str, Any]:
+        """Return the mechanism's name and parameters."""
+        return {"mechanism": self.name, "k": self.k, "epsilon": self._budget}
+
+    @property
+    def bits(self) -> float:
+        """The 64 bits of the seed, and the bucket's."""
+        return float(64 + (self.buckets - 1).bit_length())
+
+    # What it does -------------------------------------------------------------------------------
+
+    def _perturb(self, codes: Integers, source: Randomness) -> HashReports:
+        seeds = np.empty(len(codes), dtype=np.uint64)
+        reported = np.empty(len(codes), dtype=np.min_scalar_type(self.buckets - 1))
+        for begin in range(0, len(codes), ROWS):
+            rows = slice(begin, min(begin + ROWS, len(codes)))
+            seeds[rows] = source.words(len(codes[rows]))
+            reported[rows] = self._draw(seeds[rows], codes[rows], source)
+        return HashReports(self.describe(), seeds, reported)
+
+    def _draw(self, seeds: Words, codes: Integers, source: Randomness) -> Words:
+        reported = bucket_of(seeds, codes, self.buckets)
+        redrawn = np.flatnonzero(~source.happens(self._threshold, len(codes)))
+        reported[redrawn] = source.below(self.buckets, len(redrawn))
+        return reported
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The probabilities p and 1/g; with one value, every report supports it."""
+        return (float(self.right_bucket), 1 / self.buckets) if self.k > 1 else (1.0, 0.0)
+
+    def tally(self, reports: HashReports) -> Floats:
+        """Return how many reports name the bucket that each value falls into."""
+        if self.k == 1:
+            return np.array([float(len(reports))])
+        total = np.zeros(self.k)
+        for _, supported in self._supported(reports):
+            total += np.count_nonzero(supported, axis=0)
+        return total
+
+    def _supported(self, reports: HashReports) -> Iterator[tuple[slice, Booleans]]:
+        """Yield some rows at a time, and which values fall into their reported buckets."""
+        step = max(1, CELLS // self.k)
+        for begin in range(0, len(reports), step):
+            rows = slice(begin, min(begin + step, len(reports)))
+            some = reports[rows]
+            yield rows, hashes_to(some.seeds, some.buckets, self.k, self.buckets)
+
+    # What an adversary makes of it --------------------------------------------------------------
+
+    def _infer(self, reports: HashReports, source: Randomness) -> Integers:
+        """Return a value uniform among those in the bucket, or among all if it is empty."""
+        words = np.empty((len(reports), -(-self.k // 64)), dtype=np.uint64)
+        for rows, supported in self._supported(reports):
+            words[rows] = BitReports.pack(supported)
+        return guess_supported(words, self.k, source)
+
+    @cached_property
+    def hit_rate(self) -> float:
+        """The rate a = p (g/k) (1 - (1-1/g)^k) + (1-p) (1-1/g)^(k-1) / k [THEORY section 5]."""
+        away = math.log1p(-1 / self.buckets)
+        chosen = -math.expm1(self.k * away) * self.buckets / self.k
+        alone = math.exp((self.k - 1) * away) / self.k
+        return float(self.right_bucket) * chosen + float(1 - self.right_bucket) * alone
+
+    @cached_property
+    def _logarithms(self) -> tuple[float, float]:
+        """The logarithms of the probabilities of the right bucket and of each other."""
+        right = self.right_bucket
+        return log_nearest(right), log_nearest((1 - right) / (self.buckets - 1))
+
+    def log_likelihood(self, reports: HashReports) -> Floats:
+        """Return ln P(bucket given the seed and u)."""
+        right, wrong = self._logarithms
+        return np.where(
+            hashes_to(reports.seeds, reports.buckets, self.k, self.buckets), right, wrong
+        )
+
+    @property
+    def likely_sets(self) -> LikelySets:
+        """Any set of values, by epsilon: exact or, for large k, cautious; see the class."""
+        return LikelySets("all", self._contrast)
+
+    def witness_report(self, likely: Booleans) -> HashReports | None:
+        """Return a report whose bucket holds exactly these values, or None if none is in reach.
+
+        Seeds are tried in turn, at most `MOST_SEEDS`, and none where success is unlikely.
+        """
+        wanted = np.asarray(likely, dtype=np.bool_)
+        if self._tries_needed(int(wanted.sum())) > MOST_SEEDS:
+            return None
+        for begin in range(0, MOST_SEEDS, ROWS):
+            seeds = np.arange(begin, begin + ROWS, dtype=np.uint64)
+            found = self._splitting(seeds, wanted)
+            if found is not None:
+                return found
+        return None
+
+    def _tries_needed(self, size: int) -> float:
+        """Return the expected number of seeds to try for a set of this size."""
+        outside = (self.k - size) * math.log1p(-1 / self.buckets)
+        together = -max(0, size - 1) * math.log(self.buckets)
+        return math.exp(min(700.0, -outside - together))
+
+    def _splitting(self, seeds: Words, wanted: Booleans) -> HashReports | None:
+        """Return the report of the first of these seeds that puts exactly the wanted together."""
+        inside, outside = np.flatnonzero(wanted), np.flatnonzero(~wanted)
+        if len(inside):
+            buckets = bucket_of(seeds, inside[0], self.buckets)
+        else:
+            buckets = np.zeros(len(seeds), dtype=np.uint64)
+        for value in (*inside[1:], *outside):
+            agrees = (bucket_of(seeds, value, self.buckets) == buckets) == wanted[value]
+            seeds, buckets = seeds[agrees], buckets[agrees]
+        if not len(seeds):
+            return None
+        named = buckets[:1].astype(np.min_scalar_type(self.buckets - 1))
+        return HashReports(self.describe(), seeds[:1], named)
+
+    def _own(self, reports: Any) -> None:
+        super()._own(reports)
+        if len(reports) and reports.buckets.max() >= self.buckets:
+            raise InputError(f"reports must name buckets below {self.buckets}; one names another")
+
+
+class BLH(LocalHashing):
+    """Binary local hashing: two buckets [Bassily and Smith 2015; Wang et al. 2017].
+
+    Parameters
+    ----------
+    k
+        The alphabet size.
+    epsilon
+        The budget of one report.
+
+    Examples
+    --------
+    >>> blh = BLH(6, 2.0)
+    >>> blh.buckets, blh.epsilon
+    (2, 2.0)
+    >>> blh.leakage([[0.5, 0.5, 0, 0, 0, 0], [0, 0, 0.5, 0.5, 0, 0]]).value
+    2.0
+    """
+
+    name = "blh"
+
+    def __init__(self, k: int, epsilon: float) -> None:
+        super().__init__(k, epsilon, 2)
+
+
+class OLH(LocalHashing):
+    """Optimised local hashing: g = round(e^epsilon) + 1 buckets [Wang et al. 2017].
+
+    That g makes the variance of rare values least.  From epsilon 11.1 on it stays at 2^16, more
+    than which a report has no place for; epsilon is exact whatever g is.
+
+    Parameters
+    ----------
+    k
+        The alphabet size.
+    epsilon
+        The budget of one report.
+
+    Examples
+    --------
+    >>> olh = OLH(100, 1.0)
+    >>> olh.buckets, olh.epsilon, olh.bits
+    (4, 1.0, 66.0)
+    >>> reports = olh.perturb([7] * 20_000, rng=1)
+    >>> int(olh.estimate(reports).frequencies.argmax())
+    7
+    """
+
+    name = "olh"
+
+    def __init__(self, k: int, epsilon: float) -> None:
+        growth = math.exp(min(_checks.epsilon(epsilon), math.log(MOST_BUCKETS)))
+        super().__init__(k, epsilon, min(round(growth) + 1, MOST_BUCKETS))
