@@ -6,84 +6,105 @@ The public names are loaded when first used, so that importing the package is qu
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from seepage._version import __version__
+from seepage._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from seepage.channel import Channel
-    from seepage.correlation import correlation_matrix
-    from seepage.counting import count_pairs
-    from seepage.datasets import load_pairs
-    from seepage.domain import Attribute, Domain
-    from seepage.errors import (
-        ChannelError,
-        DomainError,
-        InputError,
-        SeepageError,
-        TableError,
-    )
-    from seepage.evidence import Leakage, Witness
-    from seepage.leakage import (
-        LeakageCurve,
-        LeakageMatrix,
-        epsilon_for_leakage,
-        exact_leakage,
-        leakage_bound,
-        leakage_curve,
-        leakage_matrix,
-    )
-    from seepage.pairs import PairCounts
-    from seepage.pairs_io import save_pairs
+    from seepage.baselines import register_analyser as register_analyser
+    from seepage.benchmark import benchmark_analysers as benchmark_analysers
+    from seepage.benchmark import benchmark_mechanisms as benchmark_mechanisms
+    from seepage.channel import Channel as Channel
+    from seepage.charts import save_chart as save_chart
+    from seepage.correlation import correlation_matrix as correlation_matrix
+    from seepage.counting import count_pairs as count_pairs
+    from seepage.datasets import dataset as dataset
+    from seepage.datasets import load_pairs as load_pairs
+    from seepage.domain import Attribute as Attribute
+    from seepage.domain import Domain as Domain
+    from seepage.errors import ChannelError as ChannelError
+    from seepage.errors import DomainError as DomainError
+    from seepage.errors import InputError as InputError
+    from seepage.errors import SeepageError as SeepageError
+    from seepage.errors import TableError as TableError
+    from seepage.evidence import Leakage as Leakage
+    from seepage.evidence import Witness as Witness
+    from seepage.leakage import LeakageCurve as LeakageCurve
+    from seepage.leakage import LeakageMatrix as LeakageMatrix
+    from seepage.leakage import epsilon_for_leakage as epsilon_for_leakage
+    from seepage.leakage import exact_leakage as exact_leakage
+    from seepage.leakage import leakage_bound as leakage_bound
+    from seepage.leakage import leakage_curve as leakage_curve
+    from seepage.leakage import leakage_matrix as leakage_matrix
+    from seepage.mechanisms import BLH as BLH
+    from seepage.mechanisms import GRR as GRR
+    from seepage.mechanisms import OLH as OLH
+    from seepage.mechanisms import OUE as OUE
+    from seepage.mechanisms import RAPPOR as RAPPOR
+    from seepage.mechanisms import SHE as SHE
+    from seepage.mechanisms import ApproximateGRR as ApproximateGRR
+    from seepage.mechanisms import ApproximateSUE as ApproximateSUE
+    from seepage.mechanisms import BasicRAPPOR as BasicRAPPOR
+    from seepage.mechanisms import Estimate as Estimate
+    from seepage.mechanisms import Exponential as Exponential
+    from seepage.mechanisms import Mechanism as Mechanism
+    from seepage.mechanisms import Reports as Reports
+    from seepage.mechanisms import SubsetSelection as SubsetSelection
+    from seepage.mechanisms import load_reports as load_reports
+    from seepage.mechanisms import mechanism as mechanism
+    from seepage.mechanisms import register as register
+    from seepage.mechanisms import registered as registered
+    from seepage.pairs import PairCounts as PairCounts
+    from seepage.pairs_io import save_pairs as save_pairs
 
 _HOMES = {
+    "ApproximateGRR": "mechanisms",
+    "ApproximateSUE": "mechanisms",
     "Attribute": "domain",
+    "BLH": "mechanisms",
+    "BasicRAPPOR": "mechanisms",
     "Channel": "channel",
     "ChannelError": "errors",
     "Domain": "domain",
     "DomainError": "errors",
+    "Estimate": "mechanisms",
+    "Exponential": "mechanisms",
+    "GRR": "mechanisms",
     "InputError": "errors",
     "Leakage": "evidence",
     "LeakageCurve": "leakage",
     "LeakageMatrix": "leakage",
+    "Mechanism": "mechanisms",
+    "OLH": "mechanisms",
+    "OUE": "mechanisms",
     "PairCounts": "pairs",
+    "RAPPOR": "mechanisms",
+    "Reports": "mechanisms",
+    "SHE": "mechanisms",
     "SeepageError": "errors",
+    "SubsetSelection": "mechanisms",
     "TableError": "errors",
     "Witness": "evidence",
+    "benchmark_analysers": "benchmark",
+    "benchmark_mechanisms": "benchmark",
     "correlation_matrix": "correlation",
     "count_pairs": "counting",
+    "dataset": "datasets",
     "epsilon_for_leakage": "leakage",
     "exact_leakage": "leakage",
     "leakage_bound": "leakage",
     "leakage_curve": "leakage",
     "leakage_matrix": "leakage",
     "load_pairs": "datasets",
+    "load_reports": "mechanisms",
+    "mechanism": "mechanisms",
+    "register": "mechanisms",
+    "register_analyser": "baselines",
+    "registered": "mechanisms",
+    "save_chart": "charts",
     "save_pairs": "pairs_io",
 }
+"""The module of each public name."""
 
-__all__ = [  # noqa: RUF022
-    "__version__",
-    "Attribute",
-    "Channel",
-    "ChannelError",
-    "Domain",
-    "DomainError",
-    "InputError",
-    "Leakage",
-    "LeakageCurve",
-    "LeakageMatrix",
-    "PairCounts",
-    "SeepageError",
-    "TableError",
-    "Witness",
-    "correlation_matrix",
-    "count_pairs",
-    "epsilon_for_leakage",
-    "exact_leakage",
-    "leakage_bound",
-    "leakage_curve",
-    "leakage_matrix",
-    "load_pairs",
-    "save_pairs",
-]
+__all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """The real datasets, and the pair counts of those that may be bundled."""
 
-from importlib.resources import as_file, files
+from importlib import resources
 from pathlib import Path
 
 from seepage import _checks
@@ -33,7 +33,8 @@ def load_pairs(name: str | Path) -> PairCounts:
     from seepage.pairs_io import load_pairs_file
 
     if name in BUNDLED:
-        with as_file(files(__name__) / "bundled" / BUNDLED[str(name)]) as path:
+        bundled = resources.files(__name__) / "bundled" / BUNDLED[str(name)]
+        with resources.as_file(bundled) as path:
             return load_pairs_file(path)
     if name in DATASETS:
         return DATASETS[str(name)].pairs()
