@@ -6,7 +6,17 @@ from seepage.charts.theme import PALETTE, finish, table
 
 __all__ = ["analyser_chart", "mechanism_chart"]
 
-SHAPES = ["circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke", "wedge"]
+STAR = "M0,-1L.25,-.35L.95,-.3L.4,.15L.6,.8L0,.45L-.6,.8L-.4,.15L-.95,-.3L-.25,-.35Z"
+SHAPES = [
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-right",
+    STAR,
+]
 SIDE = 340
 BELOW, ABOVE = 0.1, 0.12
 """Room around the points, as shares of the longest axis: the labels of P1 and R1 stand below 0."""
@@ -110,7 +120,12 @@ def mechanism_chart(rows: list[dict[str, Any]]) -> Any:
                     title="Normalised TCPL (1 = Algorithm 2)",
                     scale=alt.Scale(domain=[0, 1.05], nice=False),
                 ),
-                y=alt.Y(f"{error}:Q", title=titles[error], scale=alt.Scale(type=scale)),
+                y=alt.Y(
+                    f"{error}:Q",
+                    title=titles[error],
+                    scale=alt.Scale(type=scale),
+                    axis=alt.Axis(format="~g" if scale == "linear" else "~e", tickCount=6),
+                ),
                 shape=alt.Shape(
                     "mechanism:N",
                     title="Mechanism",
