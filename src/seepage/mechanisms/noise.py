@@ -1,0 +1,189 @@
+"""Noise on a grid, drawn by comparing integers: what additive mechanisms add when it matters.
+
+A double can carry the noise's last bits and betray what it was added to [Mironov 2012].  Here a
+noisy entry is a whole number of cells, drawn from integer thresholds, so its probabilities are
+exact fractions and the budget it realises is computed, not hoped for.  Entries of a one-hot
+vector are 0 or 1; both grids map onto themselves when 0 and 1 trade places (cell c becomes
+`mirror - c`), so one law serves both.
+"""
+
+import math
+from bisect import bisect_right
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+
+from seepage._numerics import Floats, Integers
+from seepage.mechanisms.exact import exp_below
+from seepage.mechanisms.normal import normal_tail
+from seepage.mechanisms.randomness import CERTAIN, Randomness
+
+__all__ = ["GaussianGrid", "LaplaceGrid"]
+
+LAPLACE_CELLS = 10
+"""The Laplace scale is at least 2^10 cells wide: the variance is that of the density to 1e-7."""
+
+GAUSSIAN_CELLS = 5
+"""The standard deviation is at least 2^5 cells wide: the variance is larger by a share of 1e-4."""
+
+MOST_FRACTION_BITS = 52
+"""The finest grid: 2^-52, what a double between 1 and 2 can hold."""
+
+WHOLE_RANGE = 8.0
+"""Whole parts up to this many scales are drawn bit by bit; farther ones, rare, by counting."""
+
+CLAMP = 12
+"""Standard deviations that the table reaches to; noise beyond them has a chance of 1e-32."""
+
+LEAD = 32
+"""Bits of a draw that decide all but a few of a million draws from a table."""
+
+MARGIN = 30
+"""Decimal digits beyond those that a result must have."""
+
+
+def threshold(odds: Fraction) -> int:
+    """Return the least chance out of 2^64 of an event with at most these odds against it.
+
+    Examples
+    --------
+    >>> threshold(Fraction(1)) == 2**63, threshold(Fraction(10**30))
+    (True, 1)
+    """
+    return math.ceil(CERTAIN / (1 + odds))
+
+
+def odds_against(chance: int) -> Fraction:
+    """Return the odds against an event with this chance out of 2^64."""
+    return Fraction(CERTAIN - chance, chance)
+
+
+class LaplaceGrid:
+    """Discrete Laplace noise of scale b on the grid of 2^-m, exactly and without end.
+
+    Parameters
+    ----------
+    shift_budget
+        1/b: how much a shift by 1 may change the log-likelihood of an entry, above 2^-49.
+
+    Notes
+    -----
+    The magnitude of discrete Laplace noise is geometric, and the bits of a geometric variable are
+    independent: bit j is set with odds exp(2^j / (b 2^m)) against it.  The m fraction bits and
+    the lower whole bits are drawn so; what is beyond `WHOLE_RANGE` scales is counted in trials,
+    which has no end and so leaves no report that only one value can produce.  A negative zero is
+    drawn again.
+
+    A shift by 1 keeps the fraction bits and adds 1 to the whole part: a carry clears the whole
+    bits below c and sets bit c.  Each threshold is rounded so that no carry changes the
+    likelihood by more than e^(1/b).  Between 0 and 1 the shift turns a fraction into its
+    complement: all bits but the lowest one set can flip, which changes it by their odds.
+    `worst` is the largest of all these changes, an exact fraction.
+    """
+
+    def __init__(self, shift_budget: float) -> None:
+        allowed = exp_below(shift_budget)
+        width = math.frexp(shift_budget)[1] + LAPLACE_CELLS
+        self.fraction_bits = min(max(0, width), MOST_FRACTION_BITS)
+        scaled = [math.ldexp(shift_budget, j) for j in range(-self.fraction_bits, 0)]
+        self.chances = [threshold(exp_below(exponent)) for exponent in scaled]
+        worst = math.prod(map(odds_against, self.chances[1:]), start=Fraction(1))
+        carried, reach = Fraction(1), shift_budget
+        while reach < WHOLE_RANGE:
+            self.chances.append(threshold(allowed * carried))
+            odds = odds_against(self.chances[-1])
+            worst = max(worst, odds / carried, carried / odds)
+            carried, reach = carried * odds, 2 * reach
+        self.farther = math.ceil(CERTAIN / (allowed * carried))
+        self.worst = max(worst, Fraction(CERTAIN, self.farther) / carried)
+        self.mirror = 1 << self.fraction_bits
+
+    def draw(self, source: Randomness, size: int) -> Integers:
+        """Return so many independent draws around 0, in cells."""
+        cells = np.empty(size, dtype=np.int64)
+        pending = np.arange(size)
+        while len(pending):
+            magnitude = self._magnitude(source, len(pending))
+            negative = source.happens(CERTAIN // 2, len(pending))
+            cells[pending] = np.where(negative, -magnitude, magnitude)
+            pending = pending[negative & (magnitude == 0)]
+        return cells
+
+    def _magnitude(self, source: Randomness, size: int) -> Integers:
+        magnitude = np.zeros(size, dtype=np.int64)
+        for place, chance in enumerate(self.chances):
+            magnitude |= source.happens(chance, size).astype(np.int64) << place
+        counting = np.arange(size)
+        while len(counting):
+            counting = counting[source.happens(self.farther, len(counting))]
+            magnitude[counting] += 1 << len(self.chances)
+        return magnitude
+
+    def values(self, cells: Integers) -> Floats:
+        """Return the entries that stand in these cells."""
+        return np.asarray(cells / float(self.mirror))
+
+
+class GaussianGrid:
+    """Gaussian noise rounded to a grid, from a table of exact integer thresholds.
+
+    Parameters
+    ----------
+    sigma
+        The standard deviation.
+    slack
+        What the table may add to the delta of the noise itself, above 0.
+
+    Notes
+    -----
+    Rounding is a post-processing, so noise rounded to any grid keeps the (epsilon, delta) of the
+    density; no shift need be a whole number of cells, and the grid can be as coarse as the noise
+    is wide.  That is why this is not the discrete Gaussian of [Canonne, Kamath and Steinke 2020],
+    whose cells cannot be wider than the shift.  Cell c stands for 1/2 + c `step`; the last cells,
+    12 sigma away, stand for all that is beyond them, again a post-processing.
+
+    A draw of `bits` random bits is compared with the distribution function at the cells' edges,
+    as whole numbers out of 2^bits.  Both tails keep so many digits d that no cell's probability
+    is off by more than a share of h = 200 10^-d, two entries' by 2.01 h; the delta of any law
+    that close to one with delta is at most delta + 5 h, at every epsilon.  `added` = 10^(3-d).
+    """
+
+    mirror = 0
+
+    def __init__(self, sigma: float, slack: float) -> None:
+        digits = math.ceil(3 - math.log10(slack))
+        self.added = Fraction(1000, 10**digits)
+        self.step = math.ldexp(1.0, math.frexp(sigma)[1] - 1 - GAUSSIAN_CELLS)
+        self.edge = math.ceil((0.5 + CLAMP * sigma) / self.step) + 1
+        farthest = (0.5 + self.edge * self.step) / sigma
+        rarest = math.log2(10) * digits + math.log2(math.e) * farthest**2 / 2 + 12
+        self.bits = LEAD * math.ceil(rarest / LEAD)
+        self.thresholds = self._table(sigma, digits)
+        self.leads = np.array([t >> (self.bits - LEAD) for t in self.thresholds], dtype=np.uint32)
+
+    def _table(self, sigma: float, digits: int) -> list[int]:
+        """Return 2^bits times the distribution function at the upper edge of each cell."""
+        units, half, thresholds = 2**self.bits, Fraction(1, 2), []
+        with localcontext(prec=digits + MARGIN):
+            for cell in range(-self.edge, self.edge):
+                edge = (half + (cell + half) * Fraction(self.step)) / Fraction(sigma)
+                distance = Decimal(abs(edge.numerator)) / Decimal(edge.denominator)
+                beyond = math.floor(Fraction(normal_tail(distance, digits)) * units)
+                thresholds.append(beyond if edge < 0 else units - beyond)
+        return thresholds
+
+    def draw(self, source: Randomness, size: int) -> Integers:
+        """Return so many independent draws around 0, in cells."""
+        words = source.bytes(4 * size).view("<u4")
+        places = np.searchsorted(self.leads, words, side="right")
+        undecided = np.flatnonzero(self.leads[np.maximum(places, 1) - 1] == words)
+        for place in undecided:
+            rest = int.from_bytes(source.bytes((self.bits - LEAD) // 8).tobytes(), "little")
+            whole = (int(words[place]) << (self.bits - LEAD)) | rest
+            places[place] = bisect_right(self.thresholds, whole)
+        return np.asarray(places - self.edge, dtype=np.int64)
+
+    def values(self, cells: Integers) -> Floats:
+        """Return the entries that stand in these cells."""
+        return np.asarray(0.5 + cells * self.step)
