@@ -21,7 +21,10 @@ UNIT = 2.0**-53
 """The largest relative error of one rounded operation in double precision."""
 
 LARGE_EPSILON = 690.0
-"""Above this exp(epsilon) nears overflow and log-ratios are taken by `logaddexp`."""
+"""Above this exp(epsilon) nears overflow; what cannot bear that must not go further."""
+
+ROOT_SCALE = 2.0**300
+"""The square root of the factor that keeps tiny probabilities clear of underflow."""
 
 
 Number = TypeVar("Number", float, Floats)
@@ -43,26 +46,28 @@ def log_ratio(difference: ArrayLike, smaller: ArrayLike, epsilon: ArrayLike) -> 
     Parameters
     ----------
     difference
-        A - B >= 0, summed from its parts, so that small leakages keep their relative precision.
+        A - B >= -B, summed from its parts, so that small leakages keep their relative precision.
     smaller
         B >= 0.
     epsilon
-        The budget eps >= 0, broadcast against the other two.
+        The budget eps >= 0, broadcast against the other two; it may be infinite.
 
     Notes
     -----
-    With w = exp(-eps) the ratio is 1 + (1 - w)(A - B) / (w + (1 - w) B), which cannot overflow
-    up to eps = 690.  Beyond, w is negligible against any B > 1e-290, and the two logarithms are
-    taken apart: `logaddexp(-eps, ln B)`.
+    With w = exp(-eps) the ratio is 1 + (1 - w)(A - B) / (w + (1 - w) B), evaluated with a few
+    roundings.  Where that quotient is beyond double precision (eps above 700 and B next to 0)
+    the logarithm exceeds 700, and the two are taken apart: `logaddexp(-eps, ln A)` and so for B.
     """
     eps = np.asarray(epsilon, dtype=np.float64)
     gap = np.asarray(difference, dtype=np.float64)
     low = np.asarray(smaller, dtype=np.float64)
     weight = -np.expm1(-eps)
-    floor = np.exp(-np.minimum(eps, LARGE_EPSILON))
-    moderate = np.log1p(weight * gap / (floor + weight * low))
-    if not np.any(eps > LARGE_EPSILON):
-        return np.asarray(moderate)
-    with np.errstate(divide="ignore"):
-        large = np.logaddexp(-eps, np.log(low + gap)) - np.logaddexp(-eps, np.log(low))
-    return np.where(eps > LARGE_EPSILON, large, moderate)
+    floor = (np.exp(-eps / 2) * ROOT_SCALE) ** 2
+    scale = weight * ROOT_SCALE**2
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        quotient = scale * gap / (floor + scale * low)
+        ratio = np.log1p(quotient)
+        if np.isfinite(quotient).all():
+            return np.asarray(ratio)
+        apart = np.logaddexp(-eps, np.log(low + gap)) - np.logaddexp(-eps, np.log(low))
+    return np.where(gap == 0, 0.0, np.where(np.isinf(quotient), apart, ratio))

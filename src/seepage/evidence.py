@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seepage._numerics import Booleans
+from seepage._numerics import UNIT, Booleans, Floats, round_up
 from seepage.channel import Channel, as_matrix
-from seepage.ratios import LikelySets, relaxation
+from seepage.ratios import CELL_ROUNDINGS, LikelySets, profile
 
-__all__ = ["Leakage", "Witness", "two_level_leakage"]
+__all__ = ["Leakage", "Witness", "relaxation", "two_level_leakage"]
 
 Label = str | int
 
@@ -67,7 +67,8 @@ class Leakage:
     relaxation
         The certified delta': the channel from target to report is (l, delta')-LDP.
     paper_relaxation
-        The paper's f* = delta A, never below `relaxation`.
+        The paper's f* = delta A, never below `relaxation`; equal to it at epsilon 0, where the
+        paper's listing sets none.
 
     Examples
     --------
@@ -114,12 +115,32 @@ def two_level_leakage(
     likely = sets.likely(matrix[first], matrix[second], value)
     targets, sources = labels(G, 0, matrix.shape[0]), labels(G, 1, matrix.shape[1])
     favoured = tuple(sources[u] for u in np.flatnonzero(likely))
+    certified = relaxation(matrix, float(value), sets.contrast, delta)
     return Leakage(
         float(value),
         Witness(targets[first], targets[second], favoured, report(likely)) if value > 0 else None,
-        relaxation(matrix, float(value), sets.contrast, delta),
-        delta * float(matrix[first][likely].sum()) if value > 0 else 0.0,
+        certified,
+        max(certified, delta * float(matrix[first][likely].sum()) if value > 0 else 0.0),
     )
+
+
+def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:
+    """Return delta' with which a target's channel is (value, delta')-LDP, rounded up.
+
+    delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [THEORY section 3]: the optimum over all
+    (eps, delta)-LDP mechanisms, and never above the paper's delta A.  At epsilon 0 it is delta
+    times the largest total variation distance between two rows.  Above 0 it stays above 0 even
+    where it is too small for a float.
+    """
+    if epsilon == 0:
+        distance = profile(channel, 0.0)[0]
+        share = distance + 2 * CELL_ROUNDINGS * UNIT if distance > 0 else 0.0
+    else:
+        share = math.exp(value - epsilon) * math.expm1(-value) / math.expm1(-epsilon)
+    if delta == 0 or (share == 0 and value == 0):
+        return 0.0
+    operations = 2 * channel.shape[1] + math.ceil(epsilon)
+    return min(delta, math.nextafter(round_up(delta * share, operations), math.inf))
 
 
 def labels(channel: Any, axis: int, size: int) -> tuple[Label, ...]:

@@ -13,14 +13,13 @@ times likelier under target value x than under x', where G_x(S) is the sum of G[
 * `best_of_all`: any inputs (unary encodings, local hashing, SHE): the paper's Algorithm 2.
 
 The latter two are Dinkelbach's iteration: at ratio H the best S of a pair holds the u with
-G[x, u] > H G[x', u] (or the omega largest differences); H grows until no pair can raise it.
-Each round costs O(m^2 t) and about five suffice; a pair that does not exceed H is dropped for
-good.  No sort is needed where the paper sorts, O(m^2 t log t).
+G[x, u] > H G[x', u] (or the omega largest differences).  The pair that gains most gives the next
+H, until no pair can raise it.  Each round costs O(m^2 t) and three or four suffice.  No sort is
+needed where the paper sorts, O(m^2 t log t), but for the one pair that wins.
 
 All functions take a stack of channels, shape (p, m, t), and one epsilon each, shape (p,).
 """
 
-import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +27,15 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seepage._numerics import LARGE_EPSILON, Booleans, Floats, Integers, log_ratio, round_up
+from seepage._numerics import (
+    LARGE_EPSILON,
+    UNIT,
+    Booleans,
+    Floats,
+    Integers,
+    log_ratio,
+    round_up,
+)
 
 __all__ = [
     "Best",
@@ -37,7 +44,6 @@ __all__ = [
     "best_singleton",
     "best_subset",
     "profile",
-    "relaxation",
 ]
 
 BLOCK = 1 << 16
@@ -48,6 +54,10 @@ COMPILED_FROM = 1 << 27
 
 COMPILED_LOADED_FROM = 1 << 8
 """Once the kernel is loaded, it is used for channels of at least this many cells (m t)."""
+
+
+CELL_ROUNDINGS = 8
+"""Roundings granted to each cell of a channel: its own, as a count over a sum, and in choosing."""
 
 
 class Best(NamedTuple):
@@ -97,9 +107,9 @@ class LikelySets:
         if self.kind == "singletons":
             ratios = log_ratio(likelier - other, other, self.contrast)
             return np.asarray(np.arange(len(likelier)) == int(np.argmax(ratios)))
-        if self.kind == "subsets":
-            return _largest(likelier[None], other[None], np.array([value]), self.size).ravel()
-        return _exceeding(likelier[None], other[None], np.array([value])).ravel()
+        rows = likelier[None], other[None], np.array([self.contrast]), np.array([value])
+        chosen = _between_any(*rows) if self.kind == "all" else _between_sized(self.size)(*rows)
+        return chosen[1].ravel()
 
 
 def best_singleton(channels: Floats, epsilon: Floats) -> Best:
@@ -120,16 +130,16 @@ def best_of_all(channels: Floats, epsilon: Floats) -> Best:
 
     This is the upper bound for any mechanism with this epsilon [paper, Algorithm 2].
     """
-    start = _singleton(channels, epsilon)
     if _compiled_pays(channels, epsilon):
         from seepage._compiled import climb_all_subsets
 
-        best = climb_all_subsets(channels, epsilon, start)
+        found = climb_all_subsets(channels, epsilon, _singleton(channels, epsilon))
+        every = np.arange(len(channels))
+        rows = channels[every, found.likelier], channels[every, found.other]
+        best = found._replace(value=_between_any(*rows, epsilon, found.value)[0])
     else:
-        best = _climb(channels, epsilon, start, _exceeding)
-    winners = np.stack([np.arange(len(channels)), best.likelier, best.other])
-    value = _ratios(channels, winners, epsilon, best.value, _exceeding)
-    return _safe(best._replace(value=value), epsilon, channels.shape[2])
+        best = _climb(channels, epsilon, _sum_positive, _between_any)
+    return _safe(best, epsilon, channels.shape[2])
 
 
 def _compiled_pays(channels: Floats, epsilon: Floats) -> bool:
@@ -141,16 +151,17 @@ def _compiled_pays(channels: Floats, epsilon: Floats) -> bool:
 
 
 def best_subset(channels: Floats, epsilon: Floats, size: int) -> Best:
-    """Return the largest log-ratio over every pair of target values and every S of this size."""
+    """Return the largest log-ratio over every pair of target values and every S of this size.
+
+    Where S is everything, a report says nothing.
+    """
+    terms = channels.shape[2]
+    if size == terms:
+        return _nobody(len(channels))
     if size == 1:
         return best_singleton(channels, epsilon)
-    nobody = np.zeros(len(channels), dtype=np.int64)
-    start = Best(np.zeros(len(channels)), nobody, nobody)
-
-    def choose(likelier: Floats, other: Floats, value: Floats) -> Booleans:
-        return _largest(likelier, other, value, size)
-
-    return _safe(_climb(channels, epsilon, start, choose), epsilon, channels.shape[2])
+    best = _climb(channels, epsilon, _sum_largest(size), _between_sized(size))
+    return _safe(best, epsilon, terms, cancelling=2 * terms + 8)
 
 
 def profile(channel: Floats, value: float) -> tuple[float, int, int]:
@@ -161,136 +172,136 @@ def profile(channel: Floats, value: float) -> tuple[float, int, int]:
     """
     best = (0.0, 0, 0)
     for likelier, row in enumerate(channel):
-        gaps = row - np.exp(value) * channel if value < LARGE_EPSILON else _beyond(row, channel)
-        totals = np.maximum(gaps, 0.0).sum(axis=1)
+        left = row - channel
+        if value < LARGE_EPSILON:
+            left -= np.expm1(value) * channel
+        else:
+            left[channel > 0] = 0.0
+        totals = np.maximum(left, 0.0).sum(axis=1)
         other = int(totals.argmax())
         if totals[other] > best[0]:
             best = (float(totals[other]), likelier, other)
     return best
 
 
-def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:
-    """Return delta' with which a target's channel is (value, delta')-LDP, rounded up.
+Sum = Callable[[Floats], Floats]
+"""The gain of a pair at H: the sum of the scores G[x,u] - H G[x',u] over its best S."""
 
-    delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [THEORY section 3]: the optimum over all
-    (eps, delta)-LDP mechanisms, and never above the paper's delta A.  At epsilon 0 it is delta
-    times the largest total variation distance between two rows.
+Between = Callable[[Floats, Floats, Floats, Floats], tuple[Floats, Booleans]]
+"""The log-ratio of two rows and its S, row by row, from both rows, epsilon and the best so far."""
+
+
+def _sum_positive(scores: Floats) -> Floats:
+    return np.asarray(np.maximum(scores, 0.0).sum(axis=-1))
+
+
+def _sum_largest(size: int) -> Sum:
+    return lambda scores: np.partition(scores, -size, axis=-1)[..., -size:].sum(axis=-1)
+
+
+def _between_any(
+    likelier: Floats, other: Floats, epsilon: Floats, value: Floats
+) -> tuple[Floats, Booleans]:
+    """Return the largest log-ratio over every S.
+
+    The best S holds the u with the largest G[x,u] / G[x',u], so the inputs are sorted by it and
+    every beginning is tried [paper, Algorithm 2, lines 5 to 13], O(t log t).
     """
-    if delta == 0 or len(channel) == 1:
-        return 0.0
-    if epsilon == 0:
-        share = profile(channel, 0.0)[0]
-    else:
-        share = math.exp(value - epsilon) * math.expm1(-value) / math.expm1(-epsilon)
-    return min(delta, round_up(delta * share, 2 * channel.shape[1]))
+    gap = likelier - other
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        order = np.argsort(np.where(gap > 0, other / gap, np.inf), axis=1, kind="stable")
+    gaps = np.take_along_axis(gap, order, axis=1).cumsum(axis=1)
+    lows = np.take_along_axis(other, order, axis=1).cumsum(axis=1)
+    ratios = log_ratio(gaps, lows, epsilon[:, None])
+    last = ratios.argmax(axis=1)[:, None]
+    chosen = np.empty(gap.shape, dtype=np.bool_)
+    np.put_along_axis(chosen, order, np.arange(gap.shape[1]) <= last, axis=1)
+    return np.take_along_axis(ratios, last, axis=1)[:, 0], chosen
 
 
-def _beyond(row: Floats, channel: Floats) -> Floats:
-    """Return what is left of a row at an enormous H: the mass where the other row is 0."""
-    return np.where(channel == 0, row, 0.0)
+def _between_sized(size: int) -> Between:
+    """Return the log-ratio of the S of this size with the largest scores at the best so far."""
+
+    def between(
+        likelier: Floats, other: Floats, epsilon: Floats, value: Floats
+    ) -> tuple[Floats, Booleans]:
+        gap, half = likelier - other, _half(value)[:, None]
+        scores = gap * np.exp(-half) - other * (2 * np.sinh(half))
+        chosen = np.zeros(gap.shape, dtype=np.bool_)
+        kept = np.argpartition(scores, -size, axis=1)[:, -size:]
+        np.put_along_axis(chosen, kept, True, axis=1)
+        gaps = np.where(chosen, gap, 0.0).sum(axis=1)
+        lows = np.where(chosen, other, 0.0).sum(axis=1)
+        return log_ratio(gaps, lows, epsilon), chosen
+
+    return between
 
 
-Choose = Callable[[Floats, Floats, Floats], Booleans]
+def _climb(channels: Floats, epsilon: Floats, total: Sum, between: Between) -> Best:
+    """Raise each channel's log-ratio from 0 to its maximum, as many at once as fit the cache."""
+    step = max(1, BLOCK // (channels.shape[1] * channels.shape[2]))
+    parts = [
+        _climb_together(
+            channels[begin : begin + step], epsilon[begin : begin + step], total, between
+        )
+        for begin in range(0, len(channels), step)
+    ]
+    return Best(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
 
-def _exceeding(likelier: Floats, other: Floats, value: Floats) -> Booleans:
-    """Return S = {u : G[x,u] > H G[x',u]}, row by row, H = exp(value).
-
-    Written with exp(-value), which cannot overflow; a cell that only x can produce is always in.
-    """
-    scaled = likelier * np.exp(-value)[:, None]
-    return np.asarray((scaled > other) | ((other == 0) & (likelier > 0)))
-
-
-def _largest(likelier: Floats, other: Floats, value: Floats, size: int) -> Booleans:
-    """Return the S of this size with the largest G[x,u] - H G[x',u], row by row."""
-    scores = likelier * np.exp(-value)[:, None] - other
-    kept = np.argpartition(-scores, size - 1, axis=1)[:, :size]
-    chosen = np.zeros(scores.shape, dtype=np.bool_)
-    np.put_along_axis(chosen, kept, True, axis=1)
-    return chosen
-
-
-def _climb(channels: Floats, epsilon: Floats, start: Best, choose: Choose) -> Best:
-    """Raise each channel's log-ratio to its maximum by Dinkelbach's iteration.
-
-    The first sweep goes through the target values x one by one and drops the pairs that the
-    profile rules out; the rounds after it evaluate the pairs still alive at the best ratio so
-    far.  A pair whose ratio does not exceed that can never win.  Each round raises some channel
-    to the ratio of another set, so the rounds end.
-    """
-    best = start.copy()
-    survivors = []
-    for likelier in range(channels.shape[1]):
-        pairs = _worth_a_look(channels, epsilon, best.value, likelier)
-        survivors.append(_round(channels, epsilon, best, pairs, choose))
-    alive = np.concatenate(survivors, axis=1)
-    while alive.shape[1]:
-        alive = _round(channels, epsilon, best, alive, choose)
+def _climb_together(channels: Floats, epsilon: Floats, total: Sum, between: Between) -> Best:
+    """Do Dinkelbach's iteration: where the pair that gains most raises nothing, no pair does."""
+    best = _nobody(len(channels))
+    active = np.arange(len(channels))
+    while len(active):
+        known, budget = best.value[active], epsilon[active]
+        first, second = _most_telling(channels[active], known, total)
+        rows = channels[active, first], channels[active, second]
+        ratios, _ = between(*rows, budget, known)
+        better = ratios > known
+        active = active[better]
+        best.value[active] = ratios[better]
+        best.likelier[active], best.other[active] = first[better], second[better]
     return best
 
 
-def _worth_a_look(channels: Floats, epsilon: Floats, value: Floats, likelier: int) -> Integers:
-    """Return the (channel, x, x') of one x that the profile does not rule out, as three rows.
+def _most_telling(channels: Floats, value: Floats, total: Sum) -> tuple[Integers, Integers]:
+    """Return the target values x and x' of each channel that gain most at H = exp(value).
 
-    No set S lifts a pair above H unless lambda sum_u max(0, G[x,u] - H G[x',u]) > H - 1; divided
-    by H e^eps so that nothing overflows, with q = exp(-value) and w = exp(-eps):
-    (1 - w) sum_u max(0, q G[x,u] - G[x',u]) > w (1 - q).
+    Scores are taken over sqrt(H), which keeps both terms from overflow.
     """
-    scaled = channels[:, likelier] * np.exp(-value)[:, None]
-    excess = np.maximum(scaled[:, None, :] - channels, 0.0).sum(axis=2)
-    limit = np.exp(-epsilon) * -np.expm1(-value)
-    alive = -np.expm1(-epsilon)[:, None] * excess > limit[:, None]
-    alive |= (value > LARGE_EPSILON)[:, None]
-    alive[:, likelier] = False
-    channel, other = np.nonzero(alive)
-    return np.stack([channel, np.full(len(channel), likelier), other])
+    half = _half(value)[:, None, None]
+    above, below = channels * np.exp(-half), channels * np.exp(half)
+    count, targets, _ = channels.shape
+    every, found = np.arange(count), np.zeros((3, count))
+    step = max(1, BLOCK // channels.size)
+    for begin in range(0, targets, step):
+        scores = above[:, begin : begin + step, None] - below[:, None]
+        gains = total(scores).reshape(count, -1)
+        pair = gains.argmax(axis=1)
+        gain = gains[every, pair]
+        found = np.where(gain > found[0], [gain, begin + pair // targets, pair % targets], found)
+    return found[1].astype(np.int64), found[2].astype(np.int64)
 
 
-def _round(
-    channels: Floats, epsilon: Floats, best: Best, pairs: Integers, choose: Choose
-) -> Integers:
-    """Evaluate pairs at the best ratio so far, raise it in place, return those that exceeded it."""
-    threshold = best.value[pairs[0]]
-    ratios = np.empty(pairs.shape[1])
-    step = max(1, BLOCK // channels.shape[2])
-    for begin in range(0, len(ratios), step):
-        block = pairs[:, begin : begin + step]
-        ratios[begin : begin + step] = _ratios(channels, block, epsilon, best.value, choose)
-    exceeding = ratios > threshold
-    if exceeding.any():
-        pairs, ratios = pairs[:, exceeding], ratios[exceeding]
-        _raise(best, pairs, ratios)
-        return pairs
-    return pairs[:, :0]
+def _half(value: Floats) -> Floats:
+    """Return ln sqrt(H); an H beyond e^1380 needs no distinction."""
+    return np.asarray(np.minimum(value / 2, LARGE_EPSILON))
 
 
-def _ratios(
-    channels: Floats, pairs: Integers, epsilon: Floats, value: Floats, choose: Choose
-) -> Floats:
-    channel, first, second = pairs
-    likelier, other = channels[channel, first], channels[channel, second]
-    chosen = choose(likelier, other, value[channel])
-    gap = np.where(chosen, likelier - other, 0.0).sum(axis=1)
-    low = np.where(chosen, other, 0.0).sum(axis=1)
-    return log_ratio(gap, low, epsilon[channel])
+def _nobody(count: int) -> Best:
+    """Return the leakage 0 of so many channels."""
+    none = np.zeros(count, dtype=np.int64)
+    return Best(np.zeros(count), none, none.copy())
 
 
-def _raise(best: Best, pairs: Integers, ratios: Floats) -> None:
-    """Write each channel's largest ratio and its pair; ratios exceed what is known."""
-    ascending = np.argsort(ratios, kind="stable")
-    channel, likelier, other = pairs[:, ascending]
-    best.value[channel] = ratios[ascending]
-    best.likelier[channel] = likelier
-    best.other[channel] = other
-
-
-def _safe(best: Best, epsilon: Floats, terms: int) -> Best:
+def _safe(best: Best, epsilon: Floats, terms: int, cancelling: int = 0) -> Best:
     """Return the value raised by its rounding error, and never above epsilon.
 
-    Sums of `terms` cells carry that many relative roundings; choosing S by rounded comparisons
-    moves the log-ratio by at most (1 - e^-eps) times as many units.
+    Sums of `terms` gaps of one sign, and the choice among them, carry some three relative
+    roundings a term.  Every cell of a channel is rounded itself, and gaps of both signs cancel:
+    each such rounding moves the log-ratio by at most (1 - e^-eps) units a row.
     """
-    guard = -np.expm1(-epsilon) * (4 * (terms + 8) * 2.0**-53)
-    raised = np.where(best.value > 0, round_up(best.value, 2 * terms) + guard, 0.0)
+    guard = -np.expm1(-epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
+    raised = np.where(best.value > 0, round_up(best.value, 3 * terms + 8) + guard, 0.0)
     return best._replace(value=np.minimum(raised, epsilon))

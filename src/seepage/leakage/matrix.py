@@ -11,10 +11,10 @@ from seepage._numerics import Floats, Integers
 from seepage.channel import Channel
 from seepage.domain import Domain
 from seepage.errors import DomainError
-from seepage.evidence import Leakage
+from seepage.evidence import Leakage, relaxation
 from seepage.leakage.release import VIEWS, Release, View, releases
 from seepage.pairs import PairCounts
-from seepage.ratios import LikelySets, relaxation
+from seepage.ratios import LikelySets
 
 __all__ = ["LeakageMatrix", "leakage_matrix"]
 
@@ -217,5 +217,8 @@ def leakage_matrix(
     _checks.choice(view, "view", VIEWS)
     if not pairs.records:
         raise DomainError("there is no leakage without records, and these counts have none")
-    smoothing = {"min_count": min_count, "prior": prior}
+    smoothing = {
+        "min_count": _checks.epsilon(min_count, "min_count"),
+        "prior": _checks.epsilon(prior, "prior"),
+    }
     return LeakageMatrix(pairs, releases(pairs.domain, epsilon, mechanism, delta), view, smoothing)
