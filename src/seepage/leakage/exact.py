@@ -3,12 +3,15 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seepage._numerics import Floats
+from seepage._numerics import UNIT, Floats, log_ratio, round_up
 from seepage.channel import Channel, as_matrix
 from seepage.errors import ChannelError
 from seepage.evidence import Leakage, Witness, labels
 
 __all__ = ["exact_leakage"]
+
+SCALE = 400
+"""The power of two that every report's likeliest input is brought to, clear of underflow."""
 
 
 def exact_leakage(G: Channel | ArrayLike, C: Channel | ArrayLike) -> Leakage:
@@ -26,15 +29,18 @@ def exact_leakage(G: Channel | ArrayLike, C: Channel | ArrayLike) -> Leakage:
     Returns
     -------
     Leakage
-        With the two target values and the report y that attain it.  A report that no target
-        value can produce is left out; one that is possible under one and impossible under
-        another makes the leakage infinite.
+        With the two target values and the report y that attain it, rounded up.  A report that
+        no target value can produce is left out; one that is possible under one and impossible
+        under another makes the leakage infinite.
 
     Notes
     -----
     One product and a maximum and minimum for each report, O(m t r).  The paper loops over all
     pairs of target values, O(m^2 t^2), and its listing takes a row of C where its equation takes
     the column of the report y; the column is right, for y is what the adversary sees.
+
+    With c the least entry of a column, W = c + G (C - c): what all inputs share is not rounded,
+    so a report that tells nothing leaks exactly 0.
 
     Examples
     --------
@@ -46,11 +52,15 @@ def exact_leakage(G: Channel | ArrayLike, C: Channel | ArrayLike) -> Leakage:
     """
     correlation, mechanism = as_matrix(G, "G"), as_matrix(C, "C")
     _check_axes(G, C, correlation, mechanism)
+    if (correlation == correlation[0]).all():
+        return Leakage(0.0, None)
     highest = mechanism.max(axis=0)
     possible = np.flatnonzero(highest)
-    seen = correlation @ (mechanism[:, possible] / highest[possible])
-    ratios = _log_ratios(seen)
-    if not len(ratios) or ratios.max() <= 0:
+    columns = np.ldexp(mechanism[:, possible], SCALE - np.frexp(highest[possible])[1])
+    shared = columns.min(axis=0)
+    seen = correlation @ (columns - shared)
+    ratios = _log_ratios(seen, shared, len(mechanism))
+    if ratios.max() <= 0:
         return Leakage(0.0, None)
     report = int(ratios.argmax())
     first, second = int(seen[:, report].argmax()), int(seen[:, report].argmin())
@@ -66,12 +76,17 @@ def exact_leakage(G: Channel | ArrayLike, C: Channel | ArrayLike) -> Leakage:
     return Leakage(float(ratios[report]), witness)
 
 
-def _log_ratios(seen: Floats) -> Floats:
-    """Return ln (max / min) of each column, infinite where only the minimum is 0."""
-    high, low = seen.max(axis=0), seen.min(axis=0)
-    reached = high > 0
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log1p((high[reached] - low[reached]) / low[reached]))
+def _log_ratios(seen: Floats, shared: Floats, terms: int) -> Floats:
+    """Return ln max / min of `shared + seen` in each column, rounded up.
+
+    Infinite where only the minimum is 0, and 0 where both are.  A sum of `terms` products and
+    the rounded cells move the logarithm by as many units of the share that is not common.
+    """
+    most, least = seen.max(axis=0), seen.min(axis=0)
+    ratios = log_ratio(most - least, shared + least, np.inf)
+    with np.errstate(invalid="ignore"):
+        guard = 2 * (terms + 8) * UNIT * (most / (shared + most))
+    return np.where(ratios > 0, round_up(ratios, 8) + guard, 0.0)
 
 
 def _check_axes(
