@@ -61,8 +61,12 @@ def leakage_curve(G: Channel | ArrayLike, epsilons: Sequence[float] | Floats) ->
     budgets = np.array([_checks.epsilon(value) for value in epsilons], dtype=np.float64)
     stack = np.broadcast_to(matrix, (len(budgets), *matrix.shape))
     values = best_of_all(stack, budgets).value if len(budgets) else np.zeros(0)
-    saturation = float(best_singleton(matrix[None], np.array([math.inf])).value[0])
-    return LeakageCurve(budgets, values, saturation)
+    return LeakageCurve(budgets, values, _saturation(matrix))
+
+
+def _saturation(matrix: Floats) -> float:
+    """Return the level to which the bound rises as epsilon grows, rounded up."""
+    return float(best_singleton(matrix[None], np.array([math.inf])).value[0])
 
 
 def epsilon_for_leakage(G: Channel | ArrayLike, leakage: Any) -> float:
@@ -85,8 +89,8 @@ def epsilon_for_leakage(G: Channel | ArrayLike, leakage: Any) -> float:
 
     Notes
     -----
-    One pass over the profile, O(m^2 t), then the answer is checked and lowered if rounding
-    left it above.
+    One pass over the profile, O(m^2 t), then the answer is checked; while rounding leaves its
+    bound above `leakage`, it is computed again for a slightly smaller one.
 
     Examples
     --------
@@ -99,20 +103,19 @@ def epsilon_for_leakage(G: Channel | ArrayLike, leakage: Any) -> float:
     allowed = _checks.real(leakage, "leakage")
     if not allowed >= 0:
         raise InputError(f"leakage must be at least 0, got {leakage!r}")
-    share = profile(matrix, min(allowed, 1e6))[0]
-    if share == 0 or math.isinf(allowed):
+    if allowed >= _saturation(matrix):
         return math.inf
-    budget = _invert(allowed, share)
-    step = 2.0**-50
-    while budget > 0 and leakage_bound(matrix, budget).value > allowed:
-        budget, step = max(0.0, budget * (1 - step)), 2 * step
-    return budget
+    goal, step = round_down(allowed, 3 * matrix.shape[1] + 8), 2.0**-50
+    while goal > 0:
+        share = profile(matrix, goal)[0]
+        budget = _invert(goal, share) if share > 0 else math.inf
+        if budget < math.inf and leakage_bound(matrix, budget).value <= allowed:
+            return budget
+        goal, step = max(0.0, goal * (1 - step)), 2 * step
+    return 0.0
 
 
-def _invert(allowed: float, share: float) -> float:
-    """Return ln(1 + (e^l - 1)/E), rounded down, without overflow."""
-    if allowed < 1:
-        value = math.log1p(math.expm1(allowed) / share)
-    else:
-        value = allowed + math.log(math.exp(-allowed) - math.expm1(-allowed) / share)
-    return round_down(value, 4)
+def _invert(leakage: float, share: float) -> float:
+    """Return ln(1 + (e^l - 1)/E) for l > 0, rounded down, without overflow."""
+    quotient = leakage + math.log(-math.expm1(-leakage)) - math.log(share)
+    return round_down(float(np.logaddexp(0.0, quotient)), 40)
