@@ -55,9 +55,9 @@ class Release:
         if self.mechanism is not None and view == "report":
             return self.mechanism.leakage(G)
         if sets is not None:
-            return two_level_leakage(G, sets, self.delta)
+            return two_level_leakage(G, sets, self.delta if self.mechanism is None else 0.0)
         assert self.mechanism is not None
-        return exact_leakage(G.matrix, self.mechanism.inferred_channel())
+        return exact_leakage(G, Channel(self.mechanism.inferred_channel(), G.output, G.output))
 
 
 def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> list[Release]:
