@@ -62,23 +62,28 @@ def correlation_matrix(pairs: PairCounts, metric: Metric) -> Floats:
 
 
 def _mutual_information(tables: Integers) -> Floats:
-    rows, columns = tables.sum(axis=2), tables.sum(axis=1)
-    joint = _entropy(tables.reshape(len(tables), -1))
-    return np.maximum(_entropy(rows) + _entropy(columns) - joint, 0.0)
+    """Return sum p ln(n N / (r c)) from the counts n: exactly 0 where n = r c / N throughout."""
+    counts = tables.astype(np.float64)
+    total = counts.sum(axis=(1, 2), keepdims=True)
+    expected = counts.sum(axis=2, keepdims=True) * counts.sum(axis=1, keepdims=True)
+    lifts = _divide(counts * total, expected)
+    logarithms = np.log(lifts, out=np.zeros_like(lifts), where=lifts > 0)
+    information = _divide(counts * logarithms, total).sum(axis=(1, 2))
+    return np.asarray(np.maximum(information, 0.0))
 
 
 def _normalised_information(tables: Integers) -> Floats:
     joint = _entropy(tables.reshape(len(tables), -1))
-    return _divide(_mutual_information(tables), joint)
+    return np.minimum(_divide(_mutual_information(tables), joint), 1.0)
 
 
 def _pearson(tables: Integers) -> Floats:
-    rows, columns = np.arange(tables.shape[1]), np.arange(tables.shape[2])
-    shares = tables / np.maximum(tables.sum(axis=(1, 2), keepdims=True), 1)
-    left = rows - (shares.sum(axis=2) @ rows)[:, None]
-    right = columns - (shares.sum(axis=1) @ columns)[:, None]
-    covariance = np.einsum("pab,pa,pb->p", shares, left, right)
-    variances = np.einsum("pab,pa->p", shares, left**2) * np.einsum("pab,pb->p", shares, right**2)
+    total = np.maximum(tables.sum(axis=(1, 2)), 1)[:, None]
+    rows, columns = tables.sum(axis=2) / total, tables.sum(axis=1) / total
+    left = np.arange(tables.shape[1]) - (rows @ np.arange(tables.shape[1]))[:, None]
+    right = np.arange(tables.shape[2]) - (columns @ np.arange(tables.shape[2]))[:, None]
+    covariance = np.einsum("pab,pa,pb->p", tables / total[:, None], left, right)
+    variances = (rows * left**2).sum(axis=1) * (columns * right**2).sum(axis=1)
     return np.clip(_divide(covariance, np.sqrt(variances)), -1.0, 1.0)
 
 
