@@ -13,6 +13,8 @@ from seepage.errors import ChannelError
 __all__ = ["Channel", "as_matrix"]
 
 ROW_SUM_TOLERANCE = 1e-9
+NUMBERS = "biufO"
+"""The kinds of NumPy arrays that can hold probabilities; fractions come as objects."""
 
 
 def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> Floats:
@@ -23,9 +25,12 @@ def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> Floats:
     if isinstance(channel, Channel):
         return channel.matrix
     try:
-        matrix = np.array(channel, dtype=np.float64)
+        given = np.asarray(channel)
+        matrix = given.astype(np.float64) if given.dtype.kind in NUMBERS else None
     except (TypeError, ValueError):
-        raise ChannelError(f"{name} must be a matrix of probabilities") from None
+        matrix = None
+    if matrix is None:
+        raise ChannelError(f"{name} must be a matrix of probabilities")
     if matrix.ndim != 2 or not matrix.size:
         raise ChannelError(
             f"{name} must be a matrix with at least one row and column, got shape {matrix.shape}"

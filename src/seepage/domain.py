@@ -124,7 +124,10 @@ class Domain:
                 return self._index[name]
             hint = _checks.near_miss(name, self.names)
             raise DomainError(f"there is no attribute {name!r}{hint}")
-        position = operator.index(name)
+        try:
+            position = operator.index(name)
+        except TypeError:
+            raise DomainError(f"an attribute is its name or number, got {name!r}") from None
         if not -len(self) <= position < len(self):
             raise DomainError(f"attribute number must be below {len(self)}, got {position}")
         return position % len(self)
