@@ -1,0 +1,1 @@
+"""The parts of the statistical method: simulated collections, intervals, surrogates, results."""
