@@ -55,7 +55,7 @@ def leakage_curve(G: Channel | ArrayLike, epsilons: Sequence[float] | Floats) ->
     >>> import seepage as sp
     >>> curve = sp.leakage_curve([[0.9, 0.1], [0.2, 0.8]], [0, 1, 10, 700])
     >>> curve.values.round(3).tolist(), round(curve.saturation, 3)
-    ([0.0, 0.707, 2.079, 2.079], 2.079)
+    ([0.0, 0.706, 2.079, 2.079], 2.079)
     """
     matrix = as_matrix(G)
     budgets = np.array([_checks.epsilon(value) for value in epsilons], dtype=np.float64)
@@ -97,7 +97,7 @@ def epsilon_for_leakage(G: Channel | ArrayLike, leakage: Any) -> float:
     >>> import seepage as sp
     >>> budget = sp.epsilon_for_leakage([[0.9, 0.1], [0.2, 0.8]], 0.5)
     >>> round(budget, 4), sp.leakage_bound([[0.9, 0.1], [0.2, 0.8]], budget).value <= 0.5
-    (0.6943, True)
+    (0.7038, True)
     """
     matrix = as_matrix(G)
     allowed = _checks.real(leakage, "leakage")

@@ -48,7 +48,7 @@ def exact_leakage(G: Channel | ArrayLike, C: Channel | ArrayLike) -> Leakage:
     >>> randomised_response = [[0.75, 0.25], [0.25, 0.75]]
     >>> found = sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], randomised_response)
     >>> round(found.value, 4), found.witness.report
-    (0.7621, 1)
+    (0.7732, 1)
     """
     correlation, mechanism = as_matrix(G, "G"), as_matrix(C, "C")
     _check_axes(G, C, correlation, mechanism)
