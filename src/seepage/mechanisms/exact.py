@@ -22,7 +22,7 @@ LARGEST_EPSILON = 10_000
 
 
 def exp_below(epsilon: float) -> Fraction:
-    """Return a fraction at most e^epsilon, and less by a relative 1e-39 at most.
+    """Return a fraction at most e^epsilon, and less by a relative 2e-39 at most.
 
     A budget above 10,000 counts as 10,000: still a lower bound.
 

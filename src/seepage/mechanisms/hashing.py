@@ -132,6 +132,7 @@ class LocalHashing(PureMechanism):
 
     def tally(self, reports: HashReports) -> Floats:
         """Return how many reports name the bucket that each value falls into."""
+        self._own(reports)
         if self.k == 1:
             return np.array([float(len(reports))])
         total = np.zeros(self.k)
@@ -172,6 +173,7 @@ class LocalHashing(PureMechanism):
 
     def log_likelihood(self, reports: HashReports) -> Floats:
         """Return ln P(bucket given the seed and u)."""
+        self._own(reports)
         right, wrong = self._logarithms
         return np.where(
             hashes_to(reports.seeds, reports.buckets, self.k, self.buckets), right, wrong

@@ -129,6 +129,7 @@ class UnaryEncoding(PureMechanism):
 
     def tally(self, reports: BitReports) -> Floats:
         """Return how many reports set each value's bit."""
+        self._own(reports)
         if self.k == 1:
             return np.array([float(len(reports))])
         return count_bits(reports.words, self.k).astype(np.float64)
@@ -170,6 +171,7 @@ class UnaryEncoding(PureMechanism):
 
     def log_likelihood(self, reports: BitReports) -> Floats:
         """Return ln P(report given u): each bit as if it were another's, corrected at u."""
+        self._own(reports)
         q_set, q_unset, gain, loss = self._logarithms
         bits = reports.bits()
         count = bits.sum(axis=1)

@@ -1,0 +1,445 @@
+"""Unary encodings against their formulas, every report enumerated, and simulation."""
+
+import itertools
+import math
+import tracemalloc
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from seepage.errors import InputError
+from seepage.leakage.bound import leakage_bound
+from seepage.mechanisms.reports import BitReports, load_reports
+from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, UnaryEncoding
+
+EPSILONS = [0.0, 1e-12, 1e-3, 1 / 3, 1.0, 7.7, 50.0, 700.0, 800.0]
+DELTAS = [0.0, 1e-18, 1e-9, 0.01, 0.5, 0.999]
+PURE = [RAPPOR, OUE]
+
+
+def power_of_e(value):
+    with localcontext(prec=100):
+        return Fraction(Decimal(value).exp())
+
+
+def odds(p, q):
+    return p * (1 - q) / (q * (1 - p))
+
+
+def every_report(mechanism):
+    bits = np.array(list(itertools.product([False, True], repeat=mechanism.k)))
+    return BitReports(mechanism.describe(), BitReports.pack(bits)), bits
+
+
+def random_channel(seed, rows, columns):
+    return np.random.default_rng(seed).dirichlet(np.full(columns, 0.4), size=rows)
+
+
+def exact_hit_and_miss(p, q, k):
+    """Return P(guess = 0 given 0) and P(guess = 1 given 0) over all reports, in fractions."""
+    hit = miss = Fraction(0)
+    for bits in itertools.product([0, 1], repeat=k):
+        chance = p if bits[0] else 1 - p
+        for bit in bits[1:]:
+            chance *= q if bit else 1 - q
+        chosen = bits if any(bits) else (1,) * k
+        hit += chance * Fraction(chosen[0], sum(chosen))
+        miss += chance * Fraction(chosen[1], sum(chosen))
+    return hit, miss
+
+
+# What it promises ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", PURE)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_epsilon_comes_from_the_probabilities(family, epsilon):
+    mechanism = family(7, epsilon)
+    assert mechanism.epsilon == mechanism.likely_sets.contrast == epsilon
+    assert mechanism.delta == 0
+    ratio = odds(mechanism.true_bit, mechanism.other_bit)
+    assert ratio <= power_of_e(epsilon) <= ratio * (1 + Fraction(1, 10**37))
+
+
+@pytest.mark.parametrize("family", PURE)
+@pytest.mark.parametrize("epsilon", [*EPSILONS, 1e-30, 20.0, 44.0, 1e6])
+def test_what_is_drawn_never_exceeds_what_is_stated(family, epsilon):
+    mechanism = family(7, epsilon)
+    p, q = mechanism.realised_bits
+    assert 0 < q <= p < 1
+    assert odds(p, q) <= odds(mechanism.true_bit, mechanism.other_bit) <= power_of_e(epsilon)
+    assert mechanism.realised_epsilon <= mechanism.epsilon <= epsilon
+    if 1e-6 < epsilon < 20:
+        assert mechanism.realised_epsilon == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_a_wrong_parameterisation_cannot_hide():
+    mechanism = OUE(4, 1.0)
+    mechanism.true_bit = Fraction(3, 4)
+    assert mechanism.epsilon == pytest.approx(1 + math.log(3))
+    assert mechanism.realised_epsilon == pytest.approx(1 + math.log(3))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_probabilities_are_the_textbook_ones(epsilon):
+    half = math.exp(epsilon / 2)
+    assert RAPPOR(9, epsilon).support == pytest.approx((half / (half + 1), 1 / (half + 1)))
+    assert OUE(9, epsilon).support == pytest.approx((0.5, 1 / (math.exp(epsilon) + 1)))
+
+
+@pytest.mark.parametrize("family", PURE)
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-12, 1.0, 50.0, 800.0])
+def test_likelihoods_of_all_reports(family, k, epsilon):
+    mechanism = family(k, epsilon)
+    reports, bits = every_report(mechanism)
+    likelihood = mechanism.log_likelihood(reports)
+    assert np.exp(likelihood).sum(axis=0) == pytest.approx(np.ones(k), rel=1e-12)
+    if k > 1:
+        widest = (likelihood.max(axis=1) - likelihood.min(axis=1)).max()
+        assert widest == pytest.approx(epsilon, rel=1e-9, abs=1e-13)
+    p, q = mechanism.true_bit, mechanism.other_bit
+    for value in range(k):
+        for row, report in enumerate(bits[:8]):
+            chance = Fraction(1)
+            for place, bit in enumerate(report):
+                one = p if place == value else q
+                chance *= one if bit else 1 - one
+            logarithm = math.log(chance.numerator) - math.log(chance.denominator)
+            assert likelihood[row, value] == pytest.approx(logarithm, rel=1e-12, abs=1e-11)
+
+
+# Approximate symmetric unary encoding -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_approximate_sue_states_its_own_pair(epsilon, delta):
+    mechanism = ApproximateSUE(6, epsilon, delta)
+    assert mechanism.epsilon == pytest.approx(epsilon, rel=1e-15)
+    assert mechanism.epsilon <= epsilon
+    assert mechanism.delta == pytest.approx(delta, rel=1e-15)
+    assert mechanism.delta <= delta
+    assert mechanism.likely_sets.contrast >= epsilon * (1 - 1e-15)
+    growth = power_of_e(epsilon)
+    for p, q in ((mechanism.true_bit, mechanism.other_bit), mechanism.realised_bits):
+        assert p + q == 1
+        assert p**2 - growth * q**2 <= Fraction(delta)
+    assert mechanism.realised_epsilon <= mechanism.epsilon
+
+
+@pytest.mark.parametrize("delta", [1e-9, 0.01, 0.5])
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 20.0])
+def test_approximate_sue_follows_the_formula(epsilon, delta):
+    with localcontext(prec=60):
+        growth, slack = Decimal(epsilon).exp(), Decimal(delta)
+        p = (growth - (growth * (1 - slack) + slack).sqrt()) / (growth - 1)
+    mechanism = ApproximateSUE(6, epsilon, delta)
+    assert float(mechanism.true_bit) == pytest.approx(float(p), rel=1e-15)
+    assert float(mechanism.other_bit) == pytest.approx(float(1 - p), rel=1e-14)
+
+
+def test_approximate_sue_at_its_limits():
+    for epsilon in EPSILONS:
+        pure, relaxed = RAPPOR(5, epsilon), ApproximateSUE(5, epsilon, 0.0)
+        assert float(relaxed.other_bit) == pytest.approx(float(pure.other_bit), rel=1e-15)
+    assert ApproximateSUE(5, 0.0, 0.2).support == pytest.approx((0.6, 0.4))
+    assert ApproximateSUE(5, 1e-9, 0.2).support == pytest.approx((0.6, 0.4), rel=1e-8)
+    assert ApproximateSUE(5, 0.0, 0.0).epsilon == 0
+
+
+@pytest.mark.parametrize("k", [2, 3, 4])
+def test_delta_is_the_worst_set_of_reports(k):
+    mechanism = ApproximateSUE(k, 0.8, 0.03)
+    reports, _ = every_report(mechanism)
+    chances = np.exp(mechanism.log_likelihood(reports))
+    excess = np.maximum(chances[:, 0] - math.exp(0.8) * chances[:, 1], 0).sum()
+    assert excess == pytest.approx(0.03, rel=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 4), st.integers(2, 5))
+def test_the_relaxed_leakage_holds_but_for_its_relaxation(seed, rows, k):
+    G = random_channel(seed, rows, k)
+    mechanism = ApproximateSUE(k, 0.7, 0.05)
+    relaxed = mechanism.relaxed_leakage(G)
+    assert relaxed.value <= mechanism.leakage(G).value * (1 + 1e-12)
+    seen = G @ np.exp(mechanism.log_likelihood(every_report(mechanism)[0])).T
+    for first, second in itertools.permutations(seen, 2):
+        excess = np.maximum(first - math.exp(relaxed.value) * second, 0).sum()
+        assert excess <= relaxed.relaxation + 1e-14
+
+
+# What it does -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", PURE)
+@pytest.mark.parametrize("secure", [False, True])
+def test_drawn_bits_have_the_stated_probabilities(family, secure):
+    k, n, epsilon = 70, 20_000, 1.0
+    mechanism = family(k, epsilon)
+    codes = np.arange(n) % k
+    bits = mechanism.perturb(codes, None if secure else 3, secure=secure).bits()
+    true = bits[np.arange(n), codes].sum()
+    others = bits.sum() - true
+
+    def plausible(candidate):
+        p, q = candidate.support
+        return min(
+            stats.binomtest(int(true), n, p).pvalue,
+            stats.binomtest(int(others), n * (k - 1), q).pvalue,
+        )
+
+    assert plausible(mechanism) > 1e-6
+    assert plausible(family(k, 0.7 * epsilon)) < 1e-9
+    assert plausible(family(k, 1.3 * epsilon)) < 1e-9
+
+
+def test_bits_are_independent():
+    bits = RAPPOR(3, 1.0).perturb(np.zeros(60_000, dtype=int), 5).bits()
+    patterns = np.bincount(bits @ [1, 2, 4], minlength=8)
+    p, q = RAPPOR(3, 1.0).support
+    expected = [
+        np.prod([one if bit else 1 - one for bit, one in zip(report, (p, q, q), strict=True)])
+        for report in ([n & 1, n >> 1 & 1, n >> 2 & 1] for n in range(8))
+    ]
+    assert stats.chisquare(patterns, 60_000 * np.array(expected)).pvalue > 1e-5
+
+
+@pytest.mark.parametrize(
+    "mechanism", [RAPPOR(5, 1.0), OUE(5, 1.0), OUE(70, 2.0), ApproximateSUE(5, 0.5, 0.1)]
+)
+def test_estimates_are_unbiased_and_their_errors_right(mechanism):
+    rng = np.random.default_rng(11)
+    codes = rng.choice(mechanism.k, 2000, p=random_channel(2, 1, mechanism.k)[0])
+    truth = np.bincount(codes, minlength=mechanism.k) / len(codes)
+    runs = [mechanism.estimate(mechanism.perturb(codes, rng)) for _ in range(300)]
+    scores = np.array([(run.frequencies - truth) / run.standard_errors for run in runs])
+    assert np.abs(scores.mean(axis=0)).max() < 5 / math.sqrt(len(runs))
+    spread = scores.std()
+    assert 0.9 < spread < 1.1
+    assert not 0.9 < spread * 0.7 < 1.1
+    assert not 0.9 < spread * 1.3 < 1.1
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+def test_oue_has_the_least_variance_for_rare_values(epsilon):
+    growth = math.exp(epsilon)
+    rare = OUE(9, epsilon).variance(100)
+    assert rare == pytest.approx(4 * growth / (100 * (growth - 1) ** 2))
+    assert rare <= RAPPOR(9, epsilon).variance(100)
+    assert np.isinf(RAPPOR(9, 0.0).variance(100))
+
+
+def test_tallies_of_batches_add_up():
+    mechanism = OUE(100, 1.0)
+    codes = np.arange(70_000) % 100
+    reports = mechanism.perturb(codes, 1)
+    assert mechanism.tally(reports).tolist() == reports.bits().sum(axis=0).tolist()
+    parts = [reports[:1000], reports[1000:]]
+    assert np.array_equal(
+        mechanism.estimate(parts).frequencies, mechanism.estimate(reports).frequencies
+    )
+    batches = list(mechanism.perturb_batches(codes, 1, rows=20_000))
+    assert [len(batch) for batch in batches] == [20_000, 20_000, 20_000, 10_000]
+    assert mechanism.estimate(iter(batches)).records == 70_000
+
+
+def test_memory_beyond_the_reports_is_bounded():
+    mechanism = OUE(128, 1.0)
+    codes = np.zeros(300_000, dtype=np.int64)
+    tracemalloc.start()
+    reports = mechanism.perturb(codes, 1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < reports.words.nbytes + 16 * 2**20
+
+
+# What an adversary makes of it --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", PURE)
+@pytest.mark.parametrize("k", [2, 3, 6])
+@pytest.mark.parametrize("epsilon", [1e-12, 0.5, 3.0, 50.0, 300.0, 700.0])
+def test_the_hit_rate_over_all_reports(family, k, epsilon):
+    mechanism = family(k, epsilon)
+    hit, miss = exact_hit_and_miss(mechanism.true_bit, mechanism.other_bit, k)
+    assert mechanism.hit_rate == pytest.approx(float(hit), rel=1e-13)
+    contrast = math.log(hit.numerator * miss.denominator) - math.log(
+        hit.denominator * miss.numerator
+    )
+    assert mechanism.guess_contrast == pytest.approx(contrast, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("k", [16, 128, 5000])
+def test_the_hit_rate_follows_the_formula(k):
+    p, q = OUE(k, 1.0).support
+    formula = p * (1 - (1 - q) ** k) / (k * q) + (1 - p) * (1 - q) ** (k - 1) / k
+    assert OUE(k, 1.0).hit_rate == pytest.approx(formula, rel=1e-10)
+
+
+@pytest.mark.parametrize(("family", "k", "epsilon"), [(RAPPOR, 2, 2.0), (OUE, 90, 5.0)])
+def test_guesses_hit_as_often_as_stated(family, k, epsilon):
+    n = 40_000
+    codes = np.arange(n) % k
+
+    def hits(budget, seed):
+        mechanism = family(k, budget)
+        guesses = mechanism.infer(mechanism.perturb(codes, seed), seed + 1)
+        assert guesses.min() >= 0
+        assert guesses.max() < k
+        return int((guesses == codes).sum())
+
+    rate = family(k, epsilon).hit_rate
+    assert stats.binomtest(hits(epsilon, 1), n, rate).pvalue > 1e-6
+    assert stats.binomtest(hits(0.7 * epsilon, 1), n, rate).pvalue < 1e-9
+    assert stats.binomtest(hits(1.3 * epsilon, 1), n, rate).pvalue < 1e-6
+
+
+def test_guesses_at_epsilon_0_favour_nothing():
+    assert RAPPOR(4, 0.0).hit_rate == pytest.approx(0.25)
+    assert RAPPOR(4, 0.0).guess_contrast == 0
+    assert OUE(1, 3.0).guess_contrast == 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 4),
+    st.integers(1, 5),
+    st.sampled_from([0.0, 0.3, 2.0, 40.0]),
+)
+def test_leakage_is_the_largest_ratio_of_any_report(seed, rows, k, epsilon):
+    G = random_channel(seed, rows, k)
+    for mechanism in (RAPPOR(k, epsilon), OUE(k, epsilon), ApproximateSUE(k, epsilon, 0.05)):
+        seen = G @ np.exp(mechanism.log_likelihood(every_report(mechanism)[0])).T
+        expected = np.log(seen.max(axis=0) / seen.min(axis=0)).max()
+        found = mechanism.leakage(G)
+        assert found.value == pytest.approx(expected, rel=1e-9, abs=1e-13)
+        if found.witness is None:
+            assert found.value == 0
+            continue
+        report = found.witness.report
+        assert np.flatnonzero(report.bits()[0]).tolist() == list(found.witness.likely)
+        likelihood = np.exp(mechanism.log_likelihood(report)[0])
+        first, second = G[found.witness.likelier], G[found.witness.other]
+        ratio = math.log(first @ likelihood) - math.log(second @ likelihood)
+        assert found.value == pytest.approx(ratio, rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("family", PURE)
+def test_leakage_equals_the_bound(family):
+    G = random_channel(4, 6, 12)
+    for epsilon in (0.5, 1.0, 50.0, 700.0):
+        assert family(12, epsilon).leakage(G).value == leakage_bound(G, epsilon).value
+
+
+# Edges --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", [RAPPOR(1, 0.0), OUE(1, 2.0), ApproximateSUE(1, 2.0, 0.1)])
+def test_one_value_tells_nothing(mechanism):
+    reports = mechanism.perturb([0, 0, 0], 1)
+    assert (mechanism.epsilon, mechanism.delta, mechanism.realised_epsilon) == (0.0, 0.0, 0.0)
+    assert mechanism.estimate(reports).frequencies.tolist() == [1.0]
+    assert mechanism.estimate(reports).standard_errors.tolist() == [0.0]
+    assert mechanism.infer(reports).tolist() == [0, 0, 0]
+    assert mechanism.hit_rate == 1
+    assert mechanism.inferred_channel().tolist() == [[1.0]]
+    assert mechanism.leakage([[1.0], [1.0]]).value == 0
+
+
+@pytest.mark.parametrize("family", PURE)
+@pytest.mark.parametrize("k", [2, 64, 65, 1000])
+def test_reports_survive_a_file(family, k, tmp_path):
+    mechanism = family(k, 1.0)
+    reports = mechanism.perturb(np.arange(500) % k, 2)
+    assert reports.words.shape == (500, -(-k // 64))
+    reports.save(tmp_path / "reports.parquet")
+    again = load_reports(tmp_path / "reports.parquet")
+    assert np.array_equal(again.words, reports.words)
+    assert np.array_equal(mechanism.tally(again), mechanism.tally(reports))
+    assert mechanism.bits == k
+
+
+def test_the_same_seed_gives_the_same_reports():
+    mechanism = OUE(20, 1.0)
+    codes = np.arange(400) % 20
+    first, again, other = (mechanism.perturb(codes, seed).words for seed in (1, 1, 2))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+def test_an_empty_column_gives_no_reports():
+    mechanism = OUE(4, 1.0)
+    reports = mechanism.perturb([], 1)
+    assert len(reports) == len(mechanism.infer(reports)) == 0
+    assert mechanism.tally(reports).tolist() == [0, 0, 0, 0]
+    with pytest.raises(InputError, match="without reports"):
+        mechanism.estimate(reports)
+
+
+def test_reports_without_information_give_no_estimate():
+    mechanism = OUE(4, 0.0)
+    with pytest.raises(InputError, match="no information"):
+        mechanism.estimate(mechanism.perturb([0, 1], 1))
+
+
+@pytest.mark.parametrize("family", PURE)
+@pytest.mark.parametrize(
+    ("k", "epsilon", "message"),
+    [
+        (0, 1.0, "k must be"),
+        (2.5, 1.0, "k must be"),
+        (4, math.nan, "epsilon must be"),
+        (4, -1.0, "epsilon must be"),
+        (4, math.inf, "epsilon must be"),
+        (4, "1", "epsilon must be"),
+    ],
+)
+def test_bad_parameters_are_refused(family, k, epsilon, message):
+    with pytest.raises(InputError, match=message):
+        family(k, epsilon)
+    with pytest.raises(InputError, match=message):
+        ApproximateSUE(k, epsilon, 0.1)
+
+
+@pytest.mark.parametrize("delta", [-0.1, 1.0, 5, math.nan])
+def test_bad_deltas_are_refused(delta):
+    with pytest.raises(InputError, match="delta must be"):
+        ApproximateSUE(4, 1.0, delta)
+
+
+def test_foreign_or_damaged_reports_are_refused():
+    mechanism = OUE(4, 1.0)
+    with pytest.raises(InputError, match="must come from"):
+        mechanism.estimate(OUE(4, 2.0).perturb([0], 1))
+    with pytest.raises(InputError, match="must come from"):
+        mechanism.infer(RAPPOR(4, 1.0).perturb([0], 1))
+    spare = BitReports(mechanism.describe(), np.array([[0b10001]], dtype=np.uint64))
+    wide = BitReports(mechanism.describe(), np.zeros((1, 2), dtype=np.uint64))
+    for use in (mechanism.estimate, mechanism.infer, mechanism.log_likelihood, mechanism.tally):
+        with pytest.raises(InputError, match="bits below 4"):
+            use(spare)
+        with pytest.raises(InputError, match="must have 1 words, got 2"):
+            use(wide)
+
+
+def test_codes_outside_the_domain_are_refused_without_echo():
+    for codes in ([0, 4], [-1, 0], [0.5], [[0]], ["secret"]):
+        with pytest.raises(InputError) as caught:
+            OUE(4, 1.0).perturb(codes, 1)
+        assert "secret" not in str(caught.value)
+
+
+def test_the_description_rebuilds_the_mechanism():
+    for mechanism in (RAPPOR(3, 0.1), OUE(3, 0.1), ApproximateSUE(3, 0.1, 0.2)):
+        described = mechanism.describe()
+        assert described.pop("mechanism") == mechanism.name
+        assert type(mechanism)(**described).describe() == mechanism.describe()
+        assert isinstance(mechanism, UnaryEncoding)
