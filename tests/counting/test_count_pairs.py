@@ -1,0 +1,129 @@
+"""`count_pairs` from frames and files, and the engines on real data."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import seepage as sp
+from seepage.errors import InputError, TableError
+
+real_data = pytest.mark.skipif(
+    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+)
+
+
+@pytest.fixture
+def people():
+    generator = np.random.default_rng(2)
+    return pd.DataFrame(
+        {
+            "sex": generator.choice(["F", "M"], 2000),
+            "children": generator.integers(0, 5, 2000),
+            "town": generator.choice([f"town {i}" for i in range(300)], 2000),
+        }
+    )
+
+
+@pytest.mark.parametrize("engine", ["auto", "numpy", "numba"])
+def test_equals_crosstab(people, engine):
+    pairs = sp.count_pairs(people, engine=engine)
+    for rows, columns in [("sex", "children"), ("town", "sex"), ("children", "town")]:
+        expected = pd.crosstab(people[rows], people[columns])
+        assert pairs.domain[rows].values == tuple(map(str, expected.index))
+        assert pairs.domain[columns].values == tuple(map(str, expected.columns))
+        np.testing.assert_array_equal(pairs.table(rows, columns), expected)
+
+
+def test_files_give_what_the_frame_gives(people, tmp_path):
+    pairs = sp.count_pairs(people)
+    people.to_csv(tmp_path / "people.csv", index=False)
+    people.to_parquet(tmp_path / "people.parquet", row_group_size=333)
+    assert sp.count_pairs(tmp_path / "people.csv") == pairs
+    assert sp.count_pairs(tmp_path / "people.parquet") == pairs
+
+
+def test_shards_counted_in_one_domain_merge(people):
+    whole = sp.count_pairs(people)
+    shards = [sp.count_pairs(part, domain=whole.domain) for part in (people[:30], people[30:])]
+    assert shards[0].unseen("town")
+    assert shards[0] + shards[1] == whole
+
+
+def test_table_options_are_handed_on(people):
+    people.loc[3, "sex"] = None
+    pairs = sp.count_pairs(
+        people,
+        columns=["sex", "children"],
+        rename={"children": "kids"},
+        bins={"kids": [0, 2, 5]},
+        missing="drop",
+    )
+    assert pairs.domain.names == ("sex", "kids")
+    assert pairs.records == 1999
+    assert pairs.domain["kids"].edges == (0.0, 2.0, 5.0)
+    assert sp.count_pairs(people, drop=["town"], few=50).domain.names == ("sex", "children")
+    with pytest.raises(TableError, match="town"):
+        sp.count_pairs(people, max_values=299)
+
+
+def test_one_column_has_a_marginal_and_no_pairs():
+    pairs = sp.count_pairs(pa.table({"a": ["x", "y", "x"]}))
+    assert pairs.marginal("a").tolist() == [2, 1]
+    assert not len(pairs.counts)
+
+
+def test_late_numbers_beyond_few_are_binned(tmp_path):
+    """The first batch has few numbers, a later one many: the stream starts again with bins."""
+    early, late = pa.table({"n": [1, 2] * 50_000}), pa.table({"n": np.arange(1000)})
+    with pq.ParquetWriter(tmp_path / "late.parquet", early.schema) as writer:
+        for table in (early, early, late):
+            writer.write_table(table)
+    pairs = sp.count_pairs(tmp_path / "late.parquet", bins={"*": "width:4"})
+    assert pairs.domain["n"].size == 4
+    assert pairs.records == 201_000
+
+
+def test_progress_reaches_the_end(people):
+    seen = []
+    sp.count_pairs(people, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (2000, 2000)
+
+
+def test_unknown_options_are_refused(people):
+    with pytest.raises(InputError, match=r"no option 'delimeter'; did you mean 'delimiter'\?"):
+        sp.count_pairs(people, delimeter=";")
+    with pytest.raises(InputError, match=r"engine must be one of auto, numpy, numba, got 'spark'"):
+        sp.count_pairs(people, engine="spark")
+
+
+def test_small_tables_do_not_load_numba():
+    script = (
+        "import sys, numpy as np, pyarrow as pa, seepage as sp\n"
+        "draw = np.random.default_rng(1).integers\n"
+        "table = pa.table({str(i): draw(0, 4, 50_000) for i in range(20)})\n"
+        "assert sp.count_pairs(table).records == 50_000\n"
+        "sys.exit('numba' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
+
+
+@real_data
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_engines_agree_with_crosstab_on_adult(engine):
+    path = Path(os.environ["SEEPAGE_DATA"]) / "adult" / "adult.data.gz"
+    frame = pd.read_csv(path, header=None, sep=", ", engine="python", keep_default_na=False)
+    frame.columns = [f"c{i}" for i in range(frame.shape[1])]
+    frame = frame.drop(columns=["c2"])
+    pairs = sp.count_pairs(frame, bins="none", engine=engine)
+    assert pairs.records == 32_561
+    assert pairs.domain["c0"].size == 73
+    for rows, columns in [("c0", "c12"), ("c3", "c13"), ("c9", "c14")]:
+        expected = pd.crosstab(frame[rows], frame[columns]).to_numpy()
+        np.testing.assert_array_equal(pairs.table(rows, columns), expected)
