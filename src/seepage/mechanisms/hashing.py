@@ -77,12 +77,12 @@ class LocalHashing(PureMechanism):
     @property
     def epsilon(self) -> float:
         """ln(p (g - 1) / (1 - p)), rounded up; 0 with one value."""
-        return self._contrast if self.k > 1 else 0.0
+        return self._contrast
 
     @property
     def realised_epsilon(self) -> float:
         """The epsilon of the drawn buckets; at most `epsilon`, since p is rounded down."""
-        return self._contrast_of(self.realised_right_bucket) if self.k > 1 else 0.0
+        return self._contrast_of(self.realised_right_bucket)
 
     @property
     def realised_right_bucket(self) -> Fraction:
@@ -97,7 +97,7 @@ class LocalHashing(PureMechanism):
         return chance(self.right_bucket - wrong)
 
     def _contrast_of(self, right: Fraction) -> float:
-        return log_above(right * (self.buckets - 1) / (1 - right))
+        return log_above(right * (self.buckets - 1) / (1 - right)) if self.k > 1 else 0.0
 
     def describe(self) -> dict[str, Any]:
         """Return the mechanism's name and parameters."""

@@ -69,12 +69,12 @@ class UnaryEncoding(PureMechanism):
 
     @cached_property
     def _contrast(self) -> float:
-        return _bit_contrast(self.true_bit, self.other_bit)
+        return _bit_contrast(self.true_bit, self.other_bit) if self.k > 1 else 0.0
 
     @property
     def epsilon(self) -> float:
         """ln(p(1-q) / (q(1-p))), rounded up; 0 with one value."""
-        return self._contrast if self.k > 1 else 0.0
+        return self._contrast
 
     @cached_property
     def realised_bits(self) -> tuple[Fraction, Fraction]:
@@ -148,7 +148,7 @@ class UnaryEncoding(PureMechanism):
     @property
     def guess_contrast(self) -> float:
         """The logarithm of a (k - 1)/(1 - a), with 1 - a summed from its own parts."""
-        if self.k == 1 or self._contrast == 0:
+        if self._contrast == 0:
             return 0.0
         if self._miss_rate == 0:
             return math.inf

@@ -1,0 +1,408 @@
+"""Local hashing against its formulas, every split of small alphabets, and simulation."""
+
+import itertools
+import math
+import tracemalloc
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from seepage.errors import InputError
+from seepage.leakage.bound import leakage_bound
+from seepage.mechanisms.hash_family import MOST_BUCKETS, bucket_of
+from seepage.mechanisms.hashing import BLH, OLH, LocalHashing
+from seepage.mechanisms.reports import HashReports, load_reports
+
+EPSILONS = [0.0, 1e-12, 1e-3, 1 / 3, 1.0, 7.7, 50.0, 700.0, 800.0]
+FAMILIES = [BLH, OLH]
+
+
+class ThreeBuckets(LocalHashing):
+    """Local hashing whose buckets are no power of 2 at any budget."""
+
+    name = "three-buckets"
+
+    def __init__(self, k, epsilon):
+        super().__init__(k, epsilon, 3)
+
+
+def power_of_e(value):
+    with localcontext(prec=100):
+        return Fraction(Decimal(value).exp())
+
+
+def reports_of(mechanism, seeds, buckets):
+    return HashReports(
+        mechanism.describe(),
+        np.asarray(seeds, dtype=np.uint64),
+        np.asarray(buckets, dtype=np.uint16),
+    )
+
+
+def random_channel(seed, rows, columns):
+    return np.random.default_rng(seed).dirichlet(np.full(columns, 0.4), size=rows)
+
+
+# What it promises ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, ThreeBuckets])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_epsilon_comes_from_the_probabilities(family, epsilon):
+    mechanism = family(7, epsilon)
+    right, wrong = (
+        mechanism.right_bucket,
+        (1 - mechanism.right_bucket) / (mechanism.buckets - 1),
+    )
+    assert right / wrong <= power_of_e(epsilon) <= right / wrong * (1 + Fraction(1, 10**37))
+    assert mechanism.epsilon == mechanism.likely_sets.contrast == epsilon
+    assert mechanism.delta == 0
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, ThreeBuckets])
+@pytest.mark.parametrize("epsilon", [*EPSILONS, 1e-30, 20.0, 44.0, 1e6])
+def test_what_is_drawn_never_exceeds_what_is_stated(family, epsilon):
+    mechanism = family(7, epsilon)
+    drawn = mechanism.realised_right_bucket
+    assert Fraction(1, mechanism.buckets) <= drawn <= mechanism.right_bucket < 1
+    ratio = drawn * (mechanism.buckets - 1) / (1 - drawn)
+    assert 1 <= ratio <= power_of_e(epsilon)
+    assert mechanism.realised_epsilon <= mechanism.epsilon <= epsilon
+    if 1e-6 < epsilon < 20:
+        assert mechanism.realised_epsilon == pytest.approx(epsilon, rel=1e-9)
+
+
+def test_a_wrong_parameterisation_cannot_hide():
+    mechanism = OLH(4, 1.0)
+    mechanism.right_bucket = Fraction(3, 4)
+    assert mechanism.epsilon == pytest.approx(math.log(9))
+    assert mechanism.realised_epsilon == pytest.approx(math.log(9))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "buckets"),
+    [
+        (0.0, 2),
+        (0.4, 2),
+        (0.5, 3),
+        (1.0, 4),
+        (3.0, 21),
+        (11.0, 59_875),
+        (11.1, 65_536),
+        (700, 65_536),
+    ],
+)
+def test_the_number_of_buckets(epsilon, buckets):
+    mechanism = OLH(5, epsilon)
+    assert mechanism.buckets == buckets
+    assert mechanism.bits == 64 + math.ceil(math.log2(buckets))
+    assert BLH(5, epsilon).buckets == 2
+
+
+@pytest.mark.parametrize("buckets", [1, 0, MOST_BUCKETS + 1, 2.5])
+def test_bad_numbers_of_buckets_are_refused(buckets):
+    with pytest.raises(InputError, match="buckets must be"):
+        LocalHashing(4, 1.0, buckets)
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, ThreeBuckets])
+@pytest.mark.parametrize("epsilon", [0.0, 1e-12, 1.0, 5.0, 800.0])
+def test_likelihoods_of_all_buckets(family, epsilon):
+    mechanism = family(5, epsilon)
+    for seed in range(5):
+        every = np.arange(mechanism.buckets)
+        likelihood = mechanism.log_likelihood(
+            reports_of(mechanism, np.full(len(every), seed), every)
+        )
+        assert np.exp(likelihood).sum(axis=0) == pytest.approx(np.ones(5), rel=1e-11)
+        own = bucket_of(np.uint64(seed), np.arange(5), mechanism.buckets)
+        others = (own + np.uint64(1)) % np.uint64(mechanism.buckets)
+        gain = likelihood[own, range(5)] - likelihood[others, range(5)]
+        assert gain == pytest.approx(np.full(5, epsilon), abs=1e-12)
+
+
+# What it does -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", [*FAMILIES, ThreeBuckets])
+@pytest.mark.parametrize("secure", [False, True])
+def test_drawn_buckets_have_the_stated_probabilities(family, secure):
+    n, epsilon = 60_000, 1.0
+    mechanism = family(9, epsilon)
+    g = mechanism.buckets
+    codes = np.arange(n) % 9
+    reports = mechanism.perturb(codes, None if secure else 3, secure=secure)
+    own = bucket_of(reports.seeds, codes, g).astype(np.int64)
+    away = np.bincount((reports.buckets.astype(np.int64) - own) % g, minlength=g)
+
+    def plausible(budget):
+        growth = math.exp(budget)
+        expected = np.array([growth, *[1.0] * (g - 1)]) / (growth + g - 1)
+        return stats.chisquare(away, n * expected).pvalue
+
+    assert plausible(epsilon) > 1e-6
+    assert plausible(0.7 * epsilon) < 1e-9
+    assert plausible(1.3 * epsilon) < 1e-9
+    assert len(np.unique(reports.seeds)) == n
+    assert stats.chisquare(np.bincount(reports.seeds >> np.uint64(58))).pvalue > 1e-6
+
+
+@pytest.mark.parametrize(
+    "mechanism", [BLH(5, 1.0), OLH(5, 1.0), OLH(70, 3.0), ThreeBuckets(4, 2.0)]
+)
+def test_estimates_are_unbiased_and_their_errors_right(mechanism):
+    rng = np.random.default_rng(11)
+    codes = rng.choice(mechanism.k, 1000, p=random_channel(2, 1, mechanism.k)[0])
+    truth = np.bincount(codes, minlength=mechanism.k) / len(codes)
+    runs = [mechanism.estimate(mechanism.perturb(codes, rng)) for _ in range(300)]
+    scores = np.array([(run.frequencies - truth) / run.standard_errors for run in runs])
+    assert np.abs(scores.mean(axis=0)).max() < 5 / math.sqrt(len(runs))
+    spread = scores.std()
+    assert 0.9 < spread < 1.1
+    assert not 0.9 < spread * 0.7 < 1.1
+    assert not 0.9 < spread * 1.3 < 1.1
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
+def test_variances_are_the_textbook_ones(epsilon):
+    growth = math.exp(epsilon)
+    optimum = 4 * growth / (growth - 1) ** 2
+    assert OLH(9, epsilon).variance(100) * 100 == pytest.approx(optimum, rel=0.02)
+    binary = ((growth + 1) / (growth - 1)) ** 2
+    assert BLH(9, epsilon).variance(100) * 100 == pytest.approx(binary)
+    assert np.isinf(BLH(9, 0.0).variance(100))
+
+
+def test_tallies_count_the_values_of_each_bucket():
+    mechanism = OLH(300, 2.0)
+    reports = mechanism.perturb(np.arange(2000) % 300, 1)
+    found = bucket_of(reports.seeds[:, None], np.arange(300), mechanism.buckets)
+    expected = (found == reports.buckets[:, None]).sum(axis=0)
+    assert mechanism.tally(reports).tolist() == expected.tolist()
+    parts = [reports[:700], reports[700:]]
+    assert np.array_equal(
+        mechanism.estimate(parts).frequencies, mechanism.estimate(reports).frequencies
+    )
+
+
+def test_memory_beyond_the_reports_is_bounded():
+    mechanism = OLH(128, 1.0)
+    tracemalloc.start()
+    reports = mechanism.perturb(np.zeros(300_000, dtype=np.int64), 1)
+    mechanism.estimate(reports)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < reports.seeds.nbytes + reports.buckets.nbytes + 16 * 2**20
+
+
+# What an adversary makes of it --------------------------------------------------------------------
+
+
+def exact_hit(right, k, g):
+    """Return P(guess = 0 given 0) over all assignments of values to buckets, in fractions."""
+    hit = Fraction(0)
+    for assigned in itertools.product(range(g), repeat=k):
+        for reported in range(g):
+            same = reported == assigned[0]
+            chance = (right if same else (1 - right) / (g - 1)) / g**k
+            inside = [value for value in range(k) if assigned[value] == reported]
+            if same:
+                hit += chance / len(inside)
+            elif not inside:
+                hit += chance / k
+    return hit
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+@pytest.mark.parametrize("mechanism", [BLH, OLH, ThreeBuckets])
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 2.0])
+def test_the_hit_rate_over_all_assignments(mechanism, k, epsilon):
+    family = mechanism(k, epsilon)
+    expected = exact_hit(family.right_bucket, k, family.buckets)
+    assert family.hit_rate == pytest.approx(float(expected), rel=1e-13)
+
+
+@pytest.mark.parametrize(("family", "k", "epsilon"), [(BLH, 2, 2.0), (OLH, 90, 4.0), (BLH, 5, 1.5)])
+def test_guesses_hit_as_often_as_stated(family, k, epsilon):
+    n = 40_000
+    codes = np.arange(n) % k
+
+    def hits(budget, seed):
+        mechanism = family(k, budget)
+        guesses = mechanism.infer(mechanism.perturb(codes, seed), seed + 1)
+        assert guesses.min() >= 0
+        assert guesses.max() < k
+        return int((guesses == codes).sum())
+
+    rate = family(k, epsilon).hit_rate
+    assert stats.binomtest(hits(epsilon, 1), n, rate).pvalue > 1e-6
+    assert stats.binomtest(hits(0.7 * epsilon, 1), n, rate).pvalue < 1e-6
+    assert stats.binomtest(hits(1.3 * epsilon, 1), n, rate).pvalue < 1e-6
+
+
+def test_guesses_lie_in_the_reported_bucket():
+    mechanism = OLH(130, 3.0)
+    reports = mechanism.perturb(np.arange(5000) % 130, 1)
+    guesses = mechanism.infer(reports, 2)
+    found = bucket_of(reports.seeds[:, None], np.arange(130), mechanism.buckets)
+    inside = found == reports.buckets[:, None]
+    some = inside.any(axis=1)
+    assert 0 < some.sum() < 5000
+    assert inside[some, guesses[some]].all()
+    assert len(np.unique(guesses[~some])) > 1
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 4),
+    st.integers(1, 5),
+    st.sampled_from([0.0, 0.3, 2.0]),
+)
+def test_leakage_is_the_largest_ratio_of_any_report(seed, rows, k, epsilon):
+    G = random_channel(seed, rows, k)
+    for mechanism in (BLH(k, epsilon), OLH(k, epsilon)):
+        g = mechanism.buckets
+        reports = reports_of(mechanism, np.repeat(np.arange(4000), g), np.tile(np.arange(g), 4000))
+        seen = G @ np.exp(mechanism.log_likelihood(reports)).T
+        expected = np.log(seen.max(axis=0) / seen.min(axis=0)).max()
+        found = mechanism.leakage(G)
+        assert found.value == pytest.approx(expected, rel=1e-9, abs=1e-13)
+        if found.witness is None:
+            assert found.value == 0
+            continue
+        likelihood = np.exp(mechanism.log_likelihood(found.witness.report)[0])
+        assert np.flatnonzero(likelihood > likelihood.min()).tolist() == list(found.witness.likely)
+        first, second = G[found.witness.likelier], G[found.witness.other]
+        ratio = math.log(first @ likelihood) - math.log(second @ likelihood)
+        assert found.value == pytest.approx(ratio, rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_leakage_equals_the_bound(family):
+    G = random_channel(4, 6, 12)
+    for epsilon in (0.5, 1.0, 50.0, 700.0):
+        assert family(12, epsilon).leakage(G).value == leakage_bound(G, epsilon).value
+
+
+@pytest.mark.parametrize("k", [1, 2, 5])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_split_of_a_small_alphabet_has_a_witness(family, k):
+    mechanism = family(k, 1.0)
+    for likely in itertools.product([False, True], repeat=k):
+        report = mechanism.witness_report(np.array(likely))
+        found = bucket_of(report.seeds[0], np.arange(k), mechanism.buckets) == report.buckets[0]
+        assert found.tolist() == list(likely)
+
+
+def test_a_split_out_of_reach_has_no_witness_but_its_leakage():
+    likely = np.arange(16) < 8
+    assert BLH(16, 1.0).witness_report(likely) is not None
+    assert OLH(16, 3.0).witness_report(likely) is None
+    assert BLH(200, 1.0).witness_report(np.arange(200) < 100) is None
+    found = BLH(200, 1.0).leakage(np.repeat(np.eye(2), 100, axis=1) / 100)
+    assert found.value == 1.0
+    assert found.witness.report is None
+    assert len(found.witness.likely) == 100
+
+
+def test_the_search_for_a_witness_ends(monkeypatch):
+    monkeypatch.setattr("seepage.mechanisms.hashing.MOST_SEEDS", 1 << 16)
+    mechanism = BLH(17, 1.0)
+    found = [mechanism.witness_report(np.arange(17) == value) for value in range(17)]
+    assert any(report is None for report in found)
+    assert any(report is not None for report in found)
+
+
+# Edges --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", [BLH(1, 0.0), OLH(1, 2.0)])
+def test_one_value_tells_nothing(mechanism):
+    reports = mechanism.perturb([0, 0, 0], 1)
+    assert (mechanism.epsilon, mechanism.delta, mechanism.realised_epsilon) == (0.0, 0.0, 0.0)
+    assert mechanism.estimate(reports).frequencies.tolist() == [1.0]
+    assert mechanism.estimate(reports).standard_errors.tolist() == [0.0]
+    assert mechanism.infer(reports).tolist() == [0, 0, 0]
+    assert mechanism.hit_rate == pytest.approx(1)
+    assert mechanism.inferred_channel().tolist() == [[1.0]]
+    assert mechanism.leakage([[1.0], [1.0]]).value == 0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "dtype"), [(1.0, "u1"), (5.5, "u1"), (6.0, "u2"), (50.0, "u2")]
+)
+def test_reports_use_the_smallest_integers_and_survive_a_file(epsilon, dtype, tmp_path):
+    mechanism = OLH(1000, epsilon)
+    reports = mechanism.perturb(np.arange(300), 2)
+    assert reports.buckets.dtype == np.dtype(dtype)
+    reports.save(tmp_path / "reports.parquet")
+    again = load_reports(tmp_path / "reports.parquet")
+    assert np.array_equal(again.seeds, reports.seeds)
+    assert np.array_equal(mechanism.tally(again), mechanism.tally(reports))
+    assert np.array_equal(mechanism.infer(again, 1), mechanism.infer(reports, 1))
+
+
+def test_the_same_seed_gives_the_same_reports():
+    mechanism = OLH(20, 1.0)
+    codes = np.arange(100_000) % 20
+    first, again, other = (mechanism.perturb(codes, seed) for seed in (1, 1, 2))
+    assert np.array_equal(first.seeds, again.seeds)
+    assert np.array_equal(first.buckets, again.buckets)
+    assert not np.array_equal(first.seeds, other.seeds)
+
+
+def test_an_empty_column_gives_no_reports():
+    mechanism = OLH(4, 1.0)
+    reports = mechanism.perturb([], 1)
+    assert len(reports) == len(mechanism.infer(reports)) == 0
+    assert mechanism.tally(reports).tolist() == [0, 0, 0, 0]
+    with pytest.raises(InputError, match="without reports"):
+        mechanism.estimate(reports)
+
+
+def test_reports_without_information_give_no_estimate():
+    with pytest.raises(InputError, match="no information"):
+        OLH(4, 0.0).estimate(OLH(4, 0.0).perturb([0, 1], 1))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(
+    ("k", "epsilon", "message"),
+    [
+        (0, 1.0, "k must be"),
+        (2.5, 1.0, "k must be"),
+        (4, math.nan, "epsilon must be"),
+        (4, -1.0, "epsilon must be"),
+        (4, math.inf, "epsilon must be"),
+        (4, "1", "epsilon must be"),
+    ],
+)
+def test_bad_parameters_are_refused(family, k, epsilon, message):
+    with pytest.raises(InputError, match=message):
+        family(k, epsilon)
+
+
+def test_foreign_or_damaged_reports_are_refused():
+    mechanism = OLH(4, 1.0)
+    with pytest.raises(InputError, match="must come from"):
+        mechanism.estimate(OLH(4, 2.0).perturb([0], 1))
+    with pytest.raises(InputError, match="must come from"):
+        mechanism.infer(BLH(4, 1.0).perturb([0], 1))
+    damaged = reports_of(mechanism, [1, 2], [0, 77])
+    for use in (mechanism.estimate, mechanism.infer, mechanism.log_likelihood, mechanism.tally):
+        with pytest.raises(InputError, match="buckets below 4") as caught:
+            use(damaged)
+        assert "77" not in str(caught.value)
+
+
+def test_codes_outside_the_domain_are_refused_without_echo():
+    for codes in ([0, 4], [-1, 0], [0.5], [[0]], ["secret"]):
+        with pytest.raises(InputError) as caught:
+            OLH(4, 1.0).perturb(codes, 1)
+        assert "secret" not in str(caught.value)
