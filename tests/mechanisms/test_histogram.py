@@ -1,0 +1,289 @@
+"""SHE and the Gaussian mechanism: what is theirs alone; the rest is in test_contract."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from seepage.errors import InputError
+from seepage.mechanisms.histogram import LEAST_EPSILON, SHE, Gaussian
+from seepage.mechanisms.reports import VectorReports
+
+EPSILONS = [0.0, 1e-12, 1e-6, 0.3, 1.0, 5.0, 50.0, 700.0, 800.0, 1e5]
+BUDGETS = [(0.0, 1e-6), (1e-12, 1e-9), (1.0, 1e-6), (1.0, 0.9), (50.0, 1e-12), (700.0, 1e-6)]
+
+
+def she_hit_rate(k: int, epsilon: float) -> Decimal:
+    """The integral of f(y - 1) F(y)^(k-1) dy, the power expanded, with hundreds of digits."""
+    with localcontext(prec=900):
+        rate, half = Decimal(epsilon) / 2, Decimal("0.5")
+        shrink = (-rate).exp()
+        between = Decimal(0)
+        for i in range(k):
+            part = 1 / shrink - 1 if i == 0 else rate
+            if i > 1:
+                part = (1 - shrink ** (i - 1)) / (i - 1)
+            between += math.comb(k - 1, i) * (-half) ** i * part
+        below = shrink * half**k / k
+        above = (1 - (1 - shrink / 2) ** k) / (k * shrink)
+        return below + shrink / 2 * between + above
+
+
+def of(mechanism: SHE | Gaussian, vectors: object) -> VectorReports:
+    return VectorReports(mechanism.describe(), np.atleast_2d(np.asarray(vectors, dtype=float)))
+
+
+# Budgets -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_she_epsilon_comes_back_from_its_scale(epsilon: float) -> None:
+    mechanism = SHE(4, epsilon)
+    assert mechanism.epsilon <= epsilon
+    assert mechanism.epsilon == pytest.approx(epsilon, rel=1e-15)
+    if epsilon:
+        assert 2 / Fraction(mechanism.scale) <= Fraction(epsilon)
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_she_realises_at_most_its_epsilon(epsilon: float) -> None:
+    mechanism = SHE(4, epsilon)
+    assert 0 <= mechanism.realised_epsilon <= mechanism.epsilon
+    if 1e-6 <= epsilon <= 80:
+        assert mechanism.realised_epsilon == pytest.approx(epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 5e-324, LEAST_EPSILON / 2])
+def test_she_without_a_budget_says_nothing(epsilon: float) -> None:
+    mechanism = SHE(3, epsilon)
+    assert mechanism.epsilon == mechanism.realised_epsilon == 0
+    for secure in (False, True):
+        reports = mechanism.perturb([0, 1, 2, 1], secure=secure)
+        assert not reports.vectors.any()
+    assert mechanism.log_likelihood(reports).tolist() == [[0.0] * 3] * 4
+    assert mechanism.hit_rate == pytest.approx(1 / 3)
+    guesses = mechanism.infer(mechanism.perturb([0] * 6000, 1), 2)
+    assert np.abs(np.bincount(guesses, minlength=3) - 2000).max() < 5 * math.sqrt(6000 * 2 / 9)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+def test_gaussian_keeps_its_delta(epsilon: float, delta: float) -> None:
+    mechanism = Gaussian(4, epsilon, delta)
+    assert mechanism.epsilon == mechanism.realised_epsilon == epsilon
+    assert mechanism.delta < mechanism.realised_delta <= delta
+    assert mechanism.delta == pytest.approx(delta, rel=1e-8)
+
+
+def test_gaussian_counts_a_huge_epsilon_as_ten_thousand() -> None:
+    assert Gaussian(2, 1e300, 1e-6).epsilon == 10_000
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-300, 1.0, -0.1, math.nan, "0.1", None])
+def test_gaussian_refuses_other_deltas(delta: object) -> None:
+    with pytest.raises(InputError, match="delta"):
+        Gaussian(4, 1.0, delta)  # type: ignore[arg-type]
+
+
+# Noise -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("secure", [False, True])
+@pytest.mark.parametrize("mechanism", [SHE(5, 0.8), SHE(5, 30.0), Gaussian(5, 0.8, 1e-5)])
+def test_noise_has_its_variance_and_no_other(mechanism: SHE | Gaussian, secure: bool) -> None:
+    codes = np.arange(20_000) % 5
+    vectors = mechanism.perturb(codes, None if secure else 11, secure=secure).vectors
+    noise = (vectors - np.eye(5)[codes]).ravel() / math.sqrt(mechanism.noise_variance)
+    spread = math.sqrt((6 if isinstance(mechanism, SHE) else 3) - 1) / math.sqrt(len(noise))
+    assert abs(noise.mean()) < 5 / math.sqrt(len(noise))
+    assert abs(np.mean(noise**2) - 1) < 5 * spread < 0.3
+
+
+@pytest.mark.parametrize("mechanism", [SHE(3, 1.0), Gaussian(3, 1.0, 1e-5)])
+def test_secure_reports_stand_on_the_grid(mechanism: SHE | Gaussian) -> None:
+    vectors = mechanism.perturb([0, 1, 2] * 500, secure=True).vectors
+    grid = mechanism.grid
+    cells = (vectors - grid.values(np.zeros(1, dtype=np.int64))) / (
+        grid.values(np.ones(1, dtype=np.int64)) - grid.values(np.zeros(1, dtype=np.int64))
+    )
+    assert (cells == np.round(cells)).all()
+
+
+def test_signs_of_seeded_laplace_noise_are_even_and_independent_of_size() -> None:
+    noise = SHE(4, 2.0).perturb(np.zeros(50_000, dtype=int), 5).vectors[:, 1:].ravel()
+    positive = noise > 0
+    assert abs(positive.mean() - 0.5) < 2.5 / math.sqrt(len(noise))
+    assert abs(np.corrcoef(positive, np.abs(noise))[0, 1]) < 5 / math.sqrt(len(noise))
+
+
+# The attack --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 16, 128, 1000])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1.0, 5.0, 20.0, 100.0, 700.0])
+def test_she_hit_rate_against_hundreds_of_digits(k: int, epsilon: float) -> None:
+    mechanism, exact = SHE(k, epsilon), she_hit_rate(k, epsilon)
+    assert abs(Decimal(mechanism.hit_rate) - exact) < Decimal("1e-13")
+    if k > 1:
+        contrast = float((exact * (k - 1) / (1 - exact)).ln())
+        assert mechanism.guess_contrast == pytest.approx(contrast, rel=1e-12, abs=1e-10)
+
+
+@pytest.mark.parametrize("k", [1, 2, 7, 300])
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-6), (4.0, 0.2), (50.0, 1e-6)])
+def test_gaussian_hit_rate_against_quadrature(k: int, epsilon: float, delta: float) -> None:
+    mechanism = Gaussian(k, epsilon, delta)
+
+    def true_entry_largest(z: float) -> float:
+        return float(norm.pdf(z) * norm.cdf(z + 1 / mechanism.sigma) ** (k - 1))
+
+    exact = quad(true_entry_largest, -12, 12, epsabs=1e-12, limit=200)[0]
+    assert mechanism.hit_rate == pytest.approx(exact, abs=1e-10)
+
+
+def test_hit_rate_of_two_values_is_the_chance_that_one_entry_exceeds_the_other() -> None:
+    gauss = Gaussian(2, 1.0, 1e-6)
+    assert gauss.hit_rate == pytest.approx(norm.cdf(1 / (gauss.sigma * math.sqrt(2))), abs=1e-14)
+
+
+priors = st.lists(st.integers(0, 5), min_size=3, max_size=3).filter(any)
+entries = st.lists(st.floats(-4, 4), min_size=3, max_size=3)
+
+
+@settings(max_examples=200)
+@given(entries, priors, st.booleans())
+def test_guess_has_the_largest_posterior(
+    vector: list[float], weights: list[int], she: bool
+) -> None:
+    mechanism = SHE(3, 1.5) if she else Gaussian(3, 1.5, 0.01)
+    prior = np.array(weights) / sum(weights)
+    reports = of(mechanism, vector)
+    guess = int(mechanism.infer(reports, 1, prior)[0])
+    with np.errstate(divide="ignore"):
+        posterior = mechanism.log_likelihood(reports)[0] + np.log(prior)
+    assert prior[guess] > 0
+    assert posterior[guess] == pytest.approx(posterior.max(), abs=1e-9)
+
+
+def test_uniform_prior_is_the_largest_entry() -> None:
+    mechanism = SHE(6, 1.0)
+    reports = mechanism.perturb(np.arange(5000) % 6, 3)
+    uniform = mechanism.infer(reports, 1, np.full(6, 1 / 6))
+    assert (uniform == reports.vectors.argmax(axis=1)).all()
+    assert (uniform == mechanism.infer(reports, 1)).all()
+
+
+def test_tied_likelihoods_go_to_the_largest_entry_and_equal_entries_to_chance() -> None:
+    mechanism = SHE(3, 1.0)
+    likelihood = mechanism.log_likelihood(of(mechanism, [2.0, 3.0, 0.5]))[0]
+    assert likelihood[0] == likelihood[1] > likelihood[2]
+    assert mechanism.infer(of(mechanism, [2.0, 3.0, 0.5])).tolist() == [1]
+    assert mechanism.infer(of(mechanism, [2.0, 3.0, 0.5]), prior=[0.5, 0.4, 0.1]).tolist() == [0]
+    guesses = mechanism.infer(of(mechanism, [[2.0, 2.0, 0.5]] * 4000), 7)
+    assert set(guesses.tolist()) == {0, 1}
+    assert abs(guesses.mean() - 0.5) < 5 * 0.5 / math.sqrt(4000)
+
+
+def test_breaking_ties_by_the_entry_is_as_good_as_any_rule() -> None:
+    """The paper's posterior, ties broken at random, hits as often as the closed form says."""
+    mechanism, size = SHE(4, 1.0), 60_000
+    codes = np.arange(size) % 4
+    evidence = np.clip(2 * mechanism.perturb(codes, 9).vectors - 1, -1, 1)
+    keys = np.random.default_rng(10).random(evidence.shape)
+    best = evidence == evidence.max(axis=1, keepdims=True)
+    hits = np.mean(np.where(best, keys, -1).argmax(axis=1) == codes)
+    assert np.mean(best.sum(axis=1) > 1) > 0.1
+    spread = math.sqrt(mechanism.hit_rate * (1 - mechanism.hit_rate) / size)
+    assert abs(hits - mechanism.hit_rate) < 5 * spread
+
+
+@pytest.mark.parametrize(
+    "prior", [[0.5, 0.5], [0.5, 0.6, -0.1], [0.2, 0.2, 0.2], [math.nan, 0.5, 0.5], "abc", 1.0]
+)
+def test_prior_must_be_a_distribution_over_the_values(prior: object) -> None:
+    mechanism = SHE(3, 1.0)
+    with pytest.raises(InputError, match="prior"):
+        mechanism.infer(mechanism.perturb([0, 1], 1), prior=prior)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mechanism", [SHE(2, 1.0), Gaussian(2, 1.0, 1e-3)])
+def test_density_integrates_to_one(mechanism: SHE | Gaussian) -> None:
+    width = 40 * math.sqrt(mechanism.noise_variance)
+    axis = np.linspace(-width / 2, width / 2, 1601)
+    grid = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    density = np.exp(mechanism.log_likelihood(of(mechanism, grid)))
+    assert density.sum(axis=0) * (axis[1] - axis[0]) ** 2 == pytest.approx(1.0, abs=1e-3)
+
+
+# Leakage -----------------------------------------------------------------------------------------
+
+CHANNEL = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.3, 0.3, 0.4]])
+
+
+def told(mechanism: SHE | Gaussian, vector: object, channel: np.ndarray = CHANNEL) -> float:
+    """How much one report tells: ln of the largest ratio between target values."""
+    likelihood = mechanism.log_likelihood(of(mechanism, vector))[0]
+    rows = channel @ np.exp(likelihood - likelihood.max())
+    return math.log(rows.max() / rows.min())
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 40.0])
+def test_no_she_report_tells_more_than_its_leakage(epsilon: float) -> None:
+    mechanism = SHE(3, epsilon)
+    leakage = mechanism.leakage(CHANNEL)
+    seen = mechanism.perturb(np.arange(3000) % 3, 5).vectors
+    corners = np.stack(np.meshgrid([0.0, 0.5, 1.0], [0.0, 0.5, 1.0], [0.0, 0.5, 1.0]), axis=-1)
+    most = max(told(mechanism, y) for y in (*seen, *corners.reshape(-1, 3)))
+    assert most <= leakage.value + 1e-12
+    assert told(mechanism, leakage.witness.report.vectors[0]) == pytest.approx(leakage.value)
+
+
+def test_gaussian_leakage_is_approached_and_not_reached() -> None:
+    mechanism = Gaussian(3, 1.0, 1e-6)
+    leakage = mechanism.leakage(CHANNEL)
+    assert leakage.value == pytest.approx(math.log(0.5 / 0.1))
+    assert leakage.witness.likely == (2,)
+    steps = [told(mechanism, [0, 0, nats * mechanism.sigma**2]) for nats in (1, 5, 20)]
+    assert steps == sorted(steps)
+    assert steps[-1] < leakage.value
+    assert told(mechanism, leakage.witness.report.vectors[0]) == pytest.approx(leakage.value)
+
+
+def test_gaussian_leakage_is_infinite_where_a_value_is_impossible() -> None:
+    mechanism = Gaussian(3, 1.0, 1e-6)
+    assert mechanism.leakage([[0.5, 0.5, 0.0], [0.4, 0.5, 0.1]]).value == math.inf
+    assert mechanism.leakage([[0.5, 0.5, 0.0], [0.4, 0.6, 0.0]]).value == pytest.approx(
+        math.log(0.5 / 0.4)
+    )
+    assert mechanism.leakage([[0.5, 0.5, 0.0]]).value == 0
+
+
+def test_gaussian_relaxed_leakage_is_the_bound_with_its_share_of_delta() -> None:
+    mechanism = Gaussian(3, 1.0, 1e-6)
+    relaxed = mechanism.relaxed_leakage(CHANNEL)
+    assert relaxed.value == pytest.approx(SHE(3, 1.0).leakage(CHANNEL).value)
+    share = math.expm1(relaxed.value) / math.expm1(1.0)
+    assert relaxed.relaxation == pytest.approx(mechanism.delta * share)
+
+
+# Reports of someone else -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", [SHE(3, 1.0), Gaussian(3, 1.0, 1e-3)])
+@pytest.mark.parametrize("vectors", [[[0.1, 0.2]], [[0.1, math.nan, 0.2]], [[0.1, math.inf, 2]]])
+def test_spoiled_reports_are_refused(mechanism: SHE | Gaussian, vectors: list[list[float]]) -> None:
+    reports = of(mechanism, vectors)
+    for use in (mechanism.estimate, mechanism.infer, mechanism.log_likelihood):
+        with pytest.raises(InputError, match="reports must hold"):
+            use(reports)
+
+
+@pytest.mark.parametrize("mechanism", [SHE(3, 1.0), Gaussian(3, 1.0, 1e-3)])
+def test_witness_needs_one_answer_a_value(mechanism: SHE | Gaussian) -> None:
+    with pytest.raises(InputError, match="each of 3 values"):
+        mechanism.witness_report(np.array([True, False]))

@@ -1,0 +1,177 @@
+"""Grid noise: its law in exact fractions, by enumeration; its draws, by tests with power."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.stats import kstest, laplace, norm
+
+from seepage.mechanisms import noise
+from seepage.mechanisms.exact import exp_below
+from seepage.mechanisms.noise import GaussianGrid, LaplaceGrid
+from seepage.mechanisms.normal import gaussian_delta, gaussian_sigma
+from seepage.mechanisms.randomness import CERTAIN, Randomness
+
+SHIFT_BUDGETS = [2.0**-49, 5e-13, 1e-6, 0.05, 0.5, 3.0, 25.0, 350.0, 400.0, 1e4, 1e300]
+
+
+def seeded(seed: int) -> Randomness:
+    return Randomness(np.random.default_rng(seed))
+
+
+def exp_above(exponent: float) -> Fraction:
+    with localcontext(prec=60, Emax=10**9):
+        return Fraction(Decimal(min(exponent, 2e4)).exp().next_plus())
+
+
+def magnitude_law(grid: LaplaceGrid, count: int) -> list[Fraction]:
+    """P(magnitude = n) for n < count, straight from the thresholds."""
+    law = []
+    for n in range(count):
+        probability = Fraction(1)
+        for place, chance in enumerate(grid.chances):
+            share = Fraction(chance, CERTAIN)
+            probability *= share if n >> place & 1 else 1 - share
+        trials = n >> len(grid.chances)
+        again = Fraction(grid.farther, CERTAIN)
+        law.append(probability * again**trials * (1 - again))
+    return law
+
+
+@pytest.mark.parametrize("shift_budget", SHIFT_BUDGETS)
+def test_laplace_grid_never_exceeds_its_budget(shift_budget: float) -> None:
+    grid = LaplaceGrid(shift_budget)
+    assert 1 <= grid.worst <= exp_above(shift_budget)
+
+
+@pytest.mark.parametrize("shift_budget", [b for b in SHIFT_BUDGETS if 1e-6 <= b <= 40])
+def test_laplace_grid_uses_its_budget(shift_budget: float) -> None:
+    """Not a grid that keeps its budget by being far noisier."""
+    assert math.log(LaplaceGrid(shift_budget).worst) == pytest.approx(shift_budget, rel=1e-9)
+
+
+@pytest.mark.parametrize("shift_budget", [0.01, 0.5, 3.0, 20.0, 60.0, 200.0])
+def test_worst_is_the_largest_ratio_over_all_cells(
+    shift_budget: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(noise, "LAPLACE_CELLS", 2)
+    grid = LaplaceGrid(shift_budget)
+    reach = 4 * (grid.mirror + (1 << len(grid.chances)))
+    law = magnitude_law(grid, reach + grid.mirror + 1)
+    ratios = [law[abs(cell)] / law[abs(grid.mirror - cell)] for cell in range(-reach, reach)]
+    assert max(max(ratios), 1 / min(ratios)) == grid.worst
+
+
+def test_laplace_grid_has_the_law_of_the_density(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "LAPLACE_CELLS", 3)
+    grid = LaplaceGrid(0.5)
+    law = magnitude_law(grid, 1000)
+    shrink = math.exp(-0.5 / grid.mirror)
+    for n, probability in enumerate(law):
+        assert float(probability) == pytest.approx((1 - shrink) * shrink**n, rel=1e-12)
+
+
+def test_laplace_draws_follow_the_enumerated_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(noise, "LAPLACE_CELLS", 1)
+    grid, size = LaplaceGrid(2.0), 200_000
+    cells = grid.draw(seeded(3), size)
+    law = magnitude_law(grid, 40)
+    kept = 1 - law[0] / 2
+    for cell in range(-5, 6):
+        expected = float(law[abs(cell)] / 2 / kept)
+        spread = math.sqrt(expected * (1 - expected) / size)
+        assert abs(np.mean(cells == cell) - expected) < 5 * spread
+
+
+@pytest.mark.parametrize("shift_budget", [5e-13, 0.05, 0.5, 350.0])
+def test_laplace_draws_fit_the_scale_and_no_other(shift_budget: float) -> None:
+    grid = LaplaceGrid(shift_budget)
+    values = grid.values(grid.draw(seeded(4), 20_000))
+    jitter = np.random.default_rng(5).uniform(-0.5, 0.5, len(values)) / grid.mirror
+    fits = {
+        factor: kstest(values + jitter, laplace(scale=factor / shift_budget).cdf).pvalue
+        for factor in (0.7, 1.0, 1.3)
+    }
+    assert fits[1.0] > 1e-3 > 1e-6 > max(fits[0.7], fits[1.3])
+
+
+def test_laplace_grid_counts_on_where_the_bits_end() -> None:
+    """Magnitudes have no end: else some reports would be possible for one value only."""
+    grid = LaplaceGrid(4.0)
+    grid.farther = CERTAIN // 2
+    cells = np.abs(grid.draw(seeded(6), 10_000)) >> len(grid.chances)
+    assert set(range(5)) <= set(cells.tolist())
+
+
+BUDGETS = [(0.0, 1e-6), (1e-12, 1e-12), (1.0, 1e-6), (50.0, 1e-6), (700.0, 1e-9)]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+def test_gaussian_thresholds_are_an_increasing_table(epsilon: float, delta: float) -> None:
+    sigma = gaussian_sigma(epsilon, delta)
+    grid = GaussianGrid(sigma, delta * 2**-32)
+    edges = 0.5 + (np.arange(-grid.edge, grid.edge) + 0.5) * grid.step
+    shares = [float(Fraction(value, 2**grid.bits)) for value in grid.thresholds]
+    assert 0 < grid.added <= delta * 2**-32
+    assert all(low < high for low, high in pairwise(grid.thresholds))
+    assert 0 < grid.thresholds[0] < grid.thresholds[-1] < 2**grid.bits
+    np.testing.assert_allclose(shares, norm.cdf(edges / sigma), rtol=1e-10)
+
+
+def cell_law(grid: GaussianGrid) -> list[Fraction]:
+    bounds = [0, *grid.thresholds, 2**grid.bits]
+    return [Fraction(b - a, 2**grid.bits) for a, b in pairwise(bounds)]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.05), (2.0, 1e-4), (8.0, 1e-6)])
+def test_gaussian_grid_keeps_delta_by_summing_over_all_reports(
+    epsilon: float, delta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exact hockey-stick distance of the two entries that differ, in fractions."""
+    monkeypatch.setattr(noise, "GAUSSIAN_CELLS", 0)
+    monkeypatch.setattr(noise, "CLAMP", 7)
+    sigma = gaussian_sigma(epsilon, delta)
+    grid = GaussianGrid(sigma, delta * 2**-32)
+    zero, one = cell_law(grid), cell_law(grid)[::-1]
+    growth, realised = exp_below(epsilon), Fraction(0)
+    for first in range(len(zero)):
+        for second in range(len(zero)):
+            gap = one[first] * zero[second] - growth * zero[first] * one[second]
+            realised += max(gap, Fraction(0))
+    assert realised <= Fraction(gaussian_delta(epsilon, sigma, 40)) + grid.added <= delta
+    assert realised > 0.5 * delta
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
+def test_gaussian_draws_fit_sigma_and_no_other(epsilon: float, delta: float) -> None:
+    sigma = gaussian_sigma(epsilon, delta)
+    grid = GaussianGrid(sigma, delta * 2**-32)
+    values = grid.values(grid.draw(seeded(7), 20_000))
+    jitter = np.random.default_rng(8).uniform(-0.5, 0.5, len(values)) * grid.step
+    fits = {
+        factor: kstest(values + jitter, norm(scale=factor * sigma).cdf).pvalue
+        for factor in (0.7, 1.0, 1.3)
+    }
+    assert fits[1.0] > 1e-3 > 1e-6 > max(fits[0.7], fits[1.3])
+
+
+def test_gaussian_draws_that_the_lead_cannot_decide_use_all_bits() -> None:
+    """With a lead equal to a threshold's, the remaining bits split the draws in its proportion."""
+    grid = GaussianGrid(1.0, 1e-10)
+    place = grid.edge
+    rest = grid.thresholds[place] & ((1 << (grid.bits - 32)) - 1)
+    share = rest / (1 << (grid.bits - 32))
+
+    class Stuck(Randomness):
+        def bytes(self, count: int) -> np.ndarray:
+            if count == 4 * 4000:
+                return np.full(4000, grid.leads[place], dtype="<u4").view(np.uint8)
+            return super().bytes(count)
+
+    cells = grid.draw(Stuck(np.random.default_rng(9)), 4000)
+    below = np.mean(cells + grid.edge == place)
+    assert set((cells + grid.edge).tolist()) == {place, place + 1}
+    assert abs(below - share) < 5 * math.sqrt(share * (1 - share) / 4000)
