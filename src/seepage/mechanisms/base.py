@@ -157,8 +157,10 @@ class Mechanism(ABC):
             records += len(batch)
         if not records:
             raise InputError("there is no estimate without reports, got none")
-        if self.epsilon == 0 and self.k > 1:
-            raise InputError("reports at epsilon 0 carry no information, so nothing is estimated")
+        if not np.isfinite(self.variance(records)).all():
+            raise InputError(
+                f"reports at epsilon {self.epsilon:g} carry no information, so nothing is estimated"
+            )
         frequencies = self._frequencies(total, records)
         variances = self.variance(records, np.clip(frequencies, 0.0, 1.0))
         if consistent:

@@ -14,7 +14,7 @@ compromised operating system.
 import math
 import os
 from fractions import Fraction
-from typing import Union
+from typing import Any, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,13 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Integers
 from seepage.errors import InputError
 
-__all__ = ["Randomness", "chance", "exp_below", "log_above", "randomness"]
+__all__ = ["Randomness", "chance", "randomness"]
 
 CERTAIN = 1 << 64
 """The chance of an event that always happens."""
+
+SHORT_LIMIT = 1 << 10
+"""Up to this limit `below` draws from 16 bits; at most one draw in 64 is made again."""
 
 Seed = Union[int, np.random.Generator, "Randomness", None]
 
@@ -44,8 +47,10 @@ class Randomness:
 
     def bytes(self, count: int) -> NDArray[np.uint8]:
         """Return so many uniform bytes."""
-        raw = os.urandom(count) if self.generator is None else self.generator.bytes(count)
-        return np.frombuffer(raw, dtype=np.uint8)
+        if self.generator is None:
+            return np.frombuffer(os.urandom(count), dtype=np.uint8)
+        words = self.generator.integers(0, CERTAIN, -(-count // 8), dtype=np.uint64)
+        return words.astype("<u8", copy=False).view(np.uint8)[:count]
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return so many uniform 64-bit integers."""
@@ -69,20 +74,30 @@ class Randomness:
     def below(self, limit: int, size: int) -> Integers:
         """Return independent uniform integers from 0 to limit - 1, without bias.
 
-        Lemire's multiplication: the upper half of x * limit, for a 32-bit x, rejecting the few x
-        whose lower half would make one result likelier.
+        Lemire's multiplication: the upper half of x * limit, for a 16-bit or 32-bit x, rejecting
+        the few x whose lower half would make one result likelier.
         """
         if not 1 <= limit <= 1 << 32:
             raise InputError(f"limit must be from 1 to 2^32, got {limit}")
         result = np.empty(size, dtype=np.int64)
-        pending = np.arange(size)
-        biased = np.uint64((1 << 32) % limit)
-        while len(pending):
-            draws = self.bytes(4 * len(pending)).view("<u4").astype(np.uint64)
-            products = draws * np.uint64(limit)
-            result[pending] = products >> np.uint64(32)
-            pending = pending[(products & np.uint64(0xFFFFFFFF)) < biased]
+        fits, again = self._multiply(limit, size)
+        result[:] = fits
+        while len(again):
+            fits, rejected = self._multiply(limit, len(again))
+            result[again] = fits
+            again = again[rejected]
         return result
+
+    def _multiply(self, limit: int, size: int) -> tuple[NDArray[Any], Integers]:
+        """Return so many draws below a limit, and the places of those to reject."""
+        wide: Any = np.uint32 if limit <= SHORT_LIMIT else np.uint64
+        width = wide().itemsize // 2
+        span = 1 << 8 * width
+        products = self.bytes(width * size).view(f"<u{width}").astype(wide) * wide(limit)
+        biased = span % limit
+        lower = products & wide(span - 1)
+        rejected = np.flatnonzero(lower < wide(biased)) if biased else np.zeros(0, dtype=np.int64)
+        return products >> wide(8 * width), rejected
 
 
 def randomness(rng: Seed, secure: bool) -> Randomness:
@@ -96,22 +111,6 @@ def randomness(rng: Seed, secure: bool) -> Randomness:
     return Randomness(np.random.default_rng(rng))
 
 
-def exp_below(epsilon: float) -> Fraction:
-    """Return a fraction at most e^epsilon, within 3 units in the last place up to epsilon 700.
-
-    Beyond 700 it is e^700, still a lower bound, and far finer than any chance out of 2^64.
-
-    Examples
-    --------
-    >>> exp_below(0.0) == 1 < exp_below(1e-9) < exp_below(800.0)
-    True
-    """
-    value = math.exp(min(epsilon, 700.0))
-    for _ in range(2):
-        value = math.nextafter(value, 0.0)
-    return max(Fraction(value), Fraction(1))
-
-
 def chance(probability: Fraction) -> int:
     """Return a probability as a threshold out of 2^64, rounded down.
 
@@ -121,18 +120,3 @@ def chance(probability: Fraction) -> int:
     True
     """
     return math.floor(probability * CERTAIN)
-
-
-def log_above(ratio: Fraction) -> float:
-    """Return ln(ratio) rounded up, for a positive fraction of any size.
-
-    Examples
-    --------
-    >>> log_above(Fraction(1)), log_above(Fraction(2)) >= 0.6931471805599453
-    (0.0, True)
-    """
-    if Fraction(1, 2) < ratio < 2:
-        value = math.log1p(float(ratio - 1))
-        return value + abs(value) * 2.0**-50
-    logarithms = math.log(ratio.numerator), math.log(ratio.denominator)
-    return logarithms[0] - logarithms[1] + sum(logarithms) * 2.0**-50

@@ -124,11 +124,11 @@ class BitReports(Reports):
     def pack(bits: Booleans) -> NDArray[np.uint64]:
         """Return the words of a matrix of bits, one row a report."""
         rows, values = bits.shape
-        width = 8 * max(1, -(-values // 64))
-        packed = np.zeros((rows, width), dtype=np.uint8)
-        octets = np.packbits(bits, axis=1, bitorder="little")
-        packed[:, : octets.shape[1]] = octets
-        return packed.view("<u8").astype(np.uint64, copy=False)
+        width = max(1, -(-values // 64))
+        padded = np.zeros((rows, 64 * width), dtype=np.bool_)
+        padded[:, :values] = bits
+        octets = np.packbits(padded, bitorder="little")
+        return octets.view("<u8").astype(np.uint64, copy=False).reshape(rows, width)
 
     def bits(self) -> Booleans:
         """Return the reports as a matrix of k booleans each."""
