@@ -106,14 +106,23 @@ def test_settings_that_tell_nothing(f, p, q):
 @pytest.mark.parametrize(("f", "p", "q"), [*SETTINGS, (1e-30, 0.0, 1.0), (0.5, 0.3, 0.3)])
 def test_what_is_drawn_never_exceeds_what_is_stated(f, p, q):
     mechanism = BasicRAPPOR(4, f, p, q)
-    stated = [mechanism.true_bit, mechanism.other_bit]
-    drawn = mechanism.realised_bits
-    ratios = [true * (1 - other) / (other * (1 - true)) for true, other in (stated, drawn)]
-    assert 1 <= ratios[1] <= ratios[0]
-    assert mechanism.realised_epsilon <= mechanism.epsilon
     flip, unset_bit, set_bit = (Fraction(step, 2**64) for step in mechanism._two_steps)
-    assert (flip, -set_bit) >= (Fraction(f) / 2, -Fraction(q))
+    assert flip >= Fraction(f) / 2
+    assert set_bit <= Fraction(q)
     assert unset_bit >= min(Fraction(p), set_bit)
+    two_steps = (
+        (1 - flip) * set_bit + flip * unset_bit,
+        flip * set_bit + (1 - flip) * unset_bit,
+    )
+    stated = (mechanism.true_bit, mechanism.other_bit)
+    at_once, kept, limit = (
+        true * (1 - other) / (other * (1 - true))
+        for true, other in (mechanism.realised_bits, two_steps, stated)
+    )
+    assert 1 <= at_once <= limit
+    assert 1 <= kept <= limit
+    assert mechanism.realised_epsilon <= mechanism.epsilon
+    assert math.exp(mechanism.realised_epsilon) >= max(at_once, kept) * (1 - 1e-12)
 
 
 def test_the_permanent_response_is_flipped_as_stated():

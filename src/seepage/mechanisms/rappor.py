@@ -19,7 +19,7 @@ from seepage.errors import InputError
 from seepage.mechanisms.exact import log_above, log_nearest
 from seepage.mechanisms.randomness import CERTAIN, Randomness, Seed, chance, randomness
 from seepage.mechanisms.reports import BitReports
-from seepage.mechanisms.unary import UnaryEncoding, chance_above
+from seepage.mechanisms.unary import UnaryEncoding, bit_contrast, chance_above
 
 __all__ = ["BasicRAPPOR"]
 
@@ -46,9 +46,9 @@ class BasicRAPPOR(UnaryEncoding):
 
     Notes
     -----
-    `perturb` draws a new permanent response for every code.  A client that reports the same value
-    again must keep its `permanent` response and call `instantaneous` for each collection; else
-    the budgets of its reports add up.
+    `perturb` draws one report for every code, straight from q* and p*, as if its permanent
+    response were forgotten at once.  A client that will report the same value again must keep its
+    `permanent` response and call `instantaneous` for each collection; else the budgets add up.
 
     Examples
     --------
@@ -131,12 +131,14 @@ class BasicRAPPOR(UnaryEncoding):
             set_bit,
         )
 
-    @cached_property
-    def realised_bits(self) -> tuple[Fraction, Fraction]:
-        """The probabilities q* and p* of the two steps that are really drawn."""
+    @property
+    def realised_epsilon(self) -> float:
+        """The larger epsilon of one report drawn by `perturb`, and of one drawn in two steps."""
+        if self.k == 1:
+            return 0.0
         flip, unset_bit, set_bit = (Fraction(step, CERTAIN) for step in self._two_steps)
         other_bit, true_bit = _one_report(flip, unset_bit, set_bit)
-        return true_bit, other_bit
+        return max(super().realised_epsilon, bit_contrast(true_bit, other_bit))
 
     # What it does -------------------------------------------------------------------------------
 
@@ -174,9 +176,6 @@ class BasicRAPPOR(UnaryEncoding):
 
     def _kept_origin(self) -> dict[str, object]:
         return {**self.describe(), "mechanism": f"{self.name}-permanent"}
-
-    def _draw(self, codes: Integers, source: Randomness) -> Booleans:
-        return self._release(self._keep(codes, source), source)
 
     def _keep(self, codes: Integers, source: Randomness) -> Booleans:
         bits = source.happens(self._two_steps[0], (len(codes), self.k))

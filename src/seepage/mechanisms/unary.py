@@ -69,7 +69,7 @@ class UnaryEncoding(PureMechanism):
 
     @cached_property
     def _contrast(self) -> float:
-        return _bit_contrast(self.true_bit, self.other_bit) if self.k > 1 else 0.0
+        return bit_contrast(self.true_bit, self.other_bit) if self.k > 1 else 0.0
 
     @property
     def epsilon(self) -> float:
@@ -90,7 +90,7 @@ class UnaryEncoding(PureMechanism):
     @property
     def realised_epsilon(self) -> float:
         """The epsilon of the drawn bits; at most `epsilon`, since p is lower and q higher."""
-        return _bit_contrast(*self.realised_bits) if self.k > 1 else 0.0
+        return bit_contrast(*self.realised_bits) if self.k > 1 else 0.0
 
     def describe(self) -> dict[str, Any]:
         """Return the mechanism's name and parameters."""
@@ -323,7 +323,8 @@ def chance_above(probability: Fraction) -> int:
     return CERTAIN - chance(1 - probability)
 
 
-def _bit_contrast(p: Fraction, q: Fraction) -> float:
+def bit_contrast(p: Fraction, q: Fraction) -> float:
+    """Return ln(p(1-q) / (q(1-p))), rounded up, for p >= q."""
     return log_above(p * (1 - q) / (q * (1 - p))) if p > q else 0.0
 
 
