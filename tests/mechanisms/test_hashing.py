@@ -138,12 +138,12 @@ def test_drawn_buckets_have_the_stated_probabilities(family, secure):
     codes = np.arange(n) % 9
     reports = mechanism.perturb(codes, None if secure else 3, secure=secure)
     own = bucket_of(reports.seeds, codes, g).astype(np.int64)
-    away = np.bincount((reports.buckets.astype(np.int64) - own) % g, minlength=g)
+    pairs = np.bincount(own * g + reports.buckets, minlength=g * g)
 
     def plausible(budget):
         growth = math.exp(budget)
-        expected = np.array([growth, *[1.0] * (g - 1)]) / (growth + g - 1)
-        return stats.chisquare(away, n * expected).pvalue
+        expected = (np.ones((g, g)) + (growth - 1) * np.eye(g)) / (g * (growth + g - 1))
+        return stats.chisquare(pairs, n * expected.ravel()).pvalue
 
     assert plausible(epsilon) > 1e-6
     assert plausible(0.7 * epsilon) < 1e-9

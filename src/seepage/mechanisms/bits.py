@@ -87,10 +87,9 @@ def _set_bit(words: NDArray[np.uint64], ranks: Integers) -> Integers:
     """Return the place of the set bit with this rank, counted from the least significant."""
     place = np.zeros(len(words), dtype=np.int64)
     for half in (32, 16, 8, 4, 2, 1):
-        lower = words & np.uint64((1 << half) - 1)
-        below = np.bitwise_count(lower).astype(np.int64)
+        below = np.bitwise_count(words & np.uint64((1 << half) - 1)).astype(np.int64)
         upper = ranks >= below
         ranks = np.where(upper, ranks - below, ranks)
-        words = np.where(upper, words >> np.uint64(half), lower)
+        words = np.where(upper, words >> np.uint64(half), words)
         place += np.where(upper, half, 0)
     return place
