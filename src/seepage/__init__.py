@@ -45,9 +45,11 @@ if TYPE_CHECKING:
     from seepage.mechanisms import BasicRAPPOR as BasicRAPPOR
     from seepage.mechanisms import Estimate as Estimate
     from seepage.mechanisms import Exponential as Exponential
+    from seepage.mechanisms import Gaussian as Gaussian
     from seepage.mechanisms import Mechanism as Mechanism
     from seepage.mechanisms import Reports as Reports
     from seepage.mechanisms import SubsetSelection as SubsetSelection
+    from seepage.mechanisms import UtilityExponential as UtilityExponential
     from seepage.mechanisms import load_reports as load_reports
     from seepage.mechanisms import mechanism as mechanism
     from seepage.mechanisms import register as register
@@ -68,6 +70,7 @@ _HOMES = {
     "Estimate": "mechanisms",
     "Exponential": "mechanisms",
     "GRR": "mechanisms",
+    "Gaussian": "mechanisms",
     "InputError": "errors",
     "Leakage": "evidence",
     "LeakageCurve": "leakage",
@@ -82,6 +85,7 @@ _HOMES = {
     "SeepageError": "errors",
     "SubsetSelection": "mechanisms",
     "TableError": "errors",
+    "UtilityExponential": "mechanisms",
     "Witness": "evidence",
     "benchmark_analysers": "benchmark",
     "benchmark_mechanisms": "benchmark",

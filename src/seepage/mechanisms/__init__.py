@@ -7,9 +7,9 @@ from seepage import _checks
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate, Mechanism
 from seepage.mechanisms.direct import GRR, ApproximateGRR
-from seepage.mechanisms.exponential import Exponential
+from seepage.mechanisms.exponential import Exponential, UtilityExponential
 from seepage.mechanisms.hashing import BLH, OLH
-from seepage.mechanisms.histogram import SHE
+from seepage.mechanisms.histogram import SHE, Gaussian
 from seepage.mechanisms.rappor import BasicRAPPOR
 from seepage.mechanisms.reports import Reports, load_reports
 from seepage.mechanisms.subset import SubsetSelection
@@ -27,9 +27,11 @@ __all__ = [
     "BasicRAPPOR",
     "Estimate",
     "Exponential",
+    "Gaussian",
     "Mechanism",
     "Reports",
     "SubsetSelection",
+    "UtilityExponential",
     "load_reports",
     "mechanism",
     "register",
@@ -82,3 +84,4 @@ register(SHE)
 register(SubsetSelection)
 register(ApproximateGRR)
 register(ApproximateSUE)
+register(Gaussian)
