@@ -92,7 +92,8 @@ class HistogramEncoding(Mechanism):
 
     def tally(self, reports: VectorReports) -> Floats:
         """Return the sum of each entry over the reports."""
-        return _finite(self._vectors(reports).sum(axis=0))
+        self._own(reports)
+        return _finite(reports.vectors.sum(axis=0))
 
     def _frequencies(self, tally: Floats, records: int) -> Floats:
         return tally / records
@@ -102,10 +103,10 @@ class HistogramEncoding(Mechanism):
         count = _checks.whole(n, "n", 1)
         return np.full(np.shape(frequency), self.noise_variance / count)
 
-    def _vectors(self, reports: VectorReports) -> Floats:
+    def _own(self, reports: Any) -> None:
+        super()._own(reports)
         if reports.vectors.ndim != 2 or reports.vectors.shape[1] != self.k:
             raise InputError(f"reports must hold vectors of {self.k} numbers")
-        return reports.vectors
 
     # What an adversary makes of it --------------------------------------------------------------
 
@@ -135,7 +136,7 @@ class HistogramEncoding(Mechanism):
     def _infer(
         self, reports: VectorReports, source: Randomness, log_prior: Floats | None = None
     ) -> Integers:
-        vectors = self._vectors(reports)
+        vectors = reports.vectors
         guesses = np.empty(len(vectors), dtype=np.int64)
         rows = max(1, BLOCK // self.k)
         for begin in range(0, len(vectors), rows):
@@ -177,7 +178,8 @@ class HistogramEncoding(Mechanism):
 
     def log_likelihood(self, reports: VectorReports) -> Floats:
         """Return the log-density of each report, one column a value u."""
-        vectors = _finite(self._vectors(reports))
+        self._own(reports)
+        vectors = _finite(reports.vectors)
         return self._around_zero(vectors)[:, None] + self._evidence(vectors)
 
     def _report(self, vector: Floats) -> VectorReports:

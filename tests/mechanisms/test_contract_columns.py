@@ -1,0 +1,174 @@
+"""How every registered mechanism treats odd columns, bad input, files and randomness."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from contract import IMPOSSIBLE, NAMES, PLAUSIBLE, PURE, every_mechanism, make, same
+from scipy.stats import chisquare
+
+from seepage.errors import InputError
+from seepage.mechanisms import mechanism
+from seepage.mechanisms.reports import load_reports, reports_from_arrow
+
+# Odd columns -------------------------------------------------------------------------------------
+
+
+@every_mechanism
+@pytest.mark.parametrize("secure", [False, True])
+@pytest.mark.parametrize("k", [1, 2, 1000])
+def test_alphabets_of_one_two_and_a_thousand(name: str, k: int, secure: bool) -> None:
+    tested, count = make(name, k, 4.0), 3000
+    codes = np.arange(count) % k
+    reports = tested.perturb(codes, None if secure else 61, secure=secure)
+    assert len(reports) == count
+    hits = np.mean(tested.infer(reports, 62) == codes)
+    rate = tested.hit_rate
+    assert abs(hits - rate) <= 5 * math.sqrt(rate * (1 - rate) / count) + 1e-3
+    found = tested.estimate(reports)
+    wrong = np.abs(found.frequencies - np.bincount(codes, minlength=k) / count)
+    assert (wrong <= 6 * found.standard_errors + 1e-9).all()
+    assert tested.bits >= 0
+
+
+@every_mechanism
+@pytest.mark.parametrize("secure", [False, True])
+def test_empty_columns(name: str, secure: bool) -> None:
+    tested = make(name, 4, 1.0)
+    reports = tested.perturb([], secure=secure)
+    assert len(reports) == 0
+    assert tested.infer(reports).shape == (0,)
+    assert tested.log_likelihood(reports).shape == (0, 4)
+    assert tested.tally(reports).tolist() == [0.0] * 4
+    assert list(tested.perturb_batches([])) == []
+    for nothing in (reports, []):
+        with pytest.raises(InputError, match="without reports"):
+            tested.estimate(nothing)
+
+
+@pytest.mark.parametrize("name", PURE)
+def test_reports_without_a_budget_say_nothing(name: str) -> None:
+    tested = make(name, 3, 0.0)
+    reports = tested.perturb([0, 1, 2], 1)
+    assert np.ptp(tested.log_likelihood(reports), axis=1) == pytest.approx(0, abs=1e-12)
+    with pytest.raises(InputError, match="no information"):
+        tested.estimate(reports)
+
+
+# Bad input ---------------------------------------------------------------------------------------
+
+SECRET = 987_654_321
+
+
+@every_mechanism
+@pytest.mark.parametrize(
+    "codes", [[0, -SECRET], [SECRET], [0, 3], [0.5], [[0, 1]], ["1"], [True], [None], 2, "12"]
+)
+def test_codes_outside_the_alphabet_are_refused_and_not_repeated(name: str, codes: object) -> None:
+    with pytest.raises(InputError, match="codes must be") as refusal:
+        make(name, 3, 1.0).perturb(codes)
+    assert str(SECRET) not in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@every_mechanism
+@pytest.mark.parametrize("epsilon", [math.nan, math.inf, -1.0, "1", None, True, 1j])
+def test_epsilon_must_be_a_finite_number(name: str, epsilon: object) -> None:
+    with pytest.raises(InputError, match="epsilon must be"):
+        make(name, 3, epsilon)
+
+
+@every_mechanism
+@pytest.mark.parametrize("k", [0, -1, 2.5, "3", None, True])
+def test_k_must_be_a_whole_number(name: str, k: object) -> None:
+    with pytest.raises(InputError, match="k must be"):
+        make(name, k, 1.0)
+
+
+@every_mechanism
+@pytest.mark.parametrize("delta", [math.nan, 1.0, -0.1, "0.1"])
+def test_delta_must_be_a_relaxation(name: str, delta: object) -> None:
+    with pytest.raises(InputError, match="delta"):
+        mechanism(name, 3, 1.0, delta)
+
+
+@every_mechanism
+def test_reports_of_others_are_refused(name: str) -> None:
+    tested = make(name, 3, 1.0)
+    others = [make(name, 4, 1.0), make(name, 3, 1.5)]
+    others += [make(other, 3, 1.0) for other in NAMES if other != name]
+    for other in others:
+        reports = other.perturb([0, 1], 1)
+        for use in (tested.estimate, tested.infer, tested.log_likelihood):
+            with pytest.raises(InputError, match="reports must come from"):
+                use(reports)
+    for use in (tested.estimate, tested.infer):
+        with pytest.raises(InputError, match="reports must come from"):
+            use([np.array([1, 2])])
+
+
+# Files -------------------------------------------------------------------------------------------
+
+
+@every_mechanism
+@pytest.mark.parametrize("k", [1, 3, 70])
+@pytest.mark.parametrize("rows", [0, 200])
+def test_reports_survive_arrow_and_parquet(name: str, k: int, rows: int, tmp_path) -> None:
+    tested = make(name, k, 1.0)
+    reports = tested.perturb(np.arange(rows) % k, 71)
+    path = tmp_path / "reports.parquet"
+    reports.save(path)
+    back = load_reports(path)
+    sliced = reports_from_arrow(reports.array()[50:], reports.field("anything"))
+    assert same(back, reports)
+    assert same(sliced, reports[50:])
+    assert np.array_equal(tested.infer(back, 1), tested.infer(reports, 1))
+    assert [path] == list(tmp_path.iterdir())
+
+
+@every_mechanism
+def test_description_is_plain_and_makes_the_mechanism_again(name: str) -> None:
+    tested = make(name, 5, 0.7)
+    described = json.loads(json.dumps(tested.describe()))
+    assert described == tested.describe()
+    assert described["mechanism"] == name
+    assert described["k"] == 5
+    again = mechanism(name, 5, described["epsilon"], described.get("delta", 0.0))
+    assert again.describe() == tested.describe()
+    assert name in repr(tested)
+
+
+# Randomness --------------------------------------------------------------------------------------
+
+
+@every_mechanism
+def test_a_seed_fixes_the_reports_and_the_guesses(name: str) -> None:
+    tested, codes = make(name, 40, 1.0), np.arange(500) % 40
+    assert same(tested.perturb(codes, 81), tested.perturb(codes, 81))
+    assert same(tested.perturb(codes, 81), tested.perturb(codes, np.random.default_rng(81)))
+    assert not same(tested.perturb(codes, 81), tested.perturb(codes, 82))
+    reports = tested.perturb(codes, 81)
+    assert np.array_equal(tested.infer(reports, 83), tested.infer(reports, 83))
+
+
+@every_mechanism
+def test_secure_reports_come_from_the_operating_system(name: str) -> None:
+    tested, codes = make(name, 40, 1.0), np.arange(500) % 40
+    assert not same(tested.perturb(codes, secure=True), tested.perturb(codes, secure=True))
+    for call in (tested.perturb, lambda *a, **b: list(tested.perturb_batches(*a, **b))):
+        with pytest.raises(InputError, match="takes no rng"):
+            call(codes, 81, secure=True)
+
+
+@every_mechanism
+@pytest.mark.parametrize("secure", [False, True])
+def test_without_a_budget_every_value_is_guessed_alike(name: str, secure: bool) -> None:
+    """No choice favours a value: k is no power of 2, and a tenth more would be seen."""
+    tested, count = make(name, 7, 0.0, delta=1e-9), 60_000
+    reports = tested.perturb(np.full(count, 2), None if secure else 91, secure=secure)
+    seen = np.bincount(tested.infer(reports, 92), minlength=7)
+    favoured = np.full(7, count / 7.1)
+    favoured[2] *= 1.1
+    assert chisquare(seen).pvalue > PLAUSIBLE
+    assert chisquare(seen, favoured).pvalue < IMPOSSIBLE
