@@ -1,0 +1,136 @@
+"""Parquet and Feather files as Arrow batches, decoded in the background, column by column."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+from pyarrow.fs import LocalFileSystem
+from pyarrow.parquet import ParquetFile
+
+from seepage.errors import TableError
+from seepage.table.paths import PARQUET
+
+__all__ = ["ColumnarSource"]
+
+BATCH = 2**17
+AHEAD = 4
+"""Batches decoded ahead of the reader."""
+
+CELL = 8
+HUGE = 2**29
+"""Row groups of more bytes, at 8 a cell, are decoded batch by batch: slower, but in less memory."""
+
+
+class ColumnarSource:
+    """Parquet or Feather files of one schema.
+
+    Text in Parquet is read as dictionaries, which is how it is stored, and never spelt out.
+
+    Parameters
+    ----------
+    kind
+        `PARQUET` or `FEATHER`.
+    files
+        The files, in the order of their records.
+    """
+
+    fields = False
+
+    def __init__(self, kind: str, files: Sequence[Path]) -> None:
+        self._kind = kind
+        self._files = files
+        plain = ds.ParquetFileFormat() if kind == PARQUET else ds.IpcFileFormat()
+        self._schema = self._common_schema(plain)
+        self._format = _reading_words(self._schema) if kind == PARQUET else plain
+        self.names = tuple(self._schema.names)
+
+    @cached_property
+    def rows_total(self) -> int | None:
+        """The number of records, from what the files say about themselves."""
+        return sum(self._rows(file) for file in self._files)
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Return the batches of these columns, from the first record on."""
+        for file in self._files:
+            with self._naming(file):
+                yield from self._read(file, list(columns))
+
+    def _read(self, file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        """Return the batches of one file; huge row groups are not decoded as a whole."""
+        fragment = _fragment(self._format, file)
+        if self._kind == PARQUET:
+            groups = [group.num_rows for group in fragment.row_groups]
+            if max(groups, default=0) * len(columns) * CELL > HUGE:
+                words = list(self._format.read_options.dictionary_columns)
+                parquet = ParquetFile(file, read_dictionary=words, pre_buffer=False)
+                yield from parquet.iter_batches(BATCH, columns=columns)
+                return
+        yield from fragment.to_batches(
+            columns=columns, batch_size=BATCH, batch_readahead=AHEAD, fragment_readahead=1
+        )
+
+    def _common_schema(self, plain: "ds.FileFormat") -> pa.Schema:
+        first = None
+        for file in self._files:
+            with self._naming(file):
+                schema = _fragment(plain, file).physical_schema
+            first = schema if first is None else first
+            difference = _difference(first, schema)
+            if difference:
+                raise TableError(
+                    f"{file} does not have the columns of {self._files[0]}: {difference}"
+                )
+        return first
+
+    def _rows(self, file: Path) -> int:
+        with self._naming(file):
+            return int(_fragment(self._format, file).count_rows())
+
+    @contextmanager
+    def _naming(self, file: Path) -> Iterator[None]:
+        """Let an error of Arrow name the file that it comes from."""
+        try:
+            yield
+        except (pa.ArrowException, OSError) as reason:
+            what = " ".join(str(reason).split())[:200]
+            raise TableError(f"{file} cannot be read as {self._kind}: {what}") from None
+
+
+def _fragment(form: "ds.FileFormat", file: Path) -> "ds.Fragment":
+    return form.make_fragment(str(file.absolute()), filesystem=LocalFileSystem())
+
+
+def _reading_words(schema: pa.Schema) -> "ds.ParquetFileFormat":
+    """Return the Parquet format that reads text as dictionaries.
+
+    Without `pre_buffer`, which would keep every byte read until the file ends.
+    """
+    words = [
+        column.name
+        for column in schema
+        if pa.types.is_string(column.type)
+        or pa.types.is_large_string(column.type)
+        or pa.types.is_string_view(column.type)
+    ]
+    return ds.ParquetFileFormat(
+        read_options=ds.ParquetReadOptions(dictionary_columns=words),
+        default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=False),
+    )
+
+
+def _difference(one: pa.Schema, other: pa.Schema) -> str:
+    """Return the first difference in names or types, empty where there is none."""
+    types, others = (
+        dict(zip(one.names, one.types, strict=True)),
+        dict(zip(other.names, other.types, strict=True)),
+    )
+    for name in types:
+        if name not in others:
+            return f"it lacks {name!r}"
+        if types[name] != others[name]:
+            return f"{name!r} is {others[name]}, not {types[name]}"
+    extra = next((name for name in others if name not in types), None)
+    return "" if extra is None else f"it also has {extra!r}"

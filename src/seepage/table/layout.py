@@ -1,0 +1,177 @@
+"""How a text file is cut into columns, found from its first lines."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from seepage.errors import TableError
+from seepage.table.labels import field_key, is_number
+from seepage.table.options import TableOptions
+
+__all__ = ["Layout", "find_delimiter", "find_layout", "open_text"]
+
+START = 2**18
+GZIP = b"\x1f\x8b"
+DELIMITERS = "\t;|, "
+"""Candidates; of those that split as many lines alike the first wins: it is rarer in text."""
+
+LINES = 100
+BLANKS = re.compile(rb" +")
+BLANKS_AT_ENDS = re.compile(rb" ?\r?\n ?")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How one text file is cut into fields.
+
+    Attributes
+    ----------
+    delimiter
+        What stands between fields.
+    names
+        The columns.
+    header
+        Rows up to and with the header, empty ones included; 0 in a file without a header.
+    empty
+        Whether no record follows.
+    """
+
+    delimiter: str
+    names: tuple[str, ...]
+    header: int
+    empty: bool
+
+
+def open_text(file: Path, delimiter: str | None = None) -> Any:
+    """Return the bytes of a text file as a stream, decompressed if it is gzipped.
+
+    Where blanks delimit, runs of blanks count as one, and those at the ends of lines as none.
+    """
+    with file.open("rb") as start:
+        compression = "gzip" if start.read(2) == GZIP else None
+    stream = pa.input_stream(str(file), compression=compression)
+    return io.BufferedReader(_SingleBlanks(stream)) if delimiter == " " else stream
+
+
+class _SingleBlanks(io.RawIOBase):
+    """A stream with runs of blanks replaced by one and those at line ends removed."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+        self._ready = b""
+        self._cut_line = b""
+
+    def readable(self) -> bool:
+        """Return True: this is a stream to read from."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer and return the number of bytes, 0 at the end."""
+        while not self._ready:
+            chunk = self._stream.read(START)
+            lines, newline, self._cut_line = (self._cut_line + chunk).rpartition(b"\n")
+            if not chunk:
+                lines, self._cut_line = lines + newline + self._cut_line, b""
+                self._ready = _single_blanks(lines)
+                break
+            self._ready = _single_blanks(lines + newline)
+        part, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def _single_blanks(lines: bytes) -> bytes:
+    return BLANKS_AT_ENDS.sub(b"\n", BLANKS.sub(b" ", lines)).strip(b" ")
+
+
+@contextmanager
+def naming(file: Path) -> Iterator[None]:
+    """Let an error on reading a text file name it, in one line."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeError, csv.Error) as reason:
+        what = " ".join(str(reason).split())
+        if "UTF8" in what or isinstance(reason, UnicodeError):
+            raise TableError(
+                f"{file} is not text in the encoding expected; name it (encoding), e.g. 'latin-1'"
+            ) from None
+        raise TableError(f"{file} cannot be read as CSV: {what[:200]}") from None
+
+
+def find_layout(file: Path, options: TableOptions) -> Layout:
+    """Return how a text file is cut, from its first 256 kB and the options."""
+    text, complete = _start(file, options)
+    mark = options.delimiter or _delimiter_by_name(file) or find_delimiter(text)
+    if mark == " ":
+        text = _single_blanks(text.encode()).decode()
+    with naming(file):
+        rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
+        header, names = 0, options.column_names
+        if names is None:
+            header, names = _header(rows, file)
+        return Layout(mark, tuple(names), header, complete and not any(rows))
+
+
+def _start(file: Path, options: TableOptions) -> tuple[str, bool]:
+    """Return the first lines after the skipped ones, and whether they are all."""
+    with naming(file), open_text(file) as stream:
+        content = stream.read(START)
+        complete = len(content) < START or not stream.read(1)
+    if not complete:
+        content = content[: content.rfind(b"\n") + 1]
+    text = content.decode(options.encoding, errors="replace").removeprefix("\ufeff")
+    parts = text.split("\n", options.skip_lines)
+    return (parts[-1] if len(parts) > options.skip_lines else ""), complete
+
+
+def _delimiter_by_name(file: Path) -> str | None:
+    name = file.name.lower().removesuffix(".gz")
+    return "\t" if name.endswith((".tsv", ".tab")) else None
+
+
+def find_delimiter(text: str) -> str:
+    r"""Return the delimiter of a table in text, from its first 100 lines.
+
+    The delimiter is the candidate (tab, semicolon, bar, comma, blank) that cuts the most lines
+    into as many fields as the first one, at least two; quoted fields are taken as a whole.
+
+    Examples
+    --------
+    >>> find_delimiter("name;weight\nAda;52,5\n")
+    ';'
+    """
+    lines = [line.strip(" ") for line in text.splitlines()[:LINES] if line.strip()]
+    scores = {mark: _alike(lines, mark) for mark in DELIMITERS}
+    best = max(DELIMITERS, key=lambda mark: scores[mark])
+    return best if scores[best] else ","
+
+
+def _alike(lines: Sequence[str], mark: str) -> int:
+    reader = csv.reader(lines, delimiter=mark, skipinitialspace=mark == " ")
+    try:
+        widths = [len(row) for row in reader]
+    except csv.Error:
+        return 0
+    return widths.count(widths[0]) if widths and widths[0] > 1 else 0
+
+
+def _header(rows: Iterable[list[str]], file: Path) -> tuple[int, list[str]]:
+    """Return the number of the header row and its names; refuse one that looks like a record."""
+    place, row = next(((place, row) for place, row in enumerate(rows, 1) if row), (0, []))
+    if not row:
+        raise TableError(f"{file} is empty")
+    names = [name.strip() for name in row]
+    number = next((name for name in names if is_number(field_key(name))), None)
+    if number is not None:
+        raise TableError(
+            f"the first line of {file} must name the columns, but has the number {number}; give "
+            "column_names (and skip_lines=1 if that line is the header nevertheless)"
+        )
+    return place, [name or f"column {number}" for number, name in enumerate(names, 1)]
