@@ -1,0 +1,73 @@
+"""The compiled kernel gives what NumPy gives, on any shape."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seepage import _compiled, ratios
+from seepage._compiled import climb_all_subsets
+from strategies import UNIT
+
+BUDGETS = [0.0, 1e-12, 0.3, 1.0, 4.0, 50.0, 690.0]
+
+
+@st.composite
+def stacks(draw):
+    """Draw a stack of channels of any shape: sparse, smooth or all but independent."""
+    shape = draw(st.tuples(st.integers(1, 3), st.integers(1, 24), st.integers(1, 24)))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    spread = draw(st.sampled_from([0.05, 1.0, 1e9]))
+    channels = rng.dirichlet(np.full(shape[2], spread), shape[:2])
+    if draw(st.booleans()):
+        channels = np.round(channels, 2)
+        channels[..., 0] += 1 - channels.sum(axis=2)
+        channels = np.maximum(channels, 0.0)
+    return channels
+
+
+def by_numpy(channels, epsilon):
+    return ratios._climb(channels, epsilon, ratios._sum_positive, ratios._between_any).value
+
+
+def by_kernel(channels, epsilon):
+    found = climb_all_subsets(channels, epsilon, ratios._singleton(channels, epsilon))
+    every = np.arange(len(channels))
+    rows = channels[every, found.likelier], channels[every, found.other]
+    return ratios._between_any(*rows, epsilon, found.value)[0], found
+
+
+@settings(max_examples=150)
+@given(stacks(), st.sampled_from(BUDGETS), st.booleans())
+def test_the_kernel_equals_numpy(channels, budget, parallel):
+    epsilon = np.full(len(channels), budget)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_compiled, "PARALLEL_FROM", 0 if parallel else 1 << 62)
+        value, found = by_kernel(channels, epsilon)
+    guard = 16 * UNIT * -np.expm1(-budget)
+    np.testing.assert_allclose(value, by_numpy(channels, epsilon), rtol=1e-13, atol=guard)
+    np.testing.assert_allclose(found.value, value, rtol=1e-12, atol=guard)
+
+
+def test_the_kernel_is_used_once_it_is_loaded_and_the_work_is_worth_it(monkeypatch):
+    calls = []
+
+    def spy(channels, epsilon, start):
+        calls.append(channels.shape)
+        return climb_all_subsets(channels, epsilon, start)
+
+    monkeypatch.setattr(_compiled, "climb_all_subsets", spy)
+    rng = np.random.default_rng(5)
+    large, small = rng.dirichlet(np.ones(32), (1, 32)), rng.dirichlet(np.ones(3), (1, 3))
+    for channels, epsilon in ((large, 1.0), (small, 1.0), (large, 700.0)):
+        ratios.best_of_all(channels, np.array([epsilon]))
+    assert calls == [(1, 32, 32)]
+
+
+def test_large_work_loads_the_kernel(monkeypatch):
+    channels = np.random.default_rng(6).dirichlet(np.ones(40), (1, 40))
+    monkeypatch.setattr(ratios, "COMPILED_LOADED_FROM", 1 << 62)
+    without = ratios.best_of_all(channels, np.array([1.0]))
+    monkeypatch.setattr(ratios, "COMPILED_FROM", 0)
+    assert ratios._compiled_pays(channels, np.array([1.0]))
+    assert ratios.best_of_all(channels, np.array([1.0])).value == pytest.approx(without.value)

@@ -1,0 +1,145 @@
+"""Leakage against epsilon and its inverse, up to saturation and beyond."""
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracles
+from seepage import Channel, epsilon_for_leakage, leakage_bound, leakage_curve
+from seepage.errors import InputError
+from strategies import EPSILONS, UNIT, attribute, just_above, shares, tables
+
+BINARY = [[0.9, 0.1], [0.2, 0.8]]
+
+
+# The curve ---------------------------------------------------------------------------------------
+
+
+@given(tables())
+def test_a_curve_is_the_bound_at_each_budget(counts):
+    _, channel = shares(counts)
+    curve = leakage_curve(channel, EPSILONS)
+    assert curve.epsilons.tolist() == EPSILONS
+    assert curve.values.tolist() == [leakage_bound(channel, e).value for e in EPSILONS]
+
+
+@given(tables())
+def test_the_saturation_is_the_largest_ratio_of_two_cells(counts):
+    exact, channel = shares(counts)
+    saturation = leakage_curve(channel, []).saturation
+    truth = oracles.saturation(exact)
+    if truth.is_infinite():
+        assert saturation == math.inf
+    else:
+        assert just_above(saturation, truth, math.inf)
+        assert leakage_bound(channel, 800.0).value == pytest.approx(
+            saturation, rel=1e-12, abs=1e-14
+        )
+
+
+def test_any_order_of_budgets_and_any_sequence():
+    forwards = leakage_curve(BINARY, [0.5, 1, 50])
+    backwards = leakage_curve(Channel(BINARY, attribute("t", 2), attribute("s", 2)), (50, 1, 0.5))
+    assert forwards.values.tolist() == backwards.values[::-1].tolist()
+    assert leakage_curve(BINARY, np.array([0.5])).values[0] == forwards.values[0]
+
+
+def test_no_budget_gives_an_empty_curve():
+    curve = leakage_curve(BINARY, [])
+    assert curve.values.shape == (0,)
+    assert curve.saturation == pytest.approx(math.log(8))
+
+
+def test_a_bad_budget_among_good_ones_is_refused():
+    with pytest.raises(
+        InputError, match=r"^epsilon must be a finite number of at least 0, got -2$"
+    ):
+        leakage_curve(BINARY, [1, -2, 3])
+
+
+# The inverse -------------------------------------------------------------------------------------
+
+
+def shrunk(level):
+    """Draw what lies around a level: a share of it, or so near that rounding decides."""
+    shares_of_it = [1e-9, 0.1, 0.5, 0.99, 1 - 1e-9, 1 - 1e-12, 1 - 1e-14, 1 - UNIT, 1.0]
+    return st.sampled_from([level * share for share in shares_of_it])
+
+
+@settings(max_examples=300)
+@given(tables(least=2), st.data())
+def test_the_inverse_is_the_largest_budget_within_the_limit(counts, data):
+    exact, channel = shares(counts)
+    saturation = oracles.saturation(exact)
+    fixed = st.sampled_from([0.0, 1e-12, 1e-3, 0.3, 1.0, 5.0, 40.0, 600.0, 750.0])
+    near = shrunk(float(saturation)) if saturation.is_finite() else fixed
+    limit = data.draw(fixed | near, label="limit")
+    budget = epsilon_for_leakage(channel, limit)
+    if budget == math.inf:
+        assert Decimal(limit) >= saturation
+        return
+    assert Decimal(limit) < saturation * (1 + Decimal(40 * UNIT)) + Decimal(40 * UNIT)
+    reached = leakage_bound(channel, budget).value
+    assert reached <= limit
+    assert reached >= limit * (1 - 1e-11) - 80 * UNIT * -math.expm1(-budget)
+
+
+@given(tables(least=2), st.floats(1e-6, 20.0))
+def test_there_and_back(counts, epsilon):
+    _, channel = shares(counts)
+    leakage = leakage_bound(channel, epsilon).value
+    back = epsilon_for_leakage(channel, leakage)
+    if leakage == 0:
+        assert back == math.inf
+        return
+    slope = (leakage_bound(channel, epsilon + 1e-4).value - leakage) / 1e-4
+    assert back <= epsilon * (1 + 1e-12) or slope < 1e-8 / epsilon
+    if slope > 1e-3:
+        assert back == pytest.approx(epsilon, rel=1e-7)
+
+
+def test_nothing_allowed_means_no_budget():
+    assert epsilon_for_leakage(BINARY, 0.0) == 0.0
+
+
+@pytest.mark.parametrize("limit", [0.0, 0.5, 1e9, math.inf])
+def test_an_independent_source_may_spend_without_limit(limit):
+    assert epsilon_for_leakage([[0.5, 0.5], [0.5, 0.5]], limit) == math.inf
+    assert epsilon_for_leakage([[0.25, 0.75]], limit) == math.inf
+
+
+def test_a_limit_at_or_above_saturation_has_no_largest_budget():
+    saturation = leakage_curve(BINARY, []).saturation
+    assert epsilon_for_leakage(BINARY, saturation) == math.inf
+    assert epsilon_for_leakage(BINARY, math.inf) == math.inf
+    assert epsilon_for_leakage(BINARY, math.log(8) * (1 - 1e-13)) < 50
+
+
+@pytest.mark.parametrize("limit", [1e-12, 0.5, 700.0, 1e4])
+def test_disjoint_supports_leak_their_epsilon(limit):
+    budget = epsilon_for_leakage([[1.0, 0.0], [0.0, 1.0]], limit)
+    assert limit * (1 - 1e-13) <= budget <= limit
+
+
+def test_a_leak_that_hangs_on_a_tiny_cell():
+    budget = epsilon_for_leakage([[1e-300, 1.0], [2e-300, 1.0]], 0.5)
+    assert 690 < budget < 692
+    assert leakage_bound([[1e-300, 1.0], [2e-300, 1.0]], budget).value <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("leakage", "message"),
+    [
+        (-0.5, "leakage must be at least 0, got -0.5"),
+        (math.nan, "leakage must be at least 0, got nan"),
+        ("much", "leakage must be a number, got 'much'"),
+    ],
+)
+def test_bad_limits_are_refused_in_one_line(leakage, message):
+    with pytest.raises(InputError) as refused:
+        epsilon_for_leakage(BINARY, leakage)
+    assert str(refused.value) == message

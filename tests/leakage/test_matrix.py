@@ -1,0 +1,317 @@
+"""The matrix of a table agrees with its pairs, whatever each attribute's release."""
+
+import os
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import oracles
+from seepage import PairCounts, exact_leakage, leakage_bound, leakage_matrix
+from seepage.errors import DomainError, InputError
+from seepage.mechanisms import mechanism
+from seepage.ratios import LikelySets
+from strategies import just_above, pair_counts
+
+with_data = pytest.mark.skipif(
+    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+)
+NAMES = ("sex", "work", "age", "race")
+SIZES = (2, 4, 3, 4)
+
+
+def table_of(records=400, seed=0, sizes=SIZES):
+    """Return pair counts of correlated columns; the last value of `work` never occurs."""
+    rng = np.random.default_rng(seed)
+    hidden = rng.integers(0, 3, records)
+    columns = {
+        name: np.minimum(
+            (hidden * rng.integers(0, 2, records) + rng.integers(0, size, records)) % size, seen
+        )
+        for name, size, seen in zip(NAMES, sizes, (1, 2, 2, 3), strict=True)
+    }
+    return pair_counts(columns, list(sizes))
+
+
+@st.composite
+def random_pairs(draw):
+    sizes = draw(st.lists(st.integers(1, 4), min_size=2, max_size=4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    records = draw(st.integers(1, 60))
+    columns = {f"a{i}": rng.integers(0, size, records) for i, size in enumerate(sizes)}
+    return pair_counts(columns, sizes)
+
+
+# Against single pairs and exact fractions ---------------------------------------------------------
+
+
+@settings(max_examples=100)
+@given(random_pairs(), st.sampled_from([0.0, 1e-12, 0.5, 1.0, 50.0, 700.0]))
+def test_every_entry_is_just_above_the_truth_of_the_counts(pairs, epsilon):
+    matrix = leakage_matrix(pairs, epsilon)
+    lam = oracles.growth(epsilon)
+    for target, source in permutations(range(len(pairs.domain)), 2):
+        counts = pairs.table(target, source)
+        rows = [
+            [oracles.Fraction(int(cell), int(row.sum())) for cell in row]
+            for row in counts
+            if row.sum()
+        ]
+        truth = oracles.log1p(oracles.best_ratio(rows, lam, oracles.every_subset))
+        assert just_above(matrix.values[target, source], truth, epsilon)
+        alone = leakage_bound(pairs.channel(target, source), epsilon)
+        assert matrix.values[target, source] == alone.value
+        assert matrix[target, source] == alone
+    assert (np.diag(matrix.values) == 0).all()
+
+
+@pytest.mark.parametrize("smoothing", [{}, {"min_count": 5}, {"prior": 0.5}])
+@pytest.mark.parametrize("name", ["grr", "exp", "oue", "ss", "olh"])
+@pytest.mark.parametrize("view", ["report", "inferred"])
+def test_every_mechanism_and_view_agrees_with_its_pairs(name, view, smoothing):
+    pairs = table_of()
+    matrix = leakage_matrix(pairs, 1.5, name, view, **smoothing)
+    for target, source in permutations(NAMES, 2):
+        channel = pairs.channel(target, source, **smoothing)
+        known = mechanism(name, channel.shape[1], 1.5)
+        expected = (
+            known.leakage(channel).value
+            if view == "report"
+            else exact_leakage(channel.matrix, known.inferred_channel()).value
+        )
+        index = pairs.domain.index(target), pairs.domain.index(source)
+        assert matrix.values[index] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+        found = matrix[target, source]
+        assert found.value == pytest.approx(matrix.values[index], rel=1e-12)
+        assert found.witness.likelier in pairs.domain[target].values
+        assert set(found.witness.likely) <= set(pairs.domain[source].values)
+
+
+def test_grr_is_the_exact_leakage_of_its_matrix():
+    pairs = table_of()
+    matrix = leakage_matrix(pairs, 1.0, "grr")
+    for target, source in permutations(NAMES, 2):
+        channel = pairs.channel(target, source)
+        grr = mechanism("grr", channel.shape[1], 1.0)
+        expected = exact_leakage(channel.matrix, grr.channel()).value
+        assert matrix[target, source].value == pytest.approx(expected, rel=1e-12)
+        singles = LikelySets("singletons", 1.0).best(channel.matrix[None]).value[0]
+        assert matrix[target, source].value == pytest.approx(singles, rel=1e-12)
+        assert expected <= leakage_bound(channel, 1.0).value * (1 + 1e-12)
+
+
+# Settings for each attribute ----------------------------------------------------------------------
+
+BUDGETS = {"sex": 0.5, "work": 1.0, "age": 0.0, "race": 3.0}
+
+
+@pytest.mark.parametrize("epsilon", [BUDGETS, list(BUDGETS.values()), np.array([0.5, 1, 0, 3])])
+def test_each_source_leaks_by_its_own_epsilon(epsilon):
+    pairs = table_of()
+    matrix = leakage_matrix(pairs, epsilon)
+    assert matrix.epsilons.tolist() == [0.5, 1.0, 0.0, 3.0]
+    for target, source in permutations(NAMES, 2):
+        alone = leakage_bound(pairs.channel(target, source), BUDGETS[source])
+        assert matrix[target, source] == alone
+        assert matrix.values[NAMES.index(target), NAMES.index(source)] == alone.value
+
+
+def test_each_source_may_have_its_own_mechanism():
+    pairs = table_of()
+    grr = mechanism("grr", 4, 2.0)
+    matrix = leakage_matrix(pairs, 1.0, {"sex": "oue", "work": "ss", "age": None, "race": grr})
+    assert [release.name for release in matrix.releases] == ["oue", "ss", None, "grr"]
+    assert matrix.epsilons[-1] == pytest.approx(2.0)
+    for target, source in permutations(NAMES, 2):
+        channel = pairs.channel(target, source)
+        known = {"sex": mechanism("oue", 2, 1.0), "work": mechanism("ss", 4, 1.0), "race": grr}
+        expected = (
+            known[source].leakage(channel) if source in known else leakage_bound(channel, 1.0)
+        )
+        assert matrix[target, source].value == expected.value
+        found = matrix.values[NAMES.index(target), NAMES.index(source)]
+        assert found == pytest.approx(expected.value, rel=1e-13)
+
+
+def test_relaxations_beside_the_bound():
+    pairs = table_of()
+    matrix = leakage_matrix(pairs, 1.0, delta={"sex": 0.0, "work": 1e-6, "age": 0.1, "race": 0.0})
+    for target, source in permutations(NAMES, 2):
+        index = NAMES.index(target), NAMES.index(source)
+        assert matrix.relaxations[index] == matrix[target, source].relaxation
+        assert (matrix.relaxations[index] > 0) == (source in ("work", "age"))
+
+
+def test_smoothing_lowers_what_few_records_decide():
+    pairs = table_of()
+    plain = leakage_matrix(pairs, 1.0).values
+    smooth = leakage_matrix(pairs, 1.0, min_count=20, prior=3).values
+    assert smooth.sum() < plain.sum()
+    channel = pairs.channel("sex", "work", min_count=20, prior=3)
+    assert smooth[0, 1] == leakage_bound(channel, 1.0).value
+
+
+def test_values_never_seen_are_left_out():
+    pairs = table_of()
+    assert pairs.unseen("work") == ("work3",)
+    channel = pairs.channel("work", "race")
+    assert channel.unseen == ("work3",)
+    matrix = leakage_matrix(pairs, 1.0)
+    assert matrix.values[1, 3] == leakage_bound(channel, 1.0).value > 0
+    assert matrix["work", "race"].witness.likelier in ("work0", "work1", "work2")
+
+
+def test_a_target_with_one_seen_value_has_nothing_to_tell_apart():
+    pairs = pair_counts({"constant": [1, 1, 1, 1], "coin": [0, 1, 1, 0]}, [3, 2])
+    matrix = leakage_matrix(pairs, 1.0, delta=0.1)
+    assert matrix.values.tolist() == [[0, 0], [0, 0]]
+    assert matrix["constant", "coin"].witness is None
+    assert matrix.relaxations.tolist() == [[0, 0], [0, 0]]
+
+
+def test_one_attribute_alone_leaks_nothing():
+    matrix = leakage_matrix(pair_counts({"only": [0, 1, 1]}), 1.0)
+    assert matrix.values.tolist() == [[0]]
+    assert matrix.tcpl == 0
+    assert matrix.strongest(3) == []
+
+
+# What the matrix shows ----------------------------------------------------------------------------
+
+
+def test_views_of_the_matrix():
+    matrix = leakage_matrix(table_of(), 1.0)
+    assert matrix.tcpl == pytest.approx(matrix.values.sum())
+    assert repr(matrix) == "LeakageMatrix(4 x 4, view='report', rows targets, columns sources)"
+    ranked = matrix.strongest(12)
+    assert [value for _, _, value in ranked] == sorted(matrix.values[~np.eye(4, dtype=bool)])[::-1]
+    source, target, value = ranked[0]
+    assert matrix[target, source].value == value
+    assert matrix.strongest(2) == ranked[:2]
+    frame = matrix.to_frame()
+    assert isinstance(frame, pa.Table)
+    assert frame.column_names == ["target", *NAMES]
+    assert frame["target"].to_pylist() == list(NAMES)
+    assert frame["work"].to_pylist() == matrix.values[:, 1].tolist()
+    assert matrix.to_frame(dict)["sex"].tolist() == matrix.values[:, 0].tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        matrix.values[0, 1] = 0.0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda p: leakage_matrix(p, -1), "epsilon must be a finite number of at least 0, got -1"),
+        (
+            lambda p: leakage_matrix(p, [1, 2]),
+            "epsilon must be one number or one for each of the 4 attributes, got 2",
+        ),
+        (
+            lambda p: leakage_matrix(p, {"sex": 1}),
+            "epsilon must be given for every attribute, 'work' has none",
+        ),
+        (
+            lambda p: leakage_matrix(p, {**BUDGETS, "sexx": 1}),
+            "there is no attribute 'sexx'; did you mean 'sex'?",
+        ),
+        (lambda p: leakage_matrix(p, 1, delta=1), "delta must be at least 0 and below 1, got 1"),
+        (
+            lambda p: leakage_matrix(p, 1, view="reports"),
+            "view must be one of report, inferred, got 'reports'; did you mean 'report'?",
+        ),
+        (
+            lambda p: leakage_matrix(
+                p, 1, {**dict.fromkeys(NAMES, "grr"), "sex": mechanism("grr", 3, 1)}
+            ),
+            "the mechanism of 'sex' must have k = 2, got k = 3",
+        ),
+        (
+            lambda p: leakage_matrix(p, 1, "grr", delta=0.1),
+            "mechanism 'grr' has delta 0, got delta 0.1",
+        ),
+        (
+            lambda p: leakage_matrix(p, 1, min_count=-1),
+            "min_count must be a finite number of at least 0, got -1",
+        ),
+        (
+            lambda p: leakage_matrix(p, 1, prior=float("nan")),
+            "prior must be a finite number of at least 0, got nan",
+        ),
+        (
+            lambda p: leakage_matrix(p, 1)["sex", "wrk"],
+            "there is no attribute 'wrk'; did you mean 'work'?",
+        ),
+        (
+            lambda p: leakage_matrix(p, 1)["sex", 0],
+            "'sex' is no source about itself; its own report leaks its epsilon",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(call, message):
+    with pytest.raises(InputError) as refused:
+        call(table_of())
+    assert str(refused.value) == message
+
+
+def test_an_unknown_mechanism_is_refused_with_the_nearest():
+    with pytest.raises(InputError, match=r"^mechanism must be one of .*; did you mean 'grr'\?$"):
+        leakage_matrix(table_of(), 1.0, "grrr")
+
+
+def test_no_records_are_no_leakage():
+    domain = table_of().domain
+    nothing = PairCounts(domain, [[0] * k for k in SIZES], [0] * table_of().counts.size)
+    with pytest.raises(DomainError, match=r"^there is no leakage without records"):
+        leakage_matrix(nothing, 1.0)
+
+
+# Numbers of the paper on real data ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def celeba():
+    import pandas as pd
+
+    path = Path(os.environ["SEEPAGE_DATA"]) / "celeba" / "list_attr_celeba.txt.gz"
+    frame = pd.read_csv(path, sep=r"\s+", skiprows=1)
+    return pair_counts({name: (frame[name].to_numpy() + 1) // 2 for name in frame})
+
+
+@with_data
+def test_the_mean_bound_on_celeba(celeba):
+    matrix = leakage_matrix(celeba, 1.0)
+    assert celeba.records == 202_599
+    apart = ~np.eye(40, dtype=bool)
+    assert 1 - matrix.values[apart].mean() == pytest.approx(0.850, abs=5e-4)
+    grr = leakage_matrix(celeba, 1.0, "grr")
+    np.testing.assert_allclose(grr.values, matrix.values, rtol=1e-12)
+
+
+@with_data
+def test_what_tells_the_sex_on_celeba(celeba):
+    levels = [
+        [leakage_matrix(celeba, e, "grr")["Male", s].value for e in (1, 3, 10, 20)]
+        for s in ("No_Beard", "Wearing_Necklace", "Smiling")
+    ]
+    beard, necklace, smiling = levels
+    assert all(b > n > s for b, n, s in zip(beard, necklace, smiling, strict=True))
+    assert necklace[-1] == pytest.approx(2.4, abs=0.05)
+    assert necklace[-1] - necklace[-2] < 0.01
+
+
+@with_data
+def test_cholesterol_and_cardio():
+    import pandas as pd
+
+    path = Path(os.environ["SEEPAGE_DATA"]) / "cardio" / "cardio_train.csv.gz"
+    frame = pd.read_csv(path, sep=";")
+    pairs = pair_counts(
+        {"cholesterol": frame["cholesterol"].to_numpy() - 1, "cardio": frame["cardio"].to_numpy()}
+    )
+    matrix = leakage_matrix(pairs, 1.0, "grr")
+    assert matrix["cholesterol", "cardio"].value == pytest.approx(0.3353, abs=5e-5)
+    assert matrix["cardio", "cholesterol"].value == pytest.approx(0.1761, abs=5e-5)

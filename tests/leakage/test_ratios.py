@@ -1,0 +1,156 @@
+"""The largest log-ratios against every set in exact fractions."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracles
+from seepage._numerics import log_ratio, round_down, round_up
+from seepage.ratios import LikelySets, best_of_all, best_singleton, best_subset, profile
+from strategies import EPSILONS, UNIT, epsilons, just_above, shares, tables
+
+TINY = [
+    [[1e-300, 1.0], [2e-300, 1.0]],
+    [[1e-300, 0.5, 0.5], [0.5, 1e-300, 0.5], [0.25, 0.25, 0.5]],
+    [[1e-300, 1e-200, 1.0], [1e-250, 0.0, 1.0]],
+    [[0.0, 1.0], [1e-300, 1.0]],
+    [[1e-310, 1.0], [3e-310, 1.0]],
+]
+
+
+def kinds(size, epsilon, count):
+    yield LikelySets("all", epsilon), oracles.every_subset
+    yield LikelySets("singletons", epsilon), oracles.singletons
+    yield LikelySets("subsets", epsilon, count), oracles.subsets_of(count)
+
+
+@given(tables(), epsilons, st.data())
+def test_every_kind_is_just_above_the_best_set(counts, epsilon, data):
+    exact, channel = shares(counts)
+    size = counts.shape[1]
+    count = data.draw(st.integers(1, size), label="inputs made likely")
+    for sets, tried in kinds(size, epsilon, count):
+        value = sets.best(channel[None]).value[0]
+        truth = oracles.log1p(oracles.best_ratio(exact, oracles.growth(epsilon), tried))
+        assert just_above(value, truth, epsilon, 32 + 8 * size), sets
+        assert value <= epsilon
+
+
+@given(tables(), epsilons, st.data())
+def test_the_likely_set_attains_the_value(counts, epsilon, data):
+    _, channel = shares(counts)
+    size = counts.shape[1]
+    count = data.draw(st.integers(1, size), label="inputs made likely")
+    for sets, _ in kinds(size, epsilon, count):
+        value, first, second = (part[0] for part in sets.best(channel[None]))
+        likely = sets.likely(channel[first], channel[second], value)
+        if value == 0:
+            continue
+        rows = oracles.exactly(channel)
+        chosen = [[row[u] for u in np.flatnonzero(likely)] for row in (rows[first], rows[second])]
+        attained = oracles.log1p(oracles.ratio_of(*chosen, oracles.growth(epsilon)))
+        assert just_above(value, attained, epsilon, 64 + 8 * size), sets
+        assert sets.kind == "all" or likely.sum() == sets.size
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("channel", TINY)
+def test_probabilities_of_1e_300(channel, epsilon):
+    rows = np.array(channel)
+    for sets, tried in kinds(len(channel[0]), epsilon, 1):
+        value = sets.best(rows[None]).value[0]
+        assert just_above(value, oracles.leakage(channel, epsilon, tried), epsilon), sets
+
+
+@given(st.lists(tables(least=3, targets=3, sources=4), min_size=1, max_size=6), st.data())
+def test_a_stack_gives_what_each_channel_gives_alone(counts, data):
+    width = min(table.shape[1] for table in counts)
+    channels = np.stack([shares(np.maximum(table[:, :width], 1))[1] for table in counts])
+    budgets = np.array([data.draw(epsilons) for _ in counts])
+    for best in (best_of_all, best_singleton, lambda c, e: best_subset(c, e, min(2, width))):
+        together = best(channels, budgets)
+        for index in range(len(channels)):
+            alone = best(channels[index : index + 1], budgets[index : index + 1])
+            assert [part[index] for part in together] == [part[0] for part in alone]
+
+
+@pytest.mark.parametrize("cells", [1 << 4, 1 << 8])
+def test_blocks_change_nothing(monkeypatch, cells):
+    channels = np.random.default_rng(3).dirichlet(np.ones(5), (9, 7))
+    budgets = np.linspace(0.1, 800, 9)
+    whole = best_of_all(channels, budgets), best_subset(channels, budgets, 2)
+    monkeypatch.setattr("seepage.ratios.BLOCK", cells)
+    parts = best_of_all(channels, budgets), best_subset(channels, budgets, 2)
+    for one, other in zip(whole, parts, strict=True):
+        assert all(map(np.array_equal, one, other))
+
+
+def test_an_input_that_nobody_has_does_not_hide_the_saturation():
+    channel = np.array([[[0.6, 0.4, 0.0], [0.5, 0.5, 0.0]]])
+    value = best_singleton(channel, np.array([math.inf])).value[0]
+    assert value == pytest.approx(math.log(1.25), rel=1e-14)
+    assert value >= math.log(1.25)
+
+
+def test_a_subset_of_everything_says_nothing():
+    channel = np.random.default_rng(0).dirichlet(np.ones(6), (1, 4))
+    assert best_subset(channel, np.array([3.0]), 6).value[0] == 0
+
+
+@given(tables(least=2), st.sampled_from([0.0, 1e-9, 0.3, 1.0, 5.0, 40.0, 650.0, 700.0]))
+def test_profile_is_the_largest_sum_of_what_exceeds(counts, value):
+    _, channel = shares(counts)
+    rows, height = oracles.exactly(channel), oracles.growth(value) + 1
+    truth = max(
+        sum(
+            (max(g - height * h, Fraction(0)) for g, h in zip(row, other, strict=True)), Fraction(0)
+        )
+        for row, other in permutations(rows, 2)
+    )
+    found, first, second = profile(channel, value)
+    assert found == pytest.approx(float(truth), rel=1e-12, abs=8 * UNIT)
+    if found > 1e-12:
+        pairs = zip(rows[first], rows[second], strict=True)
+        attained = sum((max(g - height * h, Fraction(0)) for g, h in pairs), Fraction(0))
+        assert found == pytest.approx(float(attained), rel=1e-12, abs=8 * UNIT)
+
+
+@pytest.mark.parametrize("epsilon", [*EPSILONS, 1500.0])
+@pytest.mark.parametrize(
+    ("gap", "low"),
+    [
+        (1.0, 0.0),
+        (0.5, 0.25),
+        (1e-16, 0.5),
+        (1e-300, 0.0),
+        (1e-300, 1e-300),
+        (0.5, 1e-300),
+        (1.0, 5e-324),
+        (-0.25, 0.5),
+    ],
+)
+def test_log_ratio_keeps_its_digits(gap, low, epsilon):
+    lam = oracles.growth(epsilon)
+    with_gap = 1 + lam * (Fraction(gap) + Fraction(low))
+    quotient = with_gap / (1 + lam * Fraction(low)) - 1
+    truth = oracles.log1p(quotient)
+    found = float(log_ratio(gap, low, epsilon))
+    assert abs(Decimal(found) - truth) <= abs(truth) * Decimal(8 * UNIT) + Decimal("5e-324")
+
+
+def test_log_ratio_at_infinite_epsilon():
+    gaps, lows = np.array([0.0, 0.5, 0.25]), np.array([0.0, 0.0, 0.25])
+    assert log_ratio(gaps, lows, np.inf).tolist() == [0.0, math.inf, math.log(2)]
+
+
+def test_rounding_moves_to_its_side_and_keeps_zero():
+    for number in (1e-300, 0.3, 1.0, 1e300):
+        assert round_down(number, 1) < number < round_up(number, 1)
+        assert round_up(number, 100) == pytest.approx(number, rel=1e-13)
+    assert round_up(0.0, 5) == round_down(0.0, 5) == 0.0

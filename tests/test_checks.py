@@ -1,0 +1,96 @@
+"""Each rule for arguments accepts what it should and words its refusal in one line."""
+
+import decimal
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from seepage import _checks
+from seepage.errors import (
+    ChannelError,
+    DomainError,
+    InputError,
+    SeepageError,
+    TableError,
+)
+
+
+@pytest.mark.parametrize("value", [0, 1, 0.5, 1e-12, 1e6, np.float64(2), Fraction(1, 2)])
+def test_budgets_that_are_fine(value):
+    assert _checks.epsilon(value) == float(value)
+    assert isinstance(_checks.epsilon(value), float)
+
+
+@pytest.mark.parametrize("value", [0, 0.0, 1e-300, 0.999, decimal.Decimal("0.5")])
+def test_relaxations_that_are_fine(value):
+    assert _checks.delta(value) == float(value)
+
+
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        (
+            lambda: _checks.epsilon(math.nan),
+            "epsilon must be a finite number of at least 0, got nan",
+        ),
+        (
+            lambda: _checks.epsilon(math.inf),
+            "epsilon must be a finite number of at least 0, got inf",
+        ),
+        (
+            lambda: _checks.epsilon(-1, "budget"),
+            "budget must be a finite number of at least 0, got -1",
+        ),
+        (lambda: _checks.epsilon(False), "epsilon must be a number, got False"),
+        (lambda: _checks.epsilon(b"1"), "epsilon must be a number, got b'1'"),
+        (lambda: _checks.epsilon([1, 2]), "epsilon must be a number, got [1, 2]"),
+        (lambda: _checks.epsilon(10**400), f"epsilon must be a number, got {10**400}"),
+        (lambda: _checks.delta(1), "delta must be at least 0 and below 1, got 1"),
+        (lambda: _checks.delta(-0.5), "delta must be at least 0 and below 1, got -0.5"),
+        (lambda: _checks.delta(math.nan), "delta must be at least 0 and below 1, got nan"),
+        (lambda: _checks.probability(1.5, "p"), "p must be between 0 and 1, got 1.5"),
+        (lambda: _checks.probability(math.nan, "p"), "p must be between 0 and 1, got nan"),
+        (lambda: _checks.probability("", "p"), "p must be a number, got ''"),
+        (lambda: _checks.whole(1.0, "k", 1), "k must be a whole number at least 1, got 1.0"),
+        (lambda: _checks.whole(True, "k", 1), "k must be a whole number at least 1, got True"),
+        (lambda: _checks.whole(0, "k", 1), "k must be a whole number at least 1, got 0"),
+        (lambda: _checks.whole(9, "k", 1, 8), "k must be a whole number from 1 to 8, got 9"),
+        (
+            lambda: _checks.choice("Repot", "view", ["report", "inferred"]),
+            "view must be one of report, inferred, got 'Repot'; did you mean 'report'?",
+        ),
+        (
+            lambda: _checks.choice(7, "view", ["report", "inferred"]),
+            "view must be one of report, inferred, got 7",
+        ),
+    ],
+)
+def test_refusals_say_the_rule_and_what_was_given(check, message):
+    with pytest.raises(InputError) as refused:
+        check()
+    assert str(refused.value) == message
+    assert "\n" not in message
+    assert refused.value.__cause__ is None
+
+
+def test_probabilities_and_whole_numbers_that_are_fine():
+    assert _checks.probability(1, "p") == 1.0
+    assert _checks.probability(0, "p") == 0.0
+    assert _checks.whole(np.int8(8), "k", 1, 8) == 8
+    assert type(_checks.whole(np.int8(8), "k", 1)) is int
+    assert _checks.choice("report", "view", iter(["report", "inferred"])) == "report"
+
+
+def test_a_near_miss_keeps_its_own_spelling():
+    assert _checks.near_miss("OCUPATION", ["Occupation", "Sex"]) == "; did you mean 'Occupation'?"
+    assert _checks.near_miss("zzz", ["Occupation", "Sex"]) == ""
+    assert _checks.near_miss("x", []) == ""
+
+
+def test_every_refusal_is_a_seepage_error_and_a_value_error():
+    for family in (ChannelError, DomainError, TableError):
+        assert issubclass(family, InputError)
+    assert issubclass(InputError, SeepageError)
+    assert issubclass(InputError, ValueError)
