@@ -100,7 +100,7 @@ def test_frames_that_are_refused():
     with pytest.raises(TableError, match="'a'"):
         open_stream(pa.table([[1], [2]], names=["a", "a"]))
     mixed = pd.DataFrame({"m": pd.Series([1, "a"], dtype=object), "n": [1, 2]})
-    with pytest.raises(TableError, match="column 'm' cannot be read, it seems to mix"):
+    with pytest.raises(TableError, match="column 'm' does not hold one kind of values"):
         read(mixed)
     assert values(mixed, drop=["m"]) == {"n": ("1", "2")}
     for frame in (TABLE[:0], pd.DataFrame({"a": []}), pl.DataFrame({"a": []})):
@@ -122,6 +122,14 @@ def test_columns_without_single_values_are_refused(odd):
     with pytest.raises(TableError, match=r"column 'odd' holds .*drop it"):
         read(table)
     assert values(table, drop=["odd"]) == {"n": ("1", "2")}
+
+
+def test_a_column_without_a_name():
+    table = pa.table({"": [1, 2], "n": [3, 4]})
+    with pytest.raises(TableError, match="a column has no name; give it one"):
+        open_stream(table)
+    assert open_stream(table, TableOptions(rename={"": "id"})).names == ("id", "n")
+    assert open_stream(table, TableOptions(drop=[""])).names == ("n",)
 
 
 def test_numbers_as_column_names_become_text():

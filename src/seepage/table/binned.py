@@ -120,13 +120,13 @@ class BinCoder:
 
 def _bins_of(values: NDArray[Any], inner: tuple[float, ...]) -> Codes:
     """Return how many of the inner edges each value reaches."""
-    kind = code_type(len(inner) + 2)
     edges = [_comparable(edge, values.dtype) for edge in inner]
     if len(edges) > FEW_EDGES:
-        return np.asarray(np.searchsorted(np.array(edges), values, side="right").astype(kind))
-    codes = np.zeros(len(values), dtype=kind)
+        places = np.searchsorted(np.array(edges), values, side="right")
+        return np.asarray(places.astype(code_type(len(edges) + 2)))
+    codes = np.zeros(len(values), dtype=np.uint8)
     for edge in edges:
-        codes += values >= edge
+        codes += (values >= edge).view(np.uint8)
     return codes
 
 

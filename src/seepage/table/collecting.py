@@ -28,15 +28,10 @@ SEED = 20_240_607
 def priorities(first: int, count: int) -> Priorities:
     """Return a pseudo-random 64-bit number for each record, by its number in the table alone.
 
-    SplitMix64 (Steele, Lea and Flood, 2014) of the record's number.  The records with the
-    smallest numbers are a uniform sample that does not depend on how a table is cut in batches.
+    The records with the smallest numbers are a uniform sample of the table that does not depend
+    on how it is cut in batches.
     """
-    with np.errstate(over="ignore"):
-        mixed = np.arange(first + SEED, first + SEED + count, dtype=np.uint64)
-        mixed *= np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64)
+    return np.asarray(np.random.PCG64(SEED).advance(first).random_raw(count), dtype=np.uint64)
 
 
 class Collector:

@@ -60,8 +60,9 @@ class FrameSource:
             try:
                 array = self._frame[:, [self.names.index(name)]].to_arrow().column(0)
             except (pa.ArrowException, NarwhalsError, TypeError, ValueError) as reason:
+                what = " ".join(str(reason).split())
                 raise TableError(
-                    f"column {name!r} cannot be read, it seems to mix kinds of values: {reason}"
+                    f"column {name!r} does not hold one kind of values: {what}"
                 ) from None
             self._columns[name] = array
         return self._columns[name]

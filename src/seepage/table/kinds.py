@@ -14,11 +14,10 @@ __all__ = ["category_coder", "unpacked"]
 def unpacked(array: pa.Array) -> pa.Array:
     """Return an array in one of the types that coders take.
 
-    Extension types become what they are stored as, views of text become text, and dictionaries of
-    anything but text become plain.
+    Extensions of text and views of text become text, and dictionaries of anything else plain.
     """
-    if isinstance(array, pa.ExtensionArray):
-        return unpacked(array.storage)
+    if isinstance(array, pa.ExtensionArray) and _is_text(array.type.storage_type):
+        return array.storage
     if pa.types.is_string_view(array.type):
         return array.cast(pa.large_string())
     if pa.types.is_dictionary(array.type) and not _is_text(array.type.value_type):
@@ -54,8 +53,8 @@ def category_coder(name: str, kind: pa.DataType, alphabet: Alphabet, *, fields: 
     if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind):
         return WordCoder(alphabet, _moments)
     raise TableError(
-        f"column {name!r} holds {kind}, which is no single text, number, date or truth value; "
-        "drop it (drop)"
+        f"column {name!r} holds {kind}, which is no text, number, date or truth value; "
+        "drop it (drop) or turn it into text"
     )
 
 

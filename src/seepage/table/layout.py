@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,8 +22,6 @@ DELIMITERS = "\t;|, "
 """Candidates; of those that split as many lines alike the first wins: it is rarer in text."""
 
 LINES = 100
-BLANKS = re.compile(rb" +")
-BLANKS_AT_ENDS = re.compile(rb" ?\r?\n ?")
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ def open_text(file: Path, delimiter: str | None = None) -> Any:
     with file.open("rb") as start:
         compression = "gzip" if start.read(2) == GZIP else None
     stream = pa.input_stream(str(file), compression=compression)
-    return io.BufferedReader(_SingleBlanks(stream)) if delimiter == " " else stream
+    return io.BufferedReader(_SingleBlanks(stream), START) if delimiter == " " else stream
 
 
 class _SingleBlanks(io.RawIOBase):
@@ -88,7 +85,10 @@ class _SingleBlanks(io.RawIOBase):
 
 
 def _single_blanks(lines: bytes) -> bytes:
-    return BLANKS_AT_ENDS.sub(b"\n", BLANKS.sub(b" ", lines)).strip(b" ")
+    lines = lines.replace(b"\r\n", b"\n")
+    while b"  " in lines:
+        lines = lines.replace(b"  ", b" ")
+    return lines.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
 
 
 @contextmanager

@@ -140,9 +140,11 @@ class TableOptions:
         kept = [name for name in wanted if name not in set(self.drop)]
         _check_distinct(kept, "the list of columns")
         choices = [Choice(name, self.rename.get(name, name)) for name in kept]
+        if any(not choice.name for choice in choices):
+            raise TableError("a column has no name; give it one (rename) or drop it (drop)")
         _check_distinct([choice.name for choice in choices], "the renamed table")
         if not choices:
-            raise TableError("there is no column left: all are dropped")
+            raise TableError("there is no column left to read")
         if self.domain is not None:
             choices = _by_domain(self.domain, choices)
         if isinstance(self.bins, Mapping):
