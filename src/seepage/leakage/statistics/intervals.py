@@ -202,24 +202,25 @@ class Cells:
     def log_ratios(self, level: float) -> Iterator[LogRatios]:
         """Yield all log-ratios with their distances at a one-sided level, some reports a time.
 
-        At level 1/2 the distances are 0.
+        At level 1/2 the distances are 0; a target value is not compared with itself.
         """
         down, up, sampled = self.distances(level)
         same = np.eye(len(self.shares), dtype=np.bool_)
-        step = max(1, CELLS_AT_ONCE // max(1, same.size))
+        step = max(1, CELLS_AT_ONCE // same.size)
         for begin in range(0, self.shares.shape[1], step):
             part = slice(begin, begin + step)
             values = _pairwise(self.logarithms[:, part], np.subtract)
-            values[:, same] = -np.inf
-            if level == 0.5:
-                yield LogRatios(values, np.zeros_like(values), np.zeros_like(values))
-                continue
-            shared = self._correlations(part)
-            yield LogRatios(
-                values,
-                _combine(down[:, part], up[:, part], shared, sampled[:, :, part]),
-                _combine(up[:, part], down[:, part], shared, sampled[::-1, :, part]),
-            )
+            ratios = LogRatios(values, np.zeros_like(values), np.zeros_like(values))
+            if level < 0.5:
+                shared = self._correlations(part)
+                ratios = LogRatios(
+                    values,
+                    _combine(down[:, part], up[:, part], shared, sampled[:, :, part]),
+                    _combine(up[:, part], down[:, part], shared, sampled[::-1, :, part]),
+                )
+            for cells, nothing in zip(ratios, (-np.inf, 0.0, 0.0), strict=True):
+                cells[:, same] = nothing
+            yield ratios
 
     def _correlations(self, part: slice) -> Floats:
         """Return the correlation of W^[x, y] and W^[x', y], shape (y, x, x')."""

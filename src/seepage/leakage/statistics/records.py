@@ -5,16 +5,14 @@ for every mechanism, at a cost that grows with records and replicas.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from seepage._numerics import Floats, Integers
-from seepage.errors import InputError
 from seepage.leakage.release import View
 from seepage.leakage.statistics.collection import Collection
+from seepage.leakage.statistics.reports import report_columns
 from seepage.mechanisms import Mechanism
-from seepage.mechanisms.reports import BitReports, ValueReports
 
 __all__ = ["Pulse", "no_pulse", "simulate_records"]
 
@@ -34,6 +32,7 @@ def simulate_records(
     table: Integers,
     values: Integers,
     mechanisms: Sequence[Mechanism],
+    sizes: Sequence[int],
     channel: Floats,
     replicas: int,
     generator: np.random.Generator,
@@ -51,6 +50,8 @@ def simulate_records(
         The source tuples: codes, one row a tuple and one column a source.
     mechanisms
         How each source is released.
+    sizes
+        How many reports, or inferred values, each source has.
     channel
         P(all reports given source tuple); only its shape matters here.
     replicas
@@ -70,14 +71,16 @@ def simulate_records(
     tuples, reports = channel.shape
     counts = np.zeros(len(table) * reports, dtype=np.int64)
     pooled = np.zeros(tuples * reports, dtype=np.int64)
-    sizes = [how.k if view == "inferred" else how.channel().shape[1] for how in mechanisms]
-    read = [_guess if view == "inferred" else _column_of(how) for how in mechanisms]
+    whole = [report_columns(how) for how in mechanisms] if view == "report" else None
     for target, source in _expanded(table, replicas):
         pulse()
         joint = np.zeros(len(source), dtype=np.int64)
         for place, how in enumerate(mechanisms):
             released = how.perturb(values[source, place], generator)
-            joint = joint * sizes[place] + read[place](how, released, generator)
+            if whole is None:
+                joint = joint * sizes[place] + how.infer(released, generator)
+            else:
+                joint = joint * sizes[place] + whole[place](released)
         counts += np.bincount(target * reports + joint, minlength=len(counts))
         pooled += np.bincount(source * reports + joint, minlength=len(pooled))
     return Collection(
@@ -93,35 +96,3 @@ def _expanded(table: Integers, replicas: int) -> Iterator[tuple[Integers, Intege
     for begin in range(0, int(ends[-1]), ROWS):
         inside = np.clip(ends, begin, begin + ROWS) - np.clip(starts, begin, begin + ROWS)
         yield np.repeat(target, inside), np.repeat(source, inside)
-
-
-Reader = Callable[[Mechanism, Any, np.random.Generator], Integers]
-
-
-def _guess(how: Mechanism, reports: Any, generator: np.random.Generator) -> Integers:
-    return how.infer(reports, generator)
-
-
-def _column_of(how: Mechanism) -> Reader:
-    """Return what tells the column of each report in the mechanism's channel."""
-    if how.reports is ValueReports:
-        return _value
-    channel = how.channel()
-    weights = 1 << np.arange(how.k, dtype=np.int64)
-    favoured = weights @ (channel == channel.max(axis=0))
-    order = np.argsort(favoured)
-    ascending = favoured[order]
-    if how.reports is not BitReports or np.any(ascending[1:] == ascending[:-1]):
-        raise InputError(
-            f"the reports of {how.name} cannot be told apart by what they favour; "
-            'use method="aggregate", or view="inferred"'
-        )
-
-    def column(how: Mechanism, reports: Any, generator: np.random.Generator) -> Integers:
-        return np.asarray(order[np.searchsorted(ascending, reports.bits() @ weights)])
-
-    return column
-
-
-def _value(how: Mechanism, reports: Any, generator: np.random.Generator) -> Integers:
-    return np.asarray(reports.values, dtype=np.int64)

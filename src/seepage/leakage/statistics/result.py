@@ -178,7 +178,10 @@ class LeakageEstimate:
         if self.deciding is not None and self.deciding.rare:
             found.append(f"decided by cells seen fewer than {RARE} times: {self._evidence}")
         if np.isinf(self.upper):
-            found.append("a possible report was never seen, so the interval has no upper end")
+            found.append(
+                "a possible report was never seen under some target value, so the interval has "
+                "no upper end"
+            )
         if not self.significance.draws:
             found.append("no surrogates were drawn, so there is no p-value")
         return tuple(found)

@@ -14,6 +14,7 @@ from seepage.leakage.release import View
 from seepage.leakage.statistics.collection import Collection, simulate
 from seepage.leakage.statistics.intervals import interval
 from seepage.leakage.statistics.records import Pulse, no_pulse, simulate_records
+from seepage.leakage.statistics.reports import report_channel, report_name
 from seepage.leakage.statistics.result import DecidingCells, LeakageEstimate, Settings
 from seepage.leakage.statistics.surrogates import significance
 from seepage.mechanisms import Mechanism
@@ -68,7 +69,7 @@ class Task:
     def channels(self) -> tuple[Floats, ...]:
         """P(report given value) of each source."""
         return tuple(
-            how.channel() if self.view == "report" else how.inferred_channel()
+            report_channel(how) if self.view == "report" else how.inferred_channel()
             for how in self.mechanisms
         )
 
@@ -87,14 +88,18 @@ class Task:
         )
         return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
+    @property
+    def _sizes(self) -> list[int]:
+        return [part.shape[1] for part in self.channels]
+
     def report(self, column: int) -> str | tuple[str, ...]:
-        """Return the name of a report: the guessed value, or its number if it is no value."""
-        sizes = [part.shape[1] for part in self.channels]
+        """Return the name of a report: the guessed value, or the values that it favours."""
+        codes = np.unravel_index(column, self._sizes)
         names = tuple(
-            source.values[code] if size == source.size else str(code)
-            for source, size, code in zip(
-                self.sources, sizes, np.unravel_index(column, sizes), strict=True
-            )
+            source.values[code]
+            if self.view == "inferred"
+            else report_name(part, int(code), source.values)
+            for source, part, code in zip(self.sources, self.channels, codes, strict=True)
         )
         return names[0] if len(names) == 1 else names
 
@@ -112,6 +117,7 @@ class Task:
             self.table,
             self.values,
             self.mechanisms,
+            self._sizes,
             self.channel,
             settings.replicas,
             generator,
