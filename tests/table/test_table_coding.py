@@ -106,6 +106,7 @@ def test_dropping(records):
     complete = [record for record in records if None not in record]
     columns = zip("abc", zip(*records, strict=True), strict=True)
     table = pa.table({name: pa.array(part, pa.int8()) for name, part in columns})
+    table = pa.concat_tables([table[: len(records) // 2], table[len(records) // 2 :]])
     if not complete:
         with pytest.raises(TableError, match="no record is left"):
             read(table, missing="drop")
@@ -337,6 +338,19 @@ def test_missing_values_outside_a_given_domain_can_be_dropped():
     stream, codes = read(table, domain=DOMAIN, missing="drop")
     assert stream.rows_dropped == 3
     assert [part.tolist() for part in codes] == [[1], [1], [0], [1]]
+    assert stream.finish()[0] == DOMAIN
+
+
+def test_dropping_beside_bins():
+    first = pa.table({"x": [*range(100)], "y": ["a"] * 100})
+    later = pa.table({"x": [None, 5, 6], "y": ["b", "b", None]}, schema=first.schema)
+    stream, codes = read(pa.concat_tables([first, later]), missing="drop")
+    domain = stream.finish()[0]
+    assert (stream.rows_dropped, len(codes[0])) == (2, 101)
+    assert MISSING not in domain["x"].values
+    assert domain["y"].values == ("a", "b")
+    domain = read(pa.concat_tables([first, later[2:]]), missing="drop")[0].finish()[0]
+    assert domain["y"].values == ("a",)
 
 
 def test_a_bin_order_with_missing_in_front():

@@ -39,6 +39,7 @@ def table():
             "whole": pa.array(np.floor(scores * 3)),
             "binned": pa.array(rng.integers(0, 1000, N)),
             "normal": pa.array(np.round(rng.normal(size=N), 6)),
+            "single": pa.array(np.round(rng.normal(size=N), 2), pa.float32()),
             "day": pa.array(days),
             "moment": pa.array(moments, pa.timestamp("us")),
             "price": pa.array([decimal.Decimal(int(c)) / 4 for c in rng.integers(0, 9, N)]),

@@ -27,6 +27,8 @@ def test_a_path_that_does_not_exist(tmp_path):
     refused(tmp_path / "surwey.csv", "did you mean 'survey.csv'?")
     refused(str(tmp_path / "nowhere" / "x.csv"), "there is no file or folder")
     refused(str(tmp_path / "*.parquet"), "no file matches")
+    refused("x" * 5000, "a file cannot be opened")
+    refused("a\0b", "a file cannot be opened")
     refused([], "at least one file")
     refused([tmp_path / "survey.csv", 3], "must hold paths, got int")
 

@@ -146,6 +146,7 @@ def test_encodings(file):
     path = file("name\nJosé\n", encoding="latin-1")
     refused(path, "is not text in the encoding expected; name it (encoding)")
     assert labels(path, encoding="latin-1") == {"name": ["José"]}
+    refused(file("José\nx\n", encoding="latin-1"), "name it (encoding)")
     assert labels(file("\ufeffname,b\nJosé,1\n"))["name"] == ["José"]
     assert labels(file("name,b\nJosé,1\n", encoding="utf-16"), encoding="utf-16")["b"] == ["1"]
 

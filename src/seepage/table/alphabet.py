@@ -52,7 +52,10 @@ class Alphabet(Protocol):
         """Return the code of a value."""
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
-        """Return the values in their final order, and the code of each."""
+        """Return the values in their final order, and the code of each.
+
+        `seen` says, where records with missing values were dropped, which codes are left.
+        """
 
 
 def labels_of(markers: Iterable[str]) -> frozenset[str]:
@@ -132,8 +135,12 @@ class FoundAlphabet:
         return ways if self._words else f"bin it (bins), {ways}"
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
-        """Return the values that were seen (numbers, text, missing last) and their codes."""
-        keys = [key for key, code in self._codes.items() if seen is None or seen[code]]
+        """Return the values (numbers, text, missing last) and their codes."""
+        codes_of = self._codes.items()
+        if seen is None:
+            keys = list(self._codes)
+        else:
+            keys = [key for key, code in codes_of if key is not None and seen[code]]
         keys.sort(key=sort_key)
         codes = np.array([self._codes[key] for key in keys], dtype=np.int64)
         return Attribute(self._name, tuple(map(key_label, keys))), codes

@@ -82,8 +82,7 @@ class BinCoder:
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
         """Return the final attribute, all its bins included, and its codes as they are."""
-        missing = self.missing
-        kept = missing is not None and (seen is None or bool(seen[missing]))
+        kept = self._any_missing and seen is None
         attribute = self._given or (self._with_missing if kept else self._plain)
         return attribute, np.arange(attribute.size, dtype=np.int64)
 

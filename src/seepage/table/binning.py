@@ -34,6 +34,9 @@ class Spread(Protocol):
     def distinct(self) -> tuple[Floats, Integers]:
         """Return the values in ascending order and how often each occurs."""
 
+    def decimal(self, value: float) -> float:
+        """Return a value as the shortest decimal that means it in the column's own precision."""
+
 
 @dataclass(frozen=True)
 class Quantile:
@@ -52,7 +55,8 @@ class Quantile:
             return ()
         values, counts = spread.distinct()
         starts = _starts(np.cumsum(counts), self.bins)
-        inner = [float(values[start]) for start in starts if spread.low < values[start]]
+        inner = [spread.decimal(values[start]) for start in starts]
+        inner = [edge for edge in inner if spread.low < edge]
         return _closed(spread, inner)
 
 

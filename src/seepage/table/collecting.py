@@ -53,6 +53,7 @@ class Collector:
         self.low = math.inf
         self.high = -math.inf
         self.whole = True
+        self._single = False
         self._first = 0
         self._counts: Integers | None = np.zeros(0, dtype=np.int64)
         self._values: list[Floats] = []
@@ -64,7 +65,8 @@ class Collector:
         """Take numbers (none of them NaN) with the priorities of their records."""
         if not len(values):
             return
-        low, high = float(values.min()), float(values.max())
+        self._single = values.dtype == np.float32
+        low, high = self.decimal(values.min()), self.decimal(values.max())
         self.low, self.high = min(self.low, low), max(self.high, high)
         if self.whole and values.dtype.kind == "f":
             self.whole = math.isfinite(low + high) and bool((values == np.floor(values)).all())
@@ -104,6 +106,10 @@ class Collector:
             self._bar = int(ranks[lowest[SAMPLE]])
             values, ranks = values[lowest[:SAMPLE]], ranks[lowest[:SAMPLE]]
         self._values, self._ranks, self._kept = [values], [ranks], len(values)
+
+    def decimal(self, value: float) -> float:
+        """Return a value as the shortest decimal that means it in the column's own precision."""
+        return float(str(np.float32(value))) if self._single else float(value)
 
     def distinct(self) -> tuple[Floats, Integers]:
         """Return the values (all, or of the sample) in ascending order, and their counts."""

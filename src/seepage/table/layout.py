@@ -1,5 +1,6 @@
 """How a text file is cut into columns, found from its first lines."""
 
+import codecs
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
@@ -124,9 +125,10 @@ def _start(file: Path, options: TableOptions) -> tuple[str, bool]:
     with naming(file), open_text(file) as stream:
         content = stream.read(START)
         complete = len(content) < START or not stream.read(1)
+        decoder = codecs.getincrementaldecoder(options.encoding)()
+        text = decoder.decode(content, final=complete).removeprefix("\ufeff")
     if not complete:
-        content = content[: content.rfind(b"\n") + 1]
-    text = content.decode(options.encoding, errors="replace").removeprefix("\ufeff")
+        text = text[: text.rfind("\n") + 1]
     parts = text.split("\n", options.skip_lines)
     return (parts[-1] if len(parts) > options.skip_lines else ""), complete
 

@@ -3,7 +3,7 @@
 import codecs
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from seepage import _checks
 from seepage.domain import Domain
@@ -16,6 +16,10 @@ LARGEST_ALPHABET = 2**16 - 2
 """Codes have 16 bits, one of them kept for values that have no code yet."""
 
 ALL_OTHERS = "*"
+
+
+BinRule: TypeAlias = int | str | Sequence[float] | None
+Bins: TypeAlias = BinRule | Mapping[str, BinRule]
 
 
 class Choice(NamedTuple):
@@ -68,7 +72,7 @@ class TableOptions:
     columns: Sequence[str] | None = None
     drop: Sequence[str] = ()
     rename: Mapping[str, str] = field(default_factory=dict)
-    bins: Any = None
+    bins: Bins = None
     missing: str = "category"
     max_values: int = 1000
     few: int = 50

@@ -38,13 +38,16 @@ def find_files(data: PathLike | Iterable[PathLike]) -> tuple[str, list[Path]]:
     or an underscore are ignored.  All files must be of one kind and none may be empty.
     """
     places = [data] if isinstance(data, (str, os.PathLike)) else list(data)
-    files = [file for place in places for file in _expand(place)]
+    try:
+        files = [file for place in places for file in _expand(place)]
+        empty = [file for file in files if file.stat().st_size == 0]
+        kinds = {kind_of(file): file for file in files if not empty}
+    except (OSError, ValueError) as reason:
+        raise TableError(f"a file cannot be opened: {reason}") from None
     if not files:
         raise TableError("there must be at least one file, got an empty list")
-    for file in files:
-        if file.stat().st_size == 0:
-            raise TableError(f"{file} is empty")
-    kinds = {kind_of(file): file for file in files}
+    if empty:
+        raise TableError(f"{empty[0]} is empty")
     if len(kinds) > 1:
         named = " and ".join(f"{kind} ({file.name})" for kind, file in sorted(kinds.items()))
         raise TableError(f"all files must be of one kind, got {named}; choose with a glob")

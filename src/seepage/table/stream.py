@@ -133,14 +133,15 @@ class CodedStream:
         self.rows_dropped += dropped
         if dropped:
             codes = tuple(part[~missing] for part in codes)
-        for place, part in enumerate(codes):
-            self._note_kept(place, part)
+        if self._options.domain is None:
+            for place, part in enumerate(codes):
+                self._note_kept(place, part)
         return codes
 
     def _note_kept(self, place: int, codes: NDArray[Any]) -> None:
         coder = self._columns[place].coder
         known = self._kept[place]
-        expected = coder.size - (coder.missing is not None and coder.missing < coder.size)
+        expected = coder.size - (coder.missing is not None)
         if np.count_nonzero(known) < expected:
             counts = np.bincount(codes, minlength=coder.size)
             counts[: len(known)] += known
