@@ -33,6 +33,9 @@ LEAST_EPSILON = 2.0**-48
 LEAST_DELTA = 1e-280
 """A smaller delta of the Gaussian mechanism is refused: parts of it would not be doubles."""
 
+CENTRE = 0.5 - 2.0**-54
+"""What makes NumPy's uniform multiples of 2^-53 from 0 to below 1 symmetric and never 0."""
+
 TELLING = 700.0
 """How many nats the witness of the Gaussian mechanism speaks for its value."""
 
@@ -99,10 +102,13 @@ class SHE(HistogramEncoding):
         return None if math.isinf(self.scale) else LaplaceGrid(1 / self.scale)
 
     def _fill(self, block: Floats, generator: np.random.Generator) -> None:
-        generator.standard_exponential(out=block)
-        octets = np.frombuffer(generator.bytes(-(-block.size // 8)), dtype=np.uint8)
-        signs = np.unpackbits(octets, count=block.size).reshape(block.shape)
-        block *= signs * (2 * self.scale) - self.scale
+        generator.random(out=block)
+        block -= CENTRE
+        sizes = np.abs(block)
+        sizes *= 2
+        np.log(sizes, out=sizes)
+        sizes *= -self.scale
+        np.copysign(sizes, block, out=block)
 
     def _evidence(self, vectors: Floats) -> Floats:
         return np.asarray(np.clip(2 * vectors - 1, -1.0, 1.0) / self.scale)
