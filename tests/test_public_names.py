@@ -1,5 +1,6 @@
 """Every exported name is documented, has an example where it computes, and is loaded lazily."""
 
+import importlib.util
 import inspect
 import subprocess
 import sys
@@ -10,8 +11,8 @@ import pytest
 import seepage as sp
 
 PUBLIC = [name for name in sp.__all__ if not name.startswith("__")]
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-REFERENCE = (Path(__file__).parents[1] / "docs" / "reference.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 
 
 def test_there_are_public_names():
@@ -28,6 +29,13 @@ def test_exported_name_is_documented(name):
     exported = getattr(sp, name)
     assert inspect.getdoc(exported), f"{name} has no docstring"
     assert f"`{name}" in REFERENCE, f"{name} is not in docs/reference.md"
+
+
+def test_the_reference_is_current():
+    spec = importlib.util.spec_from_file_location("make", ROOT / "scripts" / "make_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.reference() == REFERENCE, "run scripts/make_reference.py"
 
 
 @pytest.mark.parametrize("name", [n for n in PUBLIC if inspect.isfunction(getattr(sp, n))])

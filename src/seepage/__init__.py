@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from seepage.leakage import leakage_bound as leakage_bound
     from seepage.leakage import leakage_curve as leakage_curve
     from seepage.leakage import leakage_matrix as leakage_matrix
+    from seepage.leakage.statistical import LeakageEstimate as LeakageEstimate
+    from seepage.leakage.statistical import LeakageEstimates as LeakageEstimates
+    from seepage.leakage.statistical import estimate_leakage as estimate_leakage
     from seepage.mechanisms import BLH as BLH
     from seepage.mechanisms import GRR as GRR
     from seepage.mechanisms import OLH as OLH
@@ -74,6 +77,8 @@ _HOMES = {
     "InputError": "errors",
     "Leakage": "evidence",
     "LeakageCurve": "leakage",
+    "LeakageEstimate": "leakage.statistical",
+    "LeakageEstimates": "leakage.statistical",
     "LeakageMatrix": "leakage",
     "Mechanism": "mechanisms",
     "OLH": "mechanisms",
@@ -93,6 +98,7 @@ _HOMES = {
     "count_pairs": "counting",
     "dataset": "datasets",
     "epsilon_for_leakage": "leakage",
+    "estimate_leakage": "leakage.statistical",
     "exact_leakage": "leakage",
     "leakage_bound": "leakage",
     "leakage_curve": "leakage",

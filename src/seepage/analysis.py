@@ -80,10 +80,12 @@ class Analysis:
 
 
 def plain(value: Any) -> Any:
-    """Return numbers as JSON can hold them: infinity as the text "Infinity"."""
+    """Return numbers as JSON can hold them: infinity as the text "inf", NaN as null."""
     if isinstance(value, list):
         return [plain(item) for item in value]
-    return "Infinity" if isinstance(value, float) and math.isinf(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "inf"
+    return value
 
 
 def _same(values: list[Any]) -> Any:

@@ -104,12 +104,35 @@ class LikelySets:
 
     def likely(self, likelier: Floats, other: Floats, value: float) -> Booleans:
         """Return the set S that attains the best ratio between two rows of a channel."""
+        contrast = np.array([self.contrast])
+        return self.likely_each(likelier[None], other[None], contrast, np.array([value])).ravel()
+
+    def likely_each(
+        self, likelier: Floats, other: Floats, contrast: Floats, value: Floats
+    ) -> Booleans:
+        """Return S for many pairs of rows, each with its own contrast and best ratio."""
         if self.kind == "singletons":
-            ratios = log_ratio(likelier - other, other, self.contrast)
-            return np.asarray(np.arange(len(likelier)) == int(np.argmax(ratios)))
-        rows = likelier[None], other[None], np.array([self.contrast]), np.array([value])
-        chosen = _between_any(*rows) if self.kind == "all" else _between_sized(self.size)(*rows)
-        return chosen[1].ravel()
+            ratios = log_ratio(likelier - other, other, contrast[:, None])
+            return np.asarray(np.arange(likelier.shape[1]) == ratios.argmax(axis=1)[:, None])
+        between = _between_any if self.kind == "all" else _between_sized(self.size)
+        return between(likelier, other, contrast, value)[1]
+
+    def slopes(self, channels: Floats, contrast: Floats) -> Floats:
+        """Return d value / d contrast of each channel at its optimal S.
+
+        e^eps (A / (1 + lambda A) - B / (1 + lambda B)), with A and B the sums over S in the
+        likelier and the other row [THEORY section 3]; between 0 and 1.
+        """
+        found = self.best(channels, contrast)
+        every = np.arange(len(channels))
+        likelier, other = channels[every, found.likelier], channels[every, found.other]
+        chosen = self.likely_each(likelier, other, contrast, found.value)
+        high = np.where(chosen, likelier, 0.0).sum(axis=1)
+        low = np.where(chosen, other, 0.0).sum(axis=1)
+        floor, weight = np.exp(-contrast), -np.expm1(-contrast)
+        with np.errstate(invalid="ignore"):
+            steep = high / (floor + weight * high) - low / (floor + weight * low)
+        return np.where(found.value > 0, steep, 0.0)
 
 
 def best_singleton(channels: Floats, epsilon: Floats) -> Best:

@@ -15,6 +15,7 @@ COMMANDS = {
     "analyse": "What each attribute gives away about every other, and in total.",
     "benchmark": "Compare analysers of leakage, or mechanisms, on real data.",
     "count": "Count all pairs of a table, once, into a small file of their own.",
+    "simulate": "Estimate leakages from a simulated collection, with their uncertainty.",
     "datasets": "The datasets that are known: what they are, whether they are at hand.",
 }
 """Each command with its one-line help; its module in this package has the same name."""

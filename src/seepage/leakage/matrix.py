@@ -76,6 +76,20 @@ class LeakageMatrix:
         return values
 
     @cached_property
+    def slopes(self) -> Floats:
+        """How fast each leakage grows with the contrast of its source's report, in closed form.
+
+        For mechanisms whose report is two-level; the contrast is epsilon for most.
+        """
+        slopes = np.zeros((len(self.domain), len(self.domain)))
+        for targets, sources, stack in self._stacks():
+            for sets, chosen in self._by_sets(sources):
+                contrast = np.array([self._sets[s].contrast for s in sources[chosen]])
+                found = sets.slopes(stack[chosen], contrast)
+                slopes[targets[chosen], sources[chosen]] = found
+        return slopes
+
+    @cached_property
     def relaxations(self) -> Floats:
         """The certified delta' of each leakage bound; 0 where the source has delta 0."""
         values = np.zeros_like(self.values)

@@ -6,6 +6,7 @@ A new mechanism is one class in one file, and one line in `REGISTERED` below.
 from seepage import _checks
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate, Mechanism
+from seepage.mechanisms.clear import InClear
 from seepage.mechanisms.direct import GRR, ApproximateGRR
 from seepage.mechanisms.exponential import Exponential, UtilityExponential
 from seepage.mechanisms.hashing import BLH, OLH
@@ -28,6 +29,7 @@ __all__ = [
     "Estimate",
     "Exponential",
     "Gaussian",
+    "InClear",
     "Mechanism",
     "Reports",
     "SubsetSelection",

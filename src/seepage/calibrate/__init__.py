@@ -1,0 +1,163 @@
+"""Calibration: from an allowed total to the budgets that keep it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from seepage import _checks
+from seepage._numerics import Floats
+from seepage.calibrate.audit import audit_budgets
+from seepage.calibrate.budgets import (
+    Budgets,
+    Calibration,
+    equal_budgets,
+    excess_of,
+    totals_at,
+)
+from seepage.calibrate.each import budgets_for_each, weighted_variance
+from seepage.calibrate.paper import calibrate_as_the_paper, equal_split
+from seepage.calibrate.problem import Problem, make_problem
+from seepage.calibrate.solve import largest_within
+from seepage.errors import InputError
+from seepage.leakage.release import _for_each
+from seepage.pairs import PairCounts
+from seepage.totals import GUARANTEES
+from seepage.tuples import Tuples
+
+__all__ = [
+    "Calibration",
+    "calibrate_as_the_paper",
+    "equal_split",
+    "find_budgets",
+    "largest_within",
+]
+
+WAYS = ("equal", "per-attribute")
+USABLE = ("worst", "exact", "merged", "sampled", "independent", "tree")
+
+
+def find_budgets(
+    data: PairCounts | Tuples,
+    limit: Any,
+    guarantee: str = "auto",
+    mechanism: Any = None,
+    budgets: Budgets = "equal",
+    *,
+    public: Iterable[str] = (),
+    left_out: Iterable[str] = (),
+    least: Any = 0.0,
+    weights: Any = 1.0,
+    audit: bool = True,
+    options: Mapping[str, Any] | None = None,
+) -> Calibration:
+    """Return the largest budgets whose totals stay within the limit, under a named guarantee.
+
+    Parameters
+    ----------
+    data
+        Pair counts, or records as distinct tuples.
+    limit
+        The allowed total of every attribute, or one for each (a mapping by name).
+    guarantee
+        What totals rest on, by the names of `total_leakage`; `"auto"` is `"independent"` for pair
+        counts, and for records `"exact"` where it fits and `"sampled"` otherwise.
+    mechanism
+        A mechanism by name, for all or by attribute: its own leakage is used.  None for the bound
+        that holds for any mechanism.
+    budgets
+        `"equal"`: the same for all; `"per-attribute"`: those that minimise the weighted variance.
+    public, left_out
+        Attributes that are public already, and attributes that are not collected.
+    least
+        The smallest useful budget, for all or by attribute.
+    weights
+        How much each attribute's variance counts, for `"per-attribute"`.
+    audit
+        After a guarantee that is an assumption, and with records, search for a witness against it.
+    options
+        Further options of `total_leakage`, such as `structure`, `seed`, `reports`, `confidence`.
+    """
+    _checks.choice(budgets, "budgets", WAYS)
+    pairs = data if isinstance(data, PairCounts) else data.pairs()
+    problem = make_problem(pairs.domain, limit, mechanism, public, left_out, least)
+    settings = dict(options or {})
+    name = _guarantee(guarantee, data, problem)
+    importance = _weights(problem, weights)
+    equal = equal_budgets(data, problem, name, settings)
+    epsilons, gain = equal, None
+    if budgets == "per-attribute":
+        epsilons = budgets_for_each(data, problem, name, importance, equal, settings)
+        before = weighted_variance(pairs, problem, importance, equal)
+        gain = before / weighted_variance(pairs, problem, importance, epsilons)
+    totals = totals_at(data, problem, name, epsilons, settings)
+    if excess_of(problem, totals.values) > 0 and name != "sampled":
+        raise AssertionError("a calibrated total exceeds its limit")
+    found = Calibration(problem, epsilons, totals, budgets, gain)
+    found = replace(found, dropped=_to_drop(data, found, name, settings))
+    return _audited(data, found, settings) if audit else found
+
+
+def _guarantee(guarantee: str, data: PairCounts | Tuples, problem: Problem) -> str:
+    if guarantee == "auto":
+        from seepage.totals import choose_guarantee
+
+        return choose_guarantee(data, problem.domain, problem.mechanisms)
+    if guarantee == "witness":
+        raise InputError(
+            "a witness is a lower bound: it refutes budgets but cannot set them; "
+            f"use one of {', '.join(USABLE)}"
+        )
+    return _checks.choice(guarantee, "guarantee", USABLE)
+
+
+def _weights(problem: Problem, weights: Any) -> Floats:
+    values = [_checks.epsilon(w, "weights") for w in _for_each(problem.domain, weights, "weights")]
+    found = np.array(values)
+    if not (found[problem.collected] > 0).any():
+        raise InputError("weights must be above 0 for at least one collected attribute")
+    return found
+
+
+def _audited(
+    data: PairCounts | Tuples, found: Calibration, settings: Mapping[str, Any]
+) -> Calibration:
+    """Return the calibration with what a witness search says, if it rests on an assumption."""
+    if GUARANTEES[found.totals.guarantee] != "assumed":
+        return found
+    if isinstance(data, PairCounts):
+        note = "no witness was searched for: pair counts have no records; give the table itself"
+        return replace(found, notes=(*found.notes, note))
+    search = {key: settings[key] for key in ("seed", "progress") if key in settings}
+    refutation, surviving = audit_budgets(data, found.problem, found.epsilons, search)
+    return replace(found, searched=True, refutation=refutation, surviving=surviving)
+
+
+def _to_drop(
+    data: PairCounts | Tuples, found: Calibration, name: str, settings: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return the attributes to drop until every one left has its smallest useful budget.
+
+    Each time the attribute goes that leaks most in all about the others, at the smallest useful
+    budgets: dropping it frees the largest share of their totals.
+    """
+    problem, dropped = found.problem, list[str]()
+    epsilons = found.epsilons
+    while True:
+        short = problem.collected & (epsilons < problem.least)
+        if not short.any():
+            return tuple(dropped)
+        if problem.collected.sum() == 1:
+            raise InputError(
+                "no attribute can have its smallest useful budget within the limit; "
+                "raise the limit or lower `least`"
+            )
+        matrix = totals_at(data, problem, "independent", problem.least, {}).matrix
+        leaks = np.where(problem.collected, matrix.values.sum(axis=0) + problem.least, -np.inf)
+        worst = int(np.argmax(leaks))
+        dropped.append(problem.domain.names[worst])
+        collected = problem.collected.copy()
+        collected[worst] = False
+        problem = replace(problem, collected=collected)
+        epsilons = equal_budgets(data, problem, name, settings)

@@ -1,0 +1,171 @@
+"""Finding budgets: equal ones, one for each attribute, and what a witness says of them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from seepage import _checks
+from seepage._numerics import Floats
+from seepage.calibrate.problem import Problem
+from seepage.calibrate.solve import largest_within
+from seepage.errors import InputError
+from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
+from seepage.pairs import PairCounts
+from seepage.totals import TotalLeakage, total_leakage
+from seepage.totals.sums import independent_totals
+from seepage.tuples import Tuples
+
+__all__ = ["Budgets", "Calibration", "Evaluate", "equal_budgets", "excess_of", "totals_at"]
+
+Budgets = Literal["equal", "per-attribute"]
+
+TOLERANCE = 1e-9
+SAMPLED_TOLERANCE = 1e-2
+"""To what share of the limit a budget is found where each evaluation draws its own sample."""
+
+Evaluate = Callable[[Floats], Floats]
+"""The total of each attribute at the budgets of all."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Budgets that keep every total within its limit, and what they rest on.
+
+    Parameters
+    ----------
+    problem
+        What was asked.
+    epsilons
+        The budget of each attribute; 0 for those not collected.
+    totals
+        Every attribute's total at these budgets, with the guarantee's name and kind.
+    budgets
+        `"equal"` or `"per-attribute"`.
+    gain
+        For budgets per attribute: the weighted variance with equal budgets over that with these.
+    refutation
+        The witness that exceeds a limit although the assumed totals do not; None if none was
+        found or no search was made.
+    surviving
+        The largest budgets, in the same proportions, whose totals no found witness exceeds.
+    searched
+        Whether a witness was searched for.
+    dropped
+        Attributes to drop, in this order, when the smallest useful budgets do not fit.
+    notes
+        What a reader must know besides.
+    """
+
+    problem: Problem
+    epsilons: Floats
+    totals: TotalLeakage
+    budgets: Budgets
+    gain: float | None = None
+    refutation: TotalLeakage | None = None
+    surviving: Floats | None = None
+    searched: bool = False
+    dropped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def binding(self) -> str:
+        """The attribute whose total is nearest to its limit."""
+        slack = self.problem.limits - self.totals.values
+        return self.problem.domain.names[int(np.argmin(slack))]
+
+
+def totals_at(
+    data: PairCounts | Tuples,
+    problem: Problem,
+    guarantee: str,
+    epsilons: Floats,
+    options: Mapping[str, Any],
+) -> TotalLeakage:
+    """Return every attribute's total at some budgets, under a guarantee."""
+    budgets = dict(zip(problem.domain.names, epsilons.tolist(), strict=True))
+    return total_leakage(data, budgets, problem.mechanisms, guarantee, **options)
+
+
+def excess_of(problem: Problem, totals: Floats) -> float:
+    """Return how far the worst total is above its limit; negative where all are within."""
+    limited = np.isfinite(problem.limits)
+    return float((totals[limited] - problem.limits[limited]).max())
+
+
+def equal_budgets(
+    data: PairCounts | Tuples, problem: Problem, guarantee: str, options: Mapping[str, Any]
+) -> Floats:
+    """Return the largest equal budgets whose totals stay within the limits.
+
+    The total is continuous and increasing in the budget, so it is solved for to 1e-9, and to a
+    hundredth of the limit for `sampled`, whose answer is then confirmed on fresh reports.
+    """
+    if guarantee == "sampled":
+        return _equal_sampled(data, problem, options)
+    evaluate = evaluator(data, problem, guarantee, options)
+    found = largest_within(
+        lambda budget: excess_of(problem, evaluate(problem.epsilons(_all(problem, budget)))),
+        problem.most,
+        TOLERANCE,
+    )
+    return problem.epsilons(_all(problem, found))
+
+
+def evaluator(
+    data: PairCounts | Tuples, problem: Problem, guarantee: str, options: Mapping[str, Any]
+) -> Evaluate:
+    """Return the totals as a function of the budgets, by the shortest way.
+
+    The sum of leakages needs only one matrix, so 40 attributes take milliseconds.
+    """
+    pairs = data if isinstance(data, PairCounts) else data.pairs()
+    if guarantee == "independent":
+        return lambda epsilons: independent_totals(matrix_at(pairs, problem, epsilons))[0]
+    return lambda epsilons: totals_at(data, problem, guarantee, epsilons, options).values
+
+
+def matrix_at(pairs: PairCounts, problem: Problem, epsilons: Floats) -> LeakageMatrix:
+    """Return the leakage matrix at some budgets."""
+    return leakage_matrix(pairs, epsilons, problem.mechanisms)
+
+
+def _all(problem: Problem, budget: float) -> Floats:
+    """Return one budget for all, but to none more than its own limit."""
+    return np.minimum(np.full(len(problem.domain), budget), problem.limits)
+
+
+def _equal_sampled(
+    data: PairCounts | Tuples, problem: Problem, options: Mapping[str, Any]
+) -> Floats:
+    """Return equal budgets that `sampled` confirms on reports not used to choose them.
+
+    The search looks at one set of reports over and over; only a fresh set may confirm.  The j-th
+    confirmation may fail with probability beta / 2^j, so all together hold with 1 - beta.
+    """
+    confidence = _checks.probability(options.get("confidence", 0.95), "confidence")
+    seed = int(options.get("seed") or 0)
+    searching = {**options, "seed": seed}
+
+    def excess(budget: float, settings: Mapping[str, Any]) -> float:
+        epsilons = problem.epsilons(_all(problem, budget))
+        return excess_of(problem, totals_at(data, problem, "sampled", epsilons, settings).values)
+
+    tolerance = SAMPLED_TOLERANCE * problem.most
+    budget = largest_within(lambda b: excess(b, searching), problem.most, tolerance)
+    for attempt in range(1, 20):
+        fresh = {
+            **options,
+            "seed": seed + attempt,
+            "confidence": 1 - (1 - confidence) / 2**attempt,
+        }
+        if budget == 0 or excess(budget, fresh) <= 0:
+            return problem.epsilons(_all(problem, budget))
+        budget *= 0.97
+    raise InputError("no sampled total was confirmed within its limit; use more reports")
+
+
+def scaled(problem: Problem, base: Floats, share: float) -> Floats:
+    """Return budgets in the same proportions, none above its own limit."""
+    return problem.epsilons(np.minimum(base * share, problem.limits))

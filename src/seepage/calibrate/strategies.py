@@ -1,0 +1,158 @@
+"""Other ways to spend a limit, side by side: the same promise, and the error of each.
+
+Every strategy keeps each attribute's total within the same limit.  Compared is the expected error
+of each attribute's estimated frequencies, the variance summed over its values, in closed form.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from seepage._numerics import Floats
+from seepage.errors import InputError
+from seepage.mechanisms import mechanism, registered
+from seepage.pairs import PairCounts
+
+__all__ = ["Strategy", "fake_data_budget", "sampled_attribute", "sampling_with_fake_data", "split"]
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """What one strategy spends on each attribute and what error is expected of it.
+
+    Parameters
+    ----------
+    name
+        What it is.
+    epsilons
+        The budget of each attribute's report.
+    errors
+        The expected squared error of each attribute's frequencies, summed over its values.
+    mechanisms
+        The mechanism that is best for each attribute.
+    rests_on
+        Why its totals stay within the limit, or what must hold for that.
+    certified
+        Whether they do so without any assumption.
+    """
+
+    name: str
+    epsilons: tuple[float, ...]
+    errors: tuple[float, ...]
+    mechanisms: tuple[str, ...]
+    rests_on: str
+    certified: bool
+
+    @property
+    def error(self) -> float:
+        """The mean expected error over the attributes."""
+        return float(np.mean(self.errors))
+
+
+def split(
+    pairs: PairCounts, name: str, epsilons: Sequence[float], rests_on: str, certified: bool
+) -> Strategy:
+    """Return the strategy in which everyone reports every attribute with these budgets."""
+    found = [_best(pairs, index, epsilon, pairs.records) for index, epsilon in enumerate(epsilons)]
+    return Strategy(
+        name,
+        tuple(epsilons),
+        tuple(error for error, _ in found),
+        tuple(how for _, how in found),
+        rests_on,
+        certified,
+    )
+
+
+def sampled_attribute(pairs: PairCounts, limit: float) -> Strategy:
+    """Return SMP: each person reports one attribute, drawn at random, with the whole limit.
+
+    One report with eps = limit says at most eps about any attribute, so every total is within it.
+    A share 1/d of the people reports each attribute; the error has a second part, for these people
+    are a sample: f (1 - f) (d - 1) / n for each value.
+    """
+    count = len(pairs.domain)
+    reporting = max(1, pairs.records // count)
+    errors, mechanisms = [], []
+    for index in range(count):
+        error, how = _best(pairs, index, limit, reporting)
+        shares = pairs.marginals[index] / pairs.records
+        sampling = float((shares * (1 - shares)).sum()) * (count - 1) / pairs.records
+        errors.append(error + sampling)
+        mechanisms.append(how)
+    return Strategy(
+        "one random attribute (SMP)",
+        (limit,) * count,
+        tuple(errors),
+        tuple(mechanisms),
+        "one report with epsilon = limit",
+        True,
+    )
+
+
+def fake_data_budget(limit: float, attributes: int) -> float:
+    """Return eps' = ln(d (e^limit - 1) + 1), the amplified budget of RS+FD as published.
+
+    Examples
+    --------
+    >>> round(fake_data_budget(1.0, 10), 4)
+    2.8998
+    """
+    return limit + math.log(attributes - (attributes - 1) * math.exp(-limit))
+
+
+def sampling_with_fake_data(pairs: PairCounts, limit: float, *, amplified: bool) -> Strategy:
+    """Return RS+FD with GRR: one random attribute is reported truly, the others are uniform fakes.
+
+    The sampled attribute is hidden among the fakes, for which the authors amplify its budget to
+    `fake_data_budget`.  Two records that differ in *every* attribute are told apart by e^eps' all
+    the same: with p and q those of GRR at eps', the reports y = x are sum_j k_j p / sum_j k_j q =
+    e^eps' times likelier.  So for correlated attributes the amplified budget keeps the limit
+    only by assumption, and without it eps' = limit.
+
+    The estimate from N_v reports of value v is (d k N_v / n - d + 1 - q k) / (k (p - q)), with
+    variance d^2 g (1 - g) / (n (p - q)^2),  g = (q + f (p - q) + (d - 1) / k) / d
+    [Arcolezi et al. 2021, RS+FD[GRR]].
+    """
+    count = len(pairs.domain)
+    budget = fake_data_budget(limit, count) if amplified else limit
+    errors = []
+    for index, attribute in enumerate(pairs.domain):
+        if attribute.size == 1:
+            errors.append(0.0)
+            continue
+        true, other = mechanism("grr", attribute.size, budget).support  # type: ignore[attr-defined]
+        shares = pairs.marginals[index] / pairs.records
+        chance = (other + shares * (true - other) + (count - 1) / attribute.size) / count
+        spread = count**2 * chance * (1 - chance) / (pairs.records * (true - other) ** 2)
+        errors.append(float(spread.sum()))
+    return Strategy(
+        "random sampling with fake data (RS+FD)" + (", amplified" if amplified else ""),
+        (budget,) * count,
+        tuple(errors),
+        ("grr",) * count,
+        "assumes that attributes are independent"
+        if amplified
+        else "eps' = limit, no amplification",
+        not amplified,
+    )
+
+
+def _best(pairs: PairCounts, index: int, epsilon: float, reports: int) -> tuple[float, str]:
+    """Return the least expected error of one attribute over all pure mechanisms, and which."""
+    attribute = pairs.domain[index]
+    shares: Floats = pairs.marginals[index] / pairs.records
+    if epsilon == 0:
+        return math.inf, "none"
+    made: list[Any] = [
+        mechanism(name, attribute.size, epsilon)
+        for name, family in registered().items()
+        if not family.approximate
+    ]
+    if not made:
+        raise InputError("no pure mechanism is registered")
+    errors = [(float(one.variance(reports, shares).sum()), one.name) for one in made]
+    return min(errors)
