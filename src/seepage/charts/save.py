@@ -14,6 +14,14 @@ def save_chart(chart: Any, path: str | Path) -> None:
     """Write an Altair chart as SVG, PNG, PDF, HTML or JSON, by the ending of the path.
 
     The file appears only when it is complete.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> sp.save_chart(None, "chart.gif")
+    Traceback (most recent call last):
+        ...
+    seepage.errors.InputError: a chart's file must end in .svg, .png, .pdf, .html, .json, ...
     """
     final = Path(path)
     if final.suffix.lower() not in FORMATS:

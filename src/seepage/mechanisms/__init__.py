@@ -44,14 +44,30 @@ REGISTERED: dict[str, type[Mechanism]] = {}
 
 
 def register(family: type[Mechanism]) -> type[Mechanism]:
-    """Add a mechanism to the registry under its name; a name is taken only once."""
+    """Add a mechanism to the registry under its name; a name is taken only once.
+
+    Examples
+    --------
+    >>> class Another(GRR):
+    ...     name = "grr"
+    >>> register(Another)
+    Traceback (most recent call last):
+        ...
+    seepage.errors.InputError: a mechanism named 'grr' is registered already
+    """
     if REGISTERED.setdefault(family.name, family) is not family:
         raise InputError(f"a mechanism named {family.name!r} is registered already")
     return family
 
 
 def registered() -> dict[str, type[Mechanism]]:
-    """Return every registered mechanism by name."""
+    """Return every registered mechanism by name.
+
+    Examples
+    --------
+    >>> sorted(registered())[:3]
+    ['approximate-grr', 'approximate-sue', 'blh']
+    """
     return dict(REGISTERED)
 
 
@@ -66,6 +82,11 @@ def mechanism(name: str, k: int, epsilon: float, delta: float = 0.0) -> Mechanis
         The alphabet size.
     epsilon, delta
         The budget; a delta above 0 only for approximate mechanisms.
+
+    Examples
+    --------
+    >>> mechanism("OUE", 4, 1.0).bits
+    4.0
     """
     known = _checks.choice(str(name).casefold(), "mechanism", REGISTERED)
     family = REGISTERED[known]

@@ -237,7 +237,18 @@ def reports_from_arrow(array: Any, field: "pa.Field[Any]") -> Reports:
 
 
 def load_reports(path: str | Path) -> Reports:
-    """Return the reports that `Reports.save` wrote."""
+    """Return the reports that `Reports.save` wrote.
+
+    Examples
+    --------
+    >>> import tempfile, seepage as sp
+    >>> reports = sp.GRR(3, 1.0).perturb([0, 1, 2, 2], rng=7)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     reports.save(folder + "/reports.parquet")
+    ...     back = sp.load_reports(folder + "/reports.parquet")
+    >>> back.values.tolist() == reports.values.tolist()
+    True
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
