@@ -200,6 +200,20 @@ def test_a_column_that_exceeds_few_late_restarts():
     assert order[0].tolist() == list(range(domain["x"].size))
 
 
+def test_there_is_at_most_one_restart():
+    parts = [np.zeros((10, 3), int) for _ in range(4)]
+    table = pa.table(dict(zip("abc", np.concatenate(parts).T, strict=True)))
+    for place in range(3):
+        late = [np.zeros(60, int), np.zeros(60, int), np.zeros(60, int)]
+        late[place] = np.arange(60)
+        table = pa.concat_tables([table, pa.table(dict(zip("abc", late, strict=True)))])
+    stream = open_stream(table)
+    with pytest.raises(Restart, match="'a', 'b', 'c'"):
+        list(stream)
+    assert sum(len(batch[0]) for batch in stream) == 220
+    assert all(attribute.edges for attribute in stream.finish()[0])
+
+
 @pytest.mark.parametrize("cuts", [[200], [1, 30, 60], [199]])
 def test_few_is_a_property_of_the_whole_column(cuts):
     for distinct in (50, 51):

@@ -15,7 +15,7 @@ from seepage.errors import TableError
 from seepage.table.labels import field_key, is_number
 from seepage.table.options import TableOptions
 
-__all__ = ["Layout", "find_delimiter", "find_layout", "open_text"]
+__all__ = ["Layout", "find_delimiter", "find_layout", "naming", "open_text"]
 
 START = 2**18
 GZIP = b"\x1f\x8b"

@@ -1,6 +1,6 @@
 """`CodedStream`: a table as batches of codes, its domain found on the way."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,9 @@ from seepage.errors import TableError
 from seepage.table.options import TableOptions
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from seepage.table.coding import Codes
     from seepage.table.columns import Column
     from seepage.table.reading import Source
 
@@ -22,7 +25,8 @@ class Restart(TableError):  # noqa: N818
     """Batches given out so far are void: iterate over the stream again.
 
     A column of numbers turned out to have more values than `few` only after batches in which
-    each of its numbers had a code.  Its bin edges are known by now; the next iteration uses them.
+    each of its numbers had a code.  The bin edges of all such columns are known by now; the next
+    iteration uses them and does not restart again.
     """
 
 
@@ -85,43 +89,69 @@ class CodedStream:
         from seepage.table.kinds import unpacked
 
         self._reset()
-        for batch in self._source.batches([column.source for column in self._columns]):
-            if not batch.num_rows:
-                continue
-            arrays = [unpacked(array) for array in batch.columns]
+        batches = (
+            [unpacked(array) for array in batch.columns]
+            for batch in self._source.batches([column.source for column in self._columns])
+            if batch.num_rows
+        )
+        for arrays in batches:
             if not self._started:
-                for column, array in zip(self._columns, arrays, strict=True):
-                    column.begin(array.type)
-                self._started = True
-            codes = self._code(arrays)
-            self.rows_read += batch.num_rows
+                self._begin(arrays)
+            codes, crowded = self._code(arrays)
+            first = not self.rows_read
+            self.rows_read += len(arrays[0])
+            if crowded:
+                if not first:
+                    raise self._restart(crowded, batches)
+                codes = self._code_again(arrays, crowded, codes)
+            complete = tuple(part for part in codes if part is not None)
             if self._options.dropping:
-                codes = self._drop_missing(codes)
-            if len(codes[0]):
-                yield codes
+                complete = self._drop_missing(complete)
+            if len(complete[0]):
+                yield complete
         self._check_records()
         self._complete = True
 
-    def _code(self, arrays: list[Any]) -> tuple[NDArray[Any], ...]:
-        from seepage.table.edges import find_edges
+    def _begin(self, arrays: "list[pa.Array]") -> None:
+        for column, array in zip(self._columns, arrays, strict=True):
+            column.begin(array.type)
+        self._started = True
 
+    def _code(self, arrays: "list[pa.Array]") -> "tuple[list[Codes | None], list[int]]":
+        """Return the codes of a batch, and the columns that have none as they need bin edges."""
         codes = [
             column.code(array, self.rows_read)
             for column, array in zip(self._columns, arrays, strict=True)
         ]
-        crowded = [place for place, part in enumerate(codes) if part is None]
-        if crowded:
-            find_edges(self._source, [self._columns[place] for place in crowded])
-            if self.rows_read:
-                names = ", ".join(repr(self.names[place]) for place in crowded)
-                raise Restart(
-                    f"{names} turned out to have more than {self._options.few} numbers late in "
-                    "the table; read the stream again, or name the bins (bins)"
-                )
-            for place in crowded:
-                self._columns[place].begin(arrays[place].type)
-                codes[place] = self._columns[place].code(arrays[place], 0)
-        return tuple(part for part in codes if part is not None)
+        return codes, [place for place, part in enumerate(codes) if part is None]
+
+    def _code_again(
+        self, arrays: "list[pa.Array]", crowded: list[int], codes: "list[Codes | None]"
+    ) -> "list[Codes | None]":
+        """Return the codes of the first batch, now that the crowded columns have bins."""
+        self._settle(crowded)
+        for place in crowded:
+            self._columns[place].begin(arrays[place].type)
+            codes[place] = self._columns[place].code(arrays[place], 0)
+        return codes
+
+    def _restart(self, crowded: list[int], rest: "Iterable[list[pa.Array]]") -> Restart:
+        """Return the restart, once all columns that will need bins are known and have them."""
+        needing = set(crowded)
+        for arrays in rest:
+            needing.update(self._code(arrays)[1])
+            self.rows_read += len(arrays[0])
+        self._settle(sorted(needing))
+        names = ", ".join(repr(self.names[place]) for place in sorted(needing))
+        return Restart(
+            f"{names} turned out to have more than {self._options.few} numbers late in the "
+            "table; read the stream again, or name the bins (bins)"
+        )
+
+    def _settle(self, places: list[int]) -> None:
+        from seepage.table.edges import find_edges
+
+        find_edges(self._source, [self._columns[place] for place in places])
 
     def _drop_missing(self, codes: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
         """Return the codes of records without missing values, and note which codes those have."""
