@@ -23,7 +23,8 @@ def refused(data, message, **options):
 
 def test_a_path_that_does_not_exist(tmp_path):
     (tmp_path / "survey.csv").write_text("a\n1\n")
-    refused(tmp_path / "surwey.csv", "there is no file or folder")
+    with pytest.raises(TableError, match="^there is no file or folder"):
+        open_stream(tmp_path / "surwey.csv")
     refused(tmp_path / "surwey.csv", "did you mean 'survey.csv'?")
     refused(str(tmp_path / "nowhere" / "x.csv"), "there is no file or folder")
     refused(str(tmp_path / "*.parquet"), "no file matches")

@@ -42,6 +42,8 @@ def find_files(data: PathLike | Iterable[PathLike]) -> tuple[str, list[Path]]:
         files = [file for place in places for file in _expand(place)]
         empty = [file for file in files if file.stat().st_size == 0]
         kinds = {kind_of(file): file for file in files if not empty}
+    except TableError:
+        raise
     except (OSError, ValueError) as reason:
         raise TableError(f"a file cannot be opened: {reason}") from None
     if not files:
