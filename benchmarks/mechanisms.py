@@ -28,6 +28,8 @@ ESTIMATE = {"grr": 50.0, "oue": 10.0, "olh": 40.0}
 
 INFER_SECONDS = 2.0
 STREAMED, STREAM_BYTES = 10_000_000, 1e9
+LARGEST = "she"
+"""The mechanism with the largest reports."""
 
 Integers = NDArray[np.int64]
 
@@ -41,37 +43,37 @@ class Peer(NamedTuple):
 
 
 def main() -> Iterator[Figure]:
-    """Measure perturb, estimate and infer on a million reports."""
-    installed = [package for package in PACKAGES if _is_installed(package)]
-    for package in PACKAGES.keys() - set(installed):
-        yield Figure(f"{package} is not installed", 'skipped: pip install "seepage[bench]"')
+    """Measure perturb, estimate and infer on a million reports, and the largest memory."""
+    missing = {package: reason for package in PACKAGES if (reason := _missing(package))}
+    for package, reason in missing.items():
+        yield Figure(f"{package}: {reason}", 'skipped: pip install "seepage[bench]"')
     for k in SIZES:
         codes = np.random.default_rng(1).integers(0, k, REPORTS)
+        offers = [PACKAGES[package](k) for package in PACKAGES if package not in missing]
         for name in PERTURB:
-            peers = [PACKAGES[package](k)[name] for package in installed if _offers(package, name)]
+            peers = [offer[name] for offer in offers if name in offer]
             yield from _beside_peers(name, k, codes, peers)
     yield from _infer(SIZES[-1])
+    yield _memory(LARGEST, SIZES[-1])
 
 
 def full() -> Iterator[Figure]:
-    """Measure the memory of perturbing ten million values in batches."""
+    """Measure the memory of perturbing ten million values with every other mechanism."""
     for name in registered():
-        yield _memory(name, SIZES[-1])
+        if name != LARGEST:
+            yield _memory(name, SIZES[-1])
 
 
 # The peers ---------------------------------------------------------------------------------------
 
 
-def _is_installed(package: str) -> bool:
+def _missing(package: str) -> str:
+    """Return why a package cannot be used, or nothing."""
     try:
-        importlib.import_module(package.replace("-", "_"))
-    except ImportError:
-        return False
-    return True
-
-
-def _offers(package: str, name: str) -> bool:
-    return not (package == "pure-ldp" and name == "ss")
+        PACKAGES[package](SIZES[0])
+    except ImportError as reason:
+        return str(reason)
+    return ""
 
 
 def _pure_ldp(k: int) -> dict[str, Peer]:
@@ -128,7 +130,8 @@ def _beside_peers(name: str, k: int, codes: Integers, peers: list[Peer]) -> Iter
     ours = mechanism(name, k, EPSILON)
     reports = ours.perturb(codes, 2)
     best = best_of(
-        {"perturb": lambda: ours.perturb(codes, 2), "estimate": lambda: ours.estimate(reports)}
+        {"perturb": lambda: ours.perturb(codes, 2), "estimate": lambda: ours.estimate(reports)},
+        repeats=7,
     )
     theirs = {peer.package: _peer_times(peer, codes) for peer in peers}
     for task, targets in (("perturb", PERTURB), ("estimate", ESTIMATE)):
