@@ -63,7 +63,7 @@ class Leakage:
         The leakage l >= 0: reports are at most exp(l) times likelier under one target value than
         under another.
     witness
-        What attains it; None where the leakage is 0.
+        What attains it; None where nothing is told apart.
     relaxation
         The certified delta': the channel from target to report is (l, delta')-LDP.
     paper_relaxation

@@ -73,20 +73,21 @@ def exact_leakage(G: Channel | ArrayLike, C: Channel | ArrayLike) -> Leakage:
         tuple(sources[u] for u in likely),
         labels(C, 1, mechanism.shape[1])[column],
     )
-    return Leakage(float(ratios[report]), witness)
+    return Leakage(float(ratios[report]), witness if first != second else None)
 
 
 def _log_ratios(seen: Floats, shared: Floats, terms: int) -> Floats:
     """Return ln max / min of `shared + seen` in each column, rounded up.
 
-    Infinite where only the minimum is 0, and 0 where both are.  A sum of `terms` products and
-    the rounded cells move the logarithm by as many units of the share that is not common.
+    Infinite where only the minimum is 0, and 0 where all inputs give the report alike.  A sum of
+    `terms` products and the rounded cells move the logarithm by as many units of the share that
+    is not common; so far a difference may hide.
     """
     most, least = seen.max(axis=0), seen.min(axis=0)
     ratios = log_ratio(most - least, shared + least, np.inf)
     with np.errstate(invalid="ignore"):
         guard = 2 * (terms + 8) * UNIT * (most / (shared + most))
-    return np.where(ratios > 0, round_up(ratios, 8) + guard, 0.0)
+    return np.where(most > 0, round_up(ratios, 8) + guard, 0.0)
 
 
 def _check_axes(
