@@ -186,8 +186,8 @@ def estimate_leakage(
     options = _options(replicas, surrogates, view, method, population, confidence)
     released = Released(epsilon, mechanism, delta, options["view"])
     if sources is not None:
-        if target is None or pairs is not None:
-            raise InputError("sources must come with a target, and without pairs")
+        if target is None or pairs is not None or isinstance(sources, str):
+            raise InputError("sources must be a list of names, with a target and without pairs")
         work = joint_work(data, (target, *sources), released)
     else:
         work = pair_work(data, target, pairs, released)
@@ -234,6 +234,9 @@ def _options(
 
 
 def _threads(threads: int | None) -> int:
+    """Return how many threads to use; by default one for each core that this process may use."""
     if threads is not None:
         return _checks.whole(threads, "threads", 1)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

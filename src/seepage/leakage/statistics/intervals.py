@@ -31,7 +31,7 @@ has the limits of a Poisson count of e [Garwood 1936], exact for small e.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -43,6 +43,9 @@ __all__ = ["Interval", "interval"]
 
 SCREENING = 20.0
 """The share 1/20 of alpha goes into setting aside log-ratios that cannot be the largest."""
+
+LOWER: Literal[-1] = -1
+UPPER: Literal[1] = 1
 
 CELLS_AT_ONCE = 1 << 18
 """Log-ratios handled at once, so that memory does not grow with the alphabets."""
@@ -98,19 +101,8 @@ def interval(collection: Collection, confidence: float, population: bool = False
 def _candidates(cells: "Cells", level: float) -> int:
     """Return how many log-ratios may be the largest, judging all of them at once."""
     best = cells.lowest(level)
-    found = sum(
-        int(np.count_nonzero(ratios.values + ratios.up >= best))
-        for ratios in cells.log_ratios(level)
-    )
+    found = sum(int(np.count_nonzero(part >= best)) for part in cells.limits(level, UPPER))
     return max(1, found)
-
-
-class LogRatios(NamedTuple):
-    """Log-ratios l_j of some reports, shape (y, x, x'), with distances to their limits."""
-
-    values: Floats
-    down: Floats
-    up: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,28 +191,24 @@ class Cells:
         sampled = np.stack(sampling_distances(self.collection.table, self._channel, level))
         return drawn[0], drawn[1], np.where(self.empty, 0.0, sampled)
 
-    def log_ratios(self, level: float) -> Iterator[LogRatios]:
-        """Yield all log-ratios with their distances at a one-sided level, some reports a time.
+    def limits(self, level: float, side: Literal[-1, 1]) -> Iterator[Floats]:
+        """Yield the lower or upper limits of all log-ratios, shape (y, x, x'), in parts.
 
-        At level 1/2 the distances are 0; a target value is not compared with itself.
+        At level 1/2 they are the log-ratios themselves.  A target value is not compared with
+        itself: there they are minus infinity.
         """
         down, up, sampled = self.distances(level)
+        first, second = (down, up) if side == LOWER else (up, down)
         same = np.eye(len(self.shares), dtype=np.bool_)
         step = max(1, CELLS_AT_ONCE // same.size)
         for begin in range(0, self.shares.shape[1], step):
             part = slice(begin, begin + step)
-            values = _pairwise(self.logarithms[:, part], np.subtract)
-            ratios = LogRatios(values, np.zeros_like(values), np.zeros_like(values))
+            found = _pairwise(self.logarithms[:, part], np.subtract)
             if level < 0.5:
-                shared = self._correlations(part)
-                ratios = LogRatios(
-                    values,
-                    _combine(down[:, part], up[:, part], shared, sampled[:, :, part]),
-                    _combine(up[:, part], down[:, part], shared, sampled[::-1, :, part]),
-                )
-            for cells, nothing in zip(ratios, (-np.inf, 0.0, 0.0), strict=True):
-                cells[:, same] = nothing
-            yield ratios
+                shared, apart = self._correlations(part), sampled[::-side, :, part]
+                found += side * _combine(first[:, part], second[:, part], shared, apart)
+            found[:, same] = -np.inf
+            yield found
 
     def _correlations(self, part: slice) -> Floats:
         """Return the correlation of W^[x, y] and W^[x', y], shape (y, x, x')."""
@@ -232,11 +220,11 @@ class Cells:
 
     def lowest(self, level: float) -> float:
         """Return the largest lower limit of all log-ratios."""
-        return max(float((r.values - r.down).max()) for r in self.log_ratios(level))
+        return max(float(part.max()) for part in self.limits(level, LOWER))
 
     def highest(self, level: float) -> float:
         """Return the largest upper limit of all log-ratios."""
-        return max(float((r.values + r.up).max()) for r in self.log_ratios(level))
+        return max(float(part.max()) for part in self.limits(level, UPPER))
 
 
 def _pairwise(cells: Floats, operation: Callable[[Floats, Floats], Floats]) -> Floats:

@@ -88,7 +88,10 @@ def _ordered_pairs(
         return [(x, u) for x in targets for u in range(len(domain)) if u != x]
     if target is not None:
         raise InputError("give either a target or pairs, not both")
-    chosen = dict.fromkeys((domain.index(x), domain.index(u)) for x, u in pairs)
+    named = list(pairs)
+    if any(isinstance(pair, str) or len(pair) != 2 for pair in named):
+        raise InputError("pairs must be a list of two names each, (target, source)")
+    chosen = dict.fromkeys((domain.index(x), domain.index(u)) for x, u in named)
     for x, u in chosen:
         if x == u:
             raise DomainError(f"{domain.names[x]!r} is no source about itself")
