@@ -32,6 +32,7 @@ __all__ = ["command"]
 )
 @click.option("--strongest", type=int, default=10, show_default=True, help="Leaks in words.")
 @click.option("--min-count", type=float, default=0.0, help="Count rarer cells as seen this often.")
+@click.option("--chart", metavar="FILE", help="Draw the matrix: a .svg, .png, .pdf or .html file.")
 @click.option("--prior", type=float, default=0.0, help="A pseudo-count added to every cell.")
 @output_options
 @table_options
@@ -61,6 +62,10 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
         for name in ("independent", "worst")
     }
     analysis = Analysis(matrix, totals)
+    if options["chart"] is not None:
+        from seepage.charts import save_chart
+
+        save_chart(matrix.chart(), options["chart"])
     emit(_formatted(analysis, Path(data).name, form, strongest), output)
 
 

@@ -10,7 +10,6 @@ import click
 from seepage.cli.inputs import read_pairs
 from seepage.cli.options import output_options, table_arguments, table_options
 from seepage.cli.output import emit, encode_json, progress_bar
-from seepage.errors import InputError
 
 __all__ = ["command"]
 
@@ -141,9 +140,7 @@ def _constant(tables: dict[str, Any]) -> list[str]:
 
 def _finish(found: Any, text: str, chart: str | None, output: str | None) -> None:
     if chart is not None:
-        from seepage.charts.save import FORMATS, save_chart
+        from seepage.charts import save_chart
 
-        if Path(chart).suffix.lower() not in FORMATS:
-            raise InputError(f"--chart must end in {', '.join(FORMATS)}, got {chart!r}")
         save_chart(found.chart(), chart)
     emit(text, output)

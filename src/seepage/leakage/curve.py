@@ -29,11 +29,23 @@ class LeakageCurve:
     saturation
         ln max over u, x, x' of G[x,u] / G[x',u]: what the leakage rises to as epsilon grows;
         infinite where a source value excludes a target value.
+    pair
+        The direction, for the chart.
     """
 
     epsilons: Floats
     values: Floats
     saturation: float
+    pair: str = "source -> target"
+
+    def chart(self) -> Any:
+        """Return the curve as an Altair chart, with its saturation level."""
+        from seepage.charts.leakage import curve_chart
+
+        order = np.argsort(self.epsilons)
+        return curve_chart(
+            self.epsilons[order].tolist(), self.values[order].tolist(), self.saturation, self.pair
+        )
 
 
 def leakage_curve(G: Channel | ArrayLike, epsilons: Sequence[float] | Floats) -> LeakageCurve:
@@ -61,7 +73,8 @@ def leakage_curve(G: Channel | ArrayLike, epsilons: Sequence[float] | Floats) ->
     budgets = np.array([_checks.epsilon(value) for value in epsilons], dtype=np.float64)
     stack = np.broadcast_to(matrix, (len(budgets), *matrix.shape))
     values = best_of_all(stack, budgets).value if len(budgets) else np.zeros(0)
-    return LeakageCurve(budgets, values, _saturation(matrix))
+    pair = f"{G.output.name} -> {G.given.name}" if isinstance(G, Channel) else "source -> target"
+    return LeakageCurve(budgets, values, _saturation(matrix), pair)
 
 
 def _saturation(matrix: Floats) -> float:

@@ -144,6 +144,34 @@ class LeakageMatrix:
 
         return pa.table(columns)
 
+    def chart(self) -> Any:
+        """Return the matrix as an Altair heat map, related attributes side by side."""
+        from seepage.charts.leakage import matrix_chart
+
+        names = list(self.domain.names)
+        mechanisms = sorted({release.name or "any mechanism" for release in self.releases})
+        budgets = sorted({f"{release.epsilon:g}" for release in self.releases})
+        subtitle = f"{', '.join(mechanisms)}; epsilon {', '.join(budgets[:4])}; view: {self.view}"
+        order = [names[index] for index in self.related_order()]
+        most = float(self.epsilons[np.isfinite(self.epsilons)].max(initial=0.0))
+        return matrix_chart(names, self.values.tolist(), most, subtitle, order)
+
+    def related_order(self) -> list[int]:
+        """Return the attributes in an order that puts those with much leakage side by side.
+
+        Leaves of average-linkage clustering on epsilon minus the larger leakage of both ways.
+        """
+        if len(self.domain) < 3:
+            return list(range(len(self.domain)))
+        from scipy.cluster.hierarchy import leaves_list, linkage
+        from scipy.spatial.distance import squareform
+
+        strength = np.minimum(np.maximum(self.values, self.values.T), 700.0)
+        distance = strength.max() - strength
+        np.fill_diagonal(distance, 0.0)
+        tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
+        return [int(leaf) for leaf in leaves_list(tree)]
+
     def __repr__(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}"
         return f"LeakageMatrix({shape}, view={self.view!r}, rows targets, columns sources)"
