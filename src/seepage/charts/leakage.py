@@ -84,7 +84,7 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
     ]
     if math.isfinite(saturation):
         rows += [{"epsilon": e, "leakage": saturation, "line": "saturation"} for e in epsilons]
-    order = list(dict.fromkeys(row["line"] for row in rows))
+    order = list(dict.fromkeys(str(row["line"]) for row in rows))
     chart = (
         alt.Chart(table(rows))
         .mark_line(clip=True)
