@@ -140,6 +140,12 @@ def _table(columns: dict[str, list[Any]], settings: Any, name: str) -> str:
     ]
     if len(order) > SHOWN:
         lines.append(f"  ... and {len(order) - SHOWN} more pairs (--format csv has them all)")
+    if settings.surrogates:
+        least = min(1.0, len(order) / (1 + settings.surrogates))
+        lines.append(
+            f"  Holm's p-values of {len(order)} pairs cannot fall below {least:.2g} with "
+            f"{settings.surrogates:,} surrogates"
+        )
     if cautions:
         lines += ["Take care:", *cautions]
     return "\n".join(lines)
