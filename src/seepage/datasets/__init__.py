@@ -11,7 +11,7 @@ from seepage.pairs import PairCounts
 
 __all__ = ["BUNDLED", "DATASETS", "Dataset", "census", "dataset", "faces", "health", "load_pairs"]
 
-BUNDLED = {"adult": "adult.parquet"}
+BUNDLED = {"adult": "adult.parquet", "nist-acs": "nist_acs.parquet"}
 """Pair counts that come with the package, by name."""
 
 
