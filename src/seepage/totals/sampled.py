@@ -1,0 +1,189 @@
+"""`sampled`: totals for any number of attributes, with a delta and a stated confidence.
+
+With P_x the law of all reports given X_k = x, an attribute's total is (L, delta) where
+
+    E over y ~ P_x of (1 - exp(L - loss(y)))+ <= delta  for all x, x',
+    loss(y) = ln p(y given x) / p(y given x')   [THEORY section 7].
+
+Reports are drawn once for all targets; p(y given x) is a sum over the whole table, exact for the
+table's own joint distribution.  What is statistical is only the expectation over reports.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seepage._numerics import Floats, Integers
+from seepage.leakage import Release
+from seepage.leakage.release import View
+from seepage.totals.draws import draw_reports, offsets
+from seepage.totals.likelihoods import report_densities, rounding_of
+from seepage.totals.result import Progress
+from seepage.tuples import Tuples
+
+__all__ = ["Sampled", "largest_mean", "sampled_totals", "smallest_loss"]
+
+SPARE = 1e-9
+"""The share of the allowed mean left unused, for rounding in sums over reports."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """What was found for each attribute.
+
+    Parameters
+    ----------
+    values
+        The smallest L that can be certified; infinite where there is none.
+    rare
+        For each attribute the values that have too few draws.
+    needed
+        The fewest draws with which a value can be certified.
+    draws
+        The draws n / W(x) of each value, in effect.
+    """
+
+    values: Floats
+    rare: list[Integers]
+    needed: float
+    draws: list[Floats]
+
+
+def sampled_totals(
+    tuples: Tuples,
+    released: Sequence[Release],
+    view: View,
+    *,
+    delta: float,
+    confidence: float,
+    reports: int,
+    seed: int | np.random.Generator | None,
+    progress: Progress | None = None,
+) -> Sampled:
+    """Return for every attribute an L that holds with delta, all at once with this confidence.
+
+    Parameters
+    ----------
+    tuples, released, view
+        The table, how it is released and what the adversary keeps.
+    delta
+        The delta of every total.
+    confidence
+        1 - beta: with at least this probability over the drawn reports all totals hold.
+    reports
+        The number of reports n to draw.
+    seed
+        The same seed gives the same totals.
+    progress
+        Called with the records done and in all.
+
+    Notes
+    -----
+    The mean over reports of Z = (p_x - e^L p_x')+ / (q W(x)), between 0 and 1, estimates
+    E / W(x).  By Hoeffding's inequality in its sharpest form [Hoeffding 1963, Theorem 1],
+    P(mean <= m) <= exp(-n kl(m, mu)) for mu >= m, independent draws that need not be alike: if
+    the mean is at most the m with kl(m, delta / W) = ln(1/beta') / n, E is at most delta but for
+    beta'.  beta' = beta / (number of ordered pairs of values of all targets).  Z falls as L
+    grows, so the smallest such L needs no further correction: were it too small, the test would
+    have failed at every fixed L between it and the right one.
+
+    Cost: n times the distinct records likelihoods, each with one exponential and a column of two
+    matrix products; memory for blocks of them and for n times the number of values.
+    """
+    sizes = [int(np.count_nonzero(tuples.marginal(k))) for k in range(len(tuples.domain))]
+    pairs = max(1, sum(size * (size - 1) for size in sizes))
+    level = math.log(pairs / (1 - confidence))
+    needed = level / -math.log1p(-delta)
+    draws = draw_reports(tuples, released, view, reports, needed, seed)
+    densities, own = report_densities(tuples, draws, progress)
+    guard = rounding_of(tuples, draws)
+    values, rare, effective = [], [], []
+    for target, begin in enumerate(offsets(tuples.domain)[:-1]):
+        seen = begin + np.flatnonzero(tuples.marginal(target))
+        limits = [largest_mean(delta / draws.ceilings[x], level / reports) for x in seen]
+        weighted = densities[seen] / own
+        found = _largest_loss(weighted, limits, draws.ceilings[seen])
+        values.append(found + guard if found > 0 else 0.0)
+        rare.append(np.array([x - begin for x, m in zip(seen, limits, strict=True) if m is None]))
+        effective.append(reports / draws.ceilings[begin : begin + tuples.domain.sizes[target]])
+    return Sampled(np.array(values), rare, needed, effective)
+
+
+def _largest_loss(weighted: Floats, limits: Sequence[float | None], ceilings: Floats) -> float:
+    """Return the largest L over ordered pairs of values, infinite where one has no limit."""
+    if len(weighted) < 2:
+        return 0.0
+    largest = 0.0
+    for first, (limit, ceiling) in enumerate(zip(limits, ceilings, strict=True)):
+        if limit is None:
+            return math.inf
+        for second in range(len(weighted)):
+            if first != second:
+                allowed = limit * ceiling * (1 - SPARE)
+                largest = max(largest, smallest_loss(weighted[first], weighted[second], allowed))
+    return largest
+
+
+def largest_mean(mean: float, rate: float) -> float | None:
+    """Return the largest m <= mean with kl(m, mean) >= rate, rounded down; None for none.
+
+    kl(m, mu) = m ln(m / mu) + (1 - m) ln((1 - m) / (1 - mu)).
+
+    Examples
+    --------
+    >>> largest_mean(0.01, 8 / 20_000)
+    0.007...
+    >>> largest_mean(0.01, 8 / 500) is None
+    True
+    """
+    if -math.log1p(-mean) < rate:
+        return None
+    low, high = 0.0, mean
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _divergence(middle, mean) >= rate else (low, middle)
+    return low
+
+
+def _divergence(low: float, high: float) -> float:
+    if low == 0:
+        return -math.log1p(-high)
+    return low * math.log(low / high) + (1 - low) * math.log((1 - low) / (1 - high))
+
+
+def smallest_loss(upper: Floats, lower: Floats, allowed: float) -> float:
+    """Return the smallest L >= 0 with mean of (upper - e^L lower)+ at most `allowed`.
+
+    Parameters
+    ----------
+    upper, lower
+        p(y given x) / q(y) and p(y given x') / q(y) of each report.
+    allowed
+        The largest mean.
+
+    Notes
+    -----
+    Sorted by upper / lower, the sum is A - h B over the first reports, with h = e^L between the
+    ratio of the last one in and the first one out: O(n log n).
+
+    Examples
+    --------
+    >>> round(smallest_loss(np.array([2.0, 1.0]), np.array([0.5, 1.0]), 0.1), 4)
+    1.2809
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratios = np.where(upper > 0, upper / lower, 0.0)
+    order = np.argsort(-ratios, kind="stable")
+    ratios = ratios[order]
+    above, below = np.cumsum(upper[order]), np.cumsum(lower[order])
+    room = allowed * len(upper)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        left = above - np.where(below > 0, np.append(ratios[1:], 0.0) * below, 0.0)
+        crossing = np.flatnonzero(left > room)
+        if not len(crossing):
+            return 0.0
+        last = int(crossing[0])
+        h = (above[last] - room) / below[last]
+    return max(0.0, float(np.log(h)))

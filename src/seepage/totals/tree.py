@@ -1,0 +1,150 @@
+"""`tree`: totals under a structure that the user vouches for.
+
+Given a forest, everything that reaches a target through a neighbour passes through that
+neighbour's value.  Seen from the neighbour it is one report with some total; the correlation
+channel in between weakens it as it would any report (THEORY section 3), pair of values by pair.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from seepage._numerics import UNIT, Booleans, Floats, log_ratio, round_up
+from seepage.leakage import Release
+from seepage.leakage.release import View
+from seepage.pairs import PairCounts
+from seepage.totals.result import direct
+from seepage.totals.structure import Forest
+
+__all__ = ["forest_totals", "pair_bounds", "row_bounds"]
+
+
+def pair_bounds(channel: Floats, epsilon: float) -> Floats:
+    """Return the bound of THEORY section 3 for each ordered pair of rows, rounded up.
+
+    bound[z, z'] = ln max over S of (1 + lambda G_z(S)) / (1 + lambda G_z'(S)).
+
+    Parameters
+    ----------
+    channel
+        G, m rows.
+    epsilon
+        The budget of what is released at the other end; may be infinite.
+
+    Notes
+    -----
+    Dinkelbach's iteration for all pairs of one z at a time, O(m^2 t) a round.
+
+    Examples
+    --------
+    >>> pair_bounds(np.array([[0.9, 0.1], [0.2, 0.8]]), 1.0).round(4).tolist()
+    [[0.0, 0.6393], [0.7063, 0.0]]
+    """
+    bounds = np.array([row_bounds(row, channel, epsilon)[0] for row in channel])
+    guard = -np.expm1(-epsilon) * 4 * (channel.shape[1] + 8) * UNIT
+    raised = np.where(bounds > 0, round_up(bounds, 2 * channel.shape[1]) + guard, 0.0)
+    return np.asarray(np.minimum(raised, epsilon))
+
+
+def row_bounds(row: Floats, channel: Floats, epsilon: float) -> tuple[Floats, Booleans]:
+    """Return the bound of one row against each row of a channel, and the sets S that attain it.
+
+    At ratio H the best S is {u : G[z,u] > H G[z',u]}; H grows until it no longer does.
+    """
+    value, best = np.zeros(len(channel)), np.zeros(channel.shape, dtype=np.bool_)
+    while True:
+        scaled = row * np.exp(-value)[:, None]
+        chosen = (scaled > channel) | ((channel == 0) & (row > 0))
+        gap = np.where(chosen, row - channel, 0.0).sum(axis=1)
+        low = np.where(chosen, channel, 0.0).sum(axis=1)
+        found = log_ratio(np.maximum(gap, 0.0), low, epsilon)
+        grown = found > value
+        if not grown.any():
+            return value, best
+        value[grown], best[grown] = found[grown], chosen[grown]
+
+
+def _relaxed(channel: Floats, bounds: Floats, epsilon: float, delta: float) -> Floats:
+    """Return delta' for each pair of rows, delta (e^l - 1)/(e^eps - 1), as `relaxation` does."""
+    if delta == 0:
+        return np.zeros_like(bounds)
+    if epsilon == 0:
+        share = np.array([np.maximum(row - channel, 0.0).sum(axis=1) for row in channel])
+    else:
+        share = np.exp(bounds - epsilon) * np.expm1(-bounds) / np.expm1(-epsilon)
+    operations = 2 * channel.shape[1] + math.ceil(epsilon)
+    return np.asarray(np.minimum(round_up(delta * share, operations), delta))
+
+
+def forest_totals(
+    pairs: PairCounts, released: Sequence[Release], view: View, forest: Forest
+) -> tuple[Floats, Floats]:
+    """Return the totals of every attribute, if the data follow the forest.
+
+    Rooted at the target, bottom-up:
+    total(i) = eps_i + max over z, z' of sum over children c of
+    bound_pair(G[c given i], total(c))[z, z']   [THEORY section 7].
+
+    Parameters
+    ----------
+    pairs
+        Pair counts; only those along edges are used.
+    released
+        How each attribute is released; only budgets matter.
+    view
+        What the adversary keeps.
+    forest
+        The structure, the user's own.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas, rounded up.  delta(i) = delta_i + max over z, z' of the sum of
+        the children's, each weakened as in THEORY section 3.
+
+    Notes
+    -----
+    One `pair_bounds` for each direction of each edge: a message serves all targets behind it.
+    """
+    neighbours = forest.neighbours(pairs.domain)
+    own = [direct(release, view) for release in released]
+    messages: dict[tuple[int, int], tuple[Floats, Floats]] = {}
+
+    def total(node: int, origin: int | None) -> tuple[float, float]:
+        parts = [messages[child, node] for child in neighbours[node] if child != origin]
+        if not parts:
+            return own[node]
+        values, deltas = (np.array(part) for part in zip(*parts, strict=True))
+        operations = len(parts) + 1
+        return (
+            round_up(own[node][0] + float(values.sum(axis=0).max()), operations),
+            round_up(own[node][1] + float(deltas.sum(axis=0).max()), operations),
+        )
+
+    for child, parent in _directions(neighbours):
+        budget, slack = total(child, parent)
+        channel = pairs.channel(target=parent, source=child).matrix
+        bounds = pair_bounds(channel, budget)
+        messages[child, parent] = bounds, _relaxed(channel, bounds, budget, slack)
+    totals = np.array([total(node, None) for node in range(len(neighbours))])
+    return totals[:, 0], totals[:, 1]
+
+
+def _directions(neighbours: list[list[int]]) -> list[tuple[int, int]]:
+    """Return both directions of every edge, each after those that it builds on."""
+    inward: list[tuple[int, int]] = []
+    seen: set[int] = set()
+    for root in range(len(neighbours)):
+        if root in seen:
+            continue
+        seen.add(root)
+        waiting = [root]
+        while waiting:
+            node = waiting.pop()
+            for child in neighbours[node]:
+                if child not in seen:
+                    seen.add(child)
+                    inward.append((child, node))
+                    waiting.append(child)
+    return [*reversed(inward), *((parent, child) for child, parent in inward)]

@@ -1,0 +1,355 @@
+"""`Tuples`: the distinct records of a table and how many people share each.
+
+Pairs cannot tell how much several sources reveal together [THEORY section 7]; what does is here.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from functools import cached_property
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from seepage import _checks
+from seepage._numerics import Integers
+from seepage.domain import Attribute, Domain  # noqa: F401
+from seepage.errors import DomainError, InputError
+from seepage.pairs import PairCounts
+
+if TYPE_CHECKING:
+    from seepage.table import CodedStream
+
+__all__ = ["Codes", "Tuples", "pack"]
+
+Codes = NDArray[np.unsignedinteger[Any]]
+
+Progress = Callable[[int, int | None], object]
+"""Called with the records read and, where known, the records in all."""
+
+MOST_RECORDS = 1 << 53
+"""Sums of weights are taken in double precision, which is exact up to here."""
+
+FEWEST = 1 << 18
+"""Rows held before they are made distinct."""
+
+MOST_CELLS = 1 << 27
+"""The largest table of counts that is made: 1 GB."""
+
+
+class Tuples:
+    """Distinct records with the number of people who have each.
+
+    The object is immutable.  Rows are in ascending order, the first attribute leading.
+
+    Parameters
+    ----------
+    domain
+        The attributes and their values.
+    codes
+        One row a record and one column an attribute: the codes of the values.  Equal rows are
+        merged, and rows of weight 0 are left out.
+    weights
+        How often each row occurs; once each where not given.  They sum to at most 2^53.
+
+    Examples
+    --------
+    >>> domain = Domain([Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))])
+    >>> people = Tuples(domain, [[0, 1], [1, 0], [0, 1]])
+    >>> people.codes.tolist(), people.weights.tolist(), people.records
+    ([[0, 1], [1, 0]], [2, 1], 3)
+    """
+
+    def __init__(self, domain: Domain, codes: ArrayLike, weights: ArrayLike | None = None) -> None:
+        columns = _checked_codes(domain, codes)
+        counts = _checked_weights(columns.shape[1], weights)
+        self.domain = domain
+        rows, self.weights = _distinct(columns, counts, domain.sizes)
+        self.codes: Codes = rows.T
+        for part in (rows, self.codes, self.weights):
+            part.flags.writeable = False
+
+    @classmethod
+    def from_records(cls, data: Any, *, progress: Progress | None = None, **table: Any) -> "Tuples":
+        """Return the tuples of any table: what `count_pairs` takes, with the same options.
+
+        Parameters
+        ----------
+        data
+            A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file,
+            of a folder of such files, a glob, or a list of paths.
+        progress
+            Called with the records read so far and the records in all, None where not known.
+        table
+            Options of `seepage.table.TableOptions`: `columns`, `drop`, `bins`, `missing`, ...
+
+        Notes
+        -----
+        Memory grows with the distinct records only, not with all of them.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> Tuples.from_records(pa.table({"sex": ["F", "M", "F"], "smoker": [True, False, True]}))
+        Tuples(3 records, 2 distinct, 2 attributes)
+        """
+        from seepage.table import Restart, TableOptions, open_stream
+
+        known = [field.name for field in fields(TableOptions)]
+        for name in table:
+            if name not in known:
+                raise InputError(f"there is no option {name!r}{_checks.near_miss(name, known)}")
+        stream = open_stream(data, TableOptions(**table))
+        while True:
+            try:
+                rows, weights = _gathered(stream, progress)
+            except Restart:
+                continue
+            break
+        domain, orders = stream.finish()
+        for row, order in zip(rows, orders, strict=True):
+            ranks = np.zeros(int(order.max()) + 1, dtype=rows.dtype)
+            ranks[order] = np.arange(len(order))
+            row[:] = ranks[row]
+        return cls(domain, rows.T, weights)
+
+    @classmethod
+    def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Tuples":
+        """Return the tuples of a table of counts with one axis an attribute.
+
+        Examples
+        --------
+        >>> domain = Domain([Attribute("a", ("0", "1")), Attribute("b", ("0", "1"))])
+        >>> len(Tuples.from_joint(domain, [[3, 0], [1, 2]]))
+        3
+        """
+        table = np.asarray(counts)
+        if table.shape != domain.sizes:
+            raise DomainError(
+                f"a joint table must have one axis an attribute, shape {domain.sizes}, "
+                f"got {table.shape}"
+            )
+        occupied = np.nonzero(table)
+        return cls(domain, np.stack(occupied, axis=1), table[occupied])
+
+    @property
+    def records(self) -> int:
+        """The number of people."""
+        return int(self.weights.sum())
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def column(self, name: str | SupportsIndex) -> Codes:
+        """Return the codes of one attribute, one for each distinct record."""
+        return self.codes[:, self.domain.index(name)]
+
+    def marginal(self, name: str | SupportsIndex) -> Integers:
+        """Return the counts of one attribute's values."""
+        return self.counts([name])
+
+    def counts(self, names: Iterable[str | SupportsIndex] | None = None) -> Integers:
+        """Return the joint counts of some attributes, one axis each; of all by default.
+
+        Notes
+        -----
+        O(distinct records).  A table of more than 2^27 cells is refused.
+        """
+        chosen = self._positions(names)
+        shape = tuple(self.domain.sizes[position] for position in chosen)
+        cells = _product(shape)
+        if cells > MOST_CELLS:
+            raise DomainError(
+                f"the joint table of {len(chosen)} attributes has {cells:.3g} cells, and at most "
+                f"{MOST_CELLS:.3g} fit; choose fewer attributes or coarser bins"
+            )
+        index = np.zeros(len(self), dtype=np.int64)
+        for position in chosen:
+            index = index * self.domain.sizes[position] + self.codes[:, position]
+        return self._sums(index, cells).reshape(shape)
+
+    def _sums(self, index: Integers, cells: int) -> Integers:
+        return np.bincount(index, self.weights, minlength=cells).astype(np.int64)
+
+    def _positions(self, names: Iterable[str | SupportsIndex] | None) -> list[int]:
+        chosen = range(len(self.domain)) if names is None else names
+        positions = [self.domain.index(name) for name in chosen]
+        if len(set(positions)) < len(positions):
+            raise DomainError("an attribute may be chosen only once")
+        return positions
+
+    def select(self, names: Iterable[str | SupportsIndex]) -> "Tuples":
+        """Return the tuples of these attributes only, in this order."""
+        chosen = self._positions(names)
+        return Tuples(self.domain.select(chosen), self.codes[:, chosen], self.weights)
+
+    def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:
+        """Return the number of each record's group: records that agree on some attributes.
+
+        Groups are numbered from 0 in ascending order of their values.
+        """
+        chosen = self._positions(names)
+        if not chosen:
+            return np.zeros(len(self), dtype=np.int64)
+        keys = pack(self.codes.T[chosen], [self.domain.sizes[position] for position in chosen])
+        order, starts = _runs(keys)
+        numbers = np.empty(len(self), dtype=np.int64)
+        numbers[order] = np.cumsum(starts) - 1
+        return numbers
+
+    @cached_property
+    def _pairs(self) -> PairCounts:
+        sizes = self.domain.sizes
+        tables = [
+            self._sums(self.codes[:, a].astype(np.int64) * sizes[b] + self.codes[:, b], cells)
+            for a, b in combinations(range(len(sizes)), 2)
+            for cells in [sizes[a] * sizes[b]]
+        ]
+        flat = np.concatenate(tables) if tables else np.zeros(0, dtype=np.int64)
+        return PairCounts(self.domain, [self.marginal(i) for i in range(len(sizes))], flat)
+
+    def pairs(self) -> PairCounts:
+        """Return the pair counts of the same people; computed once."""
+        return self._pairs
+
+    def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Codes:
+        """Return the codes of n people drawn with replacement, one row each."""
+        size = _checks.whole(n, "n", 0)
+        if not self.records:
+            raise DomainError("nobody can be drawn from a table without records")
+        ends = np.cumsum(self.weights)
+        draws = np.random.default_rng(seed).integers(0, ends[-1], size)
+        return np.asarray(self.codes[np.searchsorted(ends, draws, side="right")])
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Tuples)
+            and self.domain == other.domain
+            and np.array_equal(self.codes, other.codes)
+            and np.array_equal(self.weights, other.weights)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return (
+            f"Tuples({self.records:,} records, {len(self):,} distinct, "
+            f"{len(self.domain)} attributes)"
+        )
+
+
+def _gathered(stream: "CodedStream", progress: Progress | None) -> tuple[Codes, Integers]:
+    """Return the distinct rows of a stream, one row an attribute, and how often each occurs.
+
+    Batches are joined and made distinct whenever they have doubled what is held.
+    """
+    held: list[tuple[Codes, Integers]] = []
+    rows, limit = 0, FEWEST
+    for batch in stream:
+        codes = np.stack(batch)
+        held.append(_distinct(codes, np.ones(codes.shape[1], dtype=np.int64), stream.sizes))
+        rows += held[-1][0].shape[1]
+        if rows > limit:
+            held = [_joined(held, stream.sizes)]
+            rows = held[0][0].shape[1]
+            limit = max(FEWEST, 2 * rows)
+        if progress is not None:
+            progress(stream.rows_read, stream.rows_total)
+    return _joined(held, stream.sizes)
+
+
+def _joined(parts: list[tuple[Codes, Integers]], sizes: Sequence[int]) -> tuple[Codes, Integers]:
+    columns = np.concatenate([codes for codes, _ in parts], axis=1)
+    return _distinct(columns, np.concatenate([weights for _, weights in parts]), sizes)
+
+
+def pack(columns: Codes, sizes: Sequence[int]) -> list[NDArray[np.uint64]]:
+    """Return records as numbers in mixed radix, in as few 64-bit words as they need.
+
+    Words are in order of significance, so that comparing them compares the records with the
+    first column leading.
+
+    Parameters
+    ----------
+    columns
+        One row a column of codes.
+    sizes
+        The columns' alphabet sizes.
+
+    Examples
+    --------
+    >>> pack(np.array([[1, 0], [2, 1]], dtype=np.uint8), [2, 3])
+    [array([5, 1], dtype=uint64)]
+    """
+    words: list[NDArray[np.uint64]] = []
+    room = 0
+    for column, size in zip(columns, sizes, strict=True):
+        if room < size:
+            words.append(column.astype(np.uint64))
+            room = (1 << 64) // size
+            continue
+        words[-1] *= np.uint64(size)
+        words[-1] += column
+        room //= size
+    return words
+
+
+def _runs(keys: list[NDArray[np.uint64]]) -> tuple[Integers, NDArray[np.bool_]]:
+    """Return the order that sorts records, and where in it a new one begins."""
+    order = np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
+    starts = np.zeros(len(order), dtype=np.bool_)
+    starts[:1] = True
+    for word in keys:
+        ordered = word[order]
+        starts[1:] |= ordered[1:] != ordered[:-1]
+    return order, starts
+
+
+def _distinct(columns: Codes, weights: Integers, sizes: Sequence[int]) -> tuple[Codes, Integers]:
+    """Return the distinct records, one row an attribute, and the sums of their weights."""
+    kept = weights > 0
+    if not kept.all():
+        columns, weights = columns[:, kept], weights[kept]
+    if not len(weights):
+        return columns, weights
+    order, starts = _runs(pack(columns, sizes))
+    first = np.flatnonzero(starts)
+    return columns[:, order[first]], np.add.reduceat(weights[order], first)
+
+
+def _product(sizes: Iterable[int]) -> int:
+    product = 1
+    for size in sizes:
+        product *= size
+    return product
+
+
+def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
+    """Return codes as contiguous columns of the smallest unsigned integers, or refuse them."""
+    array = np.asarray(codes)
+    if not array.size:
+        array = array.reshape(-1, len(domain)).astype(np.uint8)
+    if array.ndim != 2 or array.shape[1] != len(domain) or array.dtype.kind not in "iu":
+        raise DomainError(
+            f"codes must be whole numbers, one row a record and {len(domain)} columns, "
+            f"got {array.dtype} of shape {array.shape}"
+        )
+    if len(array):
+        low, high = array.min(axis=0), array.max(axis=0)
+        for name, size, least, most in zip(domain.names, domain.sizes, low, high, strict=True):
+            if least < 0 or most >= size:
+                raise DomainError(f"codes of {name!r} must be from 0 to {size - 1}")
+    smallest = np.min_scalar_type(max(domain.sizes) - 1)
+    return np.ascontiguousarray(array.T, dtype=smallest)
+
+
+def _checked_weights(rows: int, weights: ArrayLike | None) -> Integers:
+    if weights is None:
+        return np.ones(rows, dtype=np.int64)
+    array = np.asarray(weights)
+    if array.shape != (rows,) or (array.size and array.dtype.kind not in "iu"):
+        raise DomainError(f"weights must be {rows} whole numbers, one for each row")
+    if array.size and (array.min() < 0 or sum(array.tolist()) > MOST_RECORDS):
+        raise DomainError("weights must be at least 0 and sum to at most 2^53")
+    return array.astype(np.int64)
