@@ -3,14 +3,19 @@
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from seepage._version import __version__
 from seepage.leakage.matrix import LeakageMatrix
+from seepage.pairs import PairCounts
+from seepage.totals import TotalLeakage, TotalsComparison
+from seepage.totals.compare import compare_prepared
+from seepage.totals.compute import Settings
+from seepage.tuples import Tuples
 
-__all__ = ["Analysis", "plain"]
+__all__ = ["Analysis", "compared_totals", "plain"]
 
 
 @dataclass(frozen=True)
@@ -22,11 +27,11 @@ class Analysis:
     matrix
         The leakage of every source about every target.
     totals
-        Each attribute's total, by the name of what it rests on.
+        Each attribute's total under several guarantees, by the name of what it rests on.
     """
 
     matrix: LeakageMatrix
-    totals: Mapping[str, Any]
+    totals: TotalsComparison
 
     def to_dict(self, strongest: int = 10) -> dict[str, Any]:
         """Return everything as plain JSON; rows of `cpl` are targets, columns sources."""
@@ -47,7 +52,9 @@ class Analysis:
             "relaxation": plain(matrix.relaxations.tolist()),
             "tcpl": plain(matrix.tcpl),
             "strongest": [self._leak(*pair) for pair in matrix.strongest(strongest)],
-            "totals": {name: total.to_dict() for name, total in self.totals.items()},
+            "totals": {total.guarantee: _summary(total) for total in self.totals.totals},
+            "refused": dict(self.totals.refused),
+            "refuted": {name: list(found) for name, found in self.totals.refuted.items()},
             "unseen": {n: list(u) for n in matrix.domain.names if (u := matrix.pairs.unseen(n))},
             "constant": [a.name for a in matrix.domain if a.size == 1],
         }
@@ -77,6 +84,24 @@ class Analysis:
             "other": witness and witness.other,
             "likely": witness and list(witness.likely),
         }
+
+
+def compared_totals(
+    data: PairCounts | Tuples,
+    matrix: LeakageMatrix,
+    guarantees: Iterable[str],
+    *,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> TotalsComparison:
+    """Return the totals of a leakage matrix under several guarantees, from the strongest on."""
+    return compare_prepared(data, matrix, guarantees, Settings(seed=seed, progress=progress))
+
+
+def _summary(total: TotalLeakage) -> dict[str, Any]:
+    """Return a total without the matrix that it shares with the analysis."""
+    shared = {"attributes", "cpl", "tcpl", "epsilon", "mechanism", "view", "guarantee"}
+    return {key: value for key, value in total.to_dict().items() if key not in shared}
 
 
 def plain(value: Any) -> Any:

@@ -16,6 +16,7 @@ from seepage.calibrate.budgets import (
     excess_of,
     totals_at,
 )
+from seepage.calibrate.comparison import Comparison, compare_strategies
 from seepage.calibrate.each import budgets_for_each, weighted_variance
 from seepage.calibrate.paper import calibrate_as_the_paper, equal_split
 from seepage.calibrate.problem import Problem, make_problem
@@ -28,7 +29,9 @@ from seepage.tuples import Tuples
 
 __all__ = [
     "Calibration",
+    "Comparison",
     "calibrate_as_the_paper",
+    "compare_strategies",
     "equal_split",
     "find_budgets",
     "largest_within",

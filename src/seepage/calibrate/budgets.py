@@ -133,7 +133,7 @@ def matrix_at(pairs: PairCounts, problem: Problem, epsilons: Floats) -> LeakageM
 
 def _all(problem: Problem, budget: float) -> Floats:
     """Return one budget for all, but to none more than its own limit."""
-    return np.minimum(np.full(len(problem.domain), budget), problem.limits)
+    return np.asarray(np.minimum(np.full(len(problem.domain), budget), problem.limits))
 
 
 def _equal_sampled(

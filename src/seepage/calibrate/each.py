@@ -90,6 +90,7 @@ def _solve(
 ) -> Floats:
     from scipy.optimize import minimize
 
+    solve: Any = minimize
     free = np.flatnonzero(problem.collected)
     bound = np.flatnonzero(np.isfinite(limits))
     scale = weighted_variance(pairs, problem, weights, equal) or 1.0
@@ -112,7 +113,7 @@ def _solve(
 
     lowest = np.maximum(problem.least[free], SMALLEST * np.minimum(limits, problem.most)[free])
     highest = np.maximum(np.minimum(limits, problem.most)[free], lowest)
-    answer = minimize(
+    answer = solve(
         cost,
         np.clip(equal[free], lowest, highest),
         jac=True,

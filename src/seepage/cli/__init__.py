@@ -14,6 +14,7 @@ __all__ = ["main"]
 COMMANDS = {
     "analyse": "What each attribute gives away about every other, and in total.",
     "benchmark": "Compare analysers of leakage, or mechanisms, on real data.",
+    "calibrate": "The largest budgets that keep every attribute's total within a limit.",
     "count": "Count all pairs of a table, once, into a small file of their own.",
     "simulate": "Estimate leakages from a simulated collection, with their uncertainty.",
     "datasets": "The datasets that are known: what they are, whether they are at hand.",

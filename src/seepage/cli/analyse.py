@@ -7,11 +7,12 @@ from typing import Any
 import click
 
 from seepage import _checks
-from seepage.cli.inputs import read_pairs
+from seepage.cli.inputs import read_pairs, read_records
 from seepage.cli.options import named_settings, output_options, table_arguments, table_options
-from seepage.cli.output import emit, encode_json
+from seepage.cli.output import emit, encode_json, progress_bar
 from seepage.domain import Domain
 from seepage.errors import InputError
+from seepage.pairs import PairCounts
 
 __all__ = ["command"]
 
@@ -32,6 +33,14 @@ __all__ = ["command"]
 )
 @click.option("--strongest", type=int, default=10, show_default=True, help="Leaks in words.")
 @click.option("--min-count", type=float, default=0.0, help="Count rarer cells as seen this often.")
+@click.option(
+    "--totals",
+    default="independent,worst",
+    show_default=True,
+    metavar="A,B,...|all",
+    help="What totals rest on: exact, merged, worst, sampled, independent, witness, or all.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of sampled and witness.")
 @click.option("--chart", metavar="FILE", help="Draw the matrix: a .svg, .png, .pdf or .html file.")
 @click.option("--prior", type=float, default=0.0, help="A pseudo-count added to every cell.")
 @output_options
@@ -43,30 +52,44 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
     Examples:
       seepage analyse adult --epsilon 1
       seepage analyse survey.csv --epsilon 2 --mechanism oue --view inferred
+      seepage analyse survey.csv --mechanism grr --totals all
       seepage analyse survey.pairs -e 1 --epsilon-of income=0.5 --format json -o result.json
     """
-    from seepage.analysis import Analysis
+    from seepage.analysis import Analysis, compared_totals
     from seepage.leakage import leakage_matrix
-    from seepage.totals import total_leakage
 
     _checks.whole(strongest, "--strongest", 0)
     budget, slack = _checks.epsilon(options["epsilon"]), _checks.delta(options["delta"])
-    pairs = read_pairs(data, table_arguments(options))
+    wanted = _wanted(options["totals"])
+    known = _read(data, table_arguments(options), wanted)
+    pairs = known if isinstance(known, PairCounts) else known.pairs()
     epsilon, mechanism = _settings(pairs.domain, budget, options)
     smoothing = {"min_count": options["min_count"], "prior": options["prior"]}
     matrix = leakage_matrix(pairs, epsilon, mechanism, options["view"], delta=slack, **smoothing)
-    totals = {
-        name: total_leakage(
-            pairs, epsilon, mechanism, name, delta=slack, view=options["view"], **smoothing
-        )
-        for name in ("independent", "worst")
-    }
+    with progress_bar("adding up") as progress:
+        totals = compared_totals(known, matrix, wanted, seed=options["seed"], progress=progress)
     analysis = Analysis(matrix, totals)
     if options["chart"] is not None:
         from seepage.charts import save_chart
 
         save_chart(matrix.chart(), options["chart"])
     emit(_formatted(analysis, Path(data).name, form, strongest), output)
+
+
+def _wanted(text: str) -> list[str]:
+    """Return the guarantees to compute; with `all`, those that need no structure."""
+    from seepage.totals import GUARANTEES
+
+    if text == "all":
+        return [name for name in GUARANTEES if name != "tree"]
+    return [_checks.choice(name.strip(), "--totals", GUARANTEES) for name in text.split(",")]
+
+
+def _read(data: str, arguments: dict[str, Any], wanted: list[str]) -> Any:
+    """Return pair counts, or the records where a total needs them."""
+    if set(wanted) <= {"worst", "independent"}:
+        return read_pairs(data, arguments)
+    return read_records(data, arguments)
 
 
 def _settings(domain: Domain, budget: float, options: dict[str, Any]) -> tuple[Any, Any]:
@@ -92,5 +115,5 @@ def _formatted(analysis: Any, name: str, form: str, strongest: int) -> str:
         return analysis.to_csv()  # type: ignore[no-any-return]
     from seepage.cli.text import analysis_text
 
-    width = shutil.get_terminal_size((100, 24)).columns
+    width = shutil.get_terminal_size((120, 24)).columns
     return analysis_text(analysis, name, strongest, width)

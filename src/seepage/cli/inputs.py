@@ -6,7 +6,7 @@ from typing import Any
 from seepage.cli.output import progress_bar
 from seepage.pairs import PairCounts
 
-__all__ = ["read_pairs"]
+__all__ = ["read_pairs", "read_records"]
 
 
 def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
@@ -21,6 +21,22 @@ def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
 
     with progress_bar("counting") as progress:
         return count_pairs(data, progress=progress, **arguments)
+
+
+def read_records(data: str, arguments: dict[str, Any]) -> Any:
+    """Return DATA with its records where it has them: distinct tuples, else pair counts."""
+    from seepage.datasets import BUNDLED, DATASETS
+    from seepage.pairs_io import is_pairs_file
+    from seepage.tuples import Tuples
+
+    named = data in DATASETS and not Path(data).exists()
+    if named and DATASETS[data].at_hand:
+        found = DATASETS[data]
+        settings = {**found.table, **{k: v for k, v in arguments.items() if v}}
+        return Tuples.from_records(found.read(), **settings)
+    if (data in BUNDLED and not Path(data).exists()) or named or is_pairs_file(data):
+        return read_pairs(data, arguments)
+    return Tuples.from_records(data, **arguments)
 
 
 def _chosen(pairs: PairCounts, arguments: dict[str, Any]) -> PairCounts:

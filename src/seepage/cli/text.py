@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from seepage.analysis import Analysis
 from seepage.leakage.matrix import LeakageMatrix
+from seepage.totals import TotalLeakage
 
 __all__ = ["analysis_text", "columns"]
 
@@ -13,6 +14,8 @@ VIEWS = {
 }
 LONGEST_NAME = 24
 CELL = 6
+RARE = 10
+"""Target values seen fewer times are named: a leakage that rests on them may be chance."""
 
 
 def analysis_text(analysis: Analysis, name: str, strongest: int, width: int) -> str:
@@ -65,7 +68,15 @@ def _strongest(matrix: LeakageMatrix, count: int) -> str:
 
 def _because(matrix: LeakageMatrix, source: str, target: str, value: float) -> str:
     witness = matrix[target, source].witness
-    return f"\n      {witness.sentence(value)}" if witness else ""
+    if witness is None:
+        return ""
+    counts = dict(zip(matrix.domain[target].values, matrix.pairs.marginal(target), strict=True))
+    rare = [
+        f"{label} was seen {counts[label]} times"
+        for label in map(str, (witness.likelier, witness.other))
+        if counts[label] < RARE
+    ]
+    return f"\n      {witness.sentence(value)}" + (f" ({'; '.join(rare)})" if rare else "")
 
 
 def _matrix(matrix: LeakageMatrix, width: int) -> str:
@@ -93,20 +104,40 @@ def _cell(matrix: LeakageMatrix, target: int, source: int) -> str:
     return f"{matrix.values[target, source]:>{CELL}.2f}"
 
 
+RESTS_ON = {
+    "exact": "the most telling of all report tuples, in this table",
+    "merged": "all sources taken as one, in this table",
+    "worst": "the sum of all budgets, whatever the data",
+    "sampled": "from reports drawn at random, with a delta and a confidence",
+    "tree": "right if the data follow the given structure",
+    "independent": "the paper's sum; right only if sources are independent given the target, "
+    "which real data exceed",
+    "witness": "the most telling reports that a search found: no total is below",
+}
+"""What each kind of total rests on, in words."""
+
+
 def _totals(analysis: Analysis) -> str:
     """Return each attribute's totals, with what each of them rests on."""
-    names = analysis.matrix.domain.names
-    rows = [["attribute", "own", *(_heading_of(name, t) for name, t in analysis.totals.items())]]
-    for index, attribute in enumerate(names):
-        own = analysis.matrix.epsilons[index]
-        totals = [f"{total.values[index]:.2f}" for total in analysis.totals.values()]
-        rows.append([_short(attribute), f"{own:.2f}", *totals])
-    legend = [f"  {name}: {total.rests_on}" for name, total in analysis.totals.items()]
+    found = analysis.totals
+    rows = [["attribute", "own", *(f"{t.guarantee} ({t.kind})" for t in found.totals)]]
+    for index, attribute in enumerate(analysis.matrix.domain.names):
+        cells = [f"{total.values[index]:.2f}" for total in found.totals]
+        for position, total in enumerate(found.totals):
+            if attribute in found.refuted.get(total.guarantee, ()):
+                cells[position] += " !"
+        rows.append([_short(attribute), f"{analysis.matrix.epsilons[index]:.2f}", *cells])
+    legend = [f"  {t.guarantee}: {RESTS_ON[t.guarantee]}{_terms(t)}" for t in found.totals]
+    legend += ["  ! refuted: below what reports in this table say (witness)"] * bool(found.refuted)
+    legend += [f"  {name}: {reason}" for name, reason in found.refused.items()]
     return "\n".join(["What each attribute gives away in total (nats)", columns(rows), *legend])
 
 
-def _heading_of(name: str, total: object) -> str:
-    return f"{name} ({getattr(total, 'kind', '')})"
+def _terms(total: TotalLeakage) -> str:
+    """Return delta and confidence of a statistical total, in words."""
+    if total.confidence is None:
+        return ""
+    return f" (delta {total.deltas.max():g}, confidence {total.confidence:g})"
 
 
 def _notes(matrix: LeakageMatrix) -> str:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from seepage import _checks
+from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import View
+from seepage.pairs import PairCounts
 from seepage.totals.compute import Settings, compute, prepare
 from seepage.totals.result import (
     GUARANTEES,
@@ -14,8 +16,9 @@ from seepage.totals.result import (
     Progress,
     TotalLeakage,
 )
+from seepage.tuples import Tuples
 
-__all__ = ["TotalsComparison", "compare_totals"]
+__all__ = ["TotalsComparison", "compare_prepared", "compare_totals"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +119,16 @@ def compare_totals(
     settings = Settings(structure, target_delta, confidence, reports, seed, progress)
     names = [_checks.choice(name, "guarantee", GUARANTEES) for name in guarantees]
     known, matrix = prepare(data, epsilon, mechanism, delta, view, **table)
+    return compare_prepared(known, matrix, names, settings)
+
+
+def compare_prepared(
+    known: PairCounts | Tuples,
+    matrix: LeakageMatrix,
+    names: Iterable[str],
+    settings: Settings,
+) -> TotalsComparison:
+    """Return the comparison for data that are counted and a matrix that is there already."""
     totals: list[TotalLeakage] = []
     refused: dict[str, str] = {}
     for name in names:

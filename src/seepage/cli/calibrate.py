@@ -1,0 +1,177 @@
+"""`seepage calibrate`: from an allowed total to a plan that can be deployed."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seepage import _checks
+from seepage.cli.inputs import read_records
+from seepage.cli.options import named_settings, table_arguments, table_options
+from seepage.cli.output import emit, encode_json, progress_bar
+from seepage.errors import InputError
+
+__all__ = ["command"]
+
+
+@click.command("calibrate")
+@click.argument("data")
+@click.option("--limit", type=float, help="The allowed total of every attribute, in nats.")
+@click.option("--limit-of", multiple=True, metavar="NAME=LIMIT", help="Another for one attribute.")
+@click.option(
+    "--guarantee",
+    default="auto",
+    show_default=True,
+    help="worst, exact, merged, sampled, independent, or auto.",
+)
+@click.option("-m", "--mechanism", help="A mechanism; by default any, and the best one is planned.")
+@click.option(
+    "--budgets",
+    type=click.Choice(["equal", "per-attribute"]),
+    default="equal",
+    show_default=True,
+    help="The same budget for all, or the most useful one for each.",
+)
+@click.option("--public", metavar="A,B,...", help="Attributes that are public already.")
+@click.option("--left-out", metavar="A,B,...", help="Attributes that are not collected.")
+@click.option("--least", type=float, default=0.0, help="The smallest useful budget.")
+@click.option("--weight", multiple=True, metavar="NAME=W", help="How much one attribute counts.")
+@click.option("--audit/--no-audit", default=True, help="Search for a witness after an assumption.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of sampling and searching.")
+@click.option("--check", metavar="PLAN", help="Certify a plan that was edited, on DATA.")
+@click.option("--compare", is_flag=True, help="Show other ways to spend the same limit.")
+@click.option("--simulate", is_flag=True, help="With --compare: simulate the errors too.")
+@click.option(
+    "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here.")
+@table_options
+def command(data: str, form: str, output: str | None, **options: Any) -> None:
+    """Find the largest budgets that keep every attribute's total within a limit.
+
+    \b
+    Examples:
+      seepage calibrate survey.csv --limit 3 -o plan.json
+      seepage calibrate survey.csv --limit 3 --budgets per-attribute --mechanism grr
+      seepage calibrate adult --limit 5 --compare
+      seepage calibrate survey.csv --check plan.json -o plan.json
+    """
+    records = read_records(data, table_arguments(options))
+    if options["check"]:
+        _check(records, options["check"], output)
+        return
+    limit = _limits(records, options)
+    if options["compare"]:
+        _compare(records, limit, form, output, options)
+        return
+    from seepage.calibrate import find_budgets
+    from seepage.plan.calibrated import plan_of
+
+    with progress_bar("calibrating") as progress:
+        found = find_budgets(
+            records,
+            limit,
+            options["guarantee"],
+            options["mechanism"],
+            options["budgets"],
+            public=_names(options["public"]),
+            left_out=_names(options["left_out"]),
+            least=options["least"],
+            weights=_weights(records, options["weight"]),
+            audit=options["audit"],
+            options={"seed": options["seed"], **({"progress": progress} if progress else {})},
+        )
+    plan = plan_of(found, records)
+    if output is not None:
+        plan.save(output)
+    emit(encode_json(plan.to_dict()) if form == "json" else _text(plan, Path(data).name), None)
+
+
+def _text(plan: Any, name: str) -> str:
+    from seepage.cli.text import columns
+
+    rows = [["attribute", "mechanism", "epsilon", "total", "limit"]]
+    rows += [
+        [
+            planned.name,
+            planned.mechanism or ("public" if planned.public else "not collected"),
+            f"{planned.epsilon:.4f}",
+            planned.total if isinstance(planned.total, str) else f"{planned.total:.4f}",
+            "-" if planned.limit is None else f"{planned.limit:g}",
+        ]
+        for planned in plan.attributes
+    ]
+    heading = (
+        f"{name}: budgets whose totals stay within the limit\n"
+        f"Guarantee: {plan.guarantee} ({plan.kind})"
+    )
+    return "\n".join([heading, columns(rows), *plan.notes])
+
+
+def _check(records: Any, path: str, output: str | None) -> None:
+    """Certify a plan again on records, and write it with its new digest."""
+    from seepage.plan import Plan, certify
+
+    plan = certify(Plan.load(path, unchecked=True), records)
+    if output is not None:
+        plan.save(output)
+    emit(f"every total is within its limit ({plan.guarantee}, {plan.kind})", None)
+
+
+def _compare(
+    records: Any, limit: Any, form: str, output: str | None, options: dict[str, Any]
+) -> None:
+    from seepage.calibrate.comparison import compare_strategies
+    from seepage.cli.text import columns
+
+    if isinstance(limit, dict):
+        raise InputError("--compare takes one --limit for all attributes")
+    found = compare_strategies(records, limit, seed=options["seed"], simulate=options["simulate"])
+    if form == "json":
+        emit(encode_json(found.to_dict()), output)
+        return
+    rows = [["strategy", "error", "times ours", "simulated", "rests on"]]
+    rows += [
+        [
+            strategy.name,
+            f"{strategy.error:.3g}",
+            f"{strategy.error / found.ours.error:.3g}",
+            "-" if simulated is None else f"{simulated:.3g}",
+            ("certified: " if strategy.certified else "") + strategy.rests_on,
+        ]
+        for strategy, simulated in found.rows()
+    ]
+    emit("\n".join([found.heading(), columns(rows, left=True), found.verdict()]), output)
+
+
+def _limits(records: Any, options: dict[str, Any]) -> Any:
+    own = named_settings(options["limit_of"], "--limit-of")
+    if options["limit"] is None and not own:
+        raise InputError("--limit must be given: the allowed total of every attribute, in nats")
+    if not own:
+        return _checks.epsilon(options["limit"], "limit")
+    limits = dict.fromkeys(records.domain.names, options["limit"])
+    for name, text in own.items():
+        limits[records.domain[name].name] = _number(text, f"limit of {name}")
+    missing = [name for name, value in limits.items() if value is None]
+    if missing:
+        raise InputError(f"--limit must be given for the others too, {missing[0]!r} has none")
+    return limits
+
+
+def _weights(records: Any, settings: tuple[str, ...]) -> Any:
+    weights = dict.fromkeys(records.domain.names, 1.0)
+    for name, text in named_settings(settings, "--weight").items():
+        weights[records.domain[name].name] = _number(text, f"weight of {name}")
+    return weights
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{name} must be a number, got {text!r}") from None
+
+
+def _names(text: str | None) -> list[str]:
+    return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]
