@@ -1,0 +1,181 @@
+"""Records to the codes of a plan's domain, with values outside it refused or caught."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seepage import _checks
+from seepage._numerics import Booleans
+from seepage.domain import Domain
+from seepage.errors import DomainError, InputError
+from seepage.table import CodedStream, TableOptions
+from seepage.table.alphabet import GivenAlphabet, OutsideDomain
+from seepage.table.binned import BinCoder
+from seepage.table.coding import Coder, Codes, code_type
+from seepage.table.columns import Column
+from seepage.table.kinds import category_coder
+from seepage.table.labels import Key, field_key, is_number, key_label
+from seepage.table.numbers import is_number_type, numbers_of
+from seepage.table.options import Choice
+from seepage.table.reading import open_source
+
+__all__ = ["catch_alls", "open_records"]
+
+FIXED = ("domain", "bins")
+"""What a plan decides about reading a table, so that callers cannot."""
+
+
+def open_records(
+    data: Any, domain: Domain, other: str | Mapping[str, str] | None = None, **table: Any
+) -> CodedStream:
+    """Return records as a stream of codes of a domain.
+
+    Parameters
+    ----------
+    data
+        A frame, or the path of a file, folder or glob.
+    domain
+        The attributes; other columns are ignored.
+    other
+        The value that stands for values outside the domain, see `catch_alls`.
+    table
+        Options of `TableOptions`.
+
+    Examples
+    --------
+    >>> from seepage.domain import Attribute
+    >>> domain = Domain([Attribute("job", ("nurse", "smith", "other"))])
+    >>> stream = open_records(pa.table({"job": ["smith", "pilot"]}), domain, other="other")
+    >>> [batch[0].tolist() for batch in stream]
+    [[1, 2]]
+    """
+    known = [field.name for field in fields(TableOptions) if field.name not in FIXED]
+    for name in table:
+        _checks.choice(name, "an option of the table", known)
+    options = TableOptions(domain=domain, **table)
+    caught = catch_alls(domain, other)
+    source = open_source(data, options)
+    columns: list[Column] = [
+        _CatchAllColumn(choice, options, fields=source.fields, other=caught[choice.name])
+        if choice.name in caught
+        else Column(choice, options, fields=source.fields)
+        for choice in options.choose(source.names)
+    ]
+    return CodedStream(source, columns, options)
+
+
+def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[str, str]:
+    """Return the catch-all value of each attribute that has one.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    other
+        A value, for all attributes that have it (at least one must); or a mapping from attribute
+        to one of its values.
+
+    Examples
+    --------
+    >>> from seepage.domain import Attribute
+    >>> domain = Domain([Attribute("job", ("nurse", "other")), Attribute("sex", ("F", "M"))])
+    >>> catch_alls(domain, "other")
+    {'job': 'other'}
+    """
+    if other is None:
+        return {}
+    if isinstance(other, Mapping):
+        for name, value in other.items():
+            domain[name].code(value)
+        return dict(other)
+    found = {attribute.name: other for attribute in domain if other in attribute.values}
+    if not found:
+        raise InputError(f"no attribute has the catch-all value {other!r}")
+    return found
+
+
+class _CatchAllColumn(Column):
+    """A column whose values outside the domain count as one of its values."""
+
+    def __init__(self, choice: Choice, options: TableOptions, *, fields: bool, other: str) -> None:
+        super().__init__(choice, options, fields=fields)
+        if self.given is None:
+            raise DomainError("values are outside a domain only where there is one")
+        self._attribute = self.given
+        self._other = self.given.code(other)
+
+    def _bins(self) -> Coder:
+        coder = _CatchAllBins(
+            self.name,
+            self.edges,
+            markers=self.markers,
+            given=self.given,
+            dropping=self._options.dropping,
+        )
+        coder.other = self._other
+        return coder
+
+    def _categories(self, kind: pa.DataType) -> Coder:
+        alphabet = _CatchAllAlphabet(
+            self._attribute, markers=self.markers, dropping=self._options.dropping
+        )
+        alphabet.other = self._other
+        return category_coder(self.name, kind, alphabet, fields=self.fields)
+
+
+class _CatchAllAlphabet(GivenAlphabet):
+    """The codes of a given attribute; a value outside it has the code `other`."""
+
+    other: int
+
+    def code(self, key: Key) -> int:
+        try:
+            return super().code(key)
+        except OutsideDomain:
+            return self.other
+
+
+class _CatchAllBins(BinCoder):
+    """The codes of bins; what has no bin has the code `other`."""
+
+    other: int
+
+    def code(self, array: pa.Array) -> Codes:
+        homeless = self._without_bin(array)
+        if not homeless.any():
+            return super().code(array)
+        codes = np.full(len(array), self.other, dtype=code_type(self.size))
+        if not homeless.all():
+            codes[~homeless] = super().code(array.filter(pa.array(~homeless)))
+        return codes
+
+    def _without_bin(self, array: pa.Array) -> Booleans:
+        """Return which entries are no numbers, outside the edges, or missing without a bin."""
+        homeless = _words(array, self._markers)
+        values, missing = numbers_of(_blanked(array, homeless), self._markers)
+        outside = self._outside(values)
+        if missing is not None:
+            outside = np.where(missing, self._slot_of_missing is None, outside)
+        return np.asarray(homeless | outside)
+
+
+def _words(array: pa.Array, markers: frozenset[str]) -> Booleans:
+    """Return which fields are neither numbers nor mean missing."""
+    if is_number_type(array.type):
+        return np.zeros(len(array), dtype=np.bool_)
+    encoded = array.dictionary_encode()
+    keys = [field_key(text) for text in encoded.dictionary.to_pylist()]
+    strange = [not (k is None or is_number(k) or key_label(k) in markers) for k in keys]
+    found = np.flatnonzero(strange)
+    return np.isin(encoded.indices.fill_null(-1).to_numpy(), found)
+
+
+def _blanked(array: pa.Array, chosen: Booleans) -> pa.Array:
+    """Return an array with null in the chosen places."""
+    return (
+        pc.if_else(pa.array(chosen), pa.scalar(None, array.type), array) if chosen.any() else array
+    )

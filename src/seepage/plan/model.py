@@ -1,0 +1,274 @@
+"""`Plan`: which attribute is collected through which mechanism, and what that promises."""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsIndex
+
+import msgspec
+import numpy as np
+
+from seepage import _checks
+from seepage._numerics import Floats
+from seepage.domain import Domain
+from seepage.errors import InputError
+from seepage.mechanisms import Mechanism
+from seepage.mechanisms.randomness import Seed
+from seepage.plan.attribute import PlannedAttribute
+from seepage.totals.result import GUARANTEES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from seepage.plan.frequencies import Frequencies
+    from seepage.plan.joint import Joint
+    from seepage.plan.tables import EstimatedPairs
+
+__all__ = ["CLAIMS", "Plan", "Provenance"]
+
+CLAIMS = [name for name, kind in GUARANTEES.items() if kind != "lower bound"]
+"""The guarantees that a plan can rest on: all but lower bounds."""
+
+
+class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a plan was computed from.
+
+    Parameters
+    ----------
+    digest
+        SHA-256 of the pair counts, `PairCounts.digest`.
+    records
+        How many records they count.
+    seepage
+        The version of this package.
+    settings
+        What the caller chose, as plain JSON.
+    """
+
+    digest: str
+    records: Annotated[int, msgspec.Meta(ge=0)]
+    seepage: str
+    settings: dict[str, Any] = {}
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+    """A collection that can be deployed: domain, mechanisms, budgets, and what they promise.
+
+    Made by `calibrate` or `make_plan`; it does not change.  `save` and `load` keep it as JSON with
+    a digest of its content, so that a plan edited by hand is noticed (`certify` makes it valid
+    again).  The digest guards against mistakes, not against forgery: whoever edits the file can
+    also compute it.
+
+    Parameters
+    ----------
+    attributes
+        The attributes in the order of the domain, collected or not.
+    guarantee, kind
+        The name of what the totals rest on, and whether that is certified, statistical or
+        assumed.
+    basis
+        `"bound"`: the totals hold for any mechanisms with these budgets; `"mechanism"`: for the
+        ones in the plan.
+    view
+        What the adversary of the totals keeps: the whole `"report"` or a value `"inferred"`.
+    confidence
+        Of all totals together, where they are statistical.
+    provenance
+        What the plan was computed from.
+    notes
+        What a reader must know besides.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> from seepage.plan import make_plan
+    >>> domain = sp.Domain([sp.Attribute("sex", ("F", "M")), sp.Attribute("ill", ("no", "yes"))])
+    >>> pairs = sp.PairCounts(domain, [[50, 50], [70, 30]], [40, 10, 30, 20])
+    >>> plan = make_plan(pairs, epsilon=2.0, limit=4.0, guarantee="worst", totals=[4.0, 4.0])
+    >>> plan["ill"].mechanism, plan.epsilons.tolist()
+    ('grr', [2.0, 2.0])
+    >>> people = {"sex": ["F", "M"] * 500, "ill": ["no", "no", "yes", "no"] * 250}
+    >>> import pyarrow as pa
+    >>> reports = plan.perturb(pa.table(people))
+    >>> found = plan.estimate(reports)["ill"]
+    >>> bool(abs(found.frequencies[1] - 0.25) < 5 * found.standard_errors[1])
+    True
+    """
+
+    attributes: tuple[PlannedAttribute, ...]
+    guarantee: str
+    kind: Literal["certified", "statistical", "assumed"]
+    basis: Literal["bound", "mechanism"] = "bound"
+    view: Literal["report", "inferred"] = "report"
+    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
+    provenance: Provenance
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _checks.choice(self.guarantee, "guarantee", CLAIMS)
+        if self.kind != GUARANTEES[self.guarantee]:
+            raise InputError(
+                f"the kind of guarantee {self.guarantee!r} must be "
+                f"{GUARANTEES[self.guarantee]!r}, got {self.kind!r}"
+            )
+        if len(self.domain) and not self.mechanisms:
+            raise InputError("a plan must collect at least one attribute, got none")
+
+    @cached_property
+    def domain(self) -> Domain:
+        """Every attribute, collected or not."""
+        return Domain(planned.attribute for planned in self.attributes)
+
+    @cached_property
+    def mechanisms(self) -> dict[str, Mechanism]:
+        """The mechanism of each attribute that is collected, in order."""
+        made = {planned.name: planned.made for planned in self.attributes}
+        return {name: mechanism for name, mechanism in made.items() if mechanism is not None}
+
+    @property
+    def collected(self) -> Domain:
+        """The attributes that are collected: those of the reports."""
+        return self.domain.select(self.mechanisms)
+
+    @property
+    def epsilons(self) -> Floats:
+        """The stated budget of every attribute, 0 where it is not collected."""
+        return np.array([planned.epsilon for planned in self.attributes])
+
+    @property
+    def totals(self) -> Floats:
+        """The total of every attribute."""
+        return np.array([float(planned.total) for planned in self.attributes])
+
+    def __getitem__(self, name: str | SupportsIndex) -> PlannedAttribute:
+        """Return one attribute of the plan."""
+        return self.attributes[self.domain.index(name)]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the content in canonical JSON: sorted keys, no blanks."""
+        content = msgspec.json.decode(msgspec.json.encode(self), type=Plan)
+        return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
+
+    @cached_property
+    def collection(self) -> str:
+        """SHA-256 of what the meaning of reports depends on: values, bins and mechanisms.
+
+        Reports carry it; plans that differ in limits, totals or notes alone share it.
+        """
+        described = [
+            [name, self.domain[name].values, self[name].edges, mechanism.describe()]
+            for name, mechanism in self.mechanisms.items()
+        ]
+        return hashlib.sha256(msgspec.json.encode(described, order="sorted")).hexdigest()
+
+    # The file -----------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as it is saved, as plain JSON with its digest."""
+        from seepage.plan.files import to_file
+
+        return dict(msgspec.to_builtins(to_file(self)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan to a JSON file, which appears whole or not at all."""
+        from seepage.plan.files import save_plan
+
+        save_plan(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, unchecked: bool = False) -> "Plan":
+        """Return the plan of a file, or refuse it.
+
+        Parameters
+        ----------
+        path
+            The file that `save` wrote.
+        unchecked
+            Take a plan whose digest does not match its content, in order to `certify` it.
+        """
+        from seepage.plan.files import load_plan
+
+        return load_plan(path, unchecked=unchecked)
+
+    # The collection -----------------------------------------------------------------------------
+
+    def perturb(
+        self,
+        data: Any,
+        rng: Seed = None,
+        *,
+        secure: bool = True,
+        other: str | Mapping[str, str] | None = None,
+        **table: Any,
+    ) -> "pa.Table":
+        """Return the reports of a table's records: one column an attribute, one row a record.
+
+        Parameters
+        ----------
+        data
+            Records: a frame, or the path of a file, folder or glob.
+        rng
+            For research, together with `secure=False`: a seed gives the same reports again.
+        secure
+            Draw from the operating system's generator.
+        other
+            The value that stands for all values outside the domain: one name for the attributes
+            that have it, or a mapping from attribute to value.  Without it such a record is
+            refused, with its row and column.
+        table
+            How the table is read: `rename`, `missing_markers`, `delimiter` and so on, see
+            `seepage.table.TableOptions`.
+
+        See Also
+        --------
+        perturb_file : from file to file, in memory that does not grow.
+        """
+        from seepage.plan.perturbing import perturb_table
+
+        return perturb_table(self, data, rng, secure=secure, other=other, **table)
+
+    def estimate(self, reports: Any, *, consistent: bool = False) -> "Frequencies":
+        """Return the estimated frequencies of every collected attribute.
+
+        Parameters
+        ----------
+        reports
+            What `perturb` returned, or the path of what `perturb_file` wrote.
+        consistent
+            Move the frequencies of each attribute to the nearest distribution.
+        """
+        from seepage.plan.frequencies import estimate_frequencies
+
+        return estimate_frequencies(self, reports, consistent=consistent)
+
+    def joint(self, reports: Any, first: str, second: str, method: str = "inversion") -> "Joint":
+        """Return the estimated joint frequencies of two collected attributes.
+
+        Parameters
+        ----------
+        reports
+            What `perturb` returned, or the path of what `perturb_file` wrote.
+        first, second
+            The attributes of rows and columns.
+        method
+            `"inversion"`: unbiased; `"em"`: the maximum likelihood.
+        """
+        from seepage.plan.joint import estimate_joint
+
+        return estimate_joint(self, reports, first, second, method)
+
+    def pairs_from_reports(self, reports: Any, method: str = "inversion") -> "EstimatedPairs":
+        """Return estimated pair counts, from which leakage can be analysed without the records.
+
+        Parameters
+        ----------
+        reports
+            What `perturb` returned, or the path of what `perturb_file` wrote.
+        method
+            How each joint table is estimated, `"inversion"` or `"em"`.
+        """
+        from seepage.plan.tables import pairs_from_reports
+
+        return pairs_from_reports(self, reports, method)

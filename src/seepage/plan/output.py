@@ -1,0 +1,91 @@
+"""Files that appear whole or not at all, also where the process is killed."""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import IO
+from uuid import uuid4
+
+from seepage.errors import InputError
+
+__all__ = ["whole_file"]
+
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Give a file to write to that takes its place at `path` once all is written.
+
+    Parameters
+    ----------
+    path
+        The final place; a file that is there is replaced in one step.
+
+    Notes
+    -----
+    Where the file system can (Linux, `O_TMPFILE`), what is being written has no name, and a
+    process killed by whatever means leaves nothing.  Elsewhere it is a hidden file beside its
+    place, which is removed when anything goes wrong, SIGTERM included, but not on SIGKILL.
+    """
+    final = Path(path)
+    if not final.name or final.is_dir():
+        raise InputError(f"the output must be a file, got {os.fspath(path)!r}")
+    if not final.parent.is_dir():
+        raise InputError(f"the folder of the output must exist, there is no {str(final.parent)!r}")
+    partial = final.with_name(f".{final.name}.{uuid4().hex}")
+    try:
+        with _ending_on_sigterm(), _nameless(final.parent) or partial.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            if not partial.exists():
+                _give_name(file, partial)
+        partial.replace(final)
+    except OSError as problem:
+        raise InputError(f"cannot write {str(final)!r}: {problem.strerror or problem}") from None
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _nameless(folder: Path) -> IO[bytes] | None:
+    """Return a file without a name in a folder, None where there is no such thing."""
+    flag = getattr(os, "O_TMPFILE", None)
+    if flag is None or not Path("/proc/self/fd").is_dir():
+        return None
+    try:
+        return os.fdopen(os.open(folder, flag | os.O_WRONLY, 0o666), "wb")
+    except OSError:
+        return None
+
+
+def _give_name(file: IO[bytes], place: Path) -> None:
+    """Let a file without a name appear at a place.
+
+    The descriptor beside the absolute path is not looked at; it makes Python call `linkat`, which
+    can follow the link in /proc, where `link` cannot.
+    """
+    descriptor = file.fileno()
+    os.link(f"/proc/self/fd/{descriptor}", place, src_dir_fd=descriptor, follow_symlinks=True)
+
+
+@contextlib.contextmanager
+def _ending_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the process by an exception, so that files are cleaned up."""
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    ):
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
