@@ -129,36 +129,34 @@ def _beside_peers(name: str, k: int, codes: Integers, peers: list[Peer]) -> Iter
     """Yield how much faster than the best peer a million reports are made and estimated from."""
     ours = mechanism(name, k, EPSILON)
     reports = ours.perturb(codes, 2)
-    best = best_of(
-        {"perturb": lambda: ours.perturb(codes, 2), "estimate": lambda: ours.estimate(reports)},
-        repeats=7,
-    )
-    theirs = {peer.package: _peer_times(peer, codes) for peer in peers}
+    calls: dict[str, Callable[[], object]] = {
+        "ours perturb": partial(ours.perturb, codes, 2),
+        "ours estimate": partial(ours.estimate, reports),
+    }
+    for peer in peers:
+        calls |= _peer_calls(peer, codes)
+    best = best_of(calls)
     for task, targets in (("perturb", PERTURB), ("estimate", ESTIMATE)):
-        what = f"{task} {name}, k = {k}, {REPORTS:,} reports"
-        if not theirs:
-            yield Figure(what, seconds(best[task]))
+        what, taken = f"{task} {name}, k = {k}, {REPORTS:,} reports", best[f"ours {task}"]
+        if not peers:
+            yield Figure(what, seconds(taken))
             continue
-        fastest = min(theirs, key=lambda package: theirs[package][task])
-        peer = f"{fastest} (scaled from {PEER_REPORTS[task]:,})"
-        scaled = theirs[fastest][task] * REPORTS
-        figure = at_least(what, best[task], peer, scaled, targets.get(name, 1.0))
+        scale = REPORTS / PEER_REPORTS[task]
+        theirs, fastest = min((best[f"{peer.package} {task}"], peer.package) for peer in peers)
+        named = f"{fastest} (scaled from {PEER_REPORTS[task]:,})"
+        figure = at_least(what, taken, named, theirs * scale, targets.get(name, 1.0))
         yield figure if name in targets else figure._replace(target="", met=None)
 
 
-def _peer_times(peer: Peer, codes: Integers) -> dict[str, float]:
-    """Return a peer's seconds for one report: to make, and to estimate from."""
+def _peer_calls(peer: Peer, codes: Integers) -> dict[str, Callable[[], object]]:
+    """Return what is timed of a peer; it has run once, since some of it is compiled."""
     some = codes[: PEER_REPORTS["perturb"]].tolist()
-    reports = [peer.perturb(code) for code in some]
-    few = reports[: PEER_REPORTS["estimate"]]
-    best = best_of(
-        {
-            "perturb": lambda: [peer.perturb(code) for code in some],
-            "estimate": lambda: peer.estimate(few),
-        },
-        repeats=3,
-    )
-    return {"perturb": best["perturb"] / len(some), "estimate": best["estimate"] / len(few)}
+    few = [peer.perturb(code) for code in some[: PEER_REPORTS["estimate"]]]
+    peer.estimate(few)
+    return {
+        f"{peer.package} perturb": lambda: [peer.perturb(code) for code in some],
+        f"{peer.package} estimate": lambda: peer.estimate(few),
+    }
 
 
 def _infer(k: int) -> Iterator[Figure]:
