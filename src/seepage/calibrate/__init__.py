@@ -132,9 +132,9 @@ def _audited(
     if isinstance(data, PairCounts):
         note = "no witness was searched for: pair counts have no records; give the table itself"
         return replace(found, notes=(*found.notes, note))
-    search = {key: settings[key] for key in ("seed", "progress") if key in settings}
-    refutation, surviving = audit_budgets(data, found.problem, found.epsilons, search)
-    return replace(found, searched=True, refutation=refutation, surviving=surviving)
+    seed = int(settings.get("seed") or 0)
+    audit = audit_budgets(data, found.problem, found.epsilons, seed, settings.get("progress"))
+    return replace(found, audit=audit)
 
 
 def _to_drop(

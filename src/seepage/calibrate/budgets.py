@@ -45,13 +45,8 @@ class Calibration:
         `"equal"` or `"per-attribute"`.
     gain
         For budgets per attribute: the weighted variance with equal budgets over that with these.
-    refutation
-        The witness that exceeds a limit although the assumed totals do not; None if none was
-        found or no search was made.
-    surviving
-        The largest budgets, in the same proportions, whose totals no found witness exceeds.
-    searched
-        Whether a witness was searched for.
+    audit
+        What a search for refuting reports found, after an assumption; None if none was made.
     dropped
         Attributes to drop, in this order, when the smallest useful budgets do not fit.
     notes
@@ -63,9 +58,7 @@ class Calibration:
     totals: TotalLeakage
     budgets: Budgets
     gain: float | None = None
-    refutation: TotalLeakage | None = None
-    surviving: Floats | None = None
-    searched: bool = False
+    audit: Any = None
     dropped: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
 

@@ -119,7 +119,7 @@ def _write(found: Any, form: str) -> str:
         writer.writerow(header)
         writer.writerows(row.values() for row in rows)
         return text.getvalue()
-    from seepage.cli.text import columns
+    from seepage.cli.columns import columns
 
     cells = [[_cell(value) for value in row.values()] for row in rows]
     return columns([[name.replace("_", " ") for name in header], *cells])

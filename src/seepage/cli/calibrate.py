@@ -88,7 +88,7 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
 
 
 def _text(plan: Any, name: str) -> str:
-    from seepage.cli.text import columns
+    from seepage.cli.columns import columns
 
     rows = [["attribute", "mechanism", "epsilon", "total", "limit"]]
     rows += [
@@ -122,7 +122,7 @@ def _compare(
     records: Any, limit: Any, form: str, output: str | None, options: dict[str, Any]
 ) -> None:
     from seepage.calibrate.comparison import compare_strategies
-    from seepage.cli.text import columns
+    from seepage.cli.columns import columns
 
     if isinstance(limit, dict):
         raise InputError("--compare takes one --limit for all attributes")

@@ -22,7 +22,7 @@ def command(context: click.Context, form: str) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from seepage.cli.text import columns
+    from seepage.cli.columns import columns
     from seepage.datasets import BUNDLED, DATASETS
 
     rows = []

@@ -111,7 +111,7 @@ def _formatted(found: Any, name: str, form: str) -> str:
 
 
 def _table(columns: dict[str, list[Any]], settings: Any, name: str) -> str:
-    from seepage.cli.text import columns as in_columns
+    from seepage.cli.columns import columns as in_columns
 
     order = sorted(range(len(columns["target"])), key=lambda i: -columns["corrected"][i])
     shown = order[:SHOWN]

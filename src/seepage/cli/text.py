@@ -1,12 +1,11 @@
 """Results as text for a terminal."""
 
-from collections.abc import Sequence
-
 from seepage.analysis import Analysis
+from seepage.cli.columns import columns
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals import TotalLeakage
 
-__all__ = ["analysis_text", "columns"]
+__all__ = ["analysis_text"]
 
 VIEWS = {
     "report": "the adversary keeps the whole report",
@@ -29,19 +28,6 @@ def analysis_text(analysis: Analysis, name: str, strongest: int, width: int) -> 
         _notes(matrix),
     ]
     return "\n\n".join(part for part in parts if part)
-
-
-def columns(rows: Sequence[Sequence[str]], indent: str = "  ", left: bool = False) -> str:
-    """Return rows of text in columns: the first to the left, the others right unless `left`."""
-    widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    lines = []
-    for first, *others in rows:
-        cells = [
-            cell.ljust(width) if left else cell.rjust(width)
-            for cell, width in zip(others, widths[1:], strict=True)
-        ]
-        lines.append(indent + "  ".join([first.ljust(widths[0]), *cells]).rstrip())
-    return "\n".join(lines)
 
 
 def _heading(matrix: LeakageMatrix, name: str) -> str:
