@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.counting.plan import PACK_COST, plan_pairs
+from seepage.counting.plan import PACK_COST, TRIPLE_CELLS, plan_pairs
 
 
 def compared_pairs(plan):
@@ -66,3 +66,29 @@ def test_packing_is_paid_for(size):
     limit = (size - 1) * (size - 1) + 2 * PACK_COST * (size - 1)
     assert len(plan_pairs((size, size), limit + 1).packed) == 2
     assert len(plan_pairs((size, size), limit - 1).packed) == 0
+
+
+@given(
+    sizes=st.lists(st.integers(1, 80), min_size=1, max_size=14),
+    limit=st.sampled_from([0.0, 50.0, 370.0]),
+)
+def test_triples_and_pairs_cover_what_is_tallied_exactly_once(sizes, limit):
+    plan = plan_pairs(tuple(sizes), limit)
+    triples, pairs = plan.grouped
+    covered = [*map(tuple, pairs.tolist())]
+    for a, b, c in triples.tolist():
+        assert a < b < c
+        assert sizes[a] * sizes[b] * sizes[c] <= TRIPLE_CELLS
+        covered += [(a, b), (a, c), (b, c)]
+    assert sorted(covered) == sorted(map(tuple, plan.tallied.tolist()))
+
+
+def test_most_pairs_of_many_columns_are_in_triples():
+    triples, pairs = plan_pairs((20,) * 30, 100.0).grouped
+    assert 3 * len(triples) > 9 * len(pairs)
+
+
+def test_large_alphabets_are_in_no_triple():
+    triples, pairs = plan_pairs((1000,) * 5, 100.0).grouped
+    assert not len(triples)
+    assert len(pairs) == 10

@@ -83,7 +83,22 @@ def test_rows_around_every_block_boundary(kernel, rows, limit):
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_many_bitmaps_shorten_the_chunks(kernel):
+@pytest.mark.parametrize("rows", [500, 8000, 70_000])
+@pytest.mark.parametrize("spare", [0, 3])
+def test_triples_small_and_large(kernel, rows, spare):
+    """Histograms of three columns, of two with four, two and one copies, and of one."""
+    sizes = [20, 19, 41, 300, 38, 2, 40, 90, 50]
+    codes = random_codes(sizes, rows)
+    cells = PairCells([size + spare for size in sizes])
+    plan = plan_pairs(tuple(sizes), 0.0)
+    assert len(plan.grouped[0]) > 2
+    assert len(plan.grouped[1]) > 2
+    assert kernel(codes, sizes, plan, cells) == -1
+    assert_counts(codes, sizes, cells)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_many_bitmaps(kernel):
     sizes = [250] * 6
     codes = random_codes(sizes, 40_000)
     cells = PairCells(sizes)

@@ -59,6 +59,14 @@ class PairCells:
             for (a, b), part in zip(pairs, parts, strict=True)
         }
 
+    @cached_property
+    def begins(self) -> Integers:
+        """Where the table of columns a and b begins, and on the diagonal the marginal of a."""
+        columns = len(self.capacities)
+        begins = np.zeros((columns, columns), dtype=np.int64)
+        begins[np.triu_indices(columns, k=1)] = pair_offsets(self.capacities)[:-1]
+        return begins + begins.T + np.diag(np.cumsum(self.capacities) - self.capacities)
+
     def with_room(self, sizes: Sequence[int]) -> "PairCells":
         """Return these counts with room for alphabets of these sizes.
 

@@ -3,14 +3,16 @@
 Imported only when the work is large: importing Numba and loading the cached machine code takes
 about a second, compiling it for the first time several.
 
-Rows are handled in chunks, whose bitmaps stay in the L2 cache.  Bitmaps lie in an array by stretch
-of rows, bitmap and word; of each stretch, eight bitmaps at a time stay in the L1 cache while those
-of all smaller columns pass by.  Alphabets too large for bitmaps are counted by histograms.
+Rows are handled in chunks that stay in the cache.  Of each stretch of rows, eight bitmaps at a time
+stay in the L1 cache while those of all smaller columns pass by.  Alphabets too large for bitmaps
+are counted by histograms of two or three columns.
 
 All compiled code is in this one file, since Numba's cache notices changes of a function's own file
 only.
 """
 # mypy: allow-untyped-defs, no-check-untyped-defs
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,161 +20,188 @@ from seepage.counting.intrinsics import (
     WORD,
     bytes_at,
     compiled,
+    entry,
     equal_bits,
     popcount,
     shorts_at,
 )
+from seepage.counting.plan import TRIPLE_CELLS
 
-__all__ = ["CHUNK", "count_rows"]
+__all__ = ["Columns", "Groups", "Totals", "count_rows"]
 
 CHUNK = 1 << 16
-"""Rows packed at once: 64 kB of a column, long enough for the memory to stream."""
-MANY_WORDS = 1 << 18
-"""Words that all bitmaps of a chunk may have together: 2 MB; with many, chunks are shorter."""
+"""Rows handled at once: 64 kB of a column, long enough for the memory to stream."""
 STRETCH = 256
 """Words of a bitmap compared at once: 2 kB, eight of them half of an L1 cache."""
 TILE = 8
 """Bitmaps that each other bitmap is compared with at once."""
-LANES = 4
-"""Copies of a small histogram, so that equal neighbours do not wait for one another."""
 JOINT_ROWS = 1 << 11
 """Rows whose joint codes are computed at once; they stay in the L1 cache."""
+FOUR_COPIES = 1 << 11
+"""Cells up to which a histogram has four copies, so that equal neighbours need not wait."""
+TWO_COPIES = 1 << 14
+"""Cells up to which a histogram of two columns has two copies; larger ones have none."""
 
 
-@compiled
-def count_rows(addresses, widths, rows, sizes, plan, capacities, marginals, tables):
+class Columns(NamedTuple):
+    """Where the codes of each column are, the bytes of a code, and what all codes are below."""
+
+    addresses: Any
+    widths: Any
+    sizes: Any
+
+
+class Groups(NamedTuple):
+    """What is counted how: the fields of `Plan`."""
+
+    packed: Any
+    first: Any
+    stop: Any
+    triples: Any
+    pairs: Any
+
+
+class Totals(NamedTuple):
+    """The fields of `PairCells`, and where each pair's table and each column's marginal begin."""
+
+    capacities: Any
+    marginals: Any
+    tables: Any
+    begins: Any
+
+
+class Room(NamedTuple):
+    """Scratch memory: a pair; joint codes of small and of large histograms; cells of small ones."""
+
+    pair: Any
+    joint: Any
+    wide_joint: Any
+    cells: Any
+
+
+@entry
+def count_rows(columns, rows, groups, totals):
     """Add every chunk of rows; return the first column with a code too large, else -1."""
-    packed, first, stop, tallied = plan
-    columns = len(sizes)
-    words = min(CHUNK // WORD, max(STRETCH, MANY_WORDS // (first[-1] + 1) // STRETCH * STRETCH))
-    bits = _empty_bitmaps(first[-1], words)
-    places = _bitmap_places(packed, first, stop, bits)
-    begins = _table_begins(capacities)
-    room = _scratch(CHUNK)
-    alone = np.ones(columns, dtype=np.bool_)
-    alone[packed] = False
-    for begin in range(0, rows, words * WORD):
-        count = min(words * WORD, rows - begin)
-        chunk = addresses + (begin * widths).astype(np.uintp)
-        for column in range(columns):
-            if _largest(chunk[column], widths[column], count) >= sizes[column]:
+    bits = np.zeros((-(-groups.first[-1] // TILE) * TILE, STRETCH), dtype=np.uint64)
+    places = _bitmap_places(groups, len(bits))
+    room = Room(
+        np.empty(2, np.int64),
+        np.empty(JOINT_ROWS, np.uint16),
+        np.empty(JOINT_ROWS, np.uint32),
+        np.empty(2 * TRIPLE_CELLS, np.uint32),
+    )
+    for begin in range(0, rows, CHUNK):
+        chunk = _from_row(columns, begin)
+        count = min(CHUNK, rows - begin)
+        for column in range(len(columns.sizes)):
+            if _largest(chunk, column, count) >= columns.sizes[column]:
                 return column
-        for place in range(len(packed)):
-            column, last = packed[place], first[place + 1]
-            _pack(chunk[column], widths[column], count, first[place], last, bits)
-        _add_bitmaps(bits, -(-count // WORD), places, begins, marginals)
-        _compare(bits, -(-count // WORD), places, begins, capacities, tables)
-        for column in range(columns):
-            if alone[column]:
-                own = marginals[begins[column, column] :][: capacities[column]]
-                _tally(chunk, widths, column, column, count, 0, room, own)
-        for pair in range(len(tallied)):
-            a, b = tallied[pair]
-            own = tables[begins[a, b] :][: capacities[a] * capacities[b]]
-            _tally(chunk, widths, a, b, count, capacities[b], room, own)
+        for start in range(0, count, STRETCH * WORD):
+            stretch = _from_row(chunk, start)
+            _pack_all(stretch, min(STRETCH * WORD, count - start), groups, bits)
+            used = min(STRETCH, -(-(count - start) // WORD))
+            _add_bitmaps(bits, used, places, totals)
+            _compare(bits, used, places, totals)
+        _tally_all(chunk, count, groups, totals, room)
     return -1
 
 
 @compiled
-def _table_begins(capacities):
-    """Return where each pair's table begins, and on the diagonal each column's marginal."""
-    columns = len(capacities)
-    begins = np.zeros((columns, columns), dtype=np.int64)
-    table = 0
-    marginal = 0
-    for a in range(columns):
-        begins[a, a] = marginal
-        marginal += capacities[a]
-        for b in range(a + 1, columns):
-            begins[a, b] = table
-            begins[b, a] = table
-            table += capacities[a] * capacities[b]
-    return begins
+def _from_row(columns, row):
+    """Return the columns from a row on."""
+    steps = (row * columns.widths).astype(np.uintp)
+    return Columns(columns.addresses + steps, columns.widths, columns.sizes)
 
 
 @compiled
-def _empty_bitmaps(bitmaps, words):
-    """Return room for so many bitmaps of so many words, rounded up to whole tiles."""
-    shape = (-(-words // STRETCH), -(-bitmaps // TILE) * TILE, STRETCH)
-    return np.zeros(shape, dtype=np.uint64)
+def _largest(columns, column, rows):
+    """Return the largest code of a column."""
+    if columns.widths[column] == 1:
+        return np.int64(_largest_code(bytes_at(columns.addresses[column], rows)))
+    return np.int64(_largest_code(shorts_at(columns.addresses[column], rows)))
 
 
 @compiled
-def _bitmap_places(packed, first, stop, bits):
+def _largest_code(codes):
+    found = codes[0]
+    for code in codes:
+        found = max(found, code)
+    return found
+
+
+# Bitmaps -----------------------------------------------------------------------------------------
+
+
+@compiled
+def _bitmap_places(groups, padded):
     """Return, for each bitmap, its column, its code and how many bitmaps it is compared with."""
-    places = np.zeros((bits.shape[1], 3), dtype=np.int64)
-    for place in range(len(packed)):
-        for bitmap in range(first[place], first[place + 1]):
-            places[bitmap, 0] = packed[place]
-            places[bitmap, 1] = bitmap - first[place] + 1
-            places[bitmap, 2] = stop[place]
+    places = np.zeros((padded, 3), dtype=np.int64)
+    for place in range(len(groups.packed)):
+        for bitmap in range(groups.first[place], groups.first[place + 1]):
+            places[bitmap, 0] = groups.packed[place]
+            places[bitmap, 1] = bitmap - groups.first[place] + 1
+            places[bitmap, 2] = groups.stop[place]
     return places
 
 
 @compiled
-def _pack(address, width, rows, first, last, bits):
-    """Write the bitmaps of a column's codes 1, 2, ...; they are `first` to `last`."""
-    if width == 1:
-        _pack_codes(bytes_at(address, rows), first, last, bits)
-    else:
-        _pack_codes(shorts_at(address, rows), first, last, bits)
+def _pack_all(columns, rows, groups, bits):
+    """Write the bitmaps of a stretch: one for each code of a packed column but 0."""
+    for place in range(len(groups.packed)):
+        own = bits[groups.first[place] : groups.first[place + 1]]
+        address = columns.addresses[groups.packed[place]]
+        if columns.widths[groups.packed[place]] == 1:
+            _pack(bytes_at(address, rows), own)
+        else:
+            _pack(shorts_at(address, rows), own)
 
 
 @compiled
-def _pack_codes(codes, first, last, bits):
-    rows = len(codes)
-    words = rows // WORD
-    for stretch in range(-(-words // STRETCH)):
-        begin = stretch * STRETCH
-        for bitmap in range(first, last):
-            part = bits[stretch, bitmap]
-            for word in range(min(STRETCH, words - begin)):
-                part[word] = equal_bits(codes, begin + word, bitmap - first + 1)
-    if words * WORD < rows:
-        for bitmap in range(first, last):
+def _pack(codes, bits):
+    words = len(codes) // WORD
+    for bitmap in range(len(bits)):
+        for word in range(words):
+            bits[bitmap, word] = equal_bits(codes, word, bitmap + 1)
+        if words * WORD < len(codes):
             tail = np.uint64(0)
-            for row in range(words * WORD, rows):
-                bit = np.uint64(codes[row] == bitmap - first + 1)
-                tail |= bit << np.uint64(row - words * WORD)
-            bits[words // STRETCH, bitmap, words % STRETCH] = tail
+            for row in range(words * WORD, len(codes)):
+                tail |= np.uint64(codes[row] == bitmap + 1) << np.uint64(row - words * WORD)
+            bits[bitmap, words] = tail
 
 
 @compiled
-def _add_bitmaps(bits, words, places, begins, marginals):
+def _add_bitmaps(bits, words, places, totals):
     """Add the bits of each bitmap to its code's marginal count."""
-    for stretch in range(-(-words // STRETCH)):
-        for bitmap in range(bits.shape[1]):
-            part = bits[stretch, bitmap]
-            total = np.uint64(0)
-            for word in range(min(STRETCH, words - stretch * STRETCH)):
-                total += popcount(part[word])
-            column, code, _ = places[bitmap]
-            marginals[begins[column, column] + code] += np.int64(total)
+    for bitmap in range(len(bits)):
+        found = np.uint64(0)
+        for word in range(words):
+            found += popcount(bits[bitmap, word])
+        column, code, _ = places[bitmap]
+        totals.marginals[totals.begins[column, column] + code] += np.int64(found)
 
 
 @compiled
-def _compare(bits, words, places, begins, capacities, tables):
+def _compare(bits, words, places, totals):
     """Add the bits that each two bitmaps share to the count of their codes."""
-    for stretch in range(-(-words // STRETCH)):
-        part = bits[stretch]
-        used = min(STRETCH, words - stretch * STRETCH)
-        for tile in range(0, len(part), TILE):
-            for other in range(places[tile : tile + TILE, 2].max()):
-                shared = _compare_tile(part, tile, other, used)
-                for lane in range(TILE):
-                    bitmap = tile + lane
-                    if other < places[bitmap, 2]:
-                        cell = _cell(places[other], places[bitmap], begins, capacities)
-                        tables[cell] += np.int64(shared[lane])
+    for tile in range(0, len(bits), TILE):
+        others = 0
+        for bitmap in range(tile, tile + TILE):
+            others = max(others, places[bitmap, 2])
+        for other in range(others):
+            shared = _compare_tile(bits, tile, other, words)
+            for lane in range(TILE):
+                if other < places[tile + lane, 2]:
+                    cell = _cell(places[other], places[tile + lane], totals)
+                    totals.tables[cell] += np.int64(shared[lane])
 
 
 @compiled
-def _cell(one, two, begins, capacities):
+def _cell(one, two, totals):
     """Return where the count of two bitmaps' codes is in the flat tables."""
-    begin = begins[one[0], two[0]]
+    begin = totals.begins[one[0], two[0]]
     if one[0] < two[0]:
-        return begin + one[1] * capacities[two[0]] + two[1]
-    return begin + two[1] * capacities[one[0]] + one[1]
+        return begin + one[1] * totals.capacities[two[0]] + two[1]
+    return begin + two[1] * totals.capacities[one[0]] + one[1]
 
 
 @compiled
@@ -192,75 +221,126 @@ def _compare_tile(bits, tile, other, words):
     return a, b, c, d, e, f, g, h
 
 
-@compiled
-def _scratch(rows):
-    """Return the room that `_tally` needs for chunks of so many rows."""
-    return np.empty(JOINT_ROWS, dtype=np.uint32), np.empty(rows // 4, dtype=np.int64)
+# Histograms --------------------------------------------------------------------------------------
 
 
 @compiled
-def _largest(address, width, rows):
-    """Return the largest code of a column."""
-    if width == 1:
-        return np.int64(_largest_code(bytes_at(address, rows)))
-    return np.int64(_largest_code(shorts_at(address, rows)))
+def _tally_all(columns, rows, groups, totals, room):
+    """Add the histograms of a chunk: of triples, of pairs, of columns that are in neither."""
+    alone = np.ones(len(columns.sizes), dtype=np.bool_)
+    for column in groups.packed:
+        alone[column] = False
+    for place in range(len(groups.triples)):
+        triple = groups.triples[place]
+        cells = columns.sizes[triple[0]] * columns.sizes[triple[1]] * columns.sizes[triple[2]]
+        if cells <= rows:
+            copies = np.int64(2)
+            _histogram(columns, rows, triple, columns.sizes, copies, room.joint, room.cells, cells)
+            _spread(room.cells, cells, triple, columns.sizes, alone, totals)
+        else:
+            for one, two in ((0, 1), (0, 2), (1, 2)):
+                room.pair[0], room.pair[1] = triple[one], triple[two]
+                _tally_pair(columns, rows, room.pair, totals, room)
+    for place in range(len(groups.pairs)):
+        _tally_pair(columns, rows, groups.pairs[place], totals, room)
+    for column in range(len(alone)):
+        if alone[column]:
+            room.pair[0] = column
+            begin = totals.begins[column, column]
+            own = totals.marginals[begin : begin + totals.capacities[column]]
+            _tally(columns, rows, room.pair[:1], totals.capacities, room, own)
 
 
 @compiled
-def _largest_code(codes):
-    found = codes[0]
-    for code in codes:
-        found = max(found, code)
-    return found
+def _tally_pair(columns, rows, pair, totals, room):
+    begin = totals.begins[pair[0], pair[1]]
+    cells = totals.capacities[pair[0]] * totals.capacities[pair[1]]
+    own = totals.tables[begin : begin + cells]
+    _tally(columns, rows, pair, totals.capacities, room, own)
 
 
 @compiled
-def _tally(addresses, widths, a, b, rows, stride, room, table):
-    """Add a histogram of the joint codes `stride * code_a + code_b`; stride 0 is column b alone."""
-    joint, lanes = room
+def _spread(counted, cells, triple, sizes, alone, totals):
+    """Add the two copies of a histogram of three columns to the tables of its three pairs.
+
+    And to the marginals of those of its columns that are alone; they no longer are, then.
+    """
+    a, b, c = triple
+    of_c = totals.marginals[totals.begins[c, c] :]
+    for i in range(sizes[a]):
+        ac = totals.tables[totals.begins[a, c] + i * totals.capacities[c] :]
+        for j in range(sizes[b]):
+            bc = totals.tables[totals.begins[b, c] + j * totals.capacities[c] :]
+            one = counted[(i * sizes[b] + j) * sizes[c] :]
+            two = counted[(i * sizes[b] + j) * sizes[c] + cells :]
+            whole = 0
+            for k in range(sizes[c]):
+                count = np.int64(one[k]) + np.int64(two[k])
+                whole += count
+                ac[k] += count
+                bc[k] += count
+                of_c[k] += count * alone[c]
+            totals.tables[totals.begins[a, b] + i * totals.capacities[b] + j] += whole
+            totals.marginals[totals.begins[a, a] + i] += whole * alone[a]
+            totals.marginals[totals.begins[b, b] + j] += whole * alone[b]
+    alone[a] = alone[b] = alone[c] = False
+
+
+@compiled
+def _tally(columns, rows, group, strides, room, table):
+    """Add the histogram of a group of columns, laid out like the table."""
     cells = len(table)
-    copies = cells * LANES <= min(len(lanes), rows // 4)
-    if copies:
-        lanes[: LANES * cells] = 0
+    copies = 4 if cells <= FOUR_COPIES else 2
+    if cells > TWO_COPIES or copies * cells > rows:
+        _histogram(columns, rows, group, strides, 1, room.wide_joint, table, 0)
+        return
+    _histogram(columns, rows, group, strides, copies, room.joint, room.cells, cells)
+    for copy in range(copies):
+        for cell in range(cells):
+            table[cell] += room.cells[copy * cells + cell]
+
+
+@compiled
+def _histogram(columns, rows, group, strides, copies, joint, cells, size):
+    """Count the joint codes of some columns in copies of a histogram, `size` cells apart.
+
+    The joint code of columns a, b, c is (code_a * stride_b + code_b) * stride_c + code_c.
+    Where `size` is 0 the one histogram is added to, else it begins at 0.
+    """
+    cells[: copies * size] = 0
     for begin in range(0, rows, JOINT_ROWS):
         part = joint[: min(JOINT_ROWS, rows - begin)]
-        _fold(addresses[a], widths[a], begin, np.uint32(0), part)
-        _fold(addresses[b], widths[b], begin, np.uint32(stride), part)
-        if copies:
-            _increment(part, np.uint64(cells), lanes)
-        else:
-            _increment(part, np.uint64(0), table)
-    if copies:
-        for lane in range(LANES):
-            for cell in range(cells):
-                table[cell] += lanes[lane * cells + cell]
+        for place in range(len(group)):
+            column = group[place]
+            address = columns.addresses[column] + np.uintp(begin * columns.widths[column])
+            if columns.widths[column] == 1:
+                _fold(bytes_at(address, len(part)), strides[column], place == 0, part)
+            else:
+                _fold(shorts_at(address, len(part)), strides[column], place == 0, part)
+        _increment(part, cells, size * (1 % copies), size * (2 % copies), size * (3 % copies))
 
 
 @compiled
-def _fold(address, width, begin, factor, joint):
-    """Replace joint codes by `factor * joint + code`."""
-    start = address + np.uintp(begin * width)
-    if width == 1:
-        _fold_codes(bytes_at(start, len(joint)), factor, joint)
+def _fold(codes, stride, first, joint):
+    """Replace joint codes by `joint * stride + code`; the first ones by `code`."""
+    factor = joint.dtype.type(stride)
+    if first:
+        for row in range(len(joint)):
+            joint[row] = codes[row]
     else:
-        _fold_codes(shorts_at(start, len(joint)), factor, joint)
+        for row in range(len(joint)):
+            joint[row] = joint[row] * factor + codes[row]
 
 
 @compiled
-def _fold_codes(codes, factor, joint):
-    for row in range(len(joint)):
-        joint[row] = factor * joint[row] + codes[row]
-
-
-@compiled
-def _increment(joint, step, cells):
-    """Count joint codes, each fourth one in its own copy of the histogram, `step` cells apart."""
-    rows = len(joint)
-    whole = rows // LANES * LANES
-    for row in range(0, whole, LANES):
+def _increment(joint, cells, second, third, fourth):
+    """Count joint codes, each of four neighbours in its copy of the histogram."""
+    b, c, d = np.uint64(second), np.uint64(third), np.uint64(fourth)
+    whole = len(joint) // 4 * 4
+    for row in range(0, whole, 4):
         cells[joint[row]] += 1
-        cells[joint[row + 1] + step] += 1
-        cells[joint[row + 2] + step + step] += 1
-        cells[joint[row + 3] + step + step + step] += 1
-    for row in range(whole, rows):
+        cells[joint[row + 1] + b] += 1
+        cells[joint[row + 2] + c] += 1
+        cells[joint[row + 3] + d] += 1
+    for row in range(whole, len(joint)):
         cells[joint[row]] += 1

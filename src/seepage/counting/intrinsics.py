@@ -14,11 +14,15 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["WORD", "bytes_at", "compiled", "equal_bits", "popcount", "shorts_at"]
+__all__ = ["WORD", "bytes_at", "compiled", "entry", "equal_bits", "popcount", "shorts_at"]
 
 WORD = 64
 
-compiled: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
+entry: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
+"""Compiles a function that Python calls; the machine code is kept for the next time."""
+
+compiled: Any = numba.njit(nogil=True, error_model="numpy")
+"""Compiles a function that compiled functions call."""
 
 
 def _popcount(typing_context, word):

@@ -18,8 +18,11 @@ NUMPY_COMPARISON = 1.1e-9 / 64
 NUMPY_TALLY = 2e-9
 """Seconds that NumPy takes for a histogram of two columns, a row (measured)."""
 NUMPY_LIMIT = NUMPY_TALLY / NUMPY_COMPARISON
-LOADING = 1.0
-"""Seconds that importing Numba and loading the compiled kernel take (measured: 0.5 to 1.1)."""
+LOADING = 2.0
+"""Seconds of NumPy's work for which the compiled kernel is loaded.
+
+That takes 0.5 to 1 s; compiling it, once for each installation, 5 to 8 s.
+"""
 BLOCK = 1 << 16
 """Rows that NumPy handles at once, so that they stay in cache."""
 
@@ -108,20 +111,17 @@ def count_with_numba(
     codes: Sequence[Codes], sizes: Sequence[int], plan: Plan, cells: PairCells
 ) -> int:
     """Do what `count_batch` says, with Numba and the GIL released."""
-    from seepage.counting.compiled import count_rows
+    from seepage.counting.compiled import Columns, Groups, Totals, count_rows
 
-    return int(
-        count_rows(
-            np.array([column.ctypes.data for column in codes], dtype=np.uintp),
-            np.array([column.itemsize for column in codes], dtype=np.int64),
-            len(codes[0]),
-            np.array(sizes, dtype=np.int64),
-            (plan.packed, plan.first, plan.stop, plan.tallied),
-            np.array(cells.capacities, dtype=np.int64),
-            cells.marginals,
-            cells.tables,
-        )
+    columns = Columns(
+        np.array([column.ctypes.data for column in codes], dtype=np.uintp),
+        np.array([column.itemsize for column in codes], dtype=np.int64),
+        np.array(sizes, dtype=np.int64),
     )
+    groups = Groups(plan.packed, plan.first, plan.stop, *plan.grouped)
+    capacities = np.array(cells.capacities, dtype=np.int64)
+    totals = Totals(capacities, cells.marginals, cells.tables, cells.begins)
+    return int(count_rows(columns, len(codes[0]), groups, totals))
 
 
 @cache
@@ -131,7 +131,7 @@ def bitmap_limit() -> float:
     About 370 with AVX-512 VPOPCNTDQ, 140 with AVX2, 50 without.  Measured in about 15 ms; only
     speed depends on it.
     """
-    sizes = (21,) * 8
+    sizes = (11,) * 21
     generator = np.random.default_rng(1)
     codes = [generator.integers(0, size, BLOCK, dtype=np.uint8) for size in sizes]
     by_bitmaps = _shortest_time(codes, sizes, plan_pairs(sizes, np.inf))
@@ -141,7 +141,7 @@ def bitmap_limit() -> float:
 
 def _shortest_time(codes: Sequence[Codes], sizes: Sequence[int], plan: Plan) -> float:
     cells, best = PairCells(sizes), np.inf
-    for _ in range(8):
+    for _ in range(4):
         begin = time.perf_counter()
         count_with_numba(codes, sizes, plan, cells)
         best = min(best, time.perf_counter() - begin)
