@@ -1,11 +1,15 @@
 """`Analysis`: what `seepage analyse` found, ready to be printed, saved or drawn."""
 
+import base64
 import csv
 import io
 import math
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from seepage._version import __version__
 from seepage.leakage.matrix import LeakageMatrix
@@ -28,17 +32,31 @@ class Analysis:
         The leakage of every source about every target.
     totals
         Each attribute's total under several guarantees, by the name of what it rests on.
+    name, command
+        What was analysed, and by which command, for the report.
+    limit
+        The allowed total of every attribute, or one for each; None where none was given.
     """
 
     matrix: LeakageMatrix
     totals: TotalsComparison
+    name: str = ""
+    command: str = ""
+    limit: float | Sequence[float | None] | None = None
 
     def to_dict(self, strongest: int = 10) -> dict[str, Any]:
-        """Return everything as plain JSON; rows of `cpl` are targets, columns sources."""
+        """Return everything as plain JSON; rows of `cpl` are targets, columns sources.
+
+        `domain` and `counts` hold the pair counts themselves, so that the report can be made from
+        the saved result alone: base64 of zlib of 64-bit numbers, first the counts of every
+        attribute's values, then `PairCounts.counts`.
+        """
         matrix = self.matrix
         mechanisms = [release.name for release in matrix.releases]
         return {
             "seepage": __version__,
+            "name": self.name,
+            "command": self.command,
             "records": matrix.pairs.records,
             "digest": matrix.pairs.digest,
             "attributes": list(matrix.domain.names),
@@ -57,6 +75,12 @@ class Analysis:
             "refuted": {name: list(found) for name, found in self.totals.refuted.items()},
             "unseen": {n: list(u) for n in matrix.domain.names if (u := matrix.pairs.unseen(n))},
             "constant": [a.name for a in matrix.domain if a.size == 1],
+            "limit": self.limit if self.limit is None else plain(_listed(self.limit)),
+            "domain": [
+                {"name": a.name, "values": list(a.values), "edges": plain(list(a.edges))}
+                for a in matrix.domain
+            ],
+            "counts": _packed(matrix.pairs),
         }
 
     def to_csv(self) -> str:
@@ -109,8 +133,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, list):
         return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else "inf"
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
     return value
+
+
+def _listed(limit: float | Sequence[float | None]) -> Any:
+    return list(limit) if isinstance(limit, Sequence) else float(limit)
+
+
+def _packed(pairs: PairCounts) -> str:
+    numbers = np.concatenate([*pairs.marginals, pairs.counts]).astype("<i8")
+    return base64.b64encode(zlib.compress(numbers.tobytes(), 9)).decode("ascii")
 
 
 def _same(values: list[Any]) -> Any:

@@ -17,6 +17,7 @@ COMMANDS = {
     "calibrate": "The largest budgets that keep every attribute's total within a limit.",
     "count": "Count all pairs of a table, once, into a small file of their own.",
     "simulate": "Estimate leakages from a simulated collection, with their uncertainty.",
+    "stream": "Leakage over time, for a sequence of reports of one attribute.",
     "datasets": "The datasets that are known: what they are, whether they are at hand.",
 }
 """Each command with its one-line help; its module in this package has the same name."""

@@ -98,7 +98,7 @@ RESTS_ON = {
     "tree": "right if the data follow the given structure",
     "independent": "the paper's sum; right only if sources are independent given the target, "
     "which real data exceed",
-    "witness": "the most telling reports that a search found: no total is below",
+    "witness": "the most telling reports that a search found; no total with delta 0 is below it",
 }
 """What each kind of total rests on, in words."""
 

@@ -4,12 +4,24 @@ from importlib import resources
 from pathlib import Path
 
 from seepage import _checks
-from seepage.datasets import census, faces, health
+from seepage.datasets import census, faces, health, synthetic
 from seepage.datasets.catalogue import DATASETS, Dataset, dataset
+from seepage.datasets.survey import make_survey
 from seepage.errors import TableError
 from seepage.pairs import PairCounts
 
-__all__ = ["BUNDLED", "DATASETS", "Dataset", "census", "dataset", "faces", "health", "load_pairs"]
+__all__ = [
+    "BUNDLED",
+    "DATASETS",
+    "Dataset",
+    "census",
+    "dataset",
+    "faces",
+    "health",
+    "load_pairs",
+    "make_survey",
+    "synthetic",
+]
 
 BUNDLED = {"adult": "adult.parquet", "nist-acs": "nist_acs.parquet"}
 """Pair counts that come with the package, by name."""
