@@ -166,7 +166,7 @@ def test_bad_calls_end_in_one_clear_line(case, tmp_path):
 BAD_FILES = {
     "empty.csv": ("", "empty"),
     "header.csv": ("a,b\n", "no records"),
-    "ragged.csv": ("a,b\n1,2\n3\n4,5\n", "row"),
+    "ragged.csv": ("a,b\n1,2\n3\n4,5\n", "record 2"),
     "broken.parquet": (b"PAR1 this is not a table PAR1", "broken.parquet"),
     "broken.csv.gz": (b"\x1f\x8b not gzip", "broken.csv.gz"),
     "twice.csv": ("a,a\n1,2\n", "'a'"),

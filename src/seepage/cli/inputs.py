@@ -11,11 +11,10 @@ __all__ = ["read_pairs", "read_records"]
 
 def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
     """Return the pair counts of DATA, counting them if it is a table."""
-    from seepage.datasets import BUNDLED, DATASETS, load_pairs
+    from seepage.datasets import load_pairs
     from seepage.pairs_io import is_pairs_file
 
-    named = data in {*BUNDLED, *DATASETS} and not Path(data).exists()
-    if named or is_pairs_file(data):
+    if _is_name(data) or is_pairs_file(data):
         return _chosen(load_pairs(data), arguments)
     from seepage.counting import count_pairs
 
@@ -25,18 +24,23 @@ def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
 
 def read_records(data: str, arguments: dict[str, Any]) -> Any:
     """Return DATA with its records where it has them: distinct tuples, else pair counts."""
-    from seepage.datasets import BUNDLED, DATASETS
+    from seepage.datasets import DATASETS
     from seepage.pairs_io import is_pairs_file
     from seepage.tuples import Tuples
 
-    named = data in DATASETS and not Path(data).exists()
-    if named and DATASETS[data].at_hand:
+    named = _is_name(data)
+    if named and data in DATASETS and DATASETS[data].at_hand:
         found = DATASETS[data]
         settings = {**found.table, **{k: v for k, v in arguments.items() if v}}
         return Tuples.from_records(found.read(), **settings)
-    if (data in BUNDLED and not Path(data).exists()) or named or is_pairs_file(data):
+    if named or is_pairs_file(data):
         return read_pairs(data, arguments)
     return Tuples.from_records(data, **arguments)
+
+
+def _is_name(data: str) -> bool:
+    """Say whether DATA can only be the name of a dataset: no file, and no path or pattern."""
+    return not Path(data).exists() and data.replace("-", "").isalnum()
 
 
 def _chosen(pairs: PairCounts, arguments: dict[str, Any]) -> PairCounts:
