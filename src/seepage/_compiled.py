@@ -9,68 +9,71 @@ import math
 import numba
 import numpy as np
 
-from seepage._numerics import UNIT, Floats
+from seepage._numerics import Floats
 from seepage.ratios import Best
+
+SINGLE_UNIT = 2.0**-24
+"""The largest relative error of one rounded operation in single precision."""
 
 PARALLEL_FROM = 1 << 22
 """From this many cells (m^2 t) on, starting threads pays."""
 
 
-def climb_all_subsets(channels: Floats, epsilon: Floats, start: Best) -> Best:
-    """Raise each channel's log-ratio to its maximum over every pair of rows and every S."""
-    best = start.copy()
+def climb_all_subsets(channels: Floats, epsilon: Floats) -> Best:
+    """Return the largest log-ratio of each channel over every pair of rows and every S."""
+    best = Best.of_nothing(channels)
     targets, sources = channels.shape[1:]
     climb = _climb_side_by_side if targets**2 * sources >= PARALLEL_FROM else _climb_in_turn
     for index, matrix in enumerate(channels):
-        found = climb(np.ascontiguousarray(matrix), epsilon[index], best.value[index])
-        row = int(np.argmax(found[:, 0]))
-        if found[row, 0] > best.value[index]:
-            best.value[index] = found[row, 0]
-            best.likelier[index], best.other[index] = row, int(found[row, 1])
+        value, likelier, other = climb(np.ascontiguousarray(matrix), epsilon[index])
+        if value > 0:
+            rows = matrix[likelier], matrix[other]
+            best.value[index], best.likely[index] = _between(*rows, epsilon[index])
+            best.likelier[index], best.other[index] = likelier, other
     return best
 
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-def _excess(likelier, other, scale):  # type: ignore[no-untyped-def]
-    """Return the sum of max(0, scale G[x,u] - G[x',u])."""
-    total = 0.0
-    for source in range(likelier.shape[0]):
-        total += max(0.0, scale * likelier[source] - other[source])
+def _excess(single, likelier, other, scale):  # type: ignore[no-untyped-def]
+    """Return the sum of max(0, scale G[x,u] - G[x',u]), in single precision."""
+    total = np.float32(0.0)
+    for source in range(single.shape[1]):
+        more = scale * single[likelier, source] - single[other, source]
+        total += max(np.float32(0.0), more)
     return total
 
 
 @numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-def _log_ratio(likelier, other, scale, rest, weight, floor):  # type: ignore[no-untyped-def]
+def _log_ratio(matrix, likelier, other, scale, rest, weight, floor):  # type: ignore[no-untyped-def]
     """Return the log-ratio of S = {u : G[x,u] > H G[x',u]}, scale = 1/H, rest = 1 - 1/H."""
     gap = 0.0
     low = 0.0
-    for source in range(likelier.shape[0]):
-        more = likelier[source] - other[source]
-        if scale * more > rest * other[source]:
+    for source in range(matrix.shape[1]):
+        more = matrix[likelier, source] - matrix[other, source]
+        if scale * more > rest * matrix[other, source]:
             gap += more
-            low += other[source]
+            low += matrix[other, source]
     return math.log1p(weight * gap / (floor + weight * low))
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _climb_row(matrix, likelier, epsilon, value):  # type: ignore[no-untyped-def]
+def _climb_row(matrix, single, likelier, epsilon, value):  # type: ignore[no-untyped-def]
     """Return the best log-ratio above `value` of one target value x, and its x' (else -1).
 
     A pair is worth a closer look only if (1 - w) sum max(0, q G_x - G_x') > w (1 - q), with
     q = exp(-value) and w = exp(-eps): the profile's condition lambda E(H) > H - 1, scaled so
-    that it cannot overflow.  The sum is granted its rounding error.
+    that it cannot overflow.  That look is in single precision and granted its rounding error.
     """
     targets, sources = matrix.shape
     floor = math.exp(-epsilon)
     weight = -math.expm1(-epsilon)
-    slack = 2 * (sources + 8) * UNIT
+    slack = 2 * (sources + 8) * SINGLE_UNIT
     best = -1
-    row = matrix[likelier]
     scale = math.exp(-value)
     rest = -math.expm1(-value)
     for other in range(targets):
-        while weight * (_excess(row, matrix[other], scale) + slack) > floor * rest:
-            ratio = _log_ratio(row, matrix[other], scale, rest, weight, floor)
+        while weight * (_excess(single, likelier, other, np.float32(scale)) + slack) > floor * rest:
+            ratio = _log_ratio(matrix, likelier, other, scale, rest, weight, floor)
             if ratio <= value:
                 break
             value = ratio
@@ -81,23 +84,44 @@ def _climb_row(matrix, likelier, epsilon, value):  # type: ignore[no-untyped-def
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _climb_in_turn(matrix, epsilon, start):  # type: ignore[no-untyped-def]
-    """Return the best log-ratio and x' of each x, each starting where the last one ended."""
-    found = np.empty((matrix.shape[0], 2))
-    value = start
+def _climb_in_turn(matrix, epsilon):  # type: ignore[no-untyped-def]
+    """Return the best log-ratio with its x and x'; each x starts where the last one ended."""
+    single = matrix.astype(np.float32)
+    best, first, second = 0.0, 0, 0
     for likelier in range(matrix.shape[0]):
-        value, other = _climb_row(matrix, likelier, epsilon, value)
-        found[likelier, 0] = value
-        found[likelier, 1] = other
-    return found
+        value, other = _climb_row(matrix, single, likelier, epsilon, best)
+        if other >= 0:
+            best, first, second = value, likelier, other
+    return best, first, second
 
 
 @numba.njit(cache=True, parallel=True, error_model="numpy")
-def _climb_side_by_side(matrix, epsilon, start):  # type: ignore[no-untyped-def]
-    """Return the same on all cores, each x from the start."""
-    found = np.empty((matrix.shape[0], 2))
-    for likelier in numba.prange(matrix.shape[0]):
-        value, other = _climb_row(matrix, likelier, epsilon, start)
-        found[likelier, 0] = value
-        found[likelier, 1] = other
-    return found
+def _climb_side_by_side(matrix, epsilon):  # type: ignore[no-untyped-def]
+    """Return the same on all cores; each x starts where the first one ended."""
+    single = matrix.astype(np.float32)
+    start, other = _climb_row(matrix, single, 0, epsilon, 0.0)
+    values = np.full(matrix.shape[0], start)
+    others = np.full(matrix.shape[0], other)
+    for likelier in numba.prange(1, matrix.shape[0]):
+        values[likelier], others[likelier] = _climb_row(matrix, single, likelier, epsilon, start)
+    first = np.argmax(values)
+    return values[first], first, others[first]
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _between(likelier, other, epsilon):  # type: ignore[no-untyped-def]
+    """Return the largest log-ratio of two rows over every S, and S, as `ratios._between_any`."""
+    floor = math.exp(-epsilon)
+    weight = -math.expm1(-epsilon)
+    more = likelier - other
+    order = np.argsort(np.where(more > 0, other / more, math.inf))
+    chosen = np.zeros(likelier.shape[0], dtype=np.bool_)
+    gap, low, best, last = 0.0, 0.0, 0.0, -1
+    for place, source in enumerate(order):
+        gap += more[source]
+        low += other[source]
+        ratio = math.log1p(weight * gap / (floor + weight * low))
+        if ratio > best:
+            best, last = ratio, place
+    chosen[order[: last + 1]] = True
+    return best, chosen

@@ -110,18 +110,15 @@ def two_level_leakage(
     singletons, with m target and t source values.
     """
     matrix = as_matrix(G)
-    found = sets.best(matrix[None])
-    value, first, second = (part[0] for part in found)
-    likely = sets.likely(matrix[first], matrix[second], value)
-    targets, sources = labels(G, 0, matrix.shape[0]), labels(G, 1, matrix.shape[1])
-    favoured = tuple(sources[u] for u in np.flatnonzero(likely))
+    value, first, second, likely = (part[0] for part in sets.best(matrix[None]))
     certified = relaxation(matrix, float(value), sets.contrast, delta)
-    return Leakage(
-        float(value),
-        Witness(targets[first], targets[second], favoured, report(likely)) if value > 0 else None,
-        certified,
-        max(certified, delta * float(matrix[first][likely].sum()) if value > 0 else 0.0),
-    )
+    if value == 0:
+        return Leakage(0.0, None, certified, certified)
+    targets, sources = labels(G, 0, matrix.shape[0]), labels(G, 1, matrix.shape[1])
+    favoured = tuple(sources[u] for u in np.flatnonzero(likely).tolist())
+    witness = Witness(targets[first], targets[second], favoured, report(likely))
+    paper = delta * float(matrix[first][likely].sum()) if delta else 0.0
+    return Leakage(float(value), witness, certified, max(certified, paper))
 
 
 def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:

@@ -61,15 +61,19 @@ CELL_ROUNDINGS = 8
 
 
 class Best(NamedTuple):
-    """The largest log-ratio of each channel and the two target values that attain it."""
+    """The largest log-ratio of each channel, the two target values and the S that attain it."""
 
     value: Floats
     likelier: Integers
     other: Integers
+    likely: Booleans
 
-    def copy(self) -> "Best":
-        """Return one that can be changed in place."""
-        return Best(self.value.copy(), self.likelier.copy(), self.other.copy())
+    @classmethod
+    def of_nothing(cls, channels: Floats) -> "Best":
+        """Return the log-ratio 0 of every channel, to be raised in place."""
+        count, _, sources = channels.shape
+        none = np.zeros(count, dtype=np.int64)
+        return cls(np.zeros(count), none, none.copy(), np.zeros((count, sources), dtype=np.bool_))
 
 
 @dataclass(frozen=True)
@@ -102,11 +106,6 @@ class LikelySets:
             return best_subset(channels, epsilon, self.size)
         return best_of_all(channels, epsilon)
 
-    def likely(self, likelier: Floats, other: Floats, value: float) -> Booleans:
-        """Return the set S that attains the best ratio between two rows of a channel."""
-        contrast = np.array([self.contrast])
-        return self.likely_each(likelier[None], other[None], contrast, np.array([value])).ravel()
-
     def likely_each(
         self, likelier: Floats, other: Floats, contrast: Floats, value: Floats
     ) -> Booleans:
@@ -126,9 +125,8 @@ class LikelySets:
         found = self.best(channels, contrast)
         every = np.arange(len(channels))
         likelier, other = channels[every, found.likelier], channels[every, found.other]
-        chosen = self.likely_each(likelier, other, contrast, found.value)
-        high = np.where(chosen, likelier, 0.0).sum(axis=1)
-        low = np.where(chosen, other, 0.0).sum(axis=1)
+        high = np.where(found.likely, likelier, 0.0).sum(axis=1)
+        low = np.where(found.likely, other, 0.0).sum(axis=1)
         floor, weight = np.exp(-contrast), -np.expm1(-contrast)
         with np.errstate(invalid="ignore"):
             steep = high / (floor + weight * high) - low / (floor + weight * low)
@@ -137,15 +135,13 @@ class LikelySets:
 
 def best_singleton(channels: Floats, epsilon: Floats) -> Best:
     """Return max over u of ln (1 + lambda max_x G[x,u]) / (1 + lambda min_x G[x,u])."""
-    return _safe(_singleton(channels, epsilon), epsilon, 1)
-
-
-def _singleton(channels: Floats, epsilon: Floats) -> Best:
     high, low = channels.max(axis=1), channels.min(axis=1)
     ratios = log_ratio(high - low, low, epsilon[:, None])
-    every, report = np.arange(len(channels)), ratios.argmax(axis=1)
-    column = channels[every, :, report]
-    return Best(ratios[every, report], column.argmax(axis=1), column.argmin(axis=1))
+    every, source = np.arange(len(channels)), ratios.argmax(axis=1)
+    column = channels[every, :, source]
+    likely = np.arange(channels.shape[2]) == source[:, None]
+    best = Best(ratios[every, source], column.argmax(axis=1), column.argmin(axis=1), likely)
+    return _safe(best, epsilon, 1)
 
 
 def best_of_all(channels: Floats, epsilon: Floats) -> Best:
@@ -156,10 +152,7 @@ def best_of_all(channels: Floats, epsilon: Floats) -> Best:
     if _compiled_pays(channels, epsilon):
         from seepage._compiled import climb_all_subsets
 
-        found = climb_all_subsets(channels, epsilon, _singleton(channels, epsilon))
-        every = np.arange(len(channels))
-        rows = channels[every, found.likelier], channels[every, found.other]
-        best = found._replace(value=_between_any(*rows, epsilon, found.value)[0])
+        best = climb_all_subsets(channels, epsilon)
     else:
         best = _climb(channels, epsilon, _sum_positive, _between_any)
     return _safe(best, epsilon, channels.shape[2])
@@ -180,7 +173,7 @@ def best_subset(channels: Floats, epsilon: Floats, size: int) -> Best:
     """
     terms = channels.shape[2]
     if size == terms:
-        return _nobody(len(channels))
+        return Best.of_nothing(channels)
     if size == 1:
         return best_singleton(channels, epsilon)
     best = _climb(channels, epsilon, _sum_largest(size), _between_sized(size))
@@ -230,16 +223,15 @@ def _between_any(
     The best S holds the u with the largest G[x,u] / G[x',u], so the inputs are sorted by it and
     every beginning is tried [paper, Algorithm 2, lines 5 to 13], O(t log t).
     """
-    gap = likelier - other
+    every, gap = np.arange(len(likelier)), likelier - other
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         order = np.argsort(np.where(gap > 0, other / gap, np.inf), axis=1, kind="stable")
-    gaps = np.take_along_axis(gap, order, axis=1).cumsum(axis=1)
-    lows = np.take_along_axis(other, order, axis=1).cumsum(axis=1)
-    ratios = log_ratio(gaps, lows, epsilon[:, None])
-    last = ratios.argmax(axis=1)[:, None]
+    rows = every[:, None], order
+    ratios = log_ratio(gap[rows].cumsum(axis=1), other[rows].cumsum(axis=1), epsilon[:, None])
+    last = ratios.argmax(axis=1)
     chosen = np.empty(gap.shape, dtype=np.bool_)
-    np.put_along_axis(chosen, order, np.arange(gap.shape[1]) <= last, axis=1)
-    return np.take_along_axis(ratios, last, axis=1)[:, 0], chosen
+    chosen[rows] = np.arange(gap.shape[1]) <= last[:, None]
+    return ratios[every, last], chosen
 
 
 def _between_sized(size: int) -> Between:
@@ -274,16 +266,16 @@ def _climb(channels: Floats, epsilon: Floats, total: Sum, between: Between) -> B
 
 def _climb_together(channels: Floats, epsilon: Floats, total: Sum, between: Between) -> Best:
     """Do Dinkelbach's iteration: where the pair that gains most raises nothing, no pair does."""
-    best = _nobody(len(channels))
+    best = Best.of_nothing(channels)
     active = np.arange(len(channels))
     while len(active):
         known, budget = best.value[active], epsilon[active]
         first, second = _most_telling(channels[active], known, total)
         rows = channels[active, first], channels[active, second]
-        ratios, _ = between(*rows, budget, known)
+        ratios, likely = between(*rows, budget, known)
         better = ratios > known
         active = active[better]
-        best.value[active] = ratios[better]
+        best.value[active], best.likely[active] = ratios[better], likely[better]
         best.likelier[active], best.other[active] = first[better], second[better]
     return best
 
@@ -310,12 +302,6 @@ def _most_telling(channels: Floats, value: Floats, total: Sum) -> tuple[Integers
 def _half(value: Floats) -> Floats:
     """Return ln sqrt(H); an H beyond e^1380 needs no distinction."""
     return np.asarray(np.minimum(value / 2, LARGE_EPSILON))
-
-
-def _nobody(count: int) -> Best:
-    """Return the leakage 0 of so many channels."""
-    none = np.zeros(count, dtype=np.int64)
-    return Best(np.zeros(count), none, none.copy())
 
 
 def _safe(best: Best, epsilon: Floats, terms: int, cancelling: int = 0) -> Best:
