@@ -27,6 +27,8 @@ NOT_TEXT = "channel must be a matrix of probabilities"
         ([[0.5, np.nan]], "channel must hold probabilities of at least 0, got nan"),
         ([[1.5, -0.5]], "channel must hold probabilities of at least 0, got -0.5"),
         ([[np.inf, 0.0]], "channel must hold probabilities of at least 0, got inf"),
+        ([[np.inf, -np.inf]], "channel must hold probabilities of at least 0, got inf"),
+        ([[1e308, 1e308]], "each row of channel must sum to 1, but row 0 sums to inf"),
         ([[0.5, 0.5], [0.5, 0.4]], "each row of channel must sum to 1, but row 1 sums to 0.9"),
         (
             [[0.75, 0.5], [0.25, 0.5]],

@@ -35,18 +35,21 @@ def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> Floats:
         raise ChannelError(
             f"{name} must be a matrix with at least one row and column, got shape {matrix.shape}"
         )
-    if not np.isfinite(matrix).all() or (matrix < 0).any():
-        worst = matrix[~np.isfinite(matrix) | (matrix < 0)][0]
-        raise ChannelError(f"{name} must hold probabilities of at least 0, got {worst}")
-    sums = matrix.sum(axis=1)
-    row = int(np.argmax(np.abs(sums - 1)))
-    if abs(sums[row] - 1) > ROW_SUM_TOLERANCE:
-        hint = "; it looks transposed" if _columns_sum_to_one(matrix) else ""
-        raise ChannelError(
-            f"each row of {name} must sum to 1, but row {row} sums to {sums[row]:.12g}{hint}"
-        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = matrix.sum(axis=1)
+    if not (matrix.min() >= 0 and np.abs(sums - 1).max() <= ROW_SUM_TOLERANCE):
+        raise ChannelError(_what_is_wrong(matrix, sums, name))
     matrix.flags.writeable = False
     return matrix
+
+
+def _what_is_wrong(matrix: Floats, sums: Floats, name: str) -> str:
+    bad = matrix[~(matrix >= 0) | (matrix == np.inf)]
+    if bad.size:
+        return f"{name} must hold probabilities of at least 0, got {bad[0]}"
+    row = int(np.argmax(np.abs(sums - 1)))
+    hint = "; it looks transposed" if _columns_sum_to_one(matrix) else ""
+    return f"each row of {name} must sum to 1, but row {row} sums to {sums[row]:.12g}{hint}"
 
 
 def _columns_sum_to_one(matrix: Floats) -> bool:
