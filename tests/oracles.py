@@ -190,5 +190,5 @@ def certified_relaxation(channel: Matrix, value: float, epsilon: float, delta: f
         scale = np.abs(weights).max()
         if scale > 0 and rules:
             found = linprog(-weights / scale, A_ub=rules, b_ub=limits, bounds=(0, 1))
-            best = max(best, -found.fun * scale)
+            best = max(best, -float(found.fun or 0.0) * scale)
     return best

@@ -1,0 +1,90 @@
+"""Leakage: against literal transcriptions of the paper's Algorithms 1 and 2, and whole tables."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from importlib import import_module
+
+import numpy as np
+from tests.oracles import algorithm_1, algorithm_2
+
+import seepage as sp
+from benchmarks import Figure, at_least, best_of, seconds
+from seepage.counting import count_codes
+from seepage.domain import Attribute, Domain
+from seepage.mechanisms import mechanism
+
+SIZE = 64
+EPSILON = 1.0
+RECORDS = 50_000
+BINARY_SIZES = (2,) * 40
+MIXED_SIZES = tuple(int(k) for k in np.linspace(2, 40, 27))
+LARGE = 1024
+CALLS = 300
+"""Calls of a fraction of a millisecond, of which the shortest counts."""
+
+
+def main() -> list[Figure]:
+    """Measure whole tables with NumPy alone, then single pairs with the compiled kernel."""
+    tables = [*_tables()]
+    import_module("seepage._compiled")
+    return [*_pairs(), *tables, _large_pair()]
+
+
+def _tables() -> Iterator[Figure]:
+    for what, sizes, limit in (
+        ("bound matrix from pair counts, 40 binary attributes", BINARY_SIZES, 0.1),
+        ("bound matrix from pair counts, 27 attributes, alphabets 2 to 40", MIXED_SIZES, 0.5),
+    ):
+        times = best_of({"": partial(_bound_matrix, _pair_counts(sizes))})
+        yield _under(what, times[""], limit)
+
+
+def _bound_matrix(pairs: sp.PairCounts) -> object:
+    return sp.leakage_matrix(pairs, EPSILON).values
+
+
+def _pairs() -> Iterator[Figure]:
+    rng = np.random.default_rng(1)
+    correlation = rng.dirichlet(np.ones(SIZE), SIZE)
+    grr = mechanism("grr", SIZE, EPSILON)
+    transition = grr.channel()
+    rows, transition_rows = correlation.tolist(), transition.tolist()
+    bound = best_of({"": lambda: sp.leakage_bound(correlation, EPSILON)}, CALLS)[""]
+    closed = best_of({"": lambda: grr.leakage(correlation)}, CALLS)[""]
+    product = best_of({"": lambda: sp.exact_leakage(correlation, transition)}, CALLS)[""]
+    listings = best_of(
+        {
+            "1": lambda: algorithm_1(rows, transition_rows),
+            "2": lambda: algorithm_2(rows, EPSILON),
+        },
+        repeats=3,
+    )
+    pair = f"one pair, m = t = {SIZE}"
+    yield at_least(f"bound, {pair}", bound, "Algorithm 2", listings["2"], 1_000)
+    for what, ours in (("exact GRR leakage", closed), ("exact leakage of any matrix", product)):
+        yield at_least(f"{what}, {pair}", ours, "Algorithm 1", listings["1"], 10_000)
+
+
+def _large_pair() -> Figure:
+    correlation = np.random.default_rng(2).dirichlet(np.ones(LARGE), LARGE)
+    times = best_of({"": lambda: sp.leakage_bound(correlation, EPSILON)}, repeats=3)
+    return _under(f"bound, one pair, m = t = {LARGE:,}, kernel compiled", times[""], 1.0)
+
+
+def _pair_counts(sizes: Sequence[int]) -> sp.PairCounts:
+    """Return the counts of random records whose attributes hang together through a hidden one."""
+    rng = np.random.default_rng(0)
+    hidden = rng.integers(0, 4, RECORDS)
+    columns = []
+    for size in sizes:
+        shares = rng.dirichlet(np.ones(size), 4).cumsum(axis=1)
+        above = rng.random(RECORDS)[:, None] > shares[hidden]
+        columns.append(np.minimum(above.sum(axis=1), size - 1).astype(np.uint8))
+    domain = Domain(
+        Attribute(f"a{place}", tuple(map(str, range(size)))) for place, size in enumerate(sizes)
+    )
+    return count_codes(columns, domain)
+
+
+def _under(what: str, ours: float, limit: float) -> Figure:
+    return Figure(what, seconds(ours), target=f"under {limit:g} s", met=ours < limit)
