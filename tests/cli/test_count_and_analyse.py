@@ -1,4 +1,4 @@
-"""`seepage count` and `seepage analyse` as a user meets them: in a process of their own."""
+"""`seepage count` and `seepage analyse` as a user meets them."""
 
 import csv
 import io
@@ -11,19 +11,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
+from command import run
 
 import seepage as sp
-
-
-def run(*arguments, cwd=None):
-    script = "import sys; from seepage.cli import main; main(sys.argv[1:])"
-    return subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        encoding="utf-8",
-    )
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +50,17 @@ def test_analyse_adult_says_it_all():
     assert "rows are targets, columns are sources" in done.stdout
     assert "independent (assumed)" in done.stdout
     assert "worst (certified)" in done.stdout
+
+
+def test_it_runs_as_a_program():
+    script = "from seepage.cli import main; main()"
+    command = [sys.executable, "-c", script, "analyse", "adult", "--epsilon"]
+    done = subprocess.run([*command, "1"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "48,842 records" in done.stdout
+    refused = subprocess.run([*command, "nan"], capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("seepage: epsilon must be")
 
 
 def test_sentences_name_direction_and_witness():

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import command
 import pytest
 
 import seepage as sp
@@ -17,11 +18,7 @@ SCRIPT = "import sys; from seepage.cli import main; main(sys.argv[1:])"
 
 
 def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-c", SCRIPT, "simulate", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-    )
+    return command.run("simulate", *arguments)
 
 
 FEW = ["adult", "--columns", "sex,race,income", "--surrogates", 99, "--seed", 7]
@@ -87,9 +84,9 @@ def test_a_stopped_run_continues_with_the_same_numbers(tmp_path):
     checkpoint = tmp_path / "run.part"
     arguments = ["adult", "--surrogates", 3000, "--seed", 5, "--format", "json"]
     whole = run(*arguments)
-    command = [sys.executable, "-c", SCRIPT, "simulate", *map(str, arguments)]
+    program = [sys.executable, "-c", SCRIPT, "simulate", *map(str, arguments)]
     started = subprocess.Popen(
-        [*command, "--checkpoint", str(checkpoint)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*program, "--checkpoint", str(checkpoint)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     deadline = time.monotonic() + 60
     while not checkpoint.exists() and started.poll() is None and time.monotonic() < deadline:
