@@ -123,14 +123,15 @@ class LikelySets:
         likelier and the other row [THEORY section 3]; between 0 and 1.
         """
         found = self.best(channels, contrast)
-        every = np.arange(len(channels))
-        likelier, other = channels[every, found.likelier], channels[every, found.other]
-        high = np.where(found.likely, likelier, 0.0).sum(axis=1)
-        low = np.where(found.likely, other, 0.0).sum(axis=1)
         floor, weight = np.exp(-contrast), -np.expm1(-contrast)
-        with np.errstate(invalid="ignore"):
-            steep = high / (floor + weight * high) - low / (floor + weight * low)
-        return np.where(found.value > 0, steep, 0.0)
+
+        def term(row: Integers) -> Floats:
+            cells = channels[np.arange(len(channels)), row]
+            mass = np.where(found.likely, cells, 0.0).sum(axis=1)
+            total = floor + weight * mass
+            return np.asarray(np.divide(mass, total, out=np.zeros_like(mass), where=mass > 0))
+
+        return np.where(found.value > 0, term(found.likelier) - term(found.other), 0.0)
 
 
 def best_singleton(channels: Floats, epsilon: Floats) -> Best:
