@@ -20,7 +20,7 @@ from seepage.table.columns import Column
 from seepage.table.kinds import category_coder
 from seepage.table.labels import Key, field_key, is_number, key_label
 from seepage.table.numbers import is_number_type, numbers_of
-from seepage.table.options import Choice
+from seepage.table.options import ALL_OTHERS, Choice
 from seepage.table.reading import open_source
 
 __all__ = ["catch_alls", "open_records"]
@@ -76,26 +76,28 @@ def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[st
     domain
         The attributes.
     other
-        A value, for all attributes that have it (at least one must); or a mapping from attribute
-        to one of its values.
+        A mapping from attribute to one of its values, with `"*"` for all others that have the
+        value (at least one must); a value alone stands for `{"*": value}`.
 
     Examples
     --------
     >>> from seepage.domain import Attribute
     >>> domain = Domain([Attribute("job", ("nurse", "other")), Attribute("sex", ("F", "M"))])
-    >>> catch_alls(domain, "other")
-    {'job': 'other'}
+    >>> catch_alls(domain, "other"), catch_alls(domain, {"*": "other", "sex": "F"})
+    ({'job': 'other'}, {'job': 'other', 'sex': 'F'})
     """
     if other is None:
         return {}
-    if isinstance(other, Mapping):
-        for name, value in other.items():
-            domain[name].code(value)
-        return dict(other)
-    found = {attribute.name: other for attribute in domain if other in attribute.values}
-    if not found:
-        raise InputError(f"no attribute has the catch-all value {other!r}")
-    return found
+    named = dict(other) if isinstance(other, Mapping) else {ALL_OTHERS: other}
+    found = dict[str, str]()
+    if ALL_OTHERS in named:
+        value = named.pop(ALL_OTHERS)
+        found = {attribute.name: value for attribute in domain if value in attribute.values}
+        if not found:
+            raise InputError(f"no attribute has the catch-all value {value!r}")
+    for name, value in named.items():
+        domain[name].code(value)
+    return found | named
 
 
 class _CatchAllColumn(Column):

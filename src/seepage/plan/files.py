@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from seepage.errors import InputError
-from seepage.plan.model import Plan
+from seepage.plan.model import EDITED, Plan
 from seepage.plan.output import whole_file
 
 __all__ = ["SCHEMA", "load_plan", "plan_schema", "save_plan", "to_file"]
@@ -43,11 +43,12 @@ def plan_schema() -> dict[str, Any]:
     >>> plan_schema() == msgspec.json.decode(SCHEMA.read_bytes())
     True
     """
-    return {
+    schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "seepage plan",
         **msgspec.json.schema(PlanFile),
     }
+    return dict(msgspec.json.decode(msgspec.json.encode(schema)))
 
 
 def to_file(plan: Plan) -> PlanFile:
@@ -70,15 +71,17 @@ def load_plan(path: str | os.PathLike[str], *, unchecked: bool = False) -> Plan:
     path
         The file.
     unchecked
-        Take a plan whose digest does not match its content.
+        Take a plan whose digest does not match its content; it is good for `certify` only.
     """
     place = os.fspath(path)
     found = _decode(place, _read(place))
-    if found.digest != found.plan.digest and not unchecked:
-        raise InputError(
-            f"{place} was edited: its content does not match its digest; certify it again with "
-            f"`seepage calibrate --check {place} DATA`"
-        )
+    if found.digest != found.plan.digest:
+        if not unchecked:
+            raise InputError(
+                f"{place} was edited: its content does not match its digest; certify it again "
+                f"with `seepage calibrate --check {place} DATA`"
+            )
+        found.plan.__dict__[EDITED] = True
     return found.plan
 
 

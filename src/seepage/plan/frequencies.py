@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from seepage.domain import Domain
+from seepage.errors import InputError
 from seepage.mechanisms import Estimate
 from seepage.plan.model import Plan
 from seepage.plan.reading import ReportSource, open_reports
@@ -38,6 +39,8 @@ class Frequencies:
 
     def __getitem__(self, name: str) -> Estimate:
         """Return the estimate of one attribute."""
+        if self.domain[name].name in self.untold:
+            raise InputError(f"reports of {name!r} at epsilon 0 tell nothing")
         return self.estimates[self.domain[name].name]
 
     def rows(self) -> Iterator[tuple[str, str, float, float]]:

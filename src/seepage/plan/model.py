@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from seepage.plan.joint import Joint
     from seepage.plan.tables import EstimatedPairs
 
-__all__ = ["CLAIMS", "Plan", "Provenance"]
+__all__ = ["CLAIMS", "EDITED", "Plan", "Provenance"]
+
+EDITED = "edited by hand"
+"""Where a plan notes that its file's digest does not match."""
 
 CLAIMS = [name for name, kind in GUARANTEES.items() if kind != "lower bound"]
 """The guarantees that a plan can rest on: all but lower bounds."""
@@ -141,6 +144,16 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """The total of every attribute."""
         return np.array([float(planned.total) for planned in self.attributes])
 
+    @property
+    def edited(self) -> bool:
+        """Whether the plan comes from a file that was edited, and has not been certified since."""
+        return bool(self.__dict__.get(EDITED))
+
+    def check_certified(self) -> None:
+        """Refuse to collect or estimate with a plan that was edited."""
+        if self.edited:
+            raise InputError("the plan was edited, so its totals mean nothing: certify it first")
+
     def __getitem__(self, name: str | SupportsIndex) -> PlannedAttribute:
         """Return one attribute of the plan."""
         return self.attributes[self.domain.index(name)]
@@ -169,7 +182,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """Return the plan as it is saved, as plain JSON with its digest."""
         from seepage.plan.files import to_file
 
-        return dict(msgspec.to_builtins(to_file(self)))
+        return dict(msgspec.json.decode(msgspec.json.encode(to_file(self))))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a JSON file, which appears whole or not at all."""
@@ -214,9 +227,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         secure
             Draw from the operating system's generator.
         other
-            The value that stands for all values outside the domain: one name for the attributes
-            that have it, or a mapping from attribute to value.  Without it such a record is
-            refused, with its row and column.
+            The value that stands for values outside the domain, of all attributes that have it;
+            or a mapping from attribute to value, `"*"` for all others.  Without it a record with
+            such a value is refused, with its row and column.
         table
             How the table is read: `rename`, `missing_markers`, `delimiter` and so on, see
             `seepage.table.TableOptions`.

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
@@ -10,8 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from seepage.errors import DomainError, InputError
-from seepage.mechanisms import Mechanism
-from seepage.mechanisms.randomness import Randomness, Seed, randomness
+from seepage.mechanisms.randomness import Seed, randomness
 from seepage.mechanisms.reports import ValueReports
 from seepage.plan.coding import open_records
 from seepage.plan.model import Plan
@@ -114,31 +112,21 @@ def _reports(
     table: dict[str, Any],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the reports of one batch of records after the other."""
-    sources = _sources(rng, secure, len(plan.mechanisms))
+    source = randomness(rng, secure)
     schema = reports_schema(plan)
     stream = open_records(data, plan.collected, other, **table)
     try:
-        with ThreadPoolExecutor(os.cpu_count(), "seepage-perturb") as pool:
-            for codes in stream:
-                reports = pool.map(_perturbed, plan.mechanisms.values(), codes, sources)
-                yield pa.RecordBatch.from_arrays(list(reports), schema=schema)
-                if progress is not None:
-                    progress(stream.rows_read, stream.rows_total)
+        for codes in stream:
+            reports = [
+                mechanism.perturb(column, rng=source).array()
+                for mechanism, column in zip(plan.mechanisms.values(), codes, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(reports, schema=schema)
+            if progress is not None:
+                progress(stream.rows_read, stream.rows_total)
     except DomainError as problem:
         hint = "" if other is not None else "; or name a catch-all value for such (other)"
         raise DomainError(f"{problem}{hint}") from None
-
-
-def _sources(rng: Seed, secure: bool, count: int) -> list[Randomness]:
-    """Return one source of randomness for each attribute, so that each can have its thread."""
-    source = randomness(rng, secure)
-    if source.generator is None:
-        return [source] * count
-    return [Randomness(generator) for generator in source.generator.spawn(count)]
-
-
-def _perturbed(mechanism: Mechanism, codes: Any, source: Randomness) -> Any:
-    return mechanism.perturb(codes, rng=source).array()
 
 
 def _write(
@@ -146,7 +134,8 @@ def _write(
 ) -> int:
     """Write batches in row groups of a good size; return the number of rows."""
     written, waiting, held = 0, list[pa.RecordBatch](), 0
-    with pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=repeating) as writer:
+    options = {"compression": "zstd", "use_dictionary": repeating, "write_page_checksum": True}
+    with pq.ParquetWriter(file, schema, use_compliant_nested_type=False, **options) as writer:
         for batch in batches:
             waiting.append(batch)
             held += batch.num_rows

@@ -40,6 +40,7 @@ class ReportSource(Protocol):
 
 def reports_schema(plan: Plan) -> pa.Schema:
     """Return the Arrow schema of a plan's reports: who made each column, and the collection."""
+    plan.check_certified()
     nothing = np.zeros(0, dtype=np.int64)
     fields = [made.perturb(nothing).field(name) for name, made in plan.mechanisms.items()]
     return pa.schema(fields, metadata={COLLECTION: plan.collection})
@@ -56,6 +57,7 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
         An Arrow table, or the path of a Parquet file, of a folder of such, a glob, or a list of
         paths.  Columns that are no attributes of the plan are ignored.
     """
+    plan.check_certified()
     if isinstance(reports, pa.RecordBatch):
         reports = pa.Table.from_batches([reports])
     if isinstance(reports, pa.Table):

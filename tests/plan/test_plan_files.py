@@ -1,0 +1,326 @@
+"""Plans as files: what is written is read back, and nothing else is accepted."""
+
+import copy
+import json
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plan_examples import counts, plan_for
+
+from seepage.counting import count_codes
+from seepage.domain import Attribute, Domain
+from seepage.errors import InputError
+from seepage.mechanisms import BasicRAPPOR
+from seepage.pairs import PairCounts
+from seepage.plan import Plan, make_plan, plan_schema
+from seepage.plan.files import SCHEMA
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return plan_for(counts(), [0.5, 1.0, 2.0, 0.7], settings={"limit": 3, "how": ["equal"]})
+
+
+@pytest.fixture
+def saved(plan, tmp_path):
+    path = tmp_path / "plan.json"
+    plan.save(path)
+    return path
+
+
+def edit(path, change):
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+
+
+def refusal(path, **options):
+    with pytest.raises(InputError) as caught:
+        Plan.load(path, **options)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert str(path) in message
+    return message
+
+
+def test_a_saved_plan_is_read_back_equal(plan, saved):
+    loaded = Plan.load(saved)
+    assert loaded == plan
+    assert loaded.digest == plan.digest
+    assert loaded.to_dict() == plan.to_dict()
+    assert loaded.domain == plan.domain
+    assert not loaded.edited
+
+
+def test_the_file_says_what_a_reader_needs(plan, saved):
+    content = json.loads(saved.read_text())
+    assert (content["format"], content["version"]) == ("seepage plan", 1)
+    assert content == plan.to_dict()
+    sex = content["plan"]["attributes"][0]
+    assert (sex["name"], sex["mechanism"], sex["epsilon"]) == ("sex", "grr", 0.5)
+    assert (content["plan"]["guarantee"], content["plan"]["kind"]) == ("worst", "certified")
+    assert content["plan"]["provenance"]["digest"] == counts().digest
+    assert content["plan"]["provenance"]["settings"] == {"limit": 3, "how": ["equal"]}
+
+
+def test_everything_a_plan_may_hold_survives(tmp_path):
+    inf = float("inf")
+    domain = Domain(
+        [
+            Attribute("age", ("(-inf, 3)", "[3, inf)", "(missing)"), (-inf, 3, inf)),
+            Attribute("é", ("ü", "")),
+            Attribute("known", ("x", "y")),
+            Attribute("unused", ("0", "1")),
+        ]
+    )
+    codes = [[0, 1], [0, 1], [0, 0], [1, 0]]
+    pairs = count_codes([np.array(column) for column in codes], domain)
+    plan = make_plan(
+        pairs,
+        {"age": 1.0, "é": 1.0, "known": 0.0, "unused": 0.0},
+        {"age": BasicRAPPOR(3, 0.25), "é": "approximate-grr", "known": None, "unused": None},
+        delta={"age": 0.0, "é": 1e-5, "known": 0.0, "unused": 0.0},
+        limit={"age": 5.0, "é": 5.0, "known": None, "unused": 2.0},
+        guarantee="independent",
+        totals=[5.0, 3.0, inf, 0.0],
+        public=["known"],
+        notes=["a note"],
+    )
+    path = tmp_path / "plan.json"
+    plan.save(path)
+    loaded = Plan.load(path)
+    assert loaded == plan
+    assert loaded.domain == domain
+    assert loaded["age"].parameters == {"f": 0.25, "p": 0.5, "q": 0.75}
+    assert loaded["age"].made.describe() == BasicRAPPOR(3, 0.25).describe()
+    assert loaded["é"].made.describe()["delta"] == 1e-5
+    assert loaded["known"].public
+    assert loaded["known"].made is None
+    assert loaded["known"].limit is None
+    assert loaded.totals.tolist() == [5.0, 3.0, inf, 0.0]
+    assert loaded.collected.names == ("age", "é")
+    assert loaded.notes == ("a note",)
+
+
+@given(
+    values=st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=5, unique=True),
+    epsilon=st.floats(1e-9, 50.0),
+    limit=st.floats(51.0, 1e300),
+)
+def test_any_domain_and_budget_survives(tmp_path_factory, values, epsilon, limit):
+    pairs = PairCounts(Domain([Attribute("a", tuple(values))]), [[1] * len(values)], [])
+    plan = make_plan(pairs, epsilon, limit=limit, guarantee="exact", totals=[51.0])
+    path = tmp_path_factory.mktemp("plans") / "plan.json"
+    plan.save(path)
+    assert Plan.load(path) == plan
+
+
+def test_a_plan_cannot_be_changed(plan):
+    with pytest.raises(AttributeError):
+        plan.guarantee = "exact"
+    with pytest.raises(AttributeError):
+        plan["sex"].epsilon = 3.0
+
+
+def leaves(content, path=()):
+    """Every place of a value in nested JSON, but for the digest itself."""
+    if isinstance(content, dict):
+        for key, part in content.items():
+            if (*path, key) != ("digest",):
+                yield from leaves(part, (*path, key))
+    elif isinstance(content, list):
+        for key, part in enumerate(content):
+            yield from leaves(part, (*path, key))
+    else:
+        yield path, content
+
+
+def changed(value):
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        return value + 1
+    return None if value else "x"
+
+
+def test_an_edit_of_any_field_is_noticed(plan, saved):
+    original = json.loads(saved.read_text())
+    places = [place for place, _ in leaves(original) if place[0] == "plan"]
+    assert len(places) > 40
+    for place in places:
+        content = copy.deepcopy(original)
+        part = content
+        for key in place[:-1]:
+            part = part[key]
+        part[place[-1]] = changed(part[place[-1]])
+        saved.write_text(json.dumps(content))
+        refusal(saved)
+
+
+def test_an_edited_plan_names_the_way_out(saved):
+    edit(saved, lambda content: content["plan"]["attributes"][0].update(epsilon=0.6))
+    message = refusal(saved)
+    assert "was edited" in message
+    assert f"seepage calibrate --check {saved} DATA" in message
+
+
+def test_an_edited_plan_is_good_for_certifying_only(saved):
+    edit(saved, lambda content: content["plan"]["attributes"][0].update(epsilon=0.6))
+    plan = Plan.load(saved, unchecked=True)
+    assert plan.edited
+    assert plan["sex"].epsilon == 0.6
+    for use in (lambda: plan.perturb(None), lambda: plan.estimate(None)):
+        with pytest.raises(InputError, match="certify it first"):
+            use()
+
+
+def test_layout_is_no_edit(plan, saved):
+    content = json.loads(saved.read_text())
+    saved.write_text(json.dumps(content, indent=None, sort_keys=True))
+    assert Plan.load(saved) == plan
+
+
+WRONG = {
+    "unknown at the top": (["x"], 1, "unknown field `x`"),
+    "unknown in the plan": (["plan", "x"], 1, "unknown field `x` - at `$.plan`"),
+    "unknown in an attribute": (
+        ["plan", "attributes", 1, "eps"],
+        1,
+        "unknown field `eps` - at `$.plan.attributes[1]`",
+    ),
+    "text for a number": (
+        ["plan", "attributes", 2, "epsilon"],
+        "1",
+        "Expected `float`, got `str` - at `$.plan.attributes[2].epsilon`",
+    ),
+    "negative": (["plan", "attributes", 0, "epsilon"], -1, "$.plan.attributes[0].epsilon"),
+    "boolean": (["plan", "attributes", 0, "epsilon"], True, "$.plan.attributes[0].epsilon"),
+    "delta of 1": (["plan", "attributes", 0, "delta"], 1, "$.plan.attributes[0].delta"),
+    "number for a name": (["plan", "attributes", 0, "name"], 3, "$.plan.attributes[0].name"),
+    "a value twice": (
+        ["plan", "attributes", 0, "values"],
+        ["F", "F"],
+        "'F' twice - at `$.plan.attributes[0]`",
+    ),
+    "edges without bins": (
+        ["plan", "attributes", 0, "edges"],
+        [1, 2],
+        "at `$.plan.attributes[0]`",
+    ),
+    "unknown mechanism": (
+        ["plan", "attributes", 1, "mechanism"],
+        "gr",
+        "did you mean 'grr'? - at `$.plan.attributes[1]`",
+    ),
+    "unknown parameter": (
+        ["plan", "attributes", 1, "parameters"],
+        {"f": 1},
+        "does not take the parameters f - at `$.plan.attributes[1]`",
+    ),
+    "delta of a pure mechanism": (
+        ["plan", "attributes", 0, "delta"],
+        0.5,
+        "has delta 0, got delta 0.5 - at `$.plan.attributes[0]`",
+    ),
+    "a budget without a mechanism": (
+        ["plan", "attributes", 0, "mechanism"],
+        None,
+        "must be 0 - at `$.plan.attributes[0]`",
+    ),
+    "public and collected": (
+        ["plan", "attributes", 0, "public"],
+        True,
+        "must have no mechanism - at `$.plan.attributes[0]`",
+    ),
+    "unknown guarantee": (["plan", "guarantee"], "sure", "guarantee must be one of"),
+    "a lower bound": (["plan", "guarantee"], "witness", "guarantee must be one of"),
+    "a kind that is not its guarantee's": (["plan", "kind"], "assumed", "'certified'"),
+    "confidence of 1": (["plan", "confidence"], 1.0, "$.plan.confidence"),
+    "records as text": (
+        ["plan", "provenance", "records"],
+        "9",
+        "$.plan.provenance.records",
+    ),
+    "no attributes": (["plan", "attributes"], [], "at least one attribute"),
+    "another format": (["format"], "pairs", "$.format"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+@pytest.mark.parametrize("unchecked", [False, True])
+def test_what_is_wrong_is_named_with_its_place(saved, case, unchecked):
+    place, value, message = WRONG[case]
+
+    def change(content):
+        for key in place[:-1]:
+            content = content[key]
+        content[place[-1]] = value
+
+    edit(saved, change)
+    assert message in refusal(saved, unchecked=unchecked)
+
+
+def test_a_missing_field_is_named(saved):
+    edit(saved, lambda content: content["plan"]["attributes"][1].pop("epsilon"))
+    assert "missing required field `epsilon` - at `$.plan.attributes[1]`" in refusal(saved)
+
+
+def test_an_attribute_twice_is_refused(saved):
+    edit(saved, lambda c: c["plan"]["attributes"].append(c["plan"]["attributes"][0]))
+    assert "'sex' twice" in refusal(saved)
+
+
+def test_another_version_is_refused_before_its_fields(saved):
+    edit(saved, lambda content: content.update(version=2, new_field=1))
+    message = refusal(saved)
+    assert "version 2" in message
+    assert "reads 1" in message
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b"PAR1", b'{"plan": 1}'])
+def test_what_is_no_plan_is_refused(tmp_path, content):
+    path = tmp_path / "plan.json"
+    path.write_bytes(content)
+    assert "is no valid plan" in refusal(path)
+
+
+def test_a_plan_that_is_not_there(tmp_path):
+    assert "cannot be read" in refusal(tmp_path / "plan.json")
+    assert "cannot be read" in refusal(tmp_path)
+
+
+def test_the_published_schema_is_the_code(plan):
+    assert json.loads(SCHEMA.read_text()) == plan_schema(), (
+        "write plan_schema() to seepage/plan/schema.json again"
+    )
+    jsonschema.Draft202012Validator.check_schema(plan_schema())
+    jsonschema.validate(plan.to_dict(), plan_schema())
+
+
+BY_TYPE = [
+    "unknown at the top",
+    "unknown in the plan",
+    "unknown in an attribute",
+    "text for a number",
+    "negative",
+    "boolean",
+    "delta of 1",
+    "number for a name",
+    "confidence of 1",
+    "records as text",
+    "another format",
+]
+
+
+@pytest.mark.parametrize("case", BY_TYPE)
+def test_the_schema_refuses_wrong_fields_and_types_too(plan, case):
+    place, value, _ = WRONG[case]
+    content = part = plan.to_dict()
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, plan_schema())

@@ -1,0 +1,291 @@
+"""Making plans, choosing mechanisms, and certifying plans again."""
+
+import json
+
+import numpy as np
+import pyarrow.csv
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plan_examples import DOMAIN, counts, people, plan_for
+
+from seepage.domain import Attribute, Domain
+from seepage.errors import DomainError, InputError
+from seepage.mechanisms import GRR, OUE, BasicRAPPOR, mechanism, registered
+from seepage.pairs import PairCounts
+from seepage.plan import Plan, best_mechanism, certify, make_plan
+from seepage.totals import total_leakage
+from seepage.tuples import Tuples
+
+PAIRS = counts()
+PURE = [name for name, family in registered().items() if not family.approximate]
+
+
+# The best mechanism ------------------------------------------------------------------------------
+
+
+@given(
+    k=st.integers(1, 60),
+    epsilon=st.sampled_from([1e-12, 0.01, 0.5, 1.0, 2.0, 4.0, 10.0, 50.0, 700.0]),
+    seed=st.integers(0, 100),
+)
+def test_the_best_mechanism_has_the_least_mean_variance(k, epsilon, seed):
+    frequencies = np.random.default_rng(seed).dirichlet(np.ones(k))
+    found = mechanism(best_mechanism(k, epsilon), k, epsilon)
+    least = found.variance(1000, frequencies).mean()
+    for name in PURE:
+        other = mechanism(name, k, epsilon)
+        variance = other.variance(1000, frequencies).mean()
+        assert least <= variance * (1 + 1e-8)
+        if variance <= least * (1 + 1e-12):
+            assert found.bits <= other.bits
+
+
+def test_the_best_mechanism_changes_with_alphabet_and_budget():
+    assert {best_mechanism(k, 1.0) for k in range(1, 5)} == {"grr"}
+    assert best_mechanism(100, 1.0) == "ss"
+    assert best_mechanism(100, 8.0) == "grr"
+    assert best_mechanism(7, 0.0) == "grr"
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(0, 1.0), (2.5, 1.0), (2, -1.0), (2, float("nan"))])
+def test_the_best_mechanism_of_nonsense(k, epsilon):
+    with pytest.raises(InputError):
+        best_mechanism(k, epsilon)
+
+
+# Making ------------------------------------------------------------------------------------------
+
+
+def test_a_plan_from_totals_says_what_they_rest_on():
+    totals = total_leakage(PAIRS, 1.0, None, "independent")
+    plan = make_plan(PAIRS, 1.0, limit=4.0, totals=totals)
+    assert (plan.guarantee, plan.kind, plan.basis, plan.view) == (
+        "independent",
+        "assumed",
+        "bound",
+        "report",
+    )
+    assert np.array_equal(plan.totals, totals.values)
+    assert [a.mechanism for a in plan.attributes] == [best_mechanism(k, 1.0) for k in DOMAIN.sizes]
+    assert plan.provenance.digest == PAIRS.digest
+    assert plan.provenance.records == 2000
+
+
+def test_a_plan_for_the_mechanisms_of_its_totals():
+    named = dict.fromkeys(DOMAIN.names, "grr") | {"job": "oue"}
+    totals = total_leakage(PAIRS, 1.0, named, "independent", view="inferred")
+    plan = make_plan(PAIRS, 1.0, named, limit=4.0, totals=totals)
+    assert (plan.basis, plan.view) == ("mechanism", "inferred")
+    with pytest.raises(InputError, match="not computed for the mechanism or budget of 'job'"):
+        make_plan(PAIRS, 1.0, "grr", limit=4.0, totals=totals)
+
+
+def test_totals_of_smaller_budgets_are_refused():
+    totals = total_leakage(PAIRS, 0.5, None, "worst")
+    with pytest.raises(InputError, match=r"epsilon 0\.5 against"):
+        make_plan(PAIRS, 1.0, limit=4.0, totals=totals)
+
+
+def test_totals_of_other_attributes_are_refused():
+    totals = total_leakage(PAIRS.select(["sex", "job"]), 0.5, None, "worst")
+    with pytest.raises(InputError, match="must be of the same attributes"):
+        make_plan(PAIRS, 0.5, limit=4.0, totals=totals)
+    with pytest.raises(InputError, match="guarantee must be that of the totals, 'worst'"):
+        make_plan(
+            PAIRS,
+            0.5,
+            limit=4.0,
+            guarantee="exact",
+            totals=total_leakage(PAIRS, 0.5, None, "worst"),
+        )
+
+
+def test_a_total_above_its_limit_is_refused():
+    limits = {"sex": 4.0, "job": 3.0, "age": None, "ill": 4.0}
+    values = [4.0, np.nextafter(3.0, 4.0), np.inf, 4.0]
+    with pytest.raises(InputError, match=r"the total of 'job' must be at most its limit 3\.0"):
+        make_plan(PAIRS, 1.0, limit=limits, guarantee="worst", totals=values)
+    values[1] = 3.0
+    assert (
+        make_plan(PAIRS, 1.0, limit=limits, guarantee="worst", totals=values)["age"].limit is None
+    )
+
+
+def test_attributes_that_are_public_or_not_collected():
+    plan = make_plan(
+        PAIRS,
+        {"sex": 0.0, "job": 1.0, "age": 1.0, "ill": 0.0},
+        limit=np.array([np.inf, 2.0, 2.0, 2.0]),
+        guarantee="independent",
+        totals=[np.inf, 2.0, 2.0, 1.5],
+        public=["sex"],
+    )
+    assert plan.collected.names == ("job", "age")
+    assert plan["sex"].public
+    assert plan["ill"].made is None
+    assert plan.epsilons.tolist() == [0.0, 1.0, 1.0, 0.0]
+    with pytest.raises(InputError, match="'sex' cannot be both public and collected"):
+        plan_for(PAIRS, 1.0, public=["sex"], collect=["sex", "job"])
+    with pytest.raises(InputError, match="at least one attribute"):
+        plan_for(PAIRS, 0.0)
+
+
+def test_mechanisms_as_objects_keep_their_parameters():
+    made = {
+        "sex": BasicRAPPOR(2, 0.3, 0.4, 0.8),
+        "job": OUE(4, 1.5),
+        "age": None,
+        "ill": GRR(2, 2.0),
+    }
+    plan = plan_for(PAIRS, 1.0, made)
+    assert plan["sex"].made.describe() == made["sex"].describe()
+    assert plan["sex"].epsilon == made["sex"].epsilon
+    assert plan.epsilons.tolist() == [made["sex"].epsilon, 1.5, 1.0, 2.0]
+    with pytest.raises(InputError, match="k = 3"):
+        plan_for(PAIRS, 1.0, {**made, "ill": GRR(3, 1.0)})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epsilon": -1.0}, "epsilon must be a finite number"),
+        ({"epsilon": [1.0, 2.0]}, "one for each of the 4 attributes"),
+        ({"epsilon": {"sex": 1.0}}, "'job' has none"),
+        ({"delta": 0.5, "mechanism": "grr"}, "has delta 0, got delta 0.5"),
+        ({"limit": -1.0}, "limit must be a finite number"),
+        ({"totals": [1.0]}, "one number for each of the 4 attributes, got 1"),
+        ({"totals": [1.0, 1.0, -1.0, 1.0]}, "a total must be at least 0"),
+        ({"totals": [1.0, 1.0, float("nan"), 1.0]}, "a total must be at least 0"),
+        ({"guarantee": None}, "guarantee must be one of"),
+        ({"guarantee": "witness"}, "guarantee must be one of"),
+        ({"mechanism": "gr"}, "did you mean 'grr'?"),
+        ({"settings": {"x": object()}}, "settings must be plain JSON"),
+        ({"public": ["sax"]}, "did you mean 'sex'?"),
+    ],
+)
+def test_bad_plans_are_refused(settings, message):
+    good = {"epsilon": 1.0, "limit": 4.0, "guarantee": "worst", "totals": [4.0] * 4}
+    with pytest.raises(InputError) as caught:
+        make_plan(PAIRS, **{**good, **settings})
+    assert message in str(caught.value)
+
+
+def test_settings_are_kept_as_they_are_read_back(tmp_path):
+    settings = {"weights": np.array([1.0, 2.0]), "limit": np.float64(3), "names": ("a", "b")}
+    plan = plan_for(PAIRS, settings=settings)
+    assert plan.provenance.settings == {"weights": [1.0, 2.0], "limit": 3.0, "names": ["a", "b"]}
+    plan.save(tmp_path / "plan.json")
+    assert Plan.load(tmp_path / "plan.json") == plan
+
+
+def test_reports_depend_on_the_collection_alone():
+    plan = plan_for(PAIRS)
+    assert plan_for(PAIRS, notes=["x"]).collection == plan.collection
+    assert plan_for(PAIRS, notes=["x"]).digest != plan.digest
+    assert plan_for(PAIRS, 2.0).collection != plan.collection
+    renamed = PAIRS.rename({"sex": "gender"})
+    assert plan_for(renamed).collection != plan.collection
+
+
+# Certifying --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def edited(tmp_path):
+    """Save a plan, change it by hand, and load it unchecked."""
+
+    def edit(plan, **changes):
+        path = tmp_path / "plan.json"
+        plan.save(path)
+        content = json.loads(path.read_text())
+        for attribute in content["plan"]["attributes"]:
+            attribute.update(changes.get(attribute["name"], {}))
+        path.write_text(json.dumps(content))
+        return Plan.load(path, unchecked=True)
+
+    return edit
+
+
+def independent_plan(limit=3.0, mechanism=None, epsilon=0.6):
+    totals = total_leakage(PAIRS, epsilon, mechanism, "independent")
+    return make_plan(PAIRS, epsilon, mechanism, limit=limit, totals=totals)
+
+
+def test_certifying_an_unchanged_plan_changes_nothing():
+    for named in (None, "grr", "oue"):
+        plan = independent_plan(mechanism=named)
+        assert certify(plan, PAIRS) == plan
+
+
+def test_an_edited_plan_within_its_limits_becomes_valid(edited, tmp_path):
+    plan = edited(independent_plan(), job={"epsilon": 0.3}, sex={"limit": 2.5})
+    certified = certify(plan, PAIRS)
+    assert not certified.edited
+    budgets = {"sex": 0.6, "job": 0.3, "age": 0.6, "ill": 0.6}
+    expected = total_leakage(PAIRS, budgets, None, "independent").values
+    assert np.array_equal(certified.totals, expected)
+    assert certified["sex"].limit == 2.5
+    certified.save(tmp_path / "again.json")
+    assert Plan.load(tmp_path / "again.json").perturb(people(10)).num_rows == 10
+
+
+def test_an_edited_plan_above_its_limits_is_refused(edited):
+    plan = edited(independent_plan(limit=2.0), age={"epsilon": 1.9})
+    with pytest.raises(InputError, match=r"the total of 'age' must be at most its limit 2\.0, got"):
+        certify(plan, PAIRS)
+
+
+def test_records_are_read_in_the_domain_of_the_plan(tmp_path):
+    pyarrow.csv.write_csv(people(2000), tmp_path / "people.csv")
+    plan = independent_plan()
+    assert certify(plan, tmp_path / "people.csv") == plan
+    assert certify(plan, Tuples.from_records(people(2000), domain=DOMAIN)) == plan
+    pyarrow.csv.write_csv(people(2000).set_column(0, "sex", [["X"] * 2000]), tmp_path / "bad.csv")
+    with pytest.raises(DomainError, match="record 1: column 'sex'"):
+        certify(plan, tmp_path / "bad.csv")
+
+
+def test_other_domains_are_refused():
+    with pytest.raises(DomainError, match="must be of the plan's domain"):
+        certify(independent_plan(), PAIRS.select(["sex", "job"]))
+
+
+def test_the_guarantee_of_the_plan_is_the_one_that_counts():
+    records = Tuples.from_records(people(500), domain=DOMAIN)
+    totals = total_leakage(records, 0.5, "grr", "exact")
+    plan = make_plan(records.pairs(), 0.5, "grr", limit=2.1, totals=totals)
+    assert certify(plan, records) == plan
+    with pytest.raises(InputError, match="'exact' needs records"):
+        certify(plan, records.pairs())
+
+
+def test_public_attributes_count_in_clear(edited):
+    totals = total_leakage(PAIRS, 0.6, None, "independent")
+    plan = make_plan(PAIRS, 0.6, limit=[9.0, 9.0, None, 9.0], totals=totals)
+    public = edited(plan, age={"public": True, "mechanism": None, "epsilon": 0.0})
+    certified = certify(public, PAIRS)
+    assert certified.collected.names == ("sex", "job", "ill")
+    assert certified.totals[3] > plan.totals[3]
+    assert np.isinf(certified.totals[2])
+
+
+def test_sampled_totals_are_drawn_afresh():
+    domain = Domain([Attribute("a", ("0", "1")), Attribute("b", ("0", "1"))])
+    records = Tuples.from_joint(domain, [[300, 100], [200, 400]])
+    options = {"target_delta": 0.05, "confidence": 0.9, "reports": 3000}
+    totals = total_leakage(records, 1.0, "grr", "sampled", **options)
+    plan = make_plan(records.pairs(), 1.0, "grr", limit=2.5, totals=totals)
+    assert plan.kind == "statistical"
+    again = [certify(plan, records, reports=3000) for _ in range(3)]
+    assert all(found.confidence == 0.9 for found in again)
+    assert all(found["a"].total_delta == 0.05 for found in again)
+    assert len({found.totals.tobytes() for found in again}) > 1
+
+
+def test_a_plan_of_pairs_without_records():
+    empty = PairCounts(DOMAIN, [np.zeros(k, dtype=int) for k in DOMAIN.sizes], 0 * PAIRS.counts)
+    plan = plan_for(empty)
+    assert plan.provenance.records == 0
+    with pytest.raises(DomainError, match="without records"):
+        certify(plan, empty)
