@@ -1,0 +1,192 @@
+"""What the page is given: names, curves and tables, in as few bytes as serve it."""
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from seepage._numerics import Floats
+from seepage.domain import MISSING
+from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
+from seepage.pairs import PairCounts
+from seepage.plan.attribute import as_json_number
+from seepage.ratios import LikelySets
+from seepage.report.lines import profile_lines
+from seepage.report.saved import pairs_of
+
+__all__ = ["page_content"]
+
+AGREEMENT = 5e-4
+"""How far a total on the page may lie above the exact sum of leakages, in nats."""
+
+LARGEST_BUDGET = 10.0
+"""The end of the page's sliders, if no analysed budget is larger."""
+
+LARGEST_SUBSETS = 64
+"""Attributes with more values have no curves for subset selection; the bound takes their place."""
+
+MOST_CELLS = 1 << 19
+"""Above so many pair cells the page has no tables, and so no distributions of a pair."""
+
+
+def page_content(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return everything the page shows or computes with, as plain JSON.
+
+    Parameters
+    ----------
+    result
+        A saved result, see `Analysis.to_dict`.
+
+    Notes
+    -----
+    The curves take O(m^2 t) a piece for each ordered pair with m and t values: a second for the
+    210 ordered pairs of Adult.
+    """
+    pairs = pairs_of(result)
+    epsilons = _each(result["epsilon"], len(pairs.domain))
+    reach = max(LARGEST_BUDGET, 1.25 * max(epsilons))
+    matrix = _bound(pairs, epsilons, result.get("smoothing") or {})
+    return {
+        **{key: result.get(key) for key in _KEPT},
+        "epsilon": epsilons,
+        "mechanism": _each(result["mechanism"], len(pairs.domain)),
+        "limit": _each(result.get("limit"), len(pairs.domain)),
+        "reach": reach,
+        "totals": [_total(name, total) for name, total in result["totals"].items()],
+        "order": matrix.related_order(),
+        "attributes": [_attribute(pairs, index) for index in range(len(pairs.domain))],
+        "lines": _lines(matrix, reach),
+        "tables": _tables(pairs),
+    }
+
+
+_KEPT = (
+    "seepage",
+    "name",
+    "command",
+    "records",
+    "digest",
+    "view",
+    "delta",
+    "smoothing",
+    "cpl",
+    "tcpl",
+    "strongest",
+    "refused",
+    "refuted",
+)
+NAMED_REPORTS = 5
+"""How many reports of a joint witness the page names."""
+
+
+def _total(name: str, total: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a total with its name, and of its evidence what a sentence can hold."""
+    evidence = []
+    for found in total.get("evidence") or []:
+        reports = {
+            key: likely for key, likely in (found or {}).get("reports", {}).items() if likely
+        }
+        named = dict(list(reports.items())[:NAMED_REPORTS])
+        evidence.append(found and {**found, "reports": named, "more": len(reports) - len(named)})
+    kept = {key: total.get(key) for key in ("kind", "confidence", "totals", "deltas", "notes")}
+    return {"guarantee": name, **kept, "evidence": evidence}
+
+
+def _each(setting: Any, count: int) -> list[Any]:
+    return list(setting) if isinstance(setting, list) else [setting] * count
+
+
+def _bound(
+    pairs: PairCounts, epsilons: list[float], smoothing: Mapping[str, float]
+) -> LeakageMatrix:
+    return leakage_matrix(pairs, epsilons, **smoothing)
+
+
+def _attribute(pairs: PairCounts, index: int) -> dict[str, Any]:
+    """Return one attribute, with the parts of a plan that do not depend on budgets.
+
+    These are canonical JSON already: floats and escapes are written by one program only, so that
+    a plan made on the page has the digest that `Plan.load` computes.
+    """
+    attribute, counts = pairs.domain[index], pairs.marginals[index]
+    missing = attribute.values.index(MISSING) if MISSING in attribute.values else None
+    edges = [as_json_number(edge) for edge in attribute.edges]
+    return {
+        "name": attribute.name,
+        "values": list(attribute.values),
+        "binned": len(attribute.edges) > 0,
+        "marginal": counts.tolist(),
+        "missing": 0 if missing is None else int(counts[missing]),
+        "plan": {
+            "name": _canonical(attribute.name),
+            "values": _canonical(attribute.values),
+            "edges": _canonical(edges),
+        },
+    }
+
+
+def _canonical(value: Any) -> str:
+    return msgspec.json.encode(value, order="sorted").decode()
+
+
+def _lines(matrix: LeakageMatrix, reach: float) -> list[dict[str, Any]]:
+    """Return the curves of every ordered pair, for each kind of likely set that sources need."""
+    count = len(matrix.domain)
+    tolerance = AGREEMENT / max(1, count - 1)
+    stores: dict[tuple[str, int], dict[int, dict[int, Floats]]] = {}
+    for targets, sources, stack in matrix._stacks():
+        for sets, least, most in _kinds(stack.shape[2], reach):
+            found = profile_lines(stack, sets, tolerance, least, most)
+            parts = np.split(found.values, np.cumsum(found.counts)[:-1])
+            store = stores.setdefault((sets.kind, sets.size), {})
+            for target, source, part in zip(targets.tolist(), sources.tolist(), parts, strict=True):
+                store.setdefault(source, {})[target] = part
+    return [_store(kind, size, store, count) for (kind, size), store in stores.items()]
+
+
+def _kinds(values: int, reach: float) -> Iterator[tuple[LikelySets, float, float]]:
+    """Yield the likely sets of a source with so many values, and the contrasts they need.
+
+    With two values every set that tells anything is a singleton.  Subset selection takes sets of
+    size w at budgets from ln(k/(w + 1) - 1) to ln(k/w - 1).
+    """
+    if values < 2:
+        return
+    yield LikelySets("singletons", reach), 0.0, reach
+    if values == 2:
+        return
+    yield LikelySets("all", reach), 0.0, reach
+    if values > LARGEST_SUBSETS:
+        return
+    for size in range(2, (values + 1) // 2):
+        most = np.log(values / size - 1)
+        least = np.log(max(1.0, values / (size + 1) - 1))
+        yield LikelySets("subsets", reach, size), 0.999 * least, 1.001 * most
+
+
+def _store(kind: str, size: int, store: dict[int, dict[int, Floats]], count: int) -> dict[str, Any]:
+    """Return the curves of one kind: for each of its sources, those about every target."""
+    nothing = np.zeros((0, 2), dtype=np.float32)
+    sources = sorted(store)
+    parts = [store[source].get(target, nothing) for source in sources for target in range(count)]
+    return {
+        "kind": kind,
+        "size": size,
+        "sources": sources,
+        "counts": _bytes(np.array([len(part) for part in parts]), "<u2"),
+        "values": _bytes(np.concatenate(parts), "<f4"),
+    }
+
+
+def _tables(pairs: PairCounts) -> dict[str, str] | None:
+    """Return all pair counts, in the narrowest type that holds them."""
+    if len(pairs.counts) > MOST_CELLS:
+        return None
+    kind = "<u2" if pairs.records < 1 << 16 else "<u4" if pairs.records < 1 << 32 else "<f8"
+    return {"type": kind, "values": _bytes(pairs.counts, kind)}
+
+
+def _bytes(values: Any, kind: str) -> str:
+    return base64.b64encode(values.astype(kind).tobytes()).decode("ascii")

@@ -1,0 +1,101 @@
+"""One HTML file out of the page's parts: template, styles, scripts and data.
+
+Scripts are ES modules on disk.  On the page they are one inline script: imports are left out, for
+the modules stand in the order in which they need each other and share one scope.  The content
+security policy names the hashes of that script and of the styles, and allows nothing else: no
+other script runs, whatever names the data hold, and nothing is fetched.
+"""
+
+import base64
+import hashlib
+import html
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+__all__ = ["MODULES", "STYLES", "render_page"]
+
+STYLES = ("base", "controls", "figures", "print")
+
+MODULES = (
+    "bytes",
+    "sha256",
+    "mechanisms",
+    "model",
+    "witness",
+    "correlation",
+    "calibrate",
+    "plan",
+    "dom",
+    "colour",
+    "axes",
+    "verdict",
+    "heatmap",
+    "mapsection",
+    "pair",
+    "budgets",
+    "totals",
+    "graph",
+    "methods",
+    "main",
+)
+"""The scripts, each after those that it imports."""
+
+IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
+EXPORT = re.compile(r"^export ", re.MULTILINE)
+
+
+def render_page(content: Mapping[str, Any]) -> str:
+    """Return the page with its content inside.
+
+    Parameters
+    ----------
+    content
+        What `page_content` gave.
+
+    Examples
+    --------
+    >>> page = render_page({"name": "</script><script>alert(1)</script>"})
+    >>> page.count("</script>"), "alert(1)" in page.split("<title>")[0]
+    (2, False)
+    """
+    style = "\n".join(_text(f"css/{name}.css") for name in STYLES)
+    script = '"use strict";\n' + "\n".join(_plain(_text(f"js/{name}.js")) for name in MODULES)
+    parts = {
+        "policy": html.escape(_policy(script, style)),
+        "title": html.escape(str(content.get("name") or "Leakage report")),
+        "style": style,
+        "data": _embedded(content),
+        "script": script,
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _text("page.html"))
+
+
+def _text(name: str) -> str:
+    return (files("seepage.report") / "static" / name).read_text(encoding="utf-8")
+
+
+def _plain(module: str) -> str:
+    """Return a module without imports and exports."""
+    return EXPORT.sub("", IMPORT.sub("", module))
+
+
+def _policy(script: str, style: str) -> str:
+    return (
+        "default-src 'none'; "
+        f"script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def _embedded(content: Mapping[str, Any]) -> str:
+    """Return JSON in which nothing can end the element it stands in."""
+    text = msgspec.json.encode(content).decode()
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,157 @@
+// Budgets: sliders, totals that follow, calibration, and the plan as a file.
+
+import { budgetDown, budgetsForEach, equalBudgets, totalVariance } from "./calibrate.js";
+import { byId, element, listed, nats } from "./dom.js";
+import { planFile } from "./plan.js";
+
+/** The budgets section; it keeps its own budgets, apart from the map's epsilon. */
+export class BudgetSection {
+  constructor(app) {
+    this.app = app;
+    this.epsilons = app.content.epsilon.map(budgetDown);
+    this.way = "by hand";
+    this.rows = app.model.names.map((name, i) => this.makeRow(name, i));
+    byId("budget-rows").append(...this.rows.map((row) => row.node));
+    for (const id of ["all-budgets", "all-budgets-number"]) {
+      byId(id).max = app.content.reach;
+      byId(id).value = Math.max(...this.epsilons);
+      byId(id).addEventListener("input", () => this.setAll(Number(byId(id).value)));
+    }
+    byId("limit").addEventListener("input", () => this.setLimit(Number(byId("limit").value)));
+    byId("calibrate-equal").addEventListener("click", () => this.calibrate("equal"));
+    byId("calibrate-each").addEventListener("click", () => this.calibrate("per-attribute"));
+    byId("budgets-analysed").addEventListener("click", () => this.set(app.content.epsilon, "by hand"));
+    byId("download-plan").addEventListener("click", () => this.download());
+  }
+
+  makeRow(name, i) {
+    const { reach } = this.app.content;
+    const own = element("div", { class: "fill" });
+    const others = element("div", { class: "fill others" });
+    const mark = element("div", { class: "mark" });
+    const value = element("span", { class: "value" });
+    const handler = (event) => this.setOne(i, Number(event.target.value));
+    const shared = { min: 0, max: reach, step: 0.01, oninput: handler };
+    const slider = element("input", { type: "range", "aria-label": `Budget of ${name}`, ...shared });
+    const number = element("input", { type: "number", "aria-label": `Budget of ${name}, as a number`, ...shared });
+    number.step = "any";
+    const node = element(
+      "div",
+      { class: "row five" },
+      element("span", { class: "name", title: name }, name),
+      slider,
+      number,
+      element("div", { class: "bar", "aria-hidden": "true" }, own, others, mark),
+      value,
+    );
+    return { node, slider, number, own, others, mark, value };
+  }
+
+  set(epsilons, way) {
+    this.epsilons = epsilons.map(budgetDown);
+    this.way = way;
+    this.show();
+  }
+
+  setAll(value) {
+    const budget = this.clamped(value);
+    this.set(this.epsilons.map(() => budget), "by hand");
+  }
+
+  setOne(i, value) {
+    this.set(this.epsilons.map((e, j) => (j === i ? this.clamped(value) : e)), "by hand");
+  }
+
+  clamped(value) {
+    return Math.min(Math.max(Number.isFinite(value) ? value : 0, 0), this.app.content.reach);
+  }
+
+  setLimit(value) {
+    if (!(value > 0) || !Number.isFinite(value)) return;
+    this.app.setLimits(this.epsilons.map(() => Math.max(1e-4, Math.floor(value * 1e6) / 1e6)));
+  }
+
+  calibrate(way) {
+    const { model, state, content } = this.app;
+    const find = way === "equal" ? equalBudgets : budgetsForEach;
+    this.set(find(model, state.mechanisms, state.limits, content.reach), way);
+  }
+
+  /** Show the totals of the budgets and everything that follows from them. */
+  show() {
+    const { model, state } = this.app;
+    this.totals = model.totals(this.epsilons, state.mechanisms, "report");
+    const finite = state.limits.filter(Number.isFinite);
+    const scale = 1.05 * Math.max(...this.totals.map(({ total }) => total), ...finite, 1e-9);
+    this.rows.forEach((row, i) => this.showRow(row, i, scale));
+    const [first] = this.epsilons;
+    if (this.epsilons.every((e) => e === first)) {
+      byId("all-budgets").value = first;
+      if (document.activeElement !== byId("all-budgets-number")) byId("all-budgets-number").value = first;
+    }
+    const same = finite.length && state.limits.every((limit) => limit === state.limits[0]);
+    if (document.activeElement !== byId("limit")) byId("limit").value = same ? state.limits[0] : "";
+    this.showBinding();
+  }
+
+  showRow(row, i, scale) {
+    const { own, others, total } = this.totals[i];
+    const limit = this.app.state.limits[i];
+    const over = total > limit;
+    row.slider.value = this.epsilons[i];
+    if (document.activeElement !== row.number) row.number.value = this.epsilons[i];
+    row.own.style.width = `${(100 * own) / scale}%`;
+    row.others.style.left = `${(100 * own) / scale}%`;
+    row.others.style.width = `${(100 * others) / scale}%`;
+    row.own.classList.toggle("over", over);
+    row.others.classList.toggle("over", over);
+    row.mark.style.left = Number.isFinite(limit) ? `${(100 * limit) / scale}%` : "-10px";
+    row.value.textContent = over ? `${nats(total)}, exceeds ${nats(limit)}` : nats(total);
+    row.value.classList.toggle("warning", over);
+    row.value.dataset.total = total;
+  }
+
+  showBinding() {
+    const { state, model } = this.app;
+    const slack = this.totals.map(({ total }, i) => state.limits[i] - total);
+    const tightest = slack.indexOf(Math.min(...slack));
+    const over = model.names.filter((_, i) => slack[i] < 0);
+    const { total } = this.totals[tightest];
+    const binds = `${model.names[tightest]} binds: ${nats(total)} of ${nats(state.limits[tightest])} nats`;
+    const gain = this.way === "per-attribute" ? `; ${this.gainText()}` : "";
+    const text = over.length
+      ? `${over.length} of ${model.count} totals exceed their limit: ${listed(over, 5)}.`
+      : `All totals are within their limits. ${binds}${gain}.`;
+    byId("binding").textContent = text;
+    const idle = this.epsilons.every((e) => e === 0);
+    byId("download-plan").disabled = over.length > 0 || idle;
+    byId("plan-note").textContent = over.length
+      ? "A plan must keep its limits: lower the budgets or calibrate them."
+      : idle
+        ? "A plan must collect something."
+        : "JSON for seepage perturb and seepage estimate; guarantee: independent (assumed), view: report.";
+  }
+
+  gainText() {
+    const { model, state, content } = this.app;
+    const equal = equalBudgets(model, state.mechanisms, state.limits, content.reach);
+    const ratio =
+      totalVariance(model, state.mechanisms, equal) / totalVariance(model, state.mechanisms, this.epsilons);
+    return Number.isFinite(ratio) ? `estimates vary ${ratio.toFixed(2)} times less than with equal budgets` : "";
+  }
+
+  download() {
+    const { content, model, state } = this.app;
+    const text = planFile(content, model, {
+      epsilons: this.epsilons,
+      mechanisms: state.mechanisms,
+      limits: state.limits,
+      totals: this.totals,
+      way: this.way,
+    });
+    const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
+    const link = element("a", { href: address, download: "plan.json" });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(address), 10_000);
+  }
+}

@@ -1,0 +1,70 @@
+// Elements and numbers as text.  Text from the data only ever becomes text nodes or attributes.
+
+const SVG_SPACE = "http://www.w3.org/2000/svg";
+
+function filled(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "style") Object.entries(value).forEach(([key, to]) => node.style.setProperty(key, to));
+    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.filter((child) => child !== null));
+  return node;
+}
+
+/** A new HTML element with attributes, listeners (`onclick`) and children. */
+export function element(tag, attributes = {}, ...children) {
+  return filled(document.createElement(tag), attributes, children);
+}
+
+/** A new SVG element. */
+export function svg(tag, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG_SPACE, tag), attributes, children);
+}
+
+/** The element with an id. */
+export function byId(id) {
+  return document.getElementById(id);
+}
+
+/** A number of nats with two decimals, more where it is small. */
+export function nats(value) {
+  if (value === "inf" || value === Infinity) return "∞";
+  const number = Number(value);
+  if (number === 0) return "0";
+  return number < 0.01 ? number.toPrecision(1) : number.toFixed(2);
+}
+
+/** A number of times, as e to a leakage. */
+export function times(leakage) {
+  if (leakage === Infinity || leakage > 700) return "infinitely";
+  const ratio = Math.exp(leakage);
+  if (ratio >= 1e6) return `${ratio.toExponential(1)} times`;
+  return `${ratio >= 100 ? Math.round(ratio) : ratio.toPrecision(3)} times`;
+}
+
+/** Text cut to a length, with an ellipsis. */
+export function shortened(text, length) {
+  const letters = Array.from(text);
+  return letters.length <= length ? text : `${letters.slice(0, length - 1).join("")}…`;
+}
+
+/** Some names with commas, and how many more there are. */
+export function listed(names, most) {
+  const shown = names.slice(0, most).map((name) => shortened(name, 40));
+  const more = names.length - shown.length;
+  return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
+}
+
+/** A table from a head and rows; the first cell of each row is its heading. */
+export function dataTable(caption, head, rows) {
+  const cells = (row) => row.map((cell, i) => (i ? element("td", {}, cell) : element("th", { scope: "row" }, cell)));
+  return element(
+    "table",
+    {},
+    element("caption", {}, caption),
+    element("thead", {}, element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name)))),
+    element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells(row)))),
+  );
+}

@@ -1,0 +1,96 @@
+// The dependency graph: attributes on a circle, an arrow each way as wide as its leakage.
+
+import { byId, nats, shortened, svg } from "./dom.js";
+
+const MOST_ARROWS = 400;
+const SIDE = 760;
+
+/** The least leakage at which a picture has about three arrows an attribute. */
+export function usualLeast(matrix, count) {
+  const values = Array.from(matrix).sort((a, b) => b - a);
+  return values[Math.min(values.length - 1, Math.max(1, 3 * count))] || 0;
+}
+
+/** Draw the arrows of leakages from a least one on. */
+export function showGraph(app, least) {
+  const { state, model, content } = app;
+  const radius = SIDE / 2 - 130;
+  const places = new Map();
+  content.order.forEach((index, i) => {
+    const angle = (2 * Math.PI * i) / model.count - Math.PI / 2;
+    places.set(index, { x: SIDE / 2 + radius * Math.cos(angle), y: SIDE / 2 + radius * Math.sin(angle), angle });
+  });
+  const arrows = strongestArrows(state.matrix, model.count, least);
+  const most = Math.max(...state.epsilons, 1e-9);
+  const label = `Graph of ${model.count} attributes with ${arrows.length} arrows of at least ${nats(least)} nats`;
+  const tip = svg(
+    "marker",
+    { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto" },
+    svg("path", { class: "tip", d: "M0,0L8,4L0,8Z" }),
+  );
+  byId("graph").replaceChildren(
+    svg(
+      "svg",
+      { viewBox: `0 0 ${SIDE} ${SIDE}`, class: "graph", role: "img", "aria-label": label },
+      svg("defs", {}, tip),
+      ...arrows.reverse().map((arrow) => arrowOf(arrow, places, most, model)),
+      ...content.order.map((index) => nodeOf(model, index, places.get(index))),
+    ),
+  );
+}
+
+function strongestArrows(matrix, count, least) {
+  const arrows = [];
+  for (let target = 0; target < count; target++) {
+    for (let source = 0; source < count; source++) {
+      const value = matrix[target * count + source];
+      if (source !== target && value > 0 && value >= least) arrows.push({ target, source, value });
+    }
+  }
+  return arrows.sort((a, b) => b.value - a.value).slice(0, MOST_ARROWS);
+}
+
+/** A curve that bends to its own right, so that the two ways of a pair do not cover each other. */
+function arrowOf({ target, source, value }, places, most, model) {
+  const [from, to] = [places.get(source), places.get(target)];
+  const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
+  const bend = Math.min(46, 10 + 0.1 * length);
+  const along = { x: (to.x - from.x) / length, y: (to.y - from.y) / length };
+  const control = { x: (from.x + to.x) / 2 - along.y * bend, y: (from.y + to.y) / 2 + along.x * bend };
+  const share = Math.min(1, value / most);
+  const end = { x: to.x - 8 * along.x, y: to.y - 8 * along.y };
+  return svg(
+    "path",
+    {
+      class: "arrow",
+      d: `M${from.x.toFixed(1)},${from.y.toFixed(1)}Q${control.x.toFixed(1)},${control.y.toFixed(1)} ${end.x.toFixed(1)},${end.y.toFixed(1)}`,
+      "stroke-width": (0.5 + 7 * share).toFixed(2),
+      "stroke-opacity": (0.2 + 0.6 * share).toFixed(2),
+      "marker-end": "url(#tip)",
+    },
+    svg("title", {}, `${model.names[source]} → ${model.names[target]}: ${nats(value)} nats`),
+  );
+}
+
+function nodeOf(model, index, { x, y, angle }) {
+  const left = Math.cos(angle) < -1e-6;
+  const turned = (angle * 180) / Math.PI + (left ? 180 : 0);
+  const crowded = model.count > 90;
+  return svg(
+    "g",
+    {},
+    svg("circle", { class: "node", cx: x, cy: y, r: crowded ? 2 : 4 }),
+    svg(
+      "text",
+      {
+        class: crowded ? "label crowded" : "label",
+        x: left ? -10 : 10,
+        "text-anchor": left ? "end" : "start",
+        "dominant-baseline": "central",
+        transform: `translate(${x},${y}) rotate(${turned})`,
+      },
+      shortened(model.names[index], 16),
+      svg("title", {}, model.names[index]),
+    ),
+  );
+}

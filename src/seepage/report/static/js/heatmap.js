@@ -1,0 +1,130 @@
+// The heat map on a canvas: 40 or 150 attributes redrawn within a slider's step.
+
+import { cssColour, inkOn, scaleColour, themeColour } from "./colour.js";
+import { shortened } from "./dom.js";
+
+const CELL_MOST = 44;
+const LABEL_FONT = 12;
+
+/** Cells, labels, selection; where a pointer is. */
+export class HeatMap {
+  constructor(canvas, names) {
+    this.canvas = canvas;
+    this.names = names;
+    this.printing = false;
+  }
+
+  /** Choose sizes for the width at hand. */
+  resize(width) {
+    const count = this.names.length;
+    const longest = Math.max(...this.names.map((name) => Array.from(name).length));
+    this.label = Math.min(width * 0.34, 150, 14 + 7 * longest);
+    this.head = Math.min(120, 20 + 5.2 * longest);
+    const room = width - this.label - this.head * 0.45;
+    const least = count > 80 ? 7 : 15;
+    this.cell = Math.max(least, Math.min(CELL_MOST, Math.floor(room / count)));
+    this.width = Math.ceil(this.label + count * this.cell + this.head * 0.75);
+    this.height = Math.ceil(this.head + count * this.cell + 2);
+    const scale = Math.max(window.devicePixelRatio || 1, 2);
+    this.canvas.width = this.width * scale;
+    this.canvas.height = this.height * scale;
+    this.canvas.style.width = `${this.width}px`;
+    this.canvas.style.height = `${this.height}px`;
+    this.scale = scale;
+  }
+
+  /** Draw everything: values row by row of targets, in an order, coloured up to a largest one. */
+  draw({ values, order, most, selected, hovered }) {
+    this.order = order;
+    const pen = this.canvas.getContext("2d");
+    pen.setTransform(this.scale, 0, 0, this.scale, 0, 0);
+    pen.clearRect(0, 0, this.width, this.height);
+    this.drawCells(pen, values, order, most);
+    this.drawLabels(pen, order, selected, hovered);
+    if (hovered) this.outline(pen, hovered, 1.5);
+    if (selected) this.outline(pen, selected, 3);
+  }
+
+  drawCells(pen, values, order, most) {
+    const { cell, label, head } = this;
+    const count = order.length;
+    const gap = cell >= 12 ? 1 : 0;
+    const digits = cell >= 34 ? 2 : cell >= 22 ? 1 : 0;
+    pen.font = `${Math.min(12, Math.floor(cell * 0.42))}px system-ui, sans-serif`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    const diagonal = themeColour("diagonal");
+    for (let i = 0; i < count; i++) {
+      for (let j = 0; j < count; j++) {
+        const x = label + j * cell;
+        const y = head + i * cell;
+        const value = values[order[i] * count + order[j]];
+        const colour = i === j ? null : scaleColour(most > 0 ? value / most : 0);
+        pen.fillStyle = colour ? cssColour(colour) : diagonal;
+        pen.fillRect(x, y, cell - gap, cell - gap);
+        if (!digits || !colour) continue;
+        pen.fillStyle = inkOn(colour);
+        pen.fillText(cellText(value, digits), x + (cell - gap) / 2, y + (cell - gap) / 2 + 0.5);
+      }
+    }
+  }
+
+  drawLabels(pen, order, selected, hovered) {
+    const { cell, label, head } = this;
+    const size = Math.min(LABEL_FONT, Math.max(9, cell - 2));
+    const every = Math.max(1, Math.ceil((size + 1) / cell));
+    const ink = this.printing ? "#111" : themeColour("ink");
+    const strong = (which, index) => [selected, hovered].some((at) => at && at[which] === index);
+    pen.textBaseline = "middle";
+    order.forEach((index, i) => {
+      pen.fillStyle = ink;
+      const middle = i * cell + cell / 2;
+      if (i % every === 0 || strong("target", index)) {
+        pen.font = `${strong("target", index) ? "bold " : ""}${size}px system-ui, sans-serif`;
+        pen.textAlign = "right";
+        pen.fillText(this.fitted(pen, this.names[index], label - 8), label - 5, head + middle);
+      }
+      if (i % every === 0 || strong("source", index)) {
+        pen.font = `${strong("source", index) ? "bold " : ""}${size}px system-ui, sans-serif`;
+        pen.save();
+        pen.translate(label + middle, head - 6);
+        pen.rotate(-Math.PI / 4);
+        pen.textAlign = "left";
+        pen.fillText(this.fitted(pen, this.names[index], head * 1.25), 0, 0);
+        pen.restore();
+      }
+    });
+  }
+
+  fitted(pen, name, room) {
+    if (pen.measureText(name).width <= room) return name;
+    let length = Math.max(2, Math.floor(room / 5));
+    while (length > 2 && pen.measureText(shortened(name, length)).width > room) length--;
+    return shortened(name, length);
+  }
+
+  outline(pen, { target, source }, width) {
+    const i = this.order.indexOf(target);
+    const j = this.order.indexOf(source);
+    pen.lineWidth = width;
+    pen.strokeStyle = themeColour("mark");
+    pen.strokeRect(this.label + j * this.cell - 0.5, this.head + i * this.cell - 0.5, this.cell, this.cell);
+  }
+
+  /** The pair under a pointer, null outside of cells. */
+  at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const scale = this.width / box.width;
+    const j = Math.floor(((event.clientX - box.left) * scale - this.label) / this.cell);
+    const i = Math.floor(((event.clientY - box.top) * scale - this.head) / this.cell);
+    const count = this.names.length;
+    if (i < 0 || j < 0 || i >= count || j >= count || i === j) return null;
+    return { target: this.order[i], source: this.order[j] };
+  }
+}
+
+function cellText(value, digits) {
+  if (value >= 10) return value.toFixed(0);
+  const text = value.toFixed(digits === 2 ? 2 : value >= 1 ? 1 : 2);
+  return digits === 1 && value < 1 ? text.replace(/^0/, "") : text;
+}

@@ -1,0 +1,136 @@
+// The page as a whole: its state, and what is shown anew when a part of it changes.
+
+import { BudgetSection } from "./budgets.js";
+import { byId, nats } from "./dom.js";
+import { showGraph, usualLeast } from "./graph.js";
+import { MapSection } from "./mapsection.js";
+import { MECHANISM_NAMES } from "./mechanisms.js";
+import { showMethods } from "./methods.js";
+import { Model } from "./model.js";
+import { showPair } from "./pair.js";
+import { showTotals } from "./totals.js";
+import { settingText, showVerdict } from "./verdict.js";
+import { Tables } from "./witness.js";
+
+const DEFERRED_MS = 120;
+
+class App {
+  constructor(content) {
+    this.content = content;
+    this.model = new Model(content);
+    this.tables = new Tables(content);
+    this.state = firstState(content, this.model);
+    this.state.matrix = this.matrix();
+    this.state.pair = strongestPair(this.state.matrix, this.model.count);
+  }
+
+  start() {
+    byId("title").textContent = this.content.name || "What attributes give away";
+    const records = Number(this.content.records).toLocaleString("en");
+    byId("setting").textContent = `${records} records, ${this.model.count} attributes; ${settingText(this.content)}`;
+    showVerdict(this.content, this.state.given);
+    this.map = new MapSection(this);
+    this.budgets = new BudgetSection(this);
+    this.map.redraw();
+    showPair(this);
+    this.budgets.show();
+    requestAnimationFrame(() => setTimeout(() => this.startBelow()));
+  }
+
+  startBelow() {
+    const least = byId("graph-least");
+    least.max = this.content.reach;
+    least.value = usualLeast(this.state.matrix, this.model.count);
+    least.addEventListener("input", () => this.showGraph());
+    showTotals(this.content, this.state.given);
+    this.showGraph();
+    showMethods(this.content);
+    document.documentElement.dataset.ready = "yes";
+  }
+
+  showGraph() {
+    const least = Number(byId("graph-least").value);
+    byId("graph-least-value").textContent = nats(least);
+    showGraph(this, least);
+  }
+
+  matrix() {
+    return this.model.matrix(this.state.epsilons, this.state.mechanisms, this.state.view);
+  }
+
+  setEpsilon(value) {
+    if (!Number.isFinite(value)) return;
+    const epsilon = Math.min(Math.max(value, 0), this.content.reach);
+    this.state.epsilons = this.state.epsilons.map(() => epsilon);
+    this.changed();
+  }
+
+  setMechanism(name) {
+    this.state.mechanisms = name === "analysed" ? this.state.analysed : this.model.names.map(() => name || null);
+    this.changed();
+    this.budgets.show();
+  }
+
+  setView(view) {
+    this.state.view = view;
+    this.changed();
+  }
+
+  setPair(target, source) {
+    this.state.pair = { target, source };
+    this.map.hovered = null;
+    this.map.redraw();
+    showPair(this);
+  }
+
+  setLimits(limits) {
+    this.state.limits = limits;
+    this.state.given = limits;
+    this.budgets.show();
+    showVerdict(this.content, limits);
+    showTotals(this.content, limits);
+  }
+
+  /** After epsilon, mechanism or view moved: the map and pair now, the graph when it rests. */
+  changed() {
+    this.state.matrix = this.matrix();
+    this.map.redraw();
+    showPair(this);
+    clearTimeout(this.later);
+    this.later = setTimeout(() => this.showGraph(), DEFERRED_MS);
+  }
+}
+
+function firstState(content, model) {
+  const known = content.mechanism.map((name) => (name !== null && name in MECHANISM_NAMES ? name : null));
+  const unknown = content.mechanism.filter((name) => name !== null && !(name in MECHANISM_NAMES));
+  const given = content.limit.map((limit) => (limit === null || limit === "inf" ? Infinity : limit));
+  const epsilons = content.epsilon.slice();
+  const largest = Math.max(...model.totals(epsilons, known, "report").map(({ total }) => total), 0.01);
+  const limits = given.some(Number.isFinite) ? given : given.map(() => Math.ceil(largest * 100) / 100);
+  return {
+    epsilons,
+    mechanisms: known,
+    analysed: known,
+    mixed: known.some((name) => name !== known[0]),
+    view: content.view,
+    limits,
+    given,
+    note: unknown.length
+      ? `The analysed mechanism ${unknown[0]} has no curve on this page: the map starts with the bound. The verdict above is as analysed.`
+      : "",
+  };
+}
+
+function strongestPair(matrix, count) {
+  if (count < 2) return null;
+  let best = 1;
+  matrix.forEach((value, cell) => {
+    if (value > matrix[best]) best = cell;
+  });
+  return { target: Math.floor(best / count), source: best % count };
+}
+
+const app = new App(JSON.parse(byId("content").textContent));
+app.start();
+window.seepage = app;

@@ -1,0 +1,136 @@
+// What each mechanism's report can favour and by how much, and the variance of its estimate.
+// Formulas as in the theory page, sections 4 and 5; k values, budget epsilon.
+
+/** The mechanisms that the page knows in closed form, in the order of the registry. */
+export const MECHANISM_NAMES = {
+  grr: "GRR, generalised randomised response",
+  rappor: "RAPPOR, symmetric unary encoding",
+  oue: "OUE, optimised unary encoding",
+  exp: "EXP, exponential mechanism",
+  blh: "BLH, binary local hashing",
+  olh: "OLH, optimised local hashing",
+  she: "SHE, summed histogram encoding",
+  ss: "SS, subset selection",
+};
+
+/** The likely sets of a report: singletons, subsets of a size or all, with their contrast. */
+export function likelySets(mechanism, view, k, epsilon) {
+  if (k < 2) return { kind: "singletons", size: 1, contrast: 0 };
+  if (!mechanism) return { kind: "all", size: 1, contrast: epsilon };
+  if (view === "inferred") {
+    return { kind: "singletons", size: 1, contrast: guessContrast(mechanism, k, epsilon) };
+  }
+  if (mechanism === "grr") return { kind: "singletons", size: 1, contrast: epsilon };
+  if (mechanism === "exp") return { kind: "singletons", size: 1, contrast: epsilon / 2 };
+  if (mechanism === "ss") return { kind: "subsets", size: subsetSize(k, epsilon), contrast: epsilon };
+  return { kind: "all", size: 1, contrast: epsilon };
+}
+
+function subsetSize(k, epsilon) {
+  return Math.max(1, Math.floor(k / (Math.exp(epsilon) + 1)));
+}
+
+function bucketCount(mechanism, epsilon) {
+  return mechanism === "blh" ? 2 : Math.max(2, Math.round(Math.exp(epsilon)) + 1);
+}
+
+/** By how much a value guessed from the report favours itself: ln a (k - 1)/(1 - a). */
+export function guessContrast(mechanism, k, epsilon) {
+  if (mechanism === "grr") return epsilon;
+  if (mechanism === "exp") return epsilon / 2;
+  if (mechanism === "ss") {
+    const size = subsetSize(k, epsilon);
+    const growth = Math.exp(epsilon);
+    return Math.max(0, Math.log((growth * (k - 1)) / ((size - 1) * growth + k - size)));
+  }
+  const missed = missRate(mechanism, k, epsilon);
+  const found = Math.log(((1 - missed) * (k - 1)) / missed);
+  return Number.isFinite(found) ? Math.min(Math.max(0, found), epsilon) : epsilon;
+}
+
+function missRate(mechanism, k, epsilon) {
+  if (mechanism === "oue") return unaryMiss(0.5, 1 / (Math.exp(epsilon) + 1), k);
+  if (mechanism === "rappor") {
+    const other = 1 / (Math.exp(epsilon / 2) + 1);
+    return unaryMiss(1 - other, other, k);
+  }
+  if (mechanism === "she") return laplaceMiss(k, epsilon);
+  const buckets = bucketCount(mechanism, epsilon);
+  const right = Math.exp(epsilon) / (Math.exp(epsilon) + buckets - 1);
+  const away = Math.log1p(-1 / buckets);
+  const chosen = (-Math.expm1(k * away) * buckets) / k;
+  return 1 - right * chosen - (1 - right) * (Math.exp((k - 1) * away) / k);
+}
+
+function unaryMiss(trueBit, otherBit, k) {
+  const noneElse = Math.exp((k - 1) * Math.log1p(-otherBit));
+  const many = k * otherBit;
+  const chosenOver =
+    many > 1e-4
+      ? 1 + Math.expm1(k * Math.log1p(-otherBit)) / many
+      : ((k - 1) * otherBit) / 2 - ((k - 1) * (k - 2) * otherBit * otherBit) / 6;
+  return (1 - trueBit) * (1 - noneElse / k) + trueBit * chosenOver;
+}
+
+function laplaceMiss(k, epsilon) {
+  const rate = epsilon / 2;
+  const shrink = Math.exp(-rate);
+  let inside = rate;
+  let steps = 0;
+  for (let order = 1; order < k - 1; order++) {
+    const power = Math.exp(order * Math.log1p(-shrink / 2));
+    steps += (-power * Math.expm1(-order * Math.log1p(-Math.expm1(-rate)))) / order;
+    inside += Math.min(Math.max(rate - steps, 0), rate * power);
+  }
+  const below = (shrink / 2) * (1 - 2 ** (1 - k) / k);
+  return below + (shrink / 4) * inside + laplaceMissAbove(shrink, k);
+}
+
+function laplaceMissAbove(shrink, k) {
+  if (k * shrink > 1) return 0.5 + Math.expm1(k * Math.log1p(-shrink / 2)) / (k * shrink);
+  let total = 0;
+  let term = 0.5;
+  for (let order = 1; order < 20; order++) {
+    term *= ((-(k - order) / (order + 1)) * shrink) / 2;
+    total -= term;
+  }
+  return total;
+}
+
+/** The variance of one report's estimate, summed over the k values; the least of all if any. */
+export function reportVariance(mechanism, k, epsilon) {
+  if (k < 2) return 0;
+  if (epsilon <= 0) return Infinity;
+  if (!mechanism) {
+    return Math.min(...Object.keys(MECHANISM_NAMES).map((name) => reportVariance(name, k, epsilon)));
+  }
+  if (mechanism === "she") return (8 * k) / (epsilon * epsilon);
+  const [right, other] = supports(mechanism, k, epsilon);
+  return (right * (1 - right) + (k - 1) * other * (1 - other)) / (right - other) ** 2;
+}
+
+function supports(mechanism, k, epsilon) {
+  const growth = Math.exp(mechanism === "exp" ? epsilon / 2 : epsilon);
+  if (mechanism === "grr" || mechanism === "exp") return [growth / (growth + k - 1), 1 / (growth + k - 1)];
+  if (mechanism === "oue") return [0.5, 1 / (growth + 1)];
+  if (mechanism === "rappor") {
+    const root = Math.exp(epsilon / 2);
+    return [root / (root + 1), 1 / (root + 1)];
+  }
+  if (mechanism === "ss") {
+    const size = subsetSize(k, epsilon);
+    const inside = (size * growth) / (size * growth + k - size);
+    return [inside, (size - inside) / (k - 1)];
+  }
+  const buckets = bucketCount(mechanism, epsilon);
+  return [growth / (growth + buckets - 1), 1 / buckets];
+}
+
+/** The mechanism with the least variance; of equal ones the first. */
+export function bestMechanism(k, epsilon) {
+  let best = "grr";
+  for (const name of Object.keys(MECHANISM_NAMES)) {
+    if (reportVariance(name, k, epsilon) < reportVariance(best, k, epsilon) * (1 - 1e-9)) best = name;
+  }
+  return best;
+}

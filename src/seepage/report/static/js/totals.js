@@ -1,0 +1,175 @@
+// Each attribute's total by every name that the data allow, as one picture.
+
+import { axisTicks } from "./axes.js";
+import { byId, dataTable, element, listed, nats, shortened, svg, times } from "./dom.js";
+
+const KIND_WORDS = {
+  certified: "certified: holds whatever the adversary does",
+  statistical: "statistical: holds with the stated confidence",
+  assumed: "assumed: holds only if its assumption does",
+  "lower bound": "witnessed: a report that was found to tell this much",
+};
+const NAME_WORDS = {
+  worst: "the sum of all budgets",
+  exact: "the largest over all reports of the joint table",
+  merged: "all sources as one source",
+  sampled: "the privacy loss of drawn reports",
+  witness: "the most telling report that a search found",
+  independent: "the sum of pairwise leakages, if sources are independent given the target",
+  tree: "if the data follow a tree",
+};
+const ROW = 24;
+const LEFT = 150;
+const WIDTH = 720;
+
+/** Fill in the picture, its legend, what is refuted, and the table. */
+export function showTotals(content, limits) {
+  const body = byId("totals-body");
+  const { totals } = content;
+  if (!totals.length) {
+    body.replaceChildren(element("p", { class: "muted" }, "The saved result has no totals."));
+    return;
+  }
+  const numbers = totals.map((total) => total.totals.map((value) => (value === "inf" ? Infinity : value)));
+  const refuted = refutations(content, totals, numbers);
+  body.replaceChildren(
+    legendOf(totals),
+    refutedText(refuted, totals),
+    element("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Totals as a picture" }, picture(content, totals, numbers, limits, refuted)),
+    tableOf(content, totals, numbers, refuted),
+    evidenceOf(totals, numbers),
+    refusedOf(content),
+    ...totals.flatMap((total) => (total.notes || []).map((note) => element("p", { class: "muted small" }, `${total.guarantee}: ${note}`))),
+  );
+}
+
+/** Which assumed totals a witness refutes, as the analysis found: keys "name number, attribute". */
+function refutations(content, totals, numbers) {
+  const found = new Map();
+  const witness = totals.findIndex((total) => total.kind === "lower bound");
+  totals.forEach((total, t) => {
+    const wrong = new Set((content.refuted || {})[total.guarantee] || []);
+    content.attributes.forEach((attribute, i) => {
+      if (!wrong.has(attribute.name)) return;
+      const seen = witness < 0 ? NaN : numbers[witness][i];
+      found.set(`${t}-${i}`, { name: attribute.name, assumed: numbers[t][i], seen });
+    });
+  });
+  return found;
+}
+
+function legendOf(totals) {
+  const items = totals.map((total, t) =>
+    element(
+      "li",
+      {},
+      svg("svg", { class: "key", viewBox: "-9 -9 18 18", "aria-hidden": "true" }, markOf(total, t, 0, 0)),
+      element("strong", {}, total.guarantee),
+      ` – ${NAME_WORDS[total.guarantee] || ""}; `,
+      element("em", {}, KIND_WORDS[total.kind] || total.kind),
+      total.confidence ? ` (${total.confidence})` : "",
+    ),
+  );
+  return element("ul", { class: "keys" }, ...items);
+}
+
+function refutedText(refuted, totals) {
+  const searched = totals.some((total) => total.kind === "lower bound");
+  if (!refuted.size) {
+    const text = searched
+      ? "No assumed total is refuted by the witnesses found; that is not the same as certified."
+      : "No witness was searched for: pair counts alone cannot certify totals or refute assumptions. Analyse the records themselves for exact, sampled and witnessed totals.";
+    return element("p", { class: "note" }, text);
+  }
+  const words = [...refuted.values()].map((one) => `${shortened(one.name, 30)} (assumed ${nats(one.assumed)}, witnessed ${nats(one.seen)})`);
+  return element("p", { class: "note warning" }, `Refuted for ${refuted.size}: ${listed(words, 6)}.`);
+}
+
+/** A mark told apart by shape as well as colour. */
+function markOf(total, t, x, y) {
+  const at = { transform: `translate(${x},${y})`, class: `mark-${total.kind.replace(" ", "-")}` };
+  if (total.kind === "certified") {
+    return t % 2 || total.guarantee === "worst"
+      ? svg("path", { ...at, d: "M-5,-5H5V5H-5Z" })
+      : svg("path", { ...at, d: "M0,-7L7,0L0,7L-7,0Z" });
+  }
+  if (total.kind === "statistical") return svg("circle", { ...at, r: 5 });
+  if (total.kind === "assumed") {
+    return svg("path", { ...at, d: total.guarantee === "tree" ? "M0,-6L6,5H-6Z" : "M0,-7L7,0L0,7L-7,0Z" });
+  }
+  return svg("path", { ...at, d: "M-4,-6L6,0L-4,6Z" });
+}
+
+function picture(content, totals, numbers, limits, refuted) {
+  const finite = numbers.flat().filter(Number.isFinite);
+  const most = 1.05 * Math.max(...finite, ...limits.filter(Number.isFinite), 1e-9);
+  const x = (value) => LEFT + (Math.min(value, most) / most) * (WIDTH - LEFT - 20);
+  const largest = (i) => Math.max(...numbers.map((row) => row[i]));
+  const judged = numbers[totals.findIndex((total) => total.guarantee !== "worst")] || numbers[0];
+  const order = content.attributes.map((_, i) => i).sort((a, b) => judged[b] - judged[a]);
+  const height = 34 + ROW * order.length;
+  const parts = axisTicks(most, 7).map((tick) =>
+    svg("g", {}, svg("path", { class: "grid", d: `M${x(tick)},22V${height - 4}` }), svg("text", { class: "tick", x: x(tick), y: 14, "text-anchor": "middle" }, String(tick))),
+  );
+  order.forEach((i, row) => {
+    const y = 34 + ROW * row;
+    const name = content.attributes[i].name;
+    parts.push(svg("text", { class: "label", x: LEFT - 10, y: y + 4, "text-anchor": "end" }, shortened(name, 20), svg("title", {}, name)));
+    parts.push(svg("path", { class: "grid", d: `M${LEFT},${y}H${x(largest(i))}` }));
+    if (Number.isFinite(limits[i])) parts.push(svg("path", { class: "limit-mark", d: `M${x(limits[i])},${y - 10}v20` }));
+    totals.forEach((total, t) => parts.push(pointOf(total, t, numbers[t][i], x(numbers[t][i]), y, name, refuted.has(`${t}-${i}`))));
+  });
+  const label = `Totals of ${order.length} attributes by ${totals.map((total) => total.guarantee).join(", ")}, in nats`;
+  return svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "picture", role: "img", "aria-label": label }, ...parts);
+}
+
+function pointOf(total, t, value, x, y, name, wrong) {
+  const title = svg("title", {}, `${name}, ${total.guarantee} (${total.kind}): ${nats(value)}${wrong ? ", refuted" : ""}`);
+  const cross = wrong ? svg("path", { class: "refuted", d: `M${x - 7},${y - 7}l14,14m0,-14l-14,14` }) : null;
+  return svg("g", {}, markOf(total, t, x, y), cross, title);
+}
+
+/** The most telling joint reports, in words. */
+function evidenceOf(totals, numbers) {
+  const t = totals.findIndex((total) => total.evidence.some((found) => found));
+  if (t < 0) return null;
+  const known = totals[t].evidence.map((found, i) => ({ found, value: numbers[t][i] })).filter(({ found }) => found);
+  known.sort((a, b) => b.value - a.value);
+  return element(
+    "div",
+    {},
+    element("h3", {}, `Evidence for ${totals[t].guarantee}`),
+    element("ul", {}, ...known.slice(0, 3).map(({ found }) => element("li", {}, evidenceText(found)))),
+  );
+}
+
+function evidenceText({ target, likelier, other, reports, more, value, held_out: heldOut }) {
+  const named = Object.entries(reports).map(([name, likely]) => `${shortened(name, 30)} ${listed(likely, 3)}`);
+  const shown = named.join("; ") + (more > 0 ? ` and ${more} more` : "");
+  const seen = heldOut === null || heldOut === undefined ? "" : ` (${nats(heldOut)} nats on people not searched)`;
+  return (
+    `Reports that favour ${shown} are ${times(value === "inf" ? Infinity : value)} likelier under ` +
+    `${shortened(target, 30)} ${shortened(String(likelier), 30)} than under ${shortened(String(other), 30)}${seen}.`
+  );
+}
+
+function refusedOf(content) {
+  const refused = Object.entries(content.refused || {});
+  if (!refused.length) return null;
+  const items = refused.map(([name, reason]) => element("li", {}, element("strong", {}, name), `: ${reason}`));
+  return element("details", {}, element("summary", {}, "Totals that could not be computed"), element("ul", {}, ...items));
+}
+
+function tableOf(content, totals, numbers, refuted) {
+  const head = ["attribute", ...totals.map((total) => `${total.guarantee} (${total.kind})`)];
+  const rows = content.attributes.map((attribute, i) => [
+    attribute.name,
+    ...numbers.map((row, t) => (refuted.has(`${t}-${i}`) ? `${nats(row[i])} refuted` : nats(row[i]))),
+  ]);
+  return element(
+    "details",
+    {},
+    element("summary", {}, "The same numbers as a table"),
+    element("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Totals as a table" }, dataTable("Totals in nats, as analysed", head, rows)),
+  );
+}
