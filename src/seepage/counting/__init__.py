@@ -1,8 +1,8 @@
 """Who makes `PairCounts`: the one pass over the records.
 
 `kernel` counts one batch, `accumulator` adds batches up while alphabets grow, `local` streams the
-batches of a table through them.  Kernel and accumulator know nothing of tables, so that other
-engines can run them where their data are.
+batches of a table through them, `spark` runs them on executors.  Kernel and accumulator know
+nothing of tables, so that other engines can run them where their data are.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,8 @@ from seepage.errors import InputError
 from seepage.pairs import PairCounts
 
 __all__ = ["PairAccumulator", "count_codes", "count_pairs"]
+
+SPARK = "spark"
 
 
 def count_pairs(
@@ -39,13 +41,14 @@ def count_pairs(
     ----------
     data
         A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file, of
-        a folder of such files, a glob, or a list of paths.
+        a folder of such files, a glob, or a list of paths; or a Spark DataFrame.
     bins
         How numbers with many values are binned: `10` or `"quantile:10"`, `"width:8"`, ascending
         edges, `"none"`, or a mapping by column with `"*"` for all others.
     engine
-        `"numpy"`, `"numba"`, or `"auto"`: Numba where the work is worth loading it.  All count
-        the same.
+        `"numpy"`, `"numba"`, or `"auto"`: Numba where the work is worth loading it; `"spark"`:
+        the executors of the active Spark session read the Parquet files, see `counting.spark`.
+        All count the same.
     columns, drop, rename
         The columns to use, not to use, and their new names.
     missing
@@ -75,7 +78,7 @@ def count_pairs(
     """
     from seepage.table import TableOptions, open_stream
 
-    _checks.choice(engine, "engine", ENGINES)
+    _checks.choice(engine, "engine", (*ENGINES, SPARK))
     known = [field.name for field in fields(TableOptions)]
     for name in table:
         if name not in known:
@@ -90,4 +93,8 @@ def count_pairs(
         domain=domain,
         **table,
     )
+    if engine == SPARK or type(data).__module__.startswith("pyspark.sql."):
+        from seepage.counting.spark import count_with_spark
+
+        return count_with_spark(data, options)
     return count_stream(open_stream(data, options), engine, progress)

@@ -1,0 +1,223 @@
+"""Jobs of Spark over the shards of a table: each task does one shard, and only counts come back."""
+
+import pickle
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pyarrow as pa
+
+from seepage import errors
+from seepage.counting.spark_lanes import Escaped, Layout, pack
+from seepage.counting.spark_shards import FrameSource, RowGroupSource, Shard
+from seepage.errors import SeepageError, TableError
+from seepage.table.reading import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["Input", "Refusal", "run"]
+
+SCHEMA = "shard bigint, content binary"
+
+Work: TypeAlias = Callable[[Source, int], Any]
+"""What a task does with its records, and the number of records of the table before them."""
+
+PARTITION = 2**40
+"""Records of a DataFrame have no numbers: those of partition p count from p 2^40 on."""
+
+
+@dataclass
+class Refusal:
+    """An exception of a task, raised again on the driver."""
+
+    kind: str
+    message: str
+
+    def raised(self) -> SeepageError:
+        """Return the exception."""
+        problem: SeepageError = getattr(errors, self.kind)(self.message)
+        return problem
+
+
+@dataclass(frozen=True)
+class Input:
+    """A table as Spark sees it: Parquet files that executors read, or a DataFrame.
+
+    Parameters
+    ----------
+    session
+        The Spark session.
+    names
+        The columns.
+    shards
+        The shards of the files; empty for a DataFrame.
+    rows
+        The number of records, None where only reading tells.
+    frame, layout
+        The DataFrame, and how its columns are packed.
+    """
+
+    session: "SparkSession"
+    names: tuple[str, ...]
+    shards: tuple[Shard, ...] = ()
+    rows: int | None = None
+    frame: "DataFrame | None" = None
+    layout: Layout | None = None
+
+    def map(self, work: Work) -> "DataFrame":
+        """Return what each task made of its shard: its number and the pickled outcome."""
+        if self.frame is not None and self.layout is not None:
+            return _mapped(
+                pack(self.frame, self.layout),
+                _partition_task(work, self.names, self.layout),
+                SCHEMA,
+            )
+        count = len(self.shards)
+        numbers = self.session.range(0, count, 1, count)
+        return _mapped(numbers, _shard_task(work, self.shards), SCHEMA)
+
+
+def _mapped(frame: "DataFrame", task: Callable[..., Any], schema: str) -> "DataFrame":
+    with warnings.catch_warnings():
+        # PySpark looks at the pandas that is installed, which `mapInArrow` does not use.
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+        return frame.mapInArrow(task, schema)
+
+
+def _shard_task(work: Work, shards: Sequence[Shard]) -> Callable[..., Any]:
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield task_row(number, partial(_read_and_work, work, shards[number]))
+
+    return task
+
+
+def _read_and_work(work: Work, shard: Shard) -> Any:
+    return work(RowGroupSource(shard), shard.first)
+
+
+def _partition_task(work: Work, names: Sequence[str], layout: Layout) -> Callable[..., Any]:
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        number = 0 if context is None else context.partitionId()
+        yield task_row(
+            number, lambda: work(FrameSource(batches, names, layout), number * PARTITION)
+        )
+
+    return task
+
+
+def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
+    """Return one row with a shard's number and the pickled outcome of its work.
+
+    What is wrong with the table is an outcome too: it would be wrong again, so Spark need not try.
+    """
+    try:
+        outcome = work()
+    except Escaped as escaped:
+        outcome = escaped
+    except SeepageError as problem:
+        outcome = Refusal(type(problem).__name__, str(problem))
+    return pa.RecordBatch.from_arrays(
+        [pa.array([number], pa.int64()), pa.array([pickle.dumps(outcome)], pa.binary())],
+        names=["shard", "content"],
+    )
+
+
+Join: TypeAlias = Callable[[Iterator[Any]], Any]
+"""Puts the outcomes of tasks together, on an executor."""
+
+TREE_FROM = 64
+"""From this many shards on, counts are added up in groups first."""
+
+
+def run(table: Input, work: Work, join: Join, *, tree: bool = False) -> Any:
+    """Return what `join` makes of the outcomes of all tasks; raise what a task refused.
+
+    Parameters
+    ----------
+    table
+        The table.
+    work
+        What each task does with its shard.
+    join
+        Puts the outcomes together, on one executor: what it returns is all that the driver gets.
+    tree
+        Whether joining what was joined gives the same, so that groups can be joined first.
+    """
+    outcomes = table.map(work)
+    groups = [round(len(table.shards) ** 0.5)] if tree and len(table.shards) >= TREE_FROM else []
+    for parts in (*groups, 1):
+        outcomes = _mapped(outcomes.repartition(parts), _join_task(join), SCHEMA)
+    rows = _collect(outcomes)
+    if not rows:
+        raise TableError("the table has no records")
+    outcome = pickle.loads(bytes(rows[0]["content"]))
+    if isinstance(outcome, Refusal):
+        raise outcome.raised()
+    if isinstance(outcome, Escaped):
+        raise outcome
+    return outcome
+
+
+def _join_task(join: Join) -> Callable[..., Any]:
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        bad: dict[int, Refusal | Escaped] = {}
+        first = []
+
+        def good() -> Iterator[Any]:
+            for batch in batches:
+                for number, content in zip(*batch.to_pydict().values(), strict=True):
+                    first.append(number)
+                    outcome = pickle.loads(content)
+                    if isinstance(outcome, (Refusal, Escaped)):
+                        bad[number] = outcome
+                    else:
+                        yield outcome
+
+        joined = task_row(0, lambda: join(good()))
+        if bad:
+            joined = task_row(min(bad), lambda: _worst(bad))
+        if first:
+            yield joined
+
+    return task
+
+
+def _worst(bad: dict[int, "Refusal | Escaped"]) -> "Refusal | Escaped":
+    """Return the first refusal, else all columns that escaped."""
+    for number in sorted(bad):
+        if isinstance(bad[number], Refusal):
+            return bad[number]
+    escaped = {name: None for o in bad.values() if isinstance(o, Escaped) for name in o.columns}
+    return Escaped(list(escaped))
+
+
+def _collect(frame: "DataFrame") -> list[Any]:
+    from pyspark.errors import PySparkException
+
+    try:
+        return frame.collect()
+    except PySparkException as problem:
+        raise TableError(_one_line(str(problem))) from None
+
+
+def _one_line(message: str) -> str:
+    """Return the line of Spark's report that says what is wrong."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    if any("No module named 'seepage'" in line for line in lines):
+        return (
+            "Spark's executors have no seepage; install it there, or name the Python that has it "
+            "(PYSPARK_PYTHON)"
+        )
+    telling = [line for line in lines if "Encountered error while reading file" in line]
+    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
+    shown = (telling or raised[-1:] or lines or ["no reason given"])[0]
+    return f"Spark cannot read the table: {shown[:300]}"
