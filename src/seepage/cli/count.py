@@ -1,5 +1,6 @@
 """`seepage count`: from a table to a file of pair counts."""
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import click
@@ -7,6 +8,7 @@ import click
 from seepage.cli.inputs import read_pairs
 from seepage.cli.options import table_arguments, table_options
 from seepage.cli.output import whole_file
+from seepage.errors import InputError
 
 __all__ = ["command"]
 
@@ -14,8 +16,24 @@ __all__ = ["command"]
 @click.command("count")
 @click.argument("data")
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The file.")
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "numpy", "numba", "spark"]),
+    default="auto",
+    show_default=True,
+    help="Who counts; spark: its executors read the Parquet files DATA themselves.",
+)
+@click.option("--master", metavar="URL", help="Spark's master; all cores of this machine if not.")
+@click.option(
+    "--domain",
+    metavar="COUNTS",
+    type=click.Path(dir_okay=False),
+    help="Count in the domain of this file of pair counts, so that the two can be merged.",
+)
 @table_options
-def command(data: str, output: str, **options: Any) -> None:
+def command(
+    data: str, output: str, engine: str, master: str | None, domain: str | None, **options: Any
+) -> None:
     """Count all pairs of the table DATA into the file of pair counts OUTPUT.
 
     The counts are all that an analysis needs: count where the records live, analyse elsewhere.
@@ -26,13 +44,29 @@ def command(data: str, output: str, **options: Any) -> None:
       seepage count survey.csv -o survey.pairs
       seepage count "part-*.parquet" -o all.pairs --drop id --bins age=0,18,65,120
       seepage count people.tsv -o people.pairs --bins width:8 --missing drop
+      seepage count people/ -o people.pairs --engine spark --master spark://host:7077
     """
-    from seepage.pairs_io import save_pairs
+    from seepage.pairs_io import load_pairs_file, save_pairs
 
-    pairs = read_pairs(data, table_arguments(options))
+    arguments = table_arguments(options) | {"engine": engine}
+    if domain is not None:
+        arguments["domain"] = load_pairs_file(domain).domain
+    with _session(engine, master):
+        pairs = read_pairs(data, arguments)
     with whole_file(output) as partial:
         save_pairs(pairs, partial)
     click.echo(f"{pairs.records:,} records, {len(pairs.domain)} attributes -> {output}")
     for attribute in pairs.domain:
         if attribute.size == 1:
             click.echo(f"{attribute.name} is constant: always {attribute.values[0]}")
+
+
+def _session(engine: str, master: str | None) -> AbstractContextManager[object]:
+    """Return the Spark session to count in, where Spark counts."""
+    if engine == "spark":
+        from seepage.counting.spark import spark_session
+
+        return spark_session(master)
+    if master is not None:
+        raise InputError("--master needs --engine spark")
+    return nullcontext()
