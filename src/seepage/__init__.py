@@ -12,12 +12,16 @@ if TYPE_CHECKING:
     from seepage.baselines import register_analyser as register_analyser
     from seepage.benchmark import benchmark_analysers as benchmark_analysers
     from seepage.benchmark import benchmark_mechanisms as benchmark_mechanisms
+    from seepage.calibrate import Calibration as Calibration
+    from seepage.calibrate import compare_strategies as compare_strategies
+    from seepage.calibrate import find_budgets as find_budgets
     from seepage.channel import Channel as Channel
     from seepage.charts import save_chart as save_chart
     from seepage.correlation import correlation_matrix as correlation_matrix
     from seepage.counting import count_pairs as count_pairs
     from seepage.datasets import dataset as dataset
     from seepage.datasets import load_pairs as load_pairs
+    from seepage.datasets import make_survey as make_survey
     from seepage.domain import Attribute as Attribute
     from seepage.domain import Domain as Domain
     from seepage.errors import ChannelError as ChannelError
@@ -59,6 +63,13 @@ if TYPE_CHECKING:
     from seepage.mechanisms import registered as registered
     from seepage.pairs import PairCounts as PairCounts
     from seepage.pairs_io import save_pairs as save_pairs
+    from seepage.plan import Plan as Plan
+    from seepage.plan.calibrated import calibrate as calibrate
+    from seepage.totals import TotalLeakage as TotalLeakage
+    from seepage.totals import compare_totals as compare_totals
+    from seepage.totals import stream_leakage as stream_leakage
+    from seepage.totals import total_leakage as total_leakage
+    from seepage.tuples import Tuples as Tuples
 
 _HOMES = {
     "ApproximateGRR": "mechanisms",
@@ -66,6 +77,7 @@ _HOMES = {
     "Attribute": "domain",
     "BLH": "mechanisms",
     "BasicRAPPOR": "mechanisms",
+    "Calibration": "calibrate",
     "Channel": "channel",
     "ChannelError": "errors",
     "Domain": "domain",
@@ -84,33 +96,43 @@ _HOMES = {
     "OLH": "mechanisms",
     "OUE": "mechanisms",
     "PairCounts": "pairs",
+    "Plan": "plan",
     "RAPPOR": "mechanisms",
     "Reports": "mechanisms",
     "SHE": "mechanisms",
     "SeepageError": "errors",
     "SubsetSelection": "mechanisms",
     "TableError": "errors",
+    "TotalLeakage": "totals",
+    "Tuples": "tuples",
     "UtilityExponential": "mechanisms",
     "Witness": "evidence",
     "benchmark_analysers": "benchmark",
     "benchmark_mechanisms": "benchmark",
+    "calibrate": "plan.calibrated",
+    "compare_strategies": "calibrate",
+    "compare_totals": "totals",
     "correlation_matrix": "correlation",
     "count_pairs": "counting",
     "dataset": "datasets",
     "epsilon_for_leakage": "leakage",
     "estimate_leakage": "leakage.statistical",
     "exact_leakage": "leakage",
+    "find_budgets": "calibrate",
     "leakage_bound": "leakage",
     "leakage_curve": "leakage",
     "leakage_matrix": "leakage",
     "load_pairs": "datasets",
     "load_reports": "mechanisms",
+    "make_survey": "datasets",
     "mechanism": "mechanisms",
     "register": "mechanisms",
     "register_analyser": "baselines",
     "registered": "mechanisms",
     "save_chart": "charts",
     "save_pairs": "pairs_io",
+    "stream_leakage": "totals",
+    "total_leakage": "totals",
 }
 """The module of each public name."""
 

@@ -19,6 +19,7 @@ from seepage.calibrate.budgets import (
 from seepage.calibrate.comparison import Comparison, compare_strategies
 from seepage.calibrate.each import budgets_for_each, weighted_variance
 from seepage.calibrate.paper import calibrate_as_the_paper, equal_split
+from seepage.calibrate.prior import realised_totals
 from seepage.calibrate.problem import Problem, make_problem
 from seepage.calibrate.solve import largest_within
 from seepage.errors import InputError
@@ -35,6 +36,7 @@ __all__ = [
     "equal_split",
     "find_budgets",
     "largest_within",
+    "realised_totals",
 ]
 
 WAYS = ("equal", "per-attribute")

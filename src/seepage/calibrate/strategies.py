@@ -99,7 +99,7 @@ def fake_data_budget(limit: float, attributes: int) -> float:
     Examples
     --------
     >>> round(fake_data_budget(1.0, 10), 4)
-    2.8998
+    2.9005
     """
     return limit + math.log(attributes - (attributes - 1) * math.exp(-limit))
 
