@@ -18,6 +18,7 @@ from seepage.calibrate import (
     largest_within,
     realised_totals,
 )
+from seepage.calibrate.simulation import simulated_error
 from seepage.calibrate.strategies import fake_data_budget
 from seepage.datasets import make_survey
 from seepage.tuples import Tuples
@@ -239,15 +240,14 @@ def test_fake_data_does_not_hide_records_that_differ_everywhere():
 
 
 def test_strategies_keep_their_closed_forms():
-    pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
-    found = compare_strategies(pairs, 2.0, simulate=True, seed=1)
-    assert len(found.strategies) == 6
-    for strategy, simulated in found.rows():
-        assert 0.4 < simulated / strategy.error < 2.2, strategy.name
-    errors = [compare_strategies(pairs, 2.0, simulate=True, seed=s).simulated for s in range(2, 9)]
-    means = np.mean(errors, axis=0)
-    for strategy, mean in zip(found.strategies, means, strict=True):
-        assert 0.6 < mean / strategy.error < 1.5, strategy.name
+    """Over 24 collections of some 30 values the mean error is within a fifth of the claim."""
+    pairs = sp.load_pairs("adult").select(["education", "occupation", "sex"])
+    found = compare_strategies(pairs, 2.0, simulate=True)
+    assert len(found.simulated) == len(found.strategies) == 6
+    rng = np.random.default_rng(5)
+    for strategy in found.strategies:
+        mean = np.mean([simulated_error(pairs, strategy, rng) for _ in range(24)])
+        assert 0.8 < mean / strategy.error < 1.25, strategy.name
 
 
 def test_the_comparison_says_who_wins(few):
