@@ -16,9 +16,13 @@ COMMANDS = {
     "benchmark": "Compare analysers of leakage, or mechanisms, on real data.",
     "calibrate": "The largest budgets that keep every attribute's total within a limit.",
     "count": "Count all pairs of a table, once, into a small file of their own.",
+    "datasets": "The datasets that are known: what they are, whether they are at hand.",
+    "estimate": "Frequencies and pairs from the reports of a plan.",
+    "merge": "Add up the pair counts of several shards.",
+    "perturb": "Turn records into the reports of a plan.",
+    "report": "Draw a saved analysis as one self-contained page.",
     "simulate": "Estimate leakages from a simulated collection, with their uncertainty.",
     "stream": "Leakage over time, for a sequence of reports of one attribute.",
-    "datasets": "The datasets that are known: what they are, whether they are at hand.",
 }
 """Each command with its one-line help; its module in this package has the same name."""
 
