@@ -1,6 +1,8 @@
 """`seepage analyse`: from a table or its pair counts to leakages and totals."""
 
+import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +43,9 @@ __all__ = ["command"]
     help="What totals rest on: exact, merged, worst, sampled, independent, witness, or all.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of sampled and witness.")
+@click.option("--limit", type=float, help="The allowed total, shown in the report.")
+@click.option("--report", metavar="FILE", help="Write the report, one self-contained HTML page.")
+@click.option("--plan", metavar="PLAN", help="DATA are reports collected with this plan.")
 @click.option("--chart", metavar="FILE", help="Draw the matrix: a .svg, .png, .pdf or .html file.")
 @click.option("--prior", type=float, default=0.0, help="A pseudo-count added to every cell.")
 @output_options
@@ -52,9 +57,13 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
     Examples:
       seepage analyse adult --epsilon 1
       seepage analyse survey.csv --epsilon 2 --mechanism oue --view inferred
-      seepage analyse survey.csv --mechanism grr --totals all
+      seepage analyse survey.csv --mechanism grr --totals all --report survey.html
+      seepage analyse reports.parquet --plan plan.json
       seepage analyse survey.pairs -e 1 --epsilon-of income=0.5 --format json -o result.json
     """
+    if options["plan"] is not None:
+        _analyse_reports(data, form, output, strongest, options)
+        return
     from seepage.analysis import Analysis, compared_totals
     from seepage.leakage import leakage_matrix
 
@@ -68,12 +77,44 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
     matrix = leakage_matrix(pairs, epsilon, mechanism, options["view"], delta=slack, **smoothing)
     with progress_bar("adding up") as progress:
         totals = compared_totals(known, matrix, wanted, seed=options["seed"], progress=progress)
-    analysis = Analysis(matrix, totals)
+    name = Path(data).name
+    if options["limit"] is not None:
+        _checks.epsilon(options["limit"], "limit")
+    analysis = Analysis(matrix, totals, name, _command_line(), options["limit"])
     if options["chart"] is not None:
         from seepage.charts import save_chart
 
         save_chart(matrix.chart(), options["chart"])
-    emit(_formatted(analysis, Path(data).name, form, strongest), output)
+    if options["report"] is not None:
+        from seepage.report import write_report
+
+        write_report(analysis, options["report"])
+    emit(_formatted(analysis, name, form, strongest), output)
+
+
+def _analyse_reports(
+    data: str, form: str, output: str | None, strongest: int, options: dict[str, Any]
+) -> None:
+    """Analyse collected reports alone: every leakage with its interval."""
+    from seepage.plan import Plan
+    from seepage.plan.analysis import analyse_reports
+
+    with progress_bar("analysing") as progress:
+        found = analyse_reports(
+            Plan.load(options["plan"]), data, options["view"], progress=progress
+        )
+    if form == "json":
+        emit(encode_json(found.to_dict()), output)
+    elif form == "csv":
+        emit(found.to_csv(), output)
+    else:
+        heading = f"{Path(data).name}: leakage from the reports alone; view: {options['view']}"
+        emit("\n".join([heading, *found.sentences(strongest)]), output)
+
+
+def _command_line() -> str:
+    """Return the command as it was typed, for the provenance of a report."""
+    return shlex.join(["seepage", *sys.argv[1:]])
 
 
 def _wanted(text: str) -> list[str]:
