@@ -143,7 +143,7 @@ def _listed(limit: float | Sequence[float | None]) -> Any:
 
 def _packed(pairs: PairCounts) -> str:
     numbers = np.concatenate([*pairs.marginals, pairs.counts]).astype("<i8")
-    return base64.b64encode(zlib.compress(numbers.tobytes(), 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(numbers.tobytes())).decode("ascii")
 
 
 def _same(values: list[Any]) -> Any:

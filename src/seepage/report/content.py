@@ -7,13 +7,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from seepage._numerics import Floats
 from seepage.domain import MISSING
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.pairs import PairCounts
 from seepage.plan.attribute import as_json_number
 from seepage.ratios import LikelySets
-from seepage.report.lines import profile_lines
+from seepage.report.lines import Singles, profile_lines
 from seepage.report.saved import pairs_of
 
 __all__ = ["page_content"]
@@ -101,7 +100,8 @@ def _each(setting: Any, count: int) -> list[Any]:
 def _bound(
     pairs: PairCounts, epsilons: list[float], smoothing: Mapping[str, float]
 ) -> LeakageMatrix:
-    return leakage_matrix(pairs, epsilons, **smoothing)
+    floor, extra = smoothing.get("min_count", 0.0), smoothing.get("prior", 0.0)
+    return leakage_matrix(pairs, epsilons, min_count=floor, prior=extra)
 
 
 def _attribute(pairs: PairCounts, index: int) -> dict[str, Any]:
@@ -135,7 +135,7 @@ def _lines(matrix: LeakageMatrix, reach: float) -> list[dict[str, Any]]:
     """Return the curves of every ordered pair, for each kind of likely set that sources need."""
     count = len(matrix.domain)
     tolerance = AGREEMENT / max(1, count - 1)
-    stores: dict[tuple[str, int], dict[int, dict[int, Floats]]] = {}
+    stores: dict[tuple[str, int], dict[int, dict[int, Singles]]] = {}
     for targets, sources, stack in matrix._stacks():
         for sets, least, most in _kinds(stack.shape[2], reach):
             found = profile_lines(stack, sets, tolerance, least, most)
@@ -166,7 +166,9 @@ def _kinds(values: int, reach: float) -> Iterator[tuple[LikelySets, float, float
         yield LikelySets("subsets", reach, size), 0.999 * least, 1.001 * most
 
 
-def _store(kind: str, size: int, store: dict[int, dict[int, Floats]], count: int) -> dict[str, Any]:
+def _store(
+    kind: str, size: int, store: dict[int, dict[int, Singles]], count: int
+) -> dict[str, Any]:
     """Return the curves of one kind: for each of its sources, those about every target."""
     nothing = np.zeros((0, 2), dtype=np.float32)
     sources = sorted(store)

@@ -13,15 +13,17 @@ chords is never below the exact leakage, and it is refined until it is above by 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Booleans, Floats, Integers
 from seepage.ratios import LikelySets
 
-__all__ = ["Lines", "evaluate", "profile_lines"]
+__all__ = ["Lines", "Singles", "evaluate", "profile_lines"]
+
+Singles: TypeAlias = NDArray[np.float32]
 
 LEAST_CONTRAST = 1e-7
 """Where the search begins; E at H = 1 lies above its value there by no more than this."""
@@ -30,6 +32,9 @@ SLACK = 2.0**-22
 """Relative amount by which A is raised and B lowered before both become single precision."""
 
 ROUNDS = 60
+
+SHARES = np.linspace(0.0, 1.0, 12)[:, None]
+"""Where between two contrasts, on a logarithmic scale, a chord is compared with its tangents."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ class Lines:
     """
 
     counts: Integers
-    values: np.ndarray[tuple[int, int], np.dtype[np.float32]]
+    values: Singles
 
 
 def evaluate(lines: Floats, contrast: float) -> float:
@@ -89,25 +94,18 @@ def profile_lines(
     """
     if sets.kind == "singletons":
         return _singleton_lines(channels, np.exp(most))
-    ask = _questions(channels, sets)
-    every = np.arange(len(channels))
-    known = _Known(tolerance)
-    for contrast in (max(least, LEAST_CONTRAST), most):
-        known.add(every, ask(every, np.full(len(channels), contrast)))
-    for _ in range(ROUNDS):
-        pairs, contrasts = known.open_questions()
-        if not len(pairs):
-            break
-        known.add(pairs, ask(pairs, contrasts))
-    return known.lines(len(channels), least <= LEAST_CONTRAST)
+    pairs, points = _refined(len(channels), _questions(channels, sets), tolerance, least, most)
+    return _chords(pairs, points, len(channels))
 
 
 def _singleton_lines(channels: Floats, steepest: float) -> Lines:
     """Return max_x G[x,u] - H min_x G[x,u] for the source values u that matter, exactly."""
     high, low = channels.max(axis=1), channels.min(axis=1)
     chosen = [_envelope(a, b, steepest) for a, b in zip(high, low, strict=True)]
-    values = [np.stack([a[c], b[c]], 1) for a, b, c in zip(high, low, chosen, strict=True)]
-    return _packed(values)
+    counts = np.array([len(part) for part in chosen], dtype=np.int64)
+    pairs = np.repeat(np.arange(len(channels)), counts)
+    source = np.concatenate(chosen)
+    return Lines(counts, _safe(np.stack([high[pairs, source], low[pairs, source]], axis=1)))
 
 
 def _envelope(high: Floats, low: Floats, steepest: float) -> Integers:
@@ -149,90 +147,70 @@ def _questions(channels: Floats, sets: LikelySets) -> Question:
     return ask
 
 
-class _Known:
-    """What is known of every pair's E: points on it with their tangents, and gaps left between."""
-
-    def __init__(self, tolerance: float) -> None:
-        self.tolerance = tolerance
-        self.points: dict[int, list[tuple[float, ...]]] = {}
-        self.fresh: set[int] = set()
-        self.closed: set[tuple[int, float]] = set()
-
-    def add(self, pairs: Integers, answers: Floats) -> None:
-        for pair, answer in zip(pairs.tolist(), answers.tolist(), strict=True):
-            if answer[1] > 0:
-                self.points.setdefault(pair, []).append(tuple(answer))
-                self.fresh.add(pair)
-        for pair in self.fresh:
-            self.points[pair].sort()
-
-    def open_questions(self) -> tuple[Integers, Floats]:
-        """Return where tangents cross between points that are not close enough yet."""
-        pairs, contrasts = [], []
-        for pair in sorted(self.fresh):
-            points = self.points[pair]
-            for left, right in pairwise(points):
-                crossing = None if (pair, left[0]) in self.closed else self._crossing(left, right)
-                if crossing is None:
-                    self.closed.add((pair, left[0]))
-                else:
-                    pairs.append(pair)
-                    contrasts.append(crossing)
-        self.fresh = set(pairs)
-        return np.array(pairs, dtype=np.int64), np.array(contrasts)
-
-    def _crossing(self, left: tuple[float, ...], right: tuple[float, ...]) -> float | None:
-        """Return the contrast at which two tangents cross, None where a chord will do."""
-        gap = left[3] - right[3]
-        if gap <= 1e-12:
-            return None
-        ratio = (left[2] - right[2]) / gap
-        height = left[2] - ratio * left[3]
-        if ratio <= 1 or height <= 0:
-            return None
-        growth = (ratio - 1) / height
-        at = float(np.log1p(growth))
-        inside = left[0] * (1 + 1e-6) < at < right[0] * (1 - 1e-6)
-        return at if inside and _gap(left, right, at) > self.tolerance else None
-
-    def lines(self, count: int, from_zero: bool) -> Lines:
-        """Return the chords of every pair, with a flat line beyond the last point."""
-        values = []
-        for pair in range(count):
-            points = self.points.get(pair, [])
-            chords = [_chord(*both) for both in pairwise(points)]
-            if points:
-                chords.append((_height(points[-1]), 0.0))
-            if points and from_zero:
-                slack = LEAST_CONTRAST
-                chords = [(high + slack * low, low) for high, low in chords]
-            values.append(np.array(chords, dtype=np.float64).reshape(-1, 2))
-        return _packed(values)
+def _refined(
+    count: int, ask: Question, tolerance: float, least: float, most: float
+) -> tuple[Integers, Floats]:
+    """Return pairs and points on their E, so many that chords between them are close enough."""
+    pairs = np.arange(count)
+    left = ask(pairs, np.full(count, max(least, LEAST_CONTRAST)))
+    right = ask(pairs, np.full(count, most))
+    known = [(pairs, left), (pairs, right)]
+    for _ in range(ROUNDS):
+        crossings, far = _crossings(left, right, tolerance)
+        if not far.any():
+            break
+        pairs, left, right = pairs[far], left[far], right[far]
+        middle = ask(pairs, crossings[far])
+        known.append((pairs, middle))
+        pairs = np.concatenate([pairs, pairs])
+        left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
+    everyone = np.concatenate([part[0] for part in known])
+    points = np.concatenate([part[1] for part in known])
+    order = np.lexsort([points[:, 0], everyone])
+    order = order[points[order, 1] > 0]
+    return everyone[order], points[order]
 
 
-def _height(point: tuple[float, ...]) -> float:
-    """Return E(H) = (H - 1)/lambda at a point."""
-    return float(np.expm1(point[1]) / np.expm1(point[0]))
+def _crossings(left: Floats, right: Floats, tolerance: float) -> tuple[Floats, Booleans]:
+    """Return the contrasts at which neighbouring tangents cross, and where a chord will not do."""
+    with np.errstate(all="ignore"):
+        ratio = (left[:, 2] - right[:, 2]) / (left[:, 3] - right[:, 3])
+        growth = (ratio - 1) / (left[:, 2] - ratio * left[:, 3])
+        crossing = np.log1p(growth)
+        inside = (crossing > left[:, 0] * (1 + 1e-6)) & (crossing < right[:, 0] * (1 - 1e-6))
+        contrasts = left[:, 0] * (right[:, 0] / left[:, 0]) ** SHARES
+        growths = np.expm1(np.vstack([contrasts, np.where(inside, crossing, left[:, 0])]))
+        tangents = np.maximum(
+            _leakage(growths, left[:, 2], left[:, 3]), _leakage(growths, right[:, 2], right[:, 3])
+        )
+        above = _leakage(growths, *_chord(left, right).T) - tangents
+    return crossing, inside & (above.max(axis=0) > tolerance)
 
 
-def _chord(left: tuple[float, ...], right: tuple[float, ...]) -> tuple[float, float]:
-    """Return A and B of the line through two points, or of the tangent they share."""
-    if left[2:] == right[2:]:
-        return left[2], left[3]
-    width = np.exp(left[1]) * np.expm1(right[1] - left[1])
-    if width <= 0:
-        return max(_height(left), _height(right)), 0.0
-    top = _height(left)
-    slope = max(0.0, float((top - _height(right)) / width))
-    return top + float(np.exp(left[1])) * slope, slope
+def _chord(left: Floats, right: Floats) -> Floats:
+    """Return A and B of the line through two points of each pair, or of the tangent they share."""
+    top, bottom = _height(left), _height(right)
+    with np.errstate(all="ignore"):
+        width = np.exp(left[:, 1]) * np.expm1(right[:, 1] - left[:, 1])
+        slope = np.where(width > 0, np.maximum(0.0, (top - bottom) / width), 0.0)
+    line = np.stack([top + np.exp(left[:, 1]) * slope, slope], axis=1)
+    same = (left[:, 2:] == right[:, 2:]).all(axis=1)
+    return np.where(same[:, None], left[:, 2:], line)
 
 
-def _gap(left: tuple[float, ...], right: tuple[float, ...], crossing: float) -> float:
-    """Return how far the chord leads above the two tangents, the most of several contrasts."""
-    contrasts = np.append(np.geomspace(left[0], right[0], 12), crossing)
-    growth = np.expm1(contrasts)
-    tangents = np.maximum(_leakage(growth, *left[2:]), _leakage(growth, *right[2:]))
-    return float((_leakage(growth, *_chord(left, right)) - tangents).max())
+def _height(points: Floats) -> Floats:
+    """Return E(H) = (H - 1)/lambda at each point."""
+    return np.asarray(np.expm1(points[:, 1]) / np.expm1(points[:, 0]))
+
+
+def _chords(pairs: Integers, points: Floats, count: int) -> Lines:
+    """Return the chords of every pair, with a flat line beyond its last point."""
+    last = np.append(pairs[1:] != pairs[:-1], True) if len(pairs) else np.zeros(0, dtype=np.bool_)
+    following = np.minimum(np.arange(1, len(pairs) + 1), max(0, len(pairs) - 1))
+    flat = np.stack([_height(points), np.zeros(len(points))], axis=1)
+    lines = np.where(last[:, None], flat, _chord(points, points[following]))
+    lines[:, 0] += LEAST_CONTRAST * lines[:, 1]
+    return Lines(np.bincount(pairs, minlength=count), _safe(lines))
 
 
 def _leakage(growth: Any, high: Any, low: Any) -> Floats:
@@ -240,9 +218,6 @@ def _leakage(growth: Any, high: Any, low: Any) -> Floats:
     return np.asarray(np.log1p(growth * (high - low) / (1 + growth * low)))
 
 
-def _packed(values: list[Floats]) -> Lines:
+def _safe(lines: Floats) -> Singles:
     """Return lines in single precision, rounded to the safe side."""
-    counts = np.array([len(part) for part in values], dtype=np.int64)
-    everything = np.concatenate(values) if values else np.zeros((0, 2))
-    everything = everything * [1 + SLACK, 1 - SLACK]
-    return Lines(counts, everything.astype(np.float32))
+    return (lines * [1 + SLACK, 1 - SLACK]).astype(np.float32)

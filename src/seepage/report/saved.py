@@ -1,4 +1,4 @@
-"""Reading a saved result: what `seepage analyse --format json` wrote, checked before it is drawn."""
+"""Reading a saved result: what `seepage analyse --format json` wrote, checked first."""
 
 import base64
 import binascii

@@ -50,9 +50,14 @@ export function shortened(text, length) {
   return letters.length <= length ? text : `${letters.slice(0, length - 1).join("")}…`;
 }
 
+/** A value's name in quotation marks, cut to a length. */
+export function quoted(text) {
+  return `“${shortened(String(text), 40)}”`;
+}
+
 /** Some names with commas, and how many more there are. */
-export function listed(names, most) {
-  const shown = names.slice(0, most).map((name) => shortened(name, 40));
+export function listed(names, most, length = 42) {
+  const shown = names.slice(0, most).map((name) => shortened(name, length));
   const more = names.length - shown.length;
   return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
 }

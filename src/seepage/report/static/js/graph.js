@@ -23,9 +23,10 @@ export function showGraph(app, least) {
   const arrows = strongestArrows(state.matrix, model.count, least);
   const most = Math.max(...state.epsilons, 1e-9);
   const label = `Graph of ${model.count} attributes with ${arrows.length} arrows of at least ${nats(least)} nats`;
+  const tipSize = model.count > 90 ? 5 : 9;
   const tip = svg(
     "marker",
-    { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto" },
+    { id: "tip", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: tipSize, markerHeight: tipSize, markerUnits: "userSpaceOnUse", orient: "auto" },
     svg("path", { class: "tip", d: "M0,0L8,4L0,8Z" }),
   );
   byId("graph").replaceChildren(
@@ -50,21 +51,24 @@ function strongestArrows(matrix, count, least) {
   return arrows.sort((a, b) => b.value - a.value).slice(0, MOST_ARROWS);
 }
 
-/** A curve that bends to its own right, so that the two ways of a pair do not cover each other. */
+/** A curve towards the centre and to its own right: the two ways of a pair do not meet. */
 function arrowOf({ target, source, value }, places, most, model) {
   const [from, to] = [places.get(source), places.get(target)];
   const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
-  const bend = Math.min(46, 10 + 0.1 * length);
+  const bend = 14 + 0.02 * length;
   const along = { x: (to.x - from.x) / length, y: (to.y - from.y) / length };
-  const control = { x: (from.x + to.x) / 2 - along.y * bend, y: (from.y + to.y) / 2 + along.x * bend };
+  const pull = 0.5 * Math.min(1, length / (SIDE / 2));
+  const inward = (a, b) => (1 - pull) * ((a + b) / 2) + pull * (SIDE / 2);
+  const control = { x: inward(from.x, to.x) - along.y * bend, y: inward(from.y, to.y) + along.x * bend };
   const share = Math.min(1, value / most);
-  const end = { x: to.x - 8 * along.x, y: to.y - 8 * along.y };
+  const last = Math.hypot(to.x - control.x, to.y - control.y) || 1;
+  const end = { x: to.x - (6 * (to.x - control.x)) / last, y: to.y - (6 * (to.y - control.y)) / last };
   return svg(
     "path",
     {
       class: "arrow",
       d: `M${from.x.toFixed(1)},${from.y.toFixed(1)}Q${control.x.toFixed(1)},${control.y.toFixed(1)} ${end.x.toFixed(1)},${end.y.toFixed(1)}`,
-      "stroke-width": (0.5 + 7 * share).toFixed(2),
+      "stroke-width": (0.4 + 5 * share).toFixed(2),
       "stroke-opacity": (0.2 + 0.6 * share).toFixed(2),
       "marker-end": "url(#tip)",
     },

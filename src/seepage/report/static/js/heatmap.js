@@ -5,6 +5,7 @@ import { shortened } from "./dom.js";
 
 const CELL_MOST = 44;
 const LABEL_FONT = 12;
+const UPRIGHT_BELOW = 26;
 
 /** Cells, labels, selection; where a pointer is. */
 export class HeatMap {
@@ -18,12 +19,15 @@ export class HeatMap {
   resize(width) {
     const count = this.names.length;
     const longest = Math.max(...this.names.map((name) => Array.from(name).length));
-    this.label = Math.min(width * 0.34, 150, 14 + 7 * longest);
-    this.head = Math.min(120, 20 + 5.2 * longest);
-    const room = width - this.label - this.head * 0.45;
+    this.label = Math.max(66, Math.min(width * 0.34, 150, 14 + 7 * longest));
+    this.head = Math.max(48, Math.min(120, 20 + 6 * longest));
     const least = count > 80 ? 7 : 15;
-    this.cell = Math.max(least, Math.min(CELL_MOST, Math.floor(room / count)));
-    this.width = Math.ceil(this.label + count * this.cell + this.head * 0.75);
+    const most = Math.max(CELL_MOST, Math.min(96, 360 / count));
+    const fitting = (margin) => Math.floor((width - this.label - margin) / count);
+    this.upright = fitting(this.head * 0.8) < UPRIGHT_BELOW;
+    const margin = this.upright ? 4 : Math.ceil(this.head * 0.8);
+    this.cell = Math.max(least, Math.min(most, fitting(margin)));
+    this.width = Math.ceil(this.label + count * this.cell + margin);
     this.height = Math.ceil(this.head + count * this.cell + 2);
     const scale = Math.max(window.devicePixelRatio || 1, 2);
     this.canvas.width = this.width * scale;
@@ -75,22 +79,32 @@ export class HeatMap {
     const every = Math.max(1, Math.ceil((size + 1) / cell));
     const ink = this.printing ? "#111" : themeColour("ink");
     const strong = (which, index) => [selected, hovered].some((at) => at && at[which] === index);
+    const shown = (which, i) => {
+      if (strong(which, order[i])) return true;
+      const near = order.slice(Math.max(0, i - every + 1), i + every);
+      return i % every === 0 && !near.some((index) => strong(which, index));
+    };
     pen.textBaseline = "middle";
+    pen.fillStyle = this.printing ? "#444" : themeColour("muted");
+    pen.font = `italic ${LABEL_FONT}px system-ui, sans-serif`;
+    pen.textAlign = "right";
+    pen.fillText("source →", label - 8, head - 28);
+    pen.fillText("target ↓", label - 8, head - 12);
     order.forEach((index, i) => {
       pen.fillStyle = ink;
       const middle = i * cell + cell / 2;
-      if (i % every === 0 || strong("target", index)) {
+      if (shown("target", i)) {
         pen.font = `${strong("target", index) ? "bold " : ""}${size}px system-ui, sans-serif`;
         pen.textAlign = "right";
         pen.fillText(this.fitted(pen, this.names[index], label - 8), label - 5, head + middle);
       }
-      if (i % every === 0 || strong("source", index)) {
+      if (shown("source", i)) {
         pen.font = `${strong("source", index) ? "bold " : ""}${size}px system-ui, sans-serif`;
         pen.save();
         pen.translate(label + middle, head - 6);
-        pen.rotate(-Math.PI / 4);
+        pen.rotate(this.upright ? -Math.PI / 2 : -Math.PI / 4);
         pen.textAlign = "left";
-        pen.fillText(this.fitted(pen, this.names[index], head * 1.25), 0, 0);
+        pen.fillText(this.fitted(pen, this.names[index], head * (this.upright ? 0.94 : 1.25)), 0, 0);
         pen.restore();
       }
     });

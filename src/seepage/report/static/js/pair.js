@@ -2,7 +2,7 @@
 
 import { curveChart } from "./axes.js";
 import { correlationOf } from "./correlation.js";
-import { byId, dataTable, element, listed, nats, shortened, times } from "./dom.js";
+import { byId, dataTable, element, listed, nats, quoted, shortened, times } from "./dom.js";
 import { findWitness, saturationOf } from "./witness.js";
 
 const CURVE_POINTS = 120;
@@ -76,8 +76,8 @@ function searchable(channel) {
 function witnessText(app, target, source, found) {
   if (!found) return "The source tells nothing about the target.";
   const { attributes } = app.content;
-  const favoured = found.likely.map((u) => attributes[source].values[u]);
-  const value = (x) => shortened(attributes[target].values[x], 40);
+  const favoured = found.likely.map((u) => quoted(attributes[source].values[u]));
+  const value = (x) => quoted(attributes[target].values[x]);
   return (
     `Seeing a report that favours ${listed(favoured, 4)} makes ${value(found.likelier)} ` +
     `${times(Math.log(found.ratio))} likelier than ${value(found.other)}.`

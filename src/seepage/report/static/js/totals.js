@@ -32,7 +32,7 @@ export function showTotals(content, limits) {
   }
   const numbers = totals.map((total) => total.totals.map((value) => (value === "inf" ? Infinity : value)));
   const refuted = refutations(content, totals, numbers);
-  body.replaceChildren(
+  const parts = [
     legendOf(totals),
     refutedText(refuted, totals),
     element("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Totals as a picture" }, picture(content, totals, numbers, limits, refuted)),
@@ -40,7 +40,8 @@ export function showTotals(content, limits) {
     evidenceOf(totals, numbers),
     refusedOf(content),
     ...totals.flatMap((total) => (total.notes || []).map((note) => element("p", { class: "muted small" }, `${total.guarantee}: ${note}`))),
-  );
+  ];
+  body.replaceChildren(...parts.filter((part) => part));
 }
 
 /** Which assumed totals a witness refutes, as the analysis found: keys "name number, attribute". */
@@ -82,7 +83,7 @@ function refutedText(refuted, totals) {
     return element("p", { class: "note" }, text);
   }
   const words = [...refuted.values()].map((one) => `${shortened(one.name, 30)} (assumed ${nats(one.assumed)}, witnessed ${nats(one.seen)})`);
-  return element("p", { class: "note warning" }, `Refuted for ${refuted.size}: ${listed(words, 6)}.`);
+  return element("p", { class: "note warning" }, `Refuted for ${refuted.size}: ${listed(words, 6, 90)}.`);
 }
 
 /** A mark told apart by shape as well as colour. */
@@ -101,8 +102,7 @@ function markOf(total, t, x, y) {
 }
 
 function picture(content, totals, numbers, limits, refuted) {
-  const finite = numbers.flat().filter(Number.isFinite);
-  const most = 1.05 * Math.max(...finite, ...limits.filter(Number.isFinite), 1e-9);
+  const most = axisEnd(totals, numbers, limits);
   const x = (value) => LEFT + (Math.min(value, most) / most) * (WIDTH - LEFT - 20);
   const largest = (i) => Math.max(...numbers.map((row) => row[i]));
   const judged = numbers[totals.findIndex((total) => total.guarantee !== "worst")] || numbers[0];
@@ -117,10 +117,23 @@ function picture(content, totals, numbers, limits, refuted) {
     parts.push(svg("text", { class: "label", x: LEFT - 10, y: y + 4, "text-anchor": "end" }, shortened(name, 20), svg("title", {}, name)));
     parts.push(svg("path", { class: "grid", d: `M${LEFT},${y}H${x(largest(i))}` }));
     if (Number.isFinite(limits[i])) parts.push(svg("path", { class: "limit-mark", d: `M${x(limits[i])},${y - 10}v20` }));
+    totals.forEach((total, t) => {
+      if (numbers[t][i] > most) {
+        parts.push(svg("text", { class: "tick", x: WIDTH - 32, y: y + 4, "text-anchor": "end" }, `${nats(numbers[t][i])} →`));
+      }
+    });
     totals.forEach((total, t) => parts.push(pointOf(total, t, numbers[t][i], x(numbers[t][i]), y, name, refuted.has(`${t}-${i}`))));
   });
   const label = `Totals of ${order.length} attributes by ${totals.map((total) => total.guarantee).join(", ")}, in nats`;
   return svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "picture", role: "img", "aria-label": label }, ...parts);
+}
+
+/** The end of the axis: all totals, but a sum of budgets far beyond them only if it stands alone. */
+function axisEnd(totals, numbers, limits) {
+  const largest = (rows) => Math.max(...rows.flat().filter(Number.isFinite), ...limits.filter(Number.isFinite), 1e-9);
+  const close = largest(numbers.filter((_, t) => totals[t].guarantee !== "worst"));
+  const all = largest(numbers);
+  return 1.05 * (close > 1e-9 && all > 2.5 * close ? 1.25 * close : all);
 }
 
 function pointOf(total, t, value, x, y, name, wrong) {

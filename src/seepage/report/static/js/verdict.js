@@ -1,6 +1,6 @@
 // The verdict in plain words: the strongest leaks, and totals against limits.
 
-import { byId, element, listed, nats, shortened, times } from "./dom.js";
+import { byId, element, listed, nats, quoted, shortened, times } from "./dom.js";
 import { MECHANISM_NAMES } from "./mechanisms.js";
 
 const PROMISES = ["exact", "merged", "sampled", "tree", "independent", "worst"];
@@ -62,9 +62,8 @@ function leaksPart(content) {
 function leakWords(leak) {
   const value = leak.cpl === "inf" ? Infinity : leak.cpl;
   const why = leak.likely
-    ? ` Seeing a report that favours ${listed(leak.likely.map(String), 4) || "nothing"} makes ` +
-      `${shortened(String(leak.likelier), 40)} ${times(value)} likelier than ` +
-      `${shortened(String(leak.other), 40)}.`
+    ? ` Seeing a report that favours ${listed(leak.likely.map(quoted), 4) || "nothing"} makes ` +
+      `${quoted(leak.likelier)} ${times(value)} likelier than ${quoted(leak.other)}.`
     : "";
   return [
     element("strong", {}, `${shortened(leak.source, 60)} → ${shortened(leak.target, 60)}`),
