@@ -92,3 +92,9 @@ def test_large_alphabets_are_in_no_triple():
     triples, pairs = plan_pairs((1000,) * 5, 100.0).grouped
     assert not len(triples)
     assert len(pairs) == 10
+
+
+def test_two_large_columns_with_bitmaps_are_tallied_all_the_same():
+    plan = plan_pairs((30, *(2,) * 20, 30), 370.0)
+    assert {0, 21} <= set(plan.packed.tolist())
+    assert plan.tallied.tolist() == [[0, 21]]
