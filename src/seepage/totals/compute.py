@@ -341,16 +341,15 @@ def _sampled(data: Tuples, matrix: LeakageMatrix, settings: Settings) -> TotalLe
 
 def _rare(domain: Domain, found: Sampled, settings: Settings) -> Iterator[str]:
     """Yield what is too rare to certify, and how many reports would do."""
-    for attribute, rare, draws in zip(domain, found.rare, found.draws, strict=True):
+    for attribute, rare in zip(domain, found.rare, strict=True):
         if not len(rare):
             continue
         names = ", ".join(repr(attribute.values[x]) for x in rare[:3])
         more = ", ..." if len(rare) > 3 else ""
-        enough = settings.reports * found.needed / float(draws[rare].min())
         yield (
             f"{names}{more} of {attribute.name!r} is too rare to certify at delta "
-            f"{settings.target_delta:g}: the total is the worst one; about {enough:,.0f} reports "
-            "would do"
+            f"{settings.target_delta:g}: the total is the worst one; about {found.enough:,} "
+            "reports would do for all"
         )
 
 

@@ -24,7 +24,7 @@ from seepage.mechanisms import GRR, InClear, Mechanism
 from seepage.totals.result import GuaranteeError
 from seepage.tuples import Tuples
 
-__all__ = ["Draws", "draw_reports", "offsets"]
+__all__ = ["Draws", "draw_reports", "offsets", "reports_enough"]
 
 PLAIN_SHARE = 0.5
 """The share of people drawn from the table as it is."""
@@ -165,8 +165,7 @@ def _boosts(tuples: Tuples, count: int, needed: float) -> Integers:
     shares, begins = _shares(tuples), offsets(tuples.domain)
     plain = math.floor(PLAIN_SHARE * count)
     budget = count - plain
-    missing = np.where(shares > 0, np.maximum(ROOM * needed - plain * shares, 0.0), 0.0)
-    costs = np.add.reduceat(missing, begins[:-1])
+    costs = np.add.reduceat(_missing(shares, plain, needed), begins[:-1])
     cheapest = np.argsort(costs, kind="stable")
     affordable = cheapest[np.cumsum(costs[cheapest]) <= budget]
     served = np.zeros(len(shares), dtype=np.bool_)
@@ -176,6 +175,24 @@ def _boosts(tuples: Tuples, count: int, needed: float) -> Integers:
     extra = np.zeros(len(shares), dtype=np.int64)
     extra[served] = np.floor(_filled(plain * shares[served], float(budget)))
     return extra
+
+
+def _missing(shares: Floats, plain: int, needed: float) -> Floats:
+    """Return how many draws each value lacks beside the plain ones."""
+    lacking = np.maximum(ROOM * needed - plain * shares, 0.0)
+    return np.where(shares > 0, lacking, 0.0)
+
+
+def reports_enough(tuples: Tuples, needed: float) -> int:
+    """Return about how many reports give every value of every attribute the draws it needs."""
+    shares = _shares(tuples)
+    low, high = 0, math.ceil(2 * ROOM * needed * len(shares) / PLAIN_SHARE)
+    while high - low > 1:
+        count = (low + high) // 2
+        plain = math.floor(PLAIN_SHARE * count)
+        short = float(_missing(shares, plain, needed).sum()) > count - plain
+        low, high = (count, high) if short else (low, count)
+    return high
 
 
 def _filled(heights: Floats, volume: float) -> Floats:

@@ -18,7 +18,7 @@ import numpy as np
 from seepage._numerics import Floats, Integers
 from seepage.leakage import Release
 from seepage.leakage.release import View
-from seepage.totals.draws import draw_reports, offsets
+from seepage.totals.draws import draw_reports, offsets, reports_enough
 from seepage.totals.likelihoods import report_densities, rounding_of
 from seepage.totals.result import Progress
 from seepage.tuples import Tuples
@@ -39,16 +39,13 @@ class Sampled:
         The smallest L that can be certified; infinite where there is none.
     rare
         For each attribute the values that have too few draws.
-    needed
-        The fewest draws with which a value can be certified.
-    draws
-        The draws n / W(x) of each value, in effect.
+    enough
+        About how many reports would certify every value.
     """
 
     values: Floats
     rare: list[Integers]
-    needed: float
-    draws: list[Floats]
+    enough: int
 
 
 def sampled_totals(
@@ -99,7 +96,7 @@ def sampled_totals(
     draws = draw_reports(tuples, released, view, reports, needed, seed)
     densities, own = report_densities(tuples, draws, progress)
     guard = rounding_of(tuples, draws)
-    values, rare, effective = [], [], []
+    values, rare = [], []
     for target, begin in enumerate(offsets(tuples.domain)[:-1]):
         seen = begin + np.flatnonzero(tuples.marginal(target))
         limits = [largest_mean(delta / draws.ceilings[x], level / reports) for x in seen]
@@ -107,8 +104,7 @@ def sampled_totals(
         found = _largest_loss(weighted, limits, draws.ceilings[seen])
         values.append(found + guard if found > 0 else 0.0)
         rare.append(np.array([x - begin for x, m in zip(seen, limits, strict=True) if m is None]))
-        effective.append(reports / draws.ceilings[begin : begin + tuples.domain.sizes[target]])
-    return Sampled(np.array(values), rare, needed, effective)
+    return Sampled(np.array(values), rare, reports_enough(tuples, needed))
 
 
 def _largest_loss(weighted: Floats, limits: Sequence[float | None], ceilings: Floats) -> float:
@@ -179,7 +175,7 @@ def smallest_loss(upper: Floats, lower: Floats, allowed: float) -> float:
     ratios = ratios[order]
     above, below = np.cumsum(upper[order]), np.cumsum(lower[order])
     room = allowed * len(upper)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         left = above - np.where(below > 0, np.append(ratios[1:], 0.0) * below, 0.0)
         crossing = np.flatnonzero(left > room)
         if not len(crossing):

@@ -202,9 +202,12 @@ def _limits(high: Floats, low: Floats, budget: float, terms: int) -> Floats:
 def _accumulate(channels: Sequence[Floats], budgets: Floats) -> Floats:
     """Return l_t = eps_t + bound(channel_(t-1), l_(t-1)), rounded up."""
     values = [float(budgets[0])]
+    known: dict[tuple[int, float], float] = {}
     for channel, budget in zip(channels, budgets[1:], strict=True):
-        through = float(best_of_all(channel[None], np.array([values[-1]])).value[0])
-        values.append(summed_up((float(budget), through)))
+        step = id(channel), values[-1]
+        if step not in known:
+            known[step] = float(best_of_all(channel[None], np.array([values[-1]])).value[0])
+        values.append(summed_up((float(budget), known[step])))
     return np.array(values)
 
 

@@ -1,0 +1,166 @@
+"""One call for all guarantees: order, refusals, refuted assumptions, plain JSON."""
+
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from joint_oracle import tuples_of, xor
+
+import seepage as sp
+from seepage.datasets.survey import SURVEY_TREE, make_survey, survey_joint
+from seepage.mechanisms import InClear
+from seepage.totals import (
+    GUARANTEES,
+    KINDS,
+    GuaranteeError,
+    JointWitness,
+    choose_guarantee,
+    compare_totals,
+    total_leakage,
+)
+from seepage.totals import exact as exact_module
+
+
+def test_totals_are_sorted_by_what_they_are():
+    found = compare_totals(tuples_of(xor(1000)), 1.0, "grr", structure=[])
+    assert [total.guarantee for total in found.totals] == list(GUARANTEES)
+    kinds = [KINDS.index(total.kind) for total in found.totals]
+    assert kinds == sorted(kinds)
+    assert not found.refused
+    assert found.refuted == dict.fromkeys(("tree", "independent"), ("a0", "a1", "a2"))
+    assert found["exact"].values == pytest.approx([1.4338] * 3, abs=1e-4)
+
+
+def test_the_survey_from_a_table():
+    found = compare_totals(make_survey(20_000), 1.0, "grr", structure=SURVEY_TREE)
+    assert {"coffee", "screen", "sleep"} <= set(found.refuted["independent"])
+    assert {"coffee", "screen", "sleep"} <= set(found.refuted["tree"])
+    assert "age" not in found.refuted["tree"]
+    exact, witness = found["exact"], found["witness"]
+    assert (witness.values <= exact.values).all()
+    assert exact.evidence[exact.domain.index("sleep")].reports["coffee"] != ()
+
+
+def test_an_assumption_that_holds_is_not_refuted():
+    joint = np.einsum("x,xa,xb->xab", [1, 1], [[3, 1], [1, 3]], [[2, 2], [1, 3]]) * 1000
+    found = compare_totals(tuples_of(joint), 1.0, "grr", ["independent", "witness"])
+    assert "a0" not in found.refuted.get("independent", ())
+    assert found["witness"].values[0] == pytest.approx(found["independent"].values[0], abs=0.05)
+
+
+def test_a_relaxed_total_is_not_refuted_by_a_ratio():
+    found = compare_totals(tuples_of(xor(1000)), 1.0, "approximate-grr", delta=1e-3, structure=[])
+    assert (found["independent"].deltas > 0).all()
+    assert not found.refuted
+
+
+def test_pair_counts_refuse_what_needs_records():
+    pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
+    found = compare_totals(pairs, 1.0)
+    assert [total.guarantee for total in found.totals] == ["worst", "independent"]
+    assert set(found.refused) == {"exact", "merged", "sampled", "witness", "tree"}
+    assert "needs records" in found.refused["exact"]
+    assert "needs a structure" in found.refused["tree"]
+    with pytest.raises(GuaranteeError, match="needs records"):
+        found["exact"]
+    with pytest.raises(sp.InputError, match="guarantee must be one of worst, independent"):
+        found["exakt"]
+
+
+def test_bad_input_is_not_taken_for_a_refusal():
+    pairs = sp.load_pairs("adult").select(["sex", "race"])
+    with pytest.raises(sp.InputError, match="epsilon must be"):
+        compare_totals(pairs, -1.0)
+    with pytest.raises(sp.InputError, match="guarantee must be one of"):
+        compare_totals(pairs, 1.0, guarantees=["best"])
+    with pytest.raises(sp.DomainError, match="no attribute 'age'"):
+        compare_totals(pairs, 1.0, structure=[("sex", "age")])
+    with pytest.raises(sp.InputError, match="view must be one of"):
+        compare_totals(pairs, 1.0, view="guess")
+
+
+def test_auto_takes_the_strongest_that_fits(monkeypatch):
+    joint = survey_joint()
+    assert total_leakage(joint, 1.0, "grr").guarantee == "exact"
+    assert choose_guarantee(joint.pairs(), joint.domain) == "independent"
+    assert total_leakage(joint.pairs(), 1.0, "grr").guarantee == "independent"
+    monkeypatch.setattr(exact_module, "MOST_CELLS", 1000)
+    assert choose_guarantee(joint, joint.domain, "grr") == "sampled"
+    assert choose_guarantee(joint, joint.domain) == "merged"
+    coins = tuples_of(np.ones((2,) * 11, dtype=np.int64))
+    assert choose_guarantee(coins, coins.domain) == "sampled"
+    assert total_leakage(coins, 1.0).guarantee == "sampled"
+
+
+def test_auto_beside_the_worst():
+    found = total_leakage(sp.load_pairs("adult"), 0.5)
+    assert found.kind == "assumed"
+    assert found.worst == pytest.approx([0.5 * 15] * 15)
+    assert "TotalLeakage('independent', assumed, largest" in repr(found)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0, 800.0])
+def test_json_is_plain(epsilon):
+    how = {"a0": InClear(2), "a1": "grr", "a2": "oue"}
+    found = compare_totals(tuples_of(xor(50)), epsilon, how, structure=[("a0", "a2")])
+    content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert list(content["totals"]) == list(GUARANTEES)
+    worst = content["totals"]["worst"]
+    assert worst["totals"] == ["inf"] * 3
+    assert worst["kind"] == "certified"
+    assert worst["dpl"][0] == "inf"
+    assert worst["mechanism"] == ["in-clear", "grr", "oue"]
+    assert len(worst["cpl"]) == len(worst["cpl"][0]) == 3
+    assert content["totals"]["sampled"]["confidence"] == 0.95
+    if epsilon == 1.0:
+        evidence = content["totals"]["witness"]["evidence"][2]
+        assert evidence["target"] == "a2"
+        assert set(evidence["reports"]) == {"a0", "a1", "a2"}
+        assert content["refuted"]["independent"] == ["a1", "a2"]
+
+
+def test_frames():
+    found = compare_totals(tuples_of(xor(1000)), 1.0, "grr", ["witness", "independent", "worst"])
+    table = found.to_frame()
+    assert table.column_names == [
+        "attribute", "worst", "independent", "witness", "independent refuted",
+    ]  # fmt: skip
+    assert table["worst"].to_pylist() == pytest.approx([3.0] * 3)
+    assert table["independent refuted"].to_pylist() == [True] * 3
+    assert isinstance(found.to_frame(pd.DataFrame), pd.DataFrame)
+    assert isinstance(found.to_frame(pl.DataFrame), pl.DataFrame)
+
+
+def test_results_are_by_name_and_cannot_be_changed():
+    found = total_leakage(tuples_of(xor(10)), [1.0, 2.0, 0.5], "grr")
+    assert found["a1"] == found.values[1]
+    assert found.epsilons.tolist() == [1.0, 2.0, 0.5]
+    assert found.dpl == pytest.approx([1.0, 2.0, 0.5])
+    with pytest.raises(ValueError, match="read-only"):
+        found.values[0] = 0.0
+    with pytest.raises(sp.DomainError, match="no attribute 'b'"):
+        found["b"]
+    assert found.normalised_tcpl is None  # no pair leaks anything, also under the bound
+
+
+def test_tables_are_counted_with_their_options():
+    frame = pd.DataFrame({"age": np.arange(400) % 97, "sex": ["F", "M"] * 200, "id": range(400)})
+    options = {"drop": ["id"], "bins": {"age": [0, 50, 97]}}
+    whole = total_leakage(frame, 1.0, "grr", **options)
+    assert whole.guarantee == "exact"
+    assert whole.domain.sizes == (2, 2)
+    pairs = sp.count_pairs(frame, **options)
+    sums = total_leakage(frame, 1.0, "grr", "independent", **options)
+    assert np.array_equal(sums.values, total_leakage(pairs, 1.0, "grr").values)
+
+
+def test_evidence_in_words():
+    likely = {f"a{i}": ("x", "y") if i else ("u",) for i in range(7)}
+    found = JointWitness("a0", "u", "v", likely, math.inf)
+    assert found.sentence() == (
+        "reports that favour a0 u, a1 x or y, a2 x or y, a3 x or y, a4 x or y and 2 more are "
+        "infinitely likelier under a0 u than under a0 v"
+    )

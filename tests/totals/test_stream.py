@@ -1,0 +1,170 @@
+"""Leakage over time: the recursion against enumeration, the supremum against the recursion."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from joint_oracle import exact_total, tuples_of, two_level_columns
+
+import seepage as sp
+from seepage.errors import ChannelError, InputError
+from seepage.totals import Forest, leakage_supremum, stream_leakage, total_leakage
+from seepage.totals.temporal import stationary
+
+STICKY = np.array([[0.8, 0.2], [0.3, 0.7]])
+
+
+def chain_joint(forward, initial, steps, scale=10**6):
+    """Return whole numbers close to the joint distribution of a chain."""
+    sizes = (len(initial),) * steps
+    joint = np.zeros(sizes)
+    for path in itertools.product(range(len(initial)), repeat=steps):
+        share = initial[path[0]]
+        for now, then in itertools.pairwise(path):
+            share *= forward[now, then]
+        joint[path] = share
+    return np.rint(joint * scale).astype(np.int64)
+
+
+def test_total_covers_every_step_of_an_enumerated_chain():
+    for epsilon in (0.2, 1.0):
+        joint = chain_joint(STICKY, stationary(STICKY), 5)
+        matrices = [two_level_columns(2, "all", epsilon)] * 5
+        found = stream_leakage(STICKY, epsilon, 5)
+        for step in range(5):
+            truth = exact_total(joint, matrices, step)
+            assert truth - 1e-5 <= found.total[step] <= 1.3 * truth
+        backward = [exact_total(joint.sum(axis=tuple(range(t + 1, 5))), matrices[: t + 1], t)
+                    for t in range(5)]  # fmt: skip
+        assert (found.backward >= np.array(backward) - 1e-5).all()
+        assert found.backward[:2] == pytest.approx(backward[:2], abs=1e-4)
+
+
+def test_a_path_of_pair_counts_is_a_stream():
+    joint = chain_joint(STICKY, np.array([0.5, 0.5]), 4)
+    tuples = tuples_of(joint)
+    found = stream_leakage(tuples, 0.7)
+    again = stream_leakage(tuples.pairs(), 0.7)
+    assert np.array_equal(found.total, again.total)
+    path = total_leakage(tuples, 0.7, None, "tree", structure=Forest.path(tuples.domain.names))
+    assert (path.values <= found.total + 1e-12).all()
+    assert path.values[[0, -1]] == pytest.approx(found.total[[0, -1]])
+    given_chain = stream_leakage(STICKY, 0.7, 4, initial=[0.5, 0.5])
+    assert given_chain.total == pytest.approx(found.total, abs=1e-4)
+    assert found.supremum is None
+
+
+def test_changing_budgets_and_transitions():
+    budgets = [0.1, 1.0, 0.3]
+    found = stream_leakage([STICKY, STICKY], budgets, backward=[STICKY, STICKY])
+    bound = sp.leakage_bound
+    expected = [0.1]
+    for budget in budgets[1:]:
+        expected.append(budget + bound(STICKY, expected[-1]).value)
+    assert found.backward == pytest.approx(expected, rel=1e-12)
+    ahead = [0.3]
+    for budget in budgets[-2::-1]:
+        ahead.insert(0, budget + bound(STICKY, ahead[0]).value)
+    assert found.forward == pytest.approx(ahead, rel=1e-12)
+    assert found.total == pytest.approx(np.array(expected) + ahead - budgets, rel=1e-12)
+    assert found.supremum is None
+
+
+@st.composite
+def chains(draw):
+    size = draw(st.integers(1, 4))
+    cells = st.lists(st.integers(0, 5), min_size=size, max_size=size)
+    rows = np.array([draw(cells) for _ in range(size)], dtype=float)
+    rows[rows.sum(axis=1) == 0] = 1
+    return rows / rows.sum(axis=1, keepdims=True)
+
+
+@settings(max_examples=60)
+@given(chains(), st.sampled_from([0.0, 1e-12, 0.05, 0.5, 2.0, 50.0, 700.0, 800.0]))
+def test_the_supremum_is_what_the_recursion_rises_to(chain, epsilon):
+    supremum = leakage_supremum(chain, epsilon)
+    found = stream_leakage(chain, epsilon, 200, backward=chain).backward
+    assert (found <= supremum * (1 + 1e-9)).all()
+    if math.isinf(supremum):
+        assert found[-1] > found[-2]
+    elif found[-1] - found[-2] < 1e-13 * found[-1]:
+        assert found[-1] == pytest.approx(supremum, rel=1e-6)
+    further = epsilon + sp.leakage_bound(chain, min(supremum, 1e5)).value
+    assert further <= min(supremum, 1e6) * (1 + 1e-9) + 1e-15
+
+
+def test_the_supremum_in_closed_form():
+    """Two symmetric states: h solves B h^2 + (w (1 - B) - A) h - w (1 - A) = 0."""
+    for stay, epsilon in itertools.product((0.6, 0.9), (0.1, 1.0)):
+        A, B, w = stay, 1 - stay, math.exp(-epsilon)
+        slope = w * (1 - B) - A
+        h = (-slope + math.sqrt(slope**2 + 4 * B * w * (1 - A))) / (2 * B)
+        chain = [[stay, 1 - stay], [1 - stay, stay]]
+        assert leakage_supremum(chain, epsilon) == pytest.approx(epsilon + math.log(h), rel=1e-12)
+        found = stream_leakage(chain, epsilon, 300)
+        assert found.supremum[0] == pytest.approx(found.backward[-1], rel=1e-9)
+        assert found.supremum[2] == pytest.approx(found.total[150], rel=1e-9)
+
+
+def test_when_there_is_no_bound():
+    """B = 0: leakage stays bounded iff e^epsilon A < 1 [Cao et al. 2017]."""
+    leaving = [[0.8, 0.2], [0.0, 1.0]]
+    limit = -math.log(0.8)
+    assert leakage_supremum(leaving, 0.9 * limit) < 5
+    assert leakage_supremum(leaving, 1.1 * limit) == math.inf
+    frozen = stream_leakage(np.eye(2), 0.5, 10, initial=[0.5, 0.5])
+    assert frozen.backward == pytest.approx(0.5 * np.arange(1, 11))
+    assert frozen.total == pytest.approx([5.0] * 10)
+    assert frozen.supremum == (math.inf, math.inf, math.inf)
+    assert frozen.to_dict()["supremum"]["total"] == "inf"
+
+
+def test_independent_steps_leak_only_themselves():
+    found = stream_leakage([[0.3, 0.7], [0.3, 0.7]], 0.4, 6)
+    assert found.total == pytest.approx([0.4] * 6)
+    assert found.supremum == pytest.approx((0.4, 0.4, 0.4))
+    assert found.kind == "assumed"
+    single = stream_leakage([[1.0]], 2.0, 3)
+    assert single.total == pytest.approx([2.0] * 3)
+    one = stream_leakage(STICKY, 0.4, 1)
+    assert one.total == pytest.approx([0.4])
+
+
+def test_values_that_cannot_be_reached():
+    """The second state is never visited; its row must not count."""
+    found = stream_leakage([[1.0, 0.0], [0.5, 0.5]], 0.3, 5, initial=[1.0, 0.0])
+    assert found.backward == pytest.approx([0.3] * 5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        ((STICKY, 0.1), {}, InputError, "number of steps must be given"),
+        ((STICKY, [0.1, 0.2], 3), {}, InputError, "same number of steps, got 2 and 3"),
+        ((STICKY, -0.1, 3), {}, InputError, "epsilon must be"),
+        ((STICKY, 0.1, 0), {}, InputError, "steps must be a whole number"),
+        (([[0.5, 0.6], [1, 0]], 0.1, 3), {}, ChannelError, "must sum to 1"),
+        (([[0.5, 0.5]], 0.1, 3), {}, InputError, "square matrices"),
+        ((STICKY, 0.1, 3), {"initial": [1.0]}, InputError, "must have 2 probabilities"),
+        ((STICKY, 0.1, 3), {"initial": [0.5, 0.5], "backward": STICKY}, InputError, "not both"),
+        ((np.eye(2), 0.1, 3), {}, InputError, "more than one stationary"),
+        (([STICKY, STICKY], 0.1), {}, InputError, "need initial or backward"),
+        ((STICKY, 0.1, 4), {"backward": [STICKY] * 2}, InputError, "4 steps have 3 backward"),
+    ],
+)
+def test_refusals(arguments, options, error, message):
+    with pytest.raises(error, match=message):
+        stream_leakage(*arguments, **options)
+
+
+def test_channels_are_taken_too():
+    state = sp.Attribute("state", ("home", "work"))
+    channel = sp.Channel(STICKY, given=state, output=state)
+    one, many = (
+        stream_leakage(channel, 0.1, 3),
+        stream_leakage([channel] * 2, 0.1, backward=channel),
+    )
+    assert one.forward == pytest.approx(many.forward)

@@ -1,0 +1,255 @@
+"""Exact totals against full enumeration, and the chain witness <= exact <= merged <= worst."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from joint_oracle import (
+    domain_of,
+    exact_total,
+    joints,
+    report_matrix,
+    tuples_of,
+    two_level_columns,
+    xor,
+)
+
+from seepage.mechanisms import InClear, UtilityExponential, mechanism
+from seepage.ratios import LikelySets
+from seepage.totals import GuaranteeError, total_leakage
+from seepage.totals import exact as exact_module
+from seepage.totals.columns import MatrixColumns, TwoLevelColumns
+from seepage.totals.exact import exact_size, exact_totals
+from seepage.tuples import Tuples
+
+contrasts = st.sampled_from([0.0, 1e-12, 0.5, 1.0, 3.0, 40.0])
+
+
+@st.composite
+def released_joints(draw):
+    """Draw a joint table and what each attribute's report can say."""
+    joint = draw(joints())
+    columns, matrices = [], []
+    for size in joint.shape:
+        kind = draw(st.sampled_from(["singletons", "subsets", "all"])) if size > 1 else "all"
+        likely = draw(st.integers(1, size - 1)) if size > 1 else 1
+        contrast = draw(contrasts)
+        columns.append(TwoLevelColumns(size, LikelySets(kind, contrast, likely)))
+        matrices.append(two_level_columns(size, kind, contrast, likely))
+    return joint, columns, matrices
+
+
+def in_words(found, tuples):
+    """Return ln p(y given x) / p(y given x') of a witness, from its words alone."""
+
+    def likelihood(value, contrasts):
+        own = tuples.domain.index(found.target)
+        people = tuples.column(own) == tuples.domain[own].code(value)
+        total = tuples.weights[people].astype(float)
+        for k, contrast in enumerate(contrasts):
+            likely = {tuples.domain[k].code(v) for v in found.reports[tuples.domain.names[k]]}
+            inside = np.isin(tuples.column(k)[people], list(likely))
+            total = total * np.where(inside, 1.0, math.exp(-contrast))
+        return total.sum() / tuples.weights[people].sum()
+
+    return lambda contrasts: math.log(
+        likelihood(found.likelier, contrasts) / likelihood(found.other, contrasts)
+    )
+
+
+@settings(max_examples=150)
+@given(released_joints())
+def test_exact_is_the_supremum_over_all_reports(drawn):
+    joint, columns, matrices = drawn
+    tuples = tuples_of(joint)
+    found = exact_totals(tuples, columns)
+    for target, column in enumerate(columns):
+        truth = max(exact_total(joint, matrices, target), column.contrast)
+        assert found.values[target] >= truth * (1 - 1e-14) - 1e-16
+        assert found.values[target] <= truth * (1 + 1e-12) + 1e-12
+
+
+@settings(max_examples=60)
+@given(released_joints())
+def test_the_report_tuple_attains_the_total(drawn):
+    joint, columns, _ = drawn
+    tuples = tuples_of(joint)
+    contrasts = [column.contrast for column in columns]
+    for value, found in zip(*_parts(exact_totals(tuples, columns)), strict=True):
+        if found is not None:
+            assert in_words(found, tuples)(contrasts) == pytest.approx(found.value, abs=1e-10)
+            assert found.value <= value
+
+
+def _parts(found):
+    return found.values, found.evidence
+
+
+def test_blocks_do_not_matter(monkeypatch):
+    rng = np.random.default_rng(1)
+    joint = rng.integers(0, 4, (2, 3, 2, 4, 2))
+    columns = [TwoLevelColumns(k, LikelySets("singletons", 1.0)) for k in joint.shape]
+    columns[3] = TwoLevelColumns(4, LikelySets("all", 1.0))
+    whole = exact_totals(tuples_of(joint), columns)
+    monkeypatch.setattr(exact_module, "BLOCK", 7)
+    monkeypatch.setattr(exact_module, "GROUP", 1)
+    calls = []
+    pieces = exact_totals(tuples_of(joint), columns, lambda done, work: calls.append((done, work)))
+    assert pieces.values == pytest.approx(whole.values, rel=1e-12)
+    contrasts = [1.0] * 5
+    for found in pieces.evidence:
+        assert in_words(found, tuples_of(joint))(contrasts) == pytest.approx(found.value)
+    assert len(calls) > 5
+    assert all(done <= work for done, work in calls)
+
+
+def test_exact_is_never_below_the_truth_in_fractions():
+    """Contrast ln 2 rounded up: likelihoods are halves, so the supremum is a fraction."""
+    rng = np.random.default_rng(2)
+    contrast = math.nextafter(math.log(2), math.inf)
+    for _ in range(40):
+        joint = rng.integers(0, 4, (2, 3, 2)) + (rng.random((2, 3, 2)) < 0.2)
+        if not joint.sum(axis=(1, 2)).all():
+            continue
+        columns = [TwoLevelColumns(k, LikelySets("singletons", contrast)) for k in joint.shape]
+        value = exact_totals(tuples_of(joint), columns).values[0]
+        best = Fraction(0)
+        for y in itertools.product(range(3), range(2)):
+            likelihoods = []
+            for x in range(2):
+                total = sum(
+                    Fraction(int(joint[x, u, v])) / 2 ** ((u != y[0]) + (v != y[1]))
+                    for u in range(3)
+                    for v in range(2)
+                )
+                likelihoods.append(total / int(joint[x].sum()))
+            best = max(best, *(a / b for a, b in itertools.permutations(likelihoods)))
+        truth = 2 * best
+        assert Fraction(math.exp(value)) * (1 + Fraction(1, 2**50)) >= truth
+        assert value == pytest.approx(math.log(truth), abs=1e-13)
+
+
+def test_xor_leaks_what_no_pair_shows():
+    tuples = tuples_of(xor(1000))
+    truth = 1 + math.log(math.cosh(1))
+    assert truth == pytest.approx(1.4338, abs=5e-5)
+    for mechanism_name in ("grr", "oue", "ss", None):
+        exact = total_leakage(tuples, 1.0, mechanism_name, "exact")
+        assert exact.values == pytest.approx([truth] * 3, abs=1e-9)
+        assert exact.kind == "certified"
+        independent = total_leakage(tuples, 1.0, mechanism_name, "independent")
+        assert independent.values == pytest.approx([1.0] * 3, abs=1e-12)
+        assert independent.kind == "assumed"
+    assert total_leakage(tuples, 1.0, "exp", "exact").values[0] == pytest.approx(
+        0.5 + math.log(math.cosh(0.5)), abs=1e-9
+    )
+
+
+@settings(max_examples=60)
+@given(joints(), st.sampled_from([0.0, 1e-12, 0.3, 1.0, 5.0]), st.sampled_from([None, "grr"]))
+def test_witness_exact_merged_worst_are_in_order(joint, epsilon, name):
+    tuples = tuples_of(joint)
+    witness, exact, merged, worst = (
+        total_leakage(tuples, epsilon, name, guarantee).values
+        for guarantee in ("witness", "exact", "merged", "worst")
+    )
+    assert (witness <= exact).all()
+    assert (exact <= merged * (1 + 1e-12) + 1e-12).all()
+    assert (merged <= worst * (1 + 1e-12)).all()
+    total = epsilon * sum(size > 1 or name is None for size in joint.shape)
+    assert worst == pytest.approx(np.full(joint.ndim, total))
+
+
+MECHANISMS = ("grr", "exp", "ss", "rappor", "oue", "approximate-grr", "approximate-sue")
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("epsilon", [0.5, 2.0])
+def test_exact_enumerates_the_reports_of_a_mechanism(name, epsilon):
+    rng = np.random.default_rng(3)
+    delta = 1e-3 if name.startswith("approximate") else 0.0
+    for sizes in ((3, 2, 2), (2, 4), (3, 3)):
+        joint = rng.integers(0, 9, sizes)
+        matrices = [report_matrix(mechanism(name, k, epsilon, delta)) for k in sizes]
+        found = total_leakage(tuples_of(joint), epsilon, name, "exact", delta=delta)
+        truth = [exact_total(joint, matrices, target) for target in range(len(sizes))]
+        assert found.values == pytest.approx(truth, rel=1e-9)
+        assert (found.values >= np.array(truth) - 1e-13).all()
+        assert not found.deltas.any()
+
+
+def test_mechanisms_may_differ_and_have_any_matrix():
+    rng = np.random.default_rng(4)
+    joint = rng.integers(1, 9, (3, 2, 2))
+    near = UtilityExponential([[0, -1, -2], [-1, 0, -1], [-2, -1, 0]], 2.0)
+    how = {"a0": near, "a1": "oue", "a2": InClear(2)}
+    matrices = [near.channel(), report_matrix(mechanism("oue", 2, 1.0)), np.eye(2)]
+    found = total_leakage(tuples_of(joint), 1.0, how, "exact")
+    truth = [exact_total(joint, matrices, target) for target in range(3)]
+    assert found.values[:2] == pytest.approx(truth[:2], rel=1e-9)
+    assert found.values[2] == truth[2] == math.inf
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "olh"])
+def test_inferred_view_keeps_only_the_guess(name):
+    joint = np.random.default_rng(5).integers(1, 9, (3, 2, 2))
+    matrices = [mechanism(name, k, 1.0).inferred_channel() for k in joint.shape]
+    found = total_leakage(tuples_of(joint), 1.0, name, "exact", view="inferred")
+    truth = [exact_total(joint, matrices, target) for target in range(3)]
+    assert found.values == pytest.approx(truth, rel=1e-9)
+
+
+def test_one_source_of_any_size_is_not_enumerated():
+    """30 values have a thousand million likely sets; the best one is computed."""
+    joint = np.random.default_rng(6).integers(0, 9, (2, 30))
+    tuples = tuples_of(joint)
+    found = total_leakage(tuples, 1.0, "oue", "exact")
+    pairs = total_leakage(tuples.pairs(), 1.0, "oue", "independent")
+    assert found.values == pytest.approx(pairs.values, rel=1e-9)
+
+
+@pytest.mark.skipif(
+    np.finfo(np.longdouble).maxexp < 10_000, reason="long doubles are no longer than doubles here"
+)
+@pytest.mark.parametrize("epsilon", [50.0, 700.0, 800.0])
+def test_large_budgets_neither_overflow_nor_vanish(epsilon):
+    found = total_leakage(tuples_of(xor()), epsilon, "grr", "exact")
+    assert found.values == pytest.approx([2 * epsilon - math.log(2)] * 3, rel=1e-12)
+
+
+def test_edges_of_the_domain():
+    single = Tuples(domain_of([1, 3]), [[0, 0], [0, 1]])
+    found = total_leakage(single, 1.0, None, "exact")
+    assert found.values.tolist() == [0.0, 1.0]
+    assert "no record has 'a12' of 'a1'" in found.notes[0]
+    alone = total_leakage(Tuples(domain_of([3]), [[0], [2]]), 2.0, "grr", "exact")
+    assert alone.values == pytest.approx([2.0])
+    constant = total_leakage(Tuples(domain_of([2, 2]), [[0, 0], [0, 1]]), 1.0, "grr", "exact")
+    assert constant.values == pytest.approx([1.0, 1.0])  # its own report still tells values apart
+
+
+def test_what_does_not_fit_is_refused_with_its_size():
+    wide = Tuples(domain_of([2] * 40), np.zeros((1, 40), dtype=np.uint8))
+    with pytest.raises(GuaranteeError, match=r"40 attributes need 1.1e\+12 .* use 'sampled'"):
+        total_leakage(wide, 1.0, "grr", "exact")
+    many = tuples_of(np.ones((2, 25, 25), dtype=np.int64))
+    with pytest.raises(GuaranteeError, match="combinations of reports"):
+        total_leakage(many, 1.0, "oue", "exact")
+    huge = tuples_of(np.ones((2,) * 4, dtype=np.int64))
+    with pytest.raises(GuaranteeError, match=r"e\^-12000.*use 'merged'"):
+        total_leakage(huge, 3000.0, "grr", "exact")
+    with pytest.raises(GuaranteeError, match="need delta 0 or the mechanism's name"):
+        total_leakage(huge, 1.0, None, "exact", delta=1e-6)
+
+
+def test_sizes_count_the_largest_table():
+    columns = [TwoLevelColumns(k, LikelySets("singletons", 1.0)) for k in (2, 3, 4)]
+    assert exact_size(columns) == 24
+    columns = [TwoLevelColumns(k, LikelySets("all", 1.0)) for k in (2, 3, 12)]
+    assert [column.count for column in columns] == [2, 6, 4094]
+    assert exact_size(columns) == 2 * 6 * 12
+    assert MatrixColumns(np.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]])).count == 2

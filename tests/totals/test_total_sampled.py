@@ -1,0 +1,283 @@
+"""`sampled` against the exact hockey-stick curve: it covers, it converges, it says what is rare."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from joint_oracle import (
+    domain_of,
+    hockey_stick,
+    report_laws,
+    report_matrix,
+    smallest_value,
+    tuples_of,
+    xor,
+)
+
+from seepage.errors import InputError
+from seepage.leakage import releases
+from seepage.mechanisms import InClear, mechanism
+from seepage.totals import GuaranteeError, total_leakage
+from seepage.totals import likelihoods as likelihoods_module
+from seepage.totals import sampled as sampled_module
+from seepage.totals.compiled import sums_by_value
+from seepage.totals.draws import draw_reports, offsets
+from seepage.totals.likelihoods import _sums_by_value, report_densities
+from seepage.totals.sampled import largest_mean, sampled_totals, smallest_loss
+from seepage.tuples import Tuples
+
+RNG = np.random.default_rng(11)
+JOINT = RNG.integers(1, 40, (3, 2, 2))
+JOINT[2] = [[1, 3], [2, 0]]  # a rare value
+PAIRS = 3 * 2 + 2 + 2
+
+
+def laws_of(joint, name, epsilon, target):
+    matrices = [report_matrix(mechanism(name, k, epsilon)) for k in joint.shape]
+    return report_laws(joint, matrices, target)
+
+
+# The parts ---------------------------------------------------------------------------------------
+
+
+@given(st.floats(1e-6, 0.5), st.floats(1e-6, 0.1))
+def test_largest_mean_solves_the_divergence(mean, rate):
+    found = largest_mean(mean, rate)
+    if found is None:
+        assert -math.log1p(-mean) < rate
+        return
+    assert 0 <= found <= mean
+
+    def divergence(m):
+        first = m * math.log(m / mean) if m else 0.0
+        return first + (1 - m) * math.log((1 - m) / (1 - mean))
+
+    assert divergence(found) >= rate * (1 - 1e-12)
+    assert divergence(found + 1e-9) <= rate + 1e-6
+
+
+def test_the_bound_on_a_mean_is_the_binomial_tail_bound():
+    """For coin flips P(mean <= m) is known: Hoeffding's bound is above it, but not by much."""
+    from scipy.stats import binom
+
+    draws, level = 2_000, math.log(1 / 0.01)
+    for mean in (0.01, 0.05, 0.2):
+        m = largest_mean(mean, level / draws)
+        tail = binom.cdf(math.floor(m * draws), draws, mean)
+        assert 0.0005 < tail <= 0.01
+        assert binom.cdf(math.ceil((m + (mean - m) / 3) * draws), draws, mean) > 0.01
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 5), st.floats(0, 5)), min_size=1, max_size=20),
+    st.floats(1e-6, 2.0),
+)
+def test_smallest_loss_matches_a_scan(rows, allowed):
+    upper, lower = np.array(rows).T
+
+    def mean(loss):
+        return float(np.mean(np.maximum(upper - math.exp(loss) * lower, 0.0)))
+
+    found = smallest_loss(upper, lower, allowed)
+    if found == math.inf or found > 50:
+        assert mean(40.0) > allowed * (1 - 1e-9)
+        return
+    assert mean(found) <= allowed * (1 + 1e-9) + 1e-12
+    if found > 1e-9:
+        assert mean(found - 1e-6 * (1 + found)) > allowed * (1 - 1e-5) - 1e-9
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "she", "olh"])
+def test_weights_are_right_and_never_above_their_ceiling(name):
+    """The mean of p(y given x) / q(y) over the draws is 1 for every value, also the rare one."""
+    tuples = tuples_of(JOINT)
+    released = releases(tuples.domain, 1.0, name)
+    draws = draw_reports(tuples, released, "report", 20_000, needed=2_000, seed=0)
+    densities, own = report_densities(tuples, draws)
+    weights = densities / own
+    assert (weights.max(axis=1) <= draws.ceilings * (1 + 1e-9)).all()
+    errors = (weights.mean(axis=1) - 1) / (weights.std(axis=1) / math.sqrt(20_000))
+    assert np.abs(errors).max() < 4.5
+    rare = offsets(tuples.domain)[0] + 2
+    assert draws.ceilings[rare] < 20_000 / 2_000 * 1.5  # boosted: its share alone would give 40
+    assert draws.ceilings[rare] < 0.5 / (JOINT[2].sum() / JOINT.sum())
+
+
+def test_likelihoods_match_a_loop_over_the_table():
+    tuples = tuples_of(JOINT)
+    released = releases(tuples.domain, 1.5, "grr")
+    draws = draw_reports(tuples, released, "report", 50, needed=5, seed=1)
+    densities, own = report_densities(tuples, draws)
+    begins = offsets(tuples.domain)
+    for y, target in itertools.product(range(50), range(3)):
+        likely = tuples.weights * np.exp(
+            sum(draws.logarithms[begins[k] + tuples.column(k), y] for k in range(3))
+        )
+        sums = np.bincount(tuples.column(target), likely) / tuples.marginal(target)
+        mixed = (likely * draws.density).sum() / tuples.records
+        rows = densities[begins[target] : begins[target + 1], y]
+        assert rows / own[y] == pytest.approx(sums / mixed, rel=1e-12)
+
+
+def test_blocks_and_the_compiled_kernel_give_the_same_sums(monkeypatch):
+    rng = np.random.default_rng(2)
+    sizes = [2, 3, 2, 5, 2, 2, 4, 2, 2, 3, 2, 2]
+    tuples = Tuples(domain_of(sizes), rng.integers(0, sizes, (3_000, len(sizes))))
+    released = releases(tuples.domain, 0.8, "grr")
+    draws = draw_reports(tuples, released, "report", 1_100, needed=50, seed=3)
+    whole = _sums_by_value(tuples, draws, None)
+    monkeypatch.setattr(likelihoods_module, "RECORDS", 700)
+    monkeypatch.setattr(likelihoods_module, "REPORTS", 300)
+    calls = []
+    pieces = _sums_by_value(tuples, draws, lambda done, work: calls.append((done, work)))
+    compiled = sums_by_value(tuples, draws, None)
+    for sums in (pieces, compiled):
+        assert sums[:-1] / sums[-1] == pytest.approx(whole[:-1] / whole[-1], rel=1e-11)
+    assert calls[-1] == (len(tuples), len(tuples))
+    monkeypatch.setattr(likelihoods_module, "COMPILED_FROM", 1)
+    densities, own = report_densities(tuples, draws)
+    people = np.concatenate([tuples.marginal(k) for k in range(len(sizes))])[:, None]
+    truth = whole[:-1] / people / whole[-1] * tuples.records
+    assert densities / own == pytest.approx(truth, rel=1e-11)
+
+
+# The promise -------------------------------------------------------------------------------------
+
+
+def failures(confidence, repeats, reports=600, delta=0.05):
+    """Return how often some total does not hold with delta, over independent draws of reports."""
+    tuples = tuples_of(JOINT)
+    released = releases(tuples.domain, 1.0, "grr")
+    laws = [laws_of(JOINT, "grr", 1.0, target) for target in range(3)]
+    failed = 0
+    for seed in range(repeats):
+        found = sampled_totals(
+            tuples,
+            released,
+            "report",
+            delta=delta,
+            confidence=confidence,
+            reports=reports,
+            seed=seed,
+        )
+        assert np.isfinite(found.values).all()
+        failed += any(
+            hockey_stick(law, value) > delta for law, value in zip(laws, found.values, strict=True)
+        )
+    return failed / repeats
+
+
+def test_the_confidence_statement_holds_for_all_targets_at_once():
+    assert failures(confidence=0.8, repeats=150) <= 0.2
+
+
+def test_the_coverage_test_has_power(monkeypatch):
+    """The plug-in value, without a confidence bound, fails more often than not."""
+    monkeypatch.setattr(sampled_module, "largest_mean", lambda mean, rate: mean)
+    assert failures(confidence=0.8, repeats=40) > 0.5
+
+
+@pytest.mark.parametrize("name", ["grr", "oue"])
+@pytest.mark.parametrize("delta", [0.02, 0.1])
+def test_many_reports_come_close_to_the_exact_curve(name, delta):
+    found = total_leakage(
+        tuples_of(JOINT), 1.0, name, "sampled", target_delta=delta, reports=200_000, seed=5
+    )
+    for target in range(3):
+        truth = smallest_value(laws_of(JOINT, name, 1.0, target), delta)
+        assert truth <= found.values[target] <= truth + 0.06
+    assert found.kind == "statistical"
+    assert found.confidence == 0.95
+    assert found.deltas.tolist() == [delta] * 3
+
+
+def test_totals_grow_with_the_budget_and_fall_with_delta():
+    tuples = tuples_of(JOINT)
+    values = [total_leakage(tuples, e, "grr", "sampled").values for e in (0.5, 1.0, 2.0)]
+    assert (np.diff(values, axis=0) > 0).all()
+    loose = [
+        total_leakage(tuples, 1.0, "grr", "sampled", target_delta=d).values
+        for d in (0.01, 0.05, 0.2)
+    ]
+    assert (np.diff(loose, axis=0) < 0).all()
+
+
+def test_values_too_rare_are_named_and_get_the_worst_total():
+    joint = np.array([[[500_000, 100_000], [300_000, 99_999]], [[1, 0], [0, 0]]])
+    tuples = tuples_of(joint)
+    found = total_leakage(tuples, 1.0, "grr", "sampled", reports=500)
+    assert found.values[0] == pytest.approx(3.0)
+    assert found.deltas[0] == 0.0
+    assert found.notes[0].startswith("'a01' of 'a0' is too rare to certify at delta 0.01")
+    enough = int(found.notes[0].split("about ")[1].split(" reports")[0].replace(",", ""))
+    better = total_leakage(tuples, 1.0, "grr", "sampled", reports=enough)
+    assert better.values[0] < 2.9
+    assert not better.notes
+    assert better.deltas.tolist() == [0.01] * 3
+
+
+def test_budgets_alone_stand_for_randomised_response_of_binary_values():
+    tuples = tuples_of(xor(100))
+    named = total_leakage(tuples, 1.0, "grr", "sampled")
+    alone = total_leakage(tuples, 1.0, None, "sampled")
+    assert np.array_equal(named.values, alone.values)
+    with pytest.raises(GuaranteeError, match="need to know the mechanism of 'a0', which has 3"):
+        total_leakage(tuples_of(JOINT), 1.0, None, "sampled")
+    with pytest.raises(GuaranteeError, match=r"delta 0\.001"):
+        total_leakage(tuples, 1.0, None, "sampled", delta=1e-3)
+
+
+def test_any_mechanism_and_view():
+    tuples = tuples_of(JOINT)
+    for name, delta in (("olh", 0.0), ("she", 0.0), ("gauss", 1e-4), ("approximate-sue", 1e-4)):
+        found = total_leakage(tuples, 1.0, name, "sampled", delta=delta)
+        assert (found.values > 0).all()
+    guess = total_leakage(tuples, 1.0, "oue", "sampled", view="inferred", reports=100_000)
+    matrices = [mechanism("oue", k, 1.0).inferred_channel() for k in JOINT.shape]
+    for target in range(3):
+        truth = smallest_value(report_laws(JOINT, matrices, target), 0.01)
+        assert truth <= guess.values[target] <= truth + 0.06
+    public = {"a0": "grr", "a1": InClear(2), "a2": "grr"}
+    clear = total_leakage(tuples, 1.0, public, "sampled")
+    matrices = [report_matrix(mechanism("grr", k, 1.0)) for k in JOINT.shape]
+    matrices[1] = np.eye(2)
+    truth = smallest_value(report_laws(JOINT, matrices, 0), 0.01)
+    assert truth <= clear.values[0] <= truth + 0.3
+
+
+def test_edges():
+    tuples = tuples_of(JOINT)
+    assert total_leakage(tuples, 0.0, "grr", "sampled").values.tolist() == [0.0] * 3
+    tiny = total_leakage(tuples, 1e-12, "grr", "sampled")
+    assert (tiny.values <= 3e-12).all()
+    huge = total_leakage(tuples, 800.0, "grr", "sampled")
+    assert (huge.values <= 2400 * (1 + 1e-12)).all()
+    one = total_leakage(Tuples(domain_of([1, 2]), [[0, 0], [0, 1]]), 1.0, "grr", "sampled")
+    assert one.values[0] == 0.0
+    same, again, other = (
+        total_leakage(tuples, 1.0, "grr", "sampled", seed=seed).values for seed in (1, 1, 2)
+    )
+    assert np.array_equal(same, again)
+    assert not np.array_equal(same, other)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ({"target_delta": 0}, "target_delta must be above 0 and below 1"),
+        ({"target_delta": 2}, "target_delta must be between 0 and 1"),
+        ({"confidence": 1}, "confidence must be above 0 and below 1"),
+        ({"reports": 0}, "reports must be a whole number at least 1"),
+    ],
+)
+def test_bad_settings_are_refused(option, message):
+    with pytest.raises(InputError, match=message):
+        total_leakage(tuples_of(JOINT), 1.0, "grr", "sampled", **option)
+
+
+def test_too_many_reports_for_memory_are_refused():
+    with pytest.raises(GuaranteeError, match=r"7 values need 52.2 GB, at most 2 fit"):
+        total_leakage(tuples_of(JOINT), 1.0, "grr", "sampled", reports=10**9)

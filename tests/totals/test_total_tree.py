@@ -1,0 +1,183 @@
+"""`tree`: never below the exact total of data that follow the tree; groups; refusals."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from joint_oracle import exact_total, report_laws, tree_joint, tuples_of, two_level_columns
+
+import seepage as sp
+from seepage.datasets.survey import SURVEY_TREE, survey_joint
+from seepage.errors import DomainError, InputError
+from seepage.totals import Forest, Groups, GuaranteeError, total_leakage
+from seepage.totals.tree import pair_bounds
+from strategies import epsilons, tables
+
+SHAPES = {
+    "path": [None, 0, 1, 2],
+    "star": [None, 0, 0, 0],
+    "mixed": [None, 0, 0, 1],
+    "forest": [None, 0, None, 2],
+}
+
+
+def edges_of(parents):
+    return [(f"a{p}", f"a{i}") for i, p in enumerate(parents) if p is not None]
+
+
+@given(tables(), epsilons)
+def test_the_largest_pair_bound_is_the_leakage_bound(counts, epsilon):
+    channel = counts / counts.sum(axis=1, keepdims=True)
+    bounds = pair_bounds(channel, epsilon)
+    whole = sp.leakage_bound(channel, epsilon).value
+    assert bounds.max() == pytest.approx(whole, rel=1e-9, abs=1e-12)
+    assert (np.diag(bounds) == 0).all()
+    for z in range(len(channel)):
+        for other in range(len(channel)):
+            pair = sp.leakage_bound(channel[[z, other]], epsilon).value
+            both = max(bounds[z, other], bounds[other, z])
+            assert both == pytest.approx(pair, rel=1e-9, abs=1e-12)
+
+
+@given(tables(least=2, targets=2, sources=5), st.floats(0.1, 3.0))
+def test_pair_bounds_are_ordered_maxima_over_sets(counts, epsilon):
+    channel = counts / counts.sum(axis=1, keepdims=True)
+    best = 0.0
+    for mask in range(2 ** channel.shape[1]):
+        chosen = [bool(mask >> u & 1) for u in range(channel.shape[1])]
+        high, low = channel[:, chosen].sum(axis=1)
+        best = max(
+            best, math.log((1 + math.expm1(epsilon) * high) / (1 + math.expm1(epsilon) * low))
+        )
+    assert pair_bounds(channel, epsilon)[0, 1] == pytest.approx(best, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", ["singletons", "all"])
+def test_tree_is_never_below_exact_on_data_that_follow_it(shape, kind):
+    rng = np.random.default_rng(7)
+    parents, excess, sums_below = SHAPES[shape], [], 0
+    for _ in range(30):
+        sizes = rng.integers(2, 4, 4).tolist()
+        joint = tree_joint(rng, sizes, parents)
+        epsilon = float(rng.choice([0.5, 1.0, 2.0]))
+        matrices = [two_level_columns(k, kind, epsilon) for k in sizes]
+        tuples = tuples_of(joint)
+        found = total_leakage(tuples.pairs(), epsilon, None, "tree", structure=edges_of(parents))
+        sums = total_leakage(tuples.pairs(), epsilon, None, "independent").values
+        for target in range(4):
+            truth = max(exact_total(joint, matrices, target), epsilon)
+            excess.append(found.values[target] / truth - 1)
+            sums_below += sums[target] < truth - 1e-9
+    assert min(excess) >= -1e-12
+    assert np.mean(excess) < 0.5
+    if shape in ("path", "mixed") and kind == "all":
+        assert sums_below > 0  # the paper's sum does fall below on the same data
+
+
+def test_two_attributes_are_a_tree():
+    """A single edge is exact against all mechanisms with these budgets."""
+    joint = np.random.default_rng(8).integers(0, 9, (3, 4))
+    tuples = tuples_of(joint)
+    tree = total_leakage(tuples.pairs(), 1.2, None, "tree", structure=[("a0", "a1")])
+    assert tree.values == pytest.approx(total_leakage(tuples, 1.2, None, "exact").values)
+    assert tree.kind == "assumed"
+    assert total_leakage(tuples, 1.2, None, "tree", structure=[]).values == pytest.approx([1.2] * 2)
+
+
+def test_relaxations_on_a_tree_cover_the_hockey_stick():
+    """Approximate GRR on a tree model: (total, delta) holds set by set."""
+    rng = np.random.default_rng(9)
+    for _ in range(20):
+        sizes = [2, 3, 2]
+        joint = tree_joint(rng, sizes, [None, 0, 1])
+        epsilon, delta = float(rng.choice([0.0, 0.5, 1.0])), 0.02
+        mechanisms = [sp.ApproximateGRR(k, epsilon, delta) for k in sizes]
+        found = total_leakage(
+            tuples_of(joint),
+            epsilon,
+            {f"a{i}": m for i, m in enumerate(mechanisms)},
+            "tree",
+            structure=[("a0", "a1"), ("a1", "a2")],
+        )
+        for target in range(3):
+            laws = report_laws(joint, [m.channel() for m in mechanisms], target)
+            for first in laws:
+                gaps = first - math.exp(found.values[target]) * laws
+                assert np.maximum(gaps, 0).sum(axis=1).max() <= found.deltas[target] + 1e-15
+        assert (found.deltas <= 3 * delta).all()
+        assert (found.deltas >= delta).all()
+
+
+def test_a_long_path_settles():
+    steps = 120
+    domain = sp.Domain([sp.Attribute(f"t{i}", ("0", "1")) for i in range(steps)])
+    column = np.array([0, 0, 1, 1, 0, 1, 0, 1, 1, 0])
+    marginals = [np.bincount(column)] * steps
+    table = np.array([[4, 1], [1, 4]])
+    pairs = sp.PairCounts(domain, marginals, np.tile(table.ravel(), steps * (steps - 1) // 2))
+    found = total_leakage(pairs, 0.1, None, "tree", structure=Forest.path(domain.names))
+    middle = found.values[steps // 2]
+    assert middle == pytest.approx(2 * sp_supremum(table / 5, 0.1) - 0.1, rel=1e-9)
+    assert found.values[0] == pytest.approx(sp_supremum(table / 5, 0.1), rel=1e-9)
+
+
+def sp_supremum(channel, epsilon):
+    from seepage.totals import leakage_supremum
+
+    return leakage_supremum(channel, epsilon)
+
+
+# Groups ------------------------------------------------------------------------------------------
+
+
+def test_groups_are_exact_within_and_ignore_the_rest():
+    joint = survey_joint()
+    triple = ("coffee", "screen", "sleep")
+    groups = Groups((triple, ("age", "employment", "income", "condition", "medication")))
+    found = total_leakage(joint, 1.0, "grr", "tree", structure=groups)
+    exact = total_leakage(joint, 1.0, "grr", "exact")
+    for name in (*triple, "age", "income", "condition"):
+        assert found[name] == pytest.approx(exact[name], abs=1e-9)
+    assert found["region"] == pytest.approx(1.0)  # a group of its own, though it is not alone
+    assert exact["region"] > 1.3
+    edges = total_leakage(joint, 1.0, "grr", "tree", structure=SURVEY_TREE)
+    for name in ("age", "employment", "income", "condition", "medication", "region", "transport"):
+        assert edges[name] >= exact[name] - 1e-12
+
+
+def test_groups_of_pair_counts():
+    tuples = tuples_of(np.random.default_rng(10).integers(1, 9, (2, 3, 2, 2)))
+    groups = Groups((("a0", "a1"), ("a2",)))
+    alone = total_leakage(tuples.pairs(), 1.0, None, "tree", structure=groups)
+    with_records = total_leakage(tuples, 1.0, None, "tree", structure=groups)
+    assert alone.values == pytest.approx(with_records.values, rel=1e-9)
+    three = Groups((("a0", "a1", "a3"),))
+    large = total_leakage(tuples.pairs(), [0.5, 1.0, 2.0, 4.0], None, "tree", structure=three)
+    assert large.values == pytest.approx([5.5, 5.5, 2.0, 5.5])
+    relaxed = total_leakage(tuples, 1.0, None, "tree", structure=three, delta=1e-3)
+    assert relaxed.deltas[2] == pytest.approx(1e-3)
+    assert (relaxed.deltas[[0, 1, 3]] > 1e-3).all()
+
+
+@pytest.mark.parametrize(
+    ("structure", "error", "message"),
+    [
+        (None, GuaranteeError, "'tree' needs a structure"),
+        ([("a0", "a1"), ("a1", "a2"), ("a2", "a0")], InputError, "must not close a cycle"),
+        ([("a0", "a0")], InputError, "must not close a cycle"),
+        ([("a0", "a9")], DomainError, "no attribute 'a9'"),
+        (["a0"], InputError, "an edge must be a pair"),
+        ("a0", InputError, "must be a list of edges"),
+        (3, InputError, "must be a list of edges"),
+        (Groups((("a0", "a1"), ("a1",))), InputError, "'a1' is in two"),
+    ],
+)
+def test_structures_that_are_none_are_refused(structure, error, message):
+    pairs = tuples_of(np.ones((2, 2, 2), dtype=np.int64)).pairs()
+    with pytest.raises(error, match=message):
+        total_leakage(pairs, 1.0, None, "tree", structure=structure)
+    with pytest.raises(InputError, match="a group must be a list"):
+        Groups(("a0",))
