@@ -23,6 +23,8 @@ LOADING = 2.0
 
 That takes 0.5 to 1 s; compiling it, once for each installation, 5 to 8 s.
 """
+PLAUSIBLE_LIMITS = 20.0, 400.0
+"""Within these `bitmap_limit` believes what it measures."""
 BLOCK = 1 << 16
 """Rows that NumPy handles at once, so that they stay in cache."""
 
@@ -128,7 +130,8 @@ def count_with_numba(
 def bitmap_limit() -> float:
     """Return how many comparisons of bitmaps cost Numba as much as a histogram, on this machine.
 
-    About 110 with AVX-512 VPOPCNTDQ, 20 to 50 without.  Measured in about 30 ms; only speed depends
+    About 100 with AVX-512 VPOPCNTDQ, 45 with AVX2.  Measured in about 30 ms, by the time that
+    this thread has the processor, where the system tells it finely enough; only speed depends
     on it.
     """
     sizes = (11,) * 21
@@ -138,8 +141,10 @@ def bitmap_limit() -> float:
     times: list[list[float]] = [[], []]
     for _ in range(6):
         for plan, taken in zip(plans, times, strict=True):
-            begin = time.perf_counter()
+            begin = time.thread_time()
             count_with_numba(codes, sizes, plan, PairCells(sizes))
-            taken.append(time.perf_counter() - begin)
+            taken.append(time.thread_time() - begin)
     by_bitmaps, by_histogram = map(min, times)
-    return by_histogram / by_bitmaps * (sizes[0] - 1) ** 2
+    least, most = PLAUSIBLE_LIMITS
+    measured = by_histogram / by_bitmaps * (sizes[0] - 1) ** 2 if by_bitmaps else least
+    return min(max(measured, least), most)
