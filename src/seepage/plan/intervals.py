@@ -12,8 +12,8 @@ their limits are combined by Zou and Donner's rule [2008], with their correlatio
 is cut off at what is possible, they are added up.
 
 * Upper limit: the true maximum is one of the l, so the largest of their upper limits covers it,
-  and none needs a correction for their number.  For reports that favour any set, S runs through the
-  beginnings of the values in the order of the estimated F_x / F_x'.  It never exceeds eps.
+  and none needs a correction for their number.  Where reports can favour any set, S runs through
+  the sets that are best for some estimate of l; it never exceeds eps.
 * Lower limit: half of the groups choose one (x, x', S), the other half gives its lower limit, and
   the other way round; the better counts.  So choosing the best of many does not flatter it.
 * The estimate is the mean of those two values: it does not grow by chance with the number of
@@ -37,6 +37,10 @@ __all__ = ["LeakageInterval", "leakage_interval"]
 
 NEGLIGIBLE = 2.0**-10
 """An estimate of 0 is taken for this share of its upper limit, where a logarithm is needed."""
+
+
+ROUNDS = 4
+"""Steps of Dinkelbach's iteration to the best set of one size."""
 
 
 class LeakageInterval(NamedTuple):
@@ -143,14 +147,25 @@ def _cross(choosing: PairTerms, judging: PairTerms, sets: LikelySets, level: flo
 
 
 def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
-    """Return for each x' the source values, those first that speak for x and against x'."""
+    """Return for each x' the source values, those first that speak for x and against x'.
+
+    For sets of any size by F_x / F_x', whose beginnings hold the best set; for sets of one size
+    by F_x - H F_x' with H the best ratio, whose beginning is it [`seepage.ratios`].
+    """
     correlation = terms.correlation()
     if sets.kind == "singletons":
         return np.broadcast_to(np.arange(correlation.shape[1]), correlation.shape)
     gap = correlation[x] - correlation
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rank = np.where(gap > 0, correlation / gap, np.inf)
-    return np.argsort(np.where(gap > 0, rank, np.inf), axis=1, kind="stable")
+    if sets.kind == "all":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.argsort(np.where(gap > 0, correlation / gap, np.inf), axis=1, kind="stable")
+    floor, ratio = float(np.exp(-sets.contrast)), np.ones((len(gap), 1))
+    for _ in range(ROUNDS):
+        order = np.argsort(ratio * correlation - correlation[x], axis=1, kind="stable")
+        inside = np.take_along_axis(np.stack([gap, correlation]), order[None], axis=2)
+        more, less = inside[:, :, : sets.size].sum(axis=2, keepdims=True)
+        ratio = 1.0 + (1.0 - floor) * more / (floor + (1.0 - floor) * less)
+    return order
 
 
 def _limits(terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level: float) -> Limits:

@@ -6,8 +6,8 @@ marginal.  Estimates are neither, so they are moved there, each step as little a
 1. the marginals are the consistent frequencies of each attribute, n times, rounded to whole
    numbers with the sum n (largest remainders);
 2. each joint estimate is moved to the nearest distribution (EM gives one already) and raked to its
-   two marginals (iterative proportional fitting), after one record in all, spread as if the two
-   were independent, so that no row or column is empty;
+   two marginals (iterative proportional fitting); a row or column that would be empty although its
+   marginal is not is filled as if the two attributes were independent;
 3. cells are rounded to whole numbers with exactly these marginals, each by less than one record.
 
 What this loses: small true cells, for an estimate below its noise becomes 0, or too large.  So a
@@ -122,9 +122,10 @@ def whole_shares(frequencies: Floats, total: int) -> Integers:
 def _table(frequencies: Floats, rows: Integers, columns: Integers) -> Integers:
     """Return whole counts near estimated joint frequencies, with these marginals."""
     total = int(rows.sum())
-    near = nearest_distribution(frequencies.ravel()).reshape(frequencies.shape)
-    spread = np.outer(rows, columns) / total**2
-    return whole_table(rake(near * total + spread, rows, columns), rows, columns)
+    near = total * nearest_distribution(frequencies.ravel()).reshape(frequencies.shape)
+    empty = ~near.any(axis=1)[:, None] | ~near.any(axis=0)
+    filled = np.where(empty, np.outer(rows, columns) / total, near)
+    return whole_table(rake(filled, rows, columns), rows, columns)
 
 
 def rake(table: Floats, rows: Integers, columns: Integers) -> Floats:
@@ -133,7 +134,7 @@ def rake(table: Floats, rows: Integers, columns: Integers) -> Floats:
     Parameters
     ----------
     table
-        Entries above 0 wherever both sums are.
+        Entries of at least 0; no row or column is empty whose sum is not 0.
     rows, columns
         Whole sums with the same total.
 

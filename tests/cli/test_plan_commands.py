@@ -1,0 +1,191 @@
+"""`seepage perturb` and `seepage estimate` as a user meets them."""
+
+import contextlib
+import csv
+import io
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import seepage as sp
+from seepage.cli import COMMANDS, main
+from seepage.plan import Plan, make_plan
+
+SCRIPT = """
+import sys
+from seepage.cli import COMMANDS, main
+for name in ("perturb", "estimate"):
+    COMMANDS.setdefault(name, name)
+main(sys.argv[1:])
+"""
+
+
+def run(*arguments, cwd="."):
+    """Run a command in this process, for speed; `test_the_whole_way` starts one of its own."""
+    for name in ("perturb", "estimate"):
+        COMMANDS.setdefault(name, name)
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main(list(map(str, arguments)))
+        except SystemExit as end:
+            code = end.code
+    return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
+
+
+def check_refusal(done, message):
+    assert done.returncode == 2, (done.stdout, done.stderr)
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert done.stdout == ""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A survey, its plan, and the reports of its people."""
+    place = tmp_path_factory.mktemp("survey")
+    rng = np.random.default_rng(11)
+    sex = rng.choice(["F", "M"], 4000)
+    job = np.where(rng.random(4000) < 0.7, np.where(sex == "F", "nurse", "smith"), "other")
+    table = pa.table({"sex": sex, "job": job, "age": rng.integers(18, 91, 4000)})
+    pa.csv.write_csv(table, place / "survey.csv")
+    pairs = sp.count_pairs(table, bins={"age": [18, 40, 60, 90]})
+    plan = make_plan(pairs, 2.0, limit=6.0, guarantee="worst", totals=[6.0] * 3)
+    plan.save(place / "plan.json")
+    done = run("perturb", "survey.csv", "--plan", "plan.json", "-o", "reports.parquet", cwd=place)
+    assert done.returncode == 0, done.stderr
+    assert "4,000 reports of 3 attributes -> reports.parquet" in done.stdout
+    assert done.stderr == ""
+    return place
+
+
+def test_the_whole_way(folder):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, "estimate", "reports.parquet", "--plan", "plan.json"],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "4,000 reports of 3 attributes, unbiased" in done.stdout
+    expected = Plan.load(folder / "plan.json").estimate(folder / "reports.parquet")
+    assert f"{expected['job'].frequencies[0]:.5f}" in done.stdout
+    assert abs(expected["sex"].frequencies[0] - 0.5) < 0.1
+
+
+def test_json_csv_and_files(folder, tmp_path):
+    arguments = ["estimate", folder / "reports.parquet", "--plan", folder / "plan.json"]
+    expected = Plan.load(folder / "plan.json").estimate(folder / "reports.parquet")
+    done = run(*arguments, "--format", "json")
+    assert json.loads(done.stdout) == json.loads(json.dumps(expected.to_dict()))
+    done = run(*arguments, "--format", "csv", "--consistent", "-o", tmp_path / "out.csv")
+    assert done.stdout == ""
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "out.csv").read_text())))
+    sums = sum(float(row["frequency"]) for row in rows if row["attribute"] == "job")
+    assert abs(sums - 1) < 1e-9
+    assert min(float(row["frequency"]) for row in rows) >= 0
+
+
+@pytest.mark.parametrize("method", ["inversion", "em"])
+def test_joint_frequencies(folder, method):
+    arguments = ["--plan", "plan.json", "--joint", "sex,job", "--method", method]
+    done = run("estimate", "reports.parquet", *arguments, "--format", "json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["attributes"] == ["sex", "job"]
+    plan = Plan.load(folder / "plan.json")
+    expected = plan.joint(folder / "reports.parquet", "sex", "job", method)
+    assert np.allclose(found["frequencies"], expected.frequencies)
+    done = run("estimate", "reports.parquet", *arguments, cwd=folder)
+    assert "sex and job: joint frequencies from 4,000 reports" in done.stdout
+
+
+def test_a_seed_repeats_and_says_what_it_is(folder, tmp_path):
+    arguments = ["perturb", folder / "survey.csv", "--plan", folder / "plan.json", "--seed", 5]
+    for name in ("one", "two"):
+        done = run(*arguments, "-o", tmp_path / name)
+        assert done.returncode == 0
+        assert "for research only" in done.stderr
+    assert pq.read_table(tmp_path / "one").equals(pq.read_table(tmp_path / "two"))
+    assert not pq.read_table(tmp_path / "one").equals(pq.read_table(folder / "reports.parquet"))
+
+
+def test_a_value_outside_the_domain(folder, tmp_path):
+    content = (folder / "survey.csv").read_text().replace("smith", "secret pilot", 1)
+    row = content[: content.index("secret pilot")].count("\n")
+    (tmp_path / "odd.csv").write_text(content)
+    arguments = ["perturb", tmp_path / "odd.csv", "--plan", folder / "plan.json"]
+    done = run(*arguments, "-o", tmp_path / "r.parquet")
+    check_refusal(done, f"record {row:,}: column 'job' has a value outside the domain")
+    assert "secret" not in done.stderr
+    assert not (tmp_path / "r.parquet").exists()
+    for other in ("job=other", "other"):
+        done = run(*arguments, "-o", tmp_path / "r.parquet", "--other", other)
+        assert done.returncode == 0, done.stderr
+
+
+BAD_CALLS = {
+    "no such plan": (["perturb", "survey.csv", "--plan", "plam.json"], "plam.json cannot be read"),
+    "no such data": (["perturb", "surwey.csv", "--plan", "plan.json"], "did you mean"),
+    "unknown catch-all": (
+        ["perturb", "survey.csv", "--plan", "plan.json", "--other", "otter"],
+        "no attribute has the catch-all value 'otter'",
+    ),
+    "unknown attribute": (
+        ["perturb", "survey.csv", "--plan", "plan.json", "--other", "jab=other"],
+        "did you mean 'job'?",
+    ),
+    "two catch-alls": (
+        ["perturb", "survey.csv", "--plan", "plan.json", "--other", "F", "--other", "M"],
+        "--other must give one value for each attribute",
+    ),
+    "records for reports": (["estimate", "survey.csv", "--plan", "plan.json"], "survey.csv"),
+    "one attribute": (
+        ["estimate", "reports.parquet", "--plan", "plan.json", "--joint", "sex"],
+        "--joint must be two attributes as A,B",
+    ),
+    "unknown joint": (
+        ["estimate", "reports.parquet", "--plan", "plan.json", "--joint", "sex,jab"],
+        "did you mean 'job'?",
+    ),
+    "consistent joint": (
+        ["estimate", "reports.parquet", "--plan=plan.json", "--joint", "sex,job", "--consistent"],
+        "for --joint use --method em",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BAD_CALLS)
+def test_bad_calls_end_in_one_clear_line(folder, tmp_path, case):
+    arguments, message = BAD_CALLS[case]
+    before = sorted(folder.iterdir())
+    done = run(*arguments, "-o", tmp_path / "out", cwd=folder)
+    check_refusal(done, message)
+    assert not list(tmp_path.iterdir())
+    assert sorted(folder.iterdir()) == before
+
+
+def test_an_edited_plan_is_refused_by_both(folder, tmp_path):
+    text = (folder / "plan.json").read_text().replace('"epsilon": 2.0', '"epsilon": 9.0', 1)
+    (tmp_path / "plan.json").write_text(text)
+    plan = ["--plan", tmp_path / "plan.json"]
+    done = run("perturb", folder / "survey.csv", *plan, "-o", tmp_path / "r.parquet")
+    check_refusal(done, "seepage calibrate --check")
+    check_refusal(run("estimate", folder / "reports.parquet", *plan), "was edited")
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
+
+
+def test_help_has_examples():
+    for command in ("perturb", "estimate"):
+        done = run(command, "--help")
+        assert done.returncode == 0
+        assert "Examples:" in done.stdout
+    assert "RESEARCH ONLY" in run("perturb", "--help").stdout
