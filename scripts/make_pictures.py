@@ -1,0 +1,64 @@
+"""Draw the pictures of the documentation from the bundled Adult counts, as a hook of MkDocs."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import seepage as sp
+from seepage.analysis import Analysis, compared_totals
+from seepage.report import write_report
+
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+
+EPSILONS = np.linspace(0.0, 8.0, 81).tolist()
+
+
+def matrix(pairs: sp.PairCounts) -> Any:
+    """Return the heat map of all leakages at epsilon 1."""
+    return sp.leakage_matrix(pairs, epsilon=1.0).chart()
+
+
+def curve(pairs: sp.PairCounts) -> Any:
+    """Return the leakage of relationship about sex against epsilon."""
+    return sp.leakage_curve(pairs.channel("sex", "relationship"), EPSILONS).chart()
+
+
+def analysers(pairs: sp.PairCounts) -> Any:
+    """Return undershoot against overshoot of every analyser."""
+    return sp.benchmark_analysers({"adult": pairs}, [1.0]).chart()
+
+
+def mechanisms(pairs: sp.PairCounts) -> Any:
+    """Return utility against leakage of every mechanism."""
+    return sp.benchmark_mechanisms(pairs, [1.0, 3.0]).chart()
+
+
+CHARTS: dict[str, Callable[[sp.PairCounts], Any]] = {
+    "matrix.svg": matrix,
+    "curve.svg": curve,
+    "analysers.svg": analysers,
+    "mechanisms.svg": mechanisms,
+}
+
+
+def make_pictures(folder: Path) -> None:
+    """Write every picture, and the report page of Adult, into a folder."""
+    pairs = sp.load_pairs("adult")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw in CHARTS.items():
+        sp.save_chart(draw(pairs), folder / name)
+    found = sp.leakage_matrix(pairs, epsilon=1.0)
+    totals = compared_totals(pairs, found, ["worst", "independent"])
+    command = "seepage analyse adult --epsilon 1 --limit 5 --report adult.html"
+    write_report(Analysis(found, totals, "adult", command, 5.0), folder / "adult.html")
+
+
+def on_pre_build(config: Any) -> None:
+    """Draw the pictures before MkDocs looks for files."""
+    make_pictures(PICTURES)
+
+
+if __name__ == "__main__":
+    make_pictures(PICTURES)

@@ -1,0 +1,172 @@
+"""The documentation runs: code, commands and links of every page."""
+
+import doctest
+import importlib.util
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import pytest
+
+import seepage
+from seepage.cli import group, main
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OURS = [page for page in PAGES if page.name not in ("README.md", "reference.md", "scaling.md")]
+FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+pytestmark = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, its text and the line where it begins."""
+
+    language: str
+    text: str
+    line: int
+
+
+def blocks(page: Path) -> Iterator[Block]:
+    text = page.read_text(encoding="utf-8")
+    for found in FENCE.finditer(text):
+        yield Block(found[1], found[2], text.count("\n", 0, found.start()) + 2)
+
+
+def commands(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each command of a console block with the output that is shown under it."""
+    for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
+        command, _, shown = re.sub(r"\\\n\s*", "", part).partition("\n")
+        yield command.partition("  #")[0].strip(), shown
+
+
+def test_code_runs(page: Path, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    """Code and console blocks of a page run from top to bottom, in one namespace and folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    names: dict[str, Any] = {"__name__": f"docs_{page.stem.replace('-', '_')}"}
+    for block in blocks(page):
+        if block.language == "python":
+            lines = "\n" * (block.line - 1) + block.text
+            exec(compile(lines, str(page), "exec"), names)
+        elif block.language == "pycon":
+            _run_examples(block, page, names)
+        elif block.language == "console":
+            for command, shown in commands(block.text):
+                _run_command(command, shown, capsys)
+
+
+def _run_examples(block: Block, page: Path, names: dict[str, Any]) -> None:
+    example = doctest.DocTestParser().get_doctest(
+        block.text, names, page.name, str(page), block.line - 1
+    )
+    assert example.examples, f"{page.name}:{block.line} is marked pycon but has no >>>"
+    report: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
+    runner.run(example, out=report.append, clear_globs=False)
+    names.update(example.globs)
+    assert not runner.failures, "".join(report)
+
+
+def _run_command(command: str, shown: str, capsys: Any) -> None:
+    words = shlex.split(command)
+    if words[0] == "make":
+        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert set(words[1:]) <= {*targets, "docs"}
+        return
+    assert words[0] == "seepage", f"{command!r} is not ours: use a sh block"
+    capsys.readouterr()
+    main(words[1:])
+    printed = capsys.readouterr().out
+    if shown.strip():
+        same = doctest.OutputChecker().check_output(shown, printed, FLAGS)
+        assert same, f"{command}\nshown:\n{shown}\nprinted:\n{printed}"
+
+
+def test_commands_parse(page: Path) -> None:
+    """Commands of sh blocks need files that are not here, so they are parsed only."""
+    for block in blocks(page):
+        if block.language == "sh":
+            for line in re.sub(r"\\\n\s*", "", block.text).splitlines():
+                words = shlex.split(line, comments=True)
+                if words[:1] == ["seepage"]:
+                    _parse(group, words)
+
+
+def _parse(command: click.Command, words: list[str]) -> None:
+    if isinstance(command, click.Group) and len(words) > 1:
+        inner = command.get_command(click.Context(command), words[1])
+        assert inner is not None, f"there is no command {' '.join(words[:2])}"
+        _parse(inner, words[1:])
+    else:
+        command.make_context(words[0], words[1:])
+
+
+def test_links_resolve(page: Path) -> None:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    for link in LINK.findall(text):
+        if re.match(r"[a-z]+:", link):
+            assert not page.is_relative_to(ROOT / "docs") or link.startswith("https://")
+            continue
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if target.parent.name == "pictures":
+            assert target.name in {*_pictures().CHARTS, "adult.html"}
+            continue
+        assert target.is_file(), f"{page.name} links to {link}, which does not exist"
+        if anchor:
+            assert anchor in _anchors(target), f"{page.name}: {path} has no heading #{anchor}"
+
+
+def _anchors(page: Path) -> set[str]:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    plain = (re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in headings)
+    return {re.sub(r"[-\s]+", "-", heading) for heading in plain}
+
+
+def _pictures() -> Any:
+    path = ROOT / "scripts" / "make_pictures.py"
+    spec = importlib.util.spec_from_file_location("make_pictures", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_page_is_in_the_navigation(page: Path) -> None:
+    listed = re.findall(r"[\w-]+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    if page.parent.name == "docs":
+        assert page.name in listed
+
+
+def test_shows_code_or_words_only(page: Path) -> None:
+    """A block without a known language would run nowhere."""
+    if page in OURS:
+        found = {block.language for block in blocks(page)}
+        assert found <= {"python", "pycon", "console", "sh", "text", "json", "toml"}
+
+
+def test_every_public_name_is_in_the_full_reference(page: Path) -> None:
+    if page.name == "api.md":
+        documented = set(re.findall(r"^::: seepage\.(\w+)$", page.read_text(), re.MULTILINE))
+        assert documented == set(seepage._HOMES)
+
+
+def test_pictures_are_drawn(page: Path, tmp_path: Path) -> None:
+    """The build's pictures are whole, and none of them reaches for the network."""
+    if page.name != "tour.md":
+        return
+    module = _pictures()
+    module.make_pictures(tmp_path)
+    for name in module.CHARTS:
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        assert text.startswith("<svg")
+        assert len(text) > 5_000
+    assert (tmp_path / "adult.html").read_text(encoding="utf-8").startswith("<!doctype html>")
