@@ -122,6 +122,16 @@ def test_columns_need_not_be_contiguous():
         assert accumulator.counts(domain) == by_bincount(list(matrix.T), domain)
 
 
+def test_columns_need_not_be_aligned():
+    codes = np.random.default_rng(4).integers(0, 300, 1000).astype(np.uint16)
+    odd = np.frombuffer(b"x" + codes.tobytes(), dtype=np.uint16, offset=1)
+    assert not odd.flags.aligned
+    domain = domain_of((300, 300))
+    accumulator = PairAccumulator(2)
+    accumulator.add([odd, codes], domain.sizes, compiled=True)
+    assert accumulator.counts(domain) == by_bincount([codes, codes], domain)
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 @pytest.mark.parametrize(
     ("codes", "message"),

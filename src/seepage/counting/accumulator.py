@@ -119,14 +119,14 @@ class PairAccumulator:
 
 
 def _as_codes(column: NDArray[Any], number: int) -> Codes:
-    """Return a column as contiguous uint8 or uint16, or refuse what are no codes."""
+    """Return a column as contiguous, aligned uint8 or uint16, or refuse what are no codes."""
     if column.ndim != 1 or column.dtype.kind not in "iub":
         raise DomainError(
             f"codes must be one-dimensional arrays of whole numbers, "
             f"got {column.dtype} of shape {column.shape} for column {number}"
         )
     if column.dtype in (np.uint8, np.uint16):
-        return np.ascontiguousarray(column)
+        return np.require(column, requirements=("C", "A"))
     least, most = (int(column.min()), int(column.max())) if len(column) else (0, 0)
     if least < 0:
         raise DomainError(f"codes must be at least 0, got {least} in column {number}")

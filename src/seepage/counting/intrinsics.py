@@ -2,6 +2,8 @@
 
 LLVM lowers each to the best that the processor has (AVX-512 has one instruction for each), and to
 something right on any other.
+
+After a change here, save `compiled.py` too: Numba's cache notices changes of that file only.
 """
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
