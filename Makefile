@@ -2,6 +2,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEV_READY := $(VENV)/.dev-ready
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 \
+  --no-header --no-annotate --no-emit-index-url --quiet
 
 .DEFAULT_GOAL := help
 
@@ -11,40 +15,55 @@ help: ## Show the targets
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(PIP) -r requirements.lock
+	$(PIP) --no-deps --editable .
+	@touch $@
+
+$(DEV_READY): requirements-dev.lock $(READY)
+	$(PIP) -r requirements-dev.lock
 	@touch $@
 
 .PHONY: setup
-setup: $(READY) ## Make the virtual environment in .venv with locked packages
+setup: $(DEV_READY) ## Make the virtual environment in .venv with locked packages
 
 .PHONY: demo
 demo: $(READY) ## Analyse the bundled Adult data at epsilon 1
 	$(BIN)/seepage analyse adult --epsilon 1
 
 .PHONY: lint
-lint: $(READY) ## Ruff and mypy --strict
+lint: $(DEV_READY) ## Ruff and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+.PHONY: browser
+browser: ## Install Chromium for the tests of the report, where apt-get can
+	@command -v chromium >/dev/null || \
+	  { apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null 2>&1 || \
+	  echo "no Chromium: the tests of the report in a browser will be skipped"
+
 .PHONY: test
-test: $(READY) lint ## Lint, types and the default tests
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+test: lint browser ## Lint, types and the default tests
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
 
 .PHONY: test-slow
-test-slow: $(READY) ## The long tests
+test-slow: $(DEV_READY) browser ## The long tests
 	$(BIN)/pytest -m slow
 
 .PHONY: bench
-bench: $(READY) ## Measure every number that README quotes
+bench: $(DEV_READY) ## Measure every number that README quotes; peers need the extra `bench`
 	$(BIN)/python -m benchmarks
+
+.PHONY: docs
+docs: $(DEV_READY) ## Build the documentation into site/
+	$(BIN)/python scripts/make_pictures.py
+	$(BIN)/mkdocs build --strict
 
 .PHONY: lock
 lock: ## Resolve the locked versions again (needs uv)
-	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
-	  --no-header --no-annotate --no-emit-index-url --quiet --output-file requirements.lock
+	$(COMPILE) --output-file requirements.lock
+	$(COMPILE) --extra dev --extra spark --extra docs --output-file requirements-dev.lock
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache
