@@ -83,6 +83,14 @@ def find_budgets(
         After a guarantee that is an assumption, and with records, search for a witness against it.
     options
         Further options of `total_leakage`, such as `structure`, `seed`, `reports`, `confidence`.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> adult = sp.load_pairs("adult").select(["sex", "race", "income"])
+    >>> found = sp.find_budgets(adult, limit=1.0)
+    >>> found.binding, bool(found.totals.values.max() <= 1.0)
+    ('race', True)
     """
     _checks.choice(budgets, "budgets", WAYS)
     pairs = data if isinstance(data, PairCounts) else data.pairs()
