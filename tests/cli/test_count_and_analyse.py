@@ -101,7 +101,10 @@ def test_count_then_analyse_equals_analysing_the_table(survey, tmp_path):
     assert "land is constant" in done.stdout
     counted = run("analyse", pairs, "--format", "json")
     direct = run("analyse", survey, *bins, "--format", "json")
-    assert json.loads(counted.stdout) == json.loads(direct.stdout)
+    first, second = json.loads(counted.stdout), json.loads(direct.stdout)
+    assert first.pop("name") != second.pop("name")
+    assert first.pop("command") == second.pop("command")
+    assert first == second
     assert sp.load_pairs(pairs).domain["age"].values == ("[18, 40)", "[40, 60)", "[60, 90]")
 
 

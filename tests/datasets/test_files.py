@@ -118,7 +118,7 @@ def test_refuses_what_is_not_the_file(folder, server, path, files, message):
 
 
 def test_says_what_to_do_by_hand(folder):
-    with pytest.raises(TableError, match=r"cannot be downloaded by a program.*accept the agreement"):
+    with pytest.raises(TableError, match=r"cannot be downloaded by a program.*accept the agree"):
         fetch(dataset("celeba"))
 
 
