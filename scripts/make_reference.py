@@ -9,8 +9,9 @@ PAGE = Path(__file__).parents[1] / "docs" / "reference.md"
 
 HEAD = """# Reference
 
-Every public name of `seepage`, by the module it lives in. `help(seepage.NAME)` tells the rest: formula, parameters, cost, an example.
-This page is made from the docstrings by `scripts/make_reference.py`; a test keeps it current.
+Every public name of `seepage`, by the module it lives in. `help(seepage.NAME)` tells the rest:
+formula, parameters, cost, an example. This page is made from the docstrings by
+`scripts/make_reference.py`; a test keeps it current.
 """
 
 
