@@ -4,6 +4,8 @@ import { budgetDown, budgetsForEach, equalBudgets, totalVariance } from "./calib
 import { byId, element, listed, nats } from "./dom.js";
 import { planFile } from "./plan.js";
 
+const SLOW_FROM = 60;
+
 /** The budgets section; it keeps its own budgets, apart from the map's epsilon. */
 export class BudgetSection {
   constructor(app) {
@@ -74,7 +76,13 @@ export class BudgetSection {
   calibrate(way) {
     const { model, state, content } = this.app;
     const find = way === "equal" ? equalBudgets : budgetsForEach;
-    this.set(find(model, state.mechanisms, state.limits, content.reach), way);
+    const fill = () => this.set(find(model, state.mechanisms, state.limits, content.reach), way);
+    if (way === "equal" || model.count < SLOW_FROM) {
+      fill();
+      return;
+    }
+    byId("binding").textContent = "Calibrating…";
+    setTimeout(fill, 30);
   }
 
   /** Show the totals of the budgets and everything that follows from them. */

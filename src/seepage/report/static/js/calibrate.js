@@ -6,8 +6,8 @@
 import { reportVariance } from "./mechanisms.js";
 
 const BUDGET_STEP = 1e-6;
-const BUDGET_GRID = 72;
-const DUAL_ROUNDS = 260;
+const DESCENT_ROUNDS = 300;
+const SLOPE_STEP = 1e-4;
 
 /** Round a budget down to what a plan holds; below a ten-thousandth nothing is collected. */
 export function budgetDown(value) {
@@ -21,12 +21,12 @@ export function withinLimits(model, epsilons, mechanisms, limits) {
   return totals.every(({ total }, i) => total <= limits[i]);
 }
 
-/** The largest share in [0, 1] that passes a test which holds at 0. */
+/** The largest share in [0, 1], to 2^-32, that passes a test which holds at 0. */
 function largestShare(passes) {
   if (passes(1)) return 1;
   let low = 0;
   let high = 1;
-  for (let step = 0; step < 50; step++) {
+  for (let step = 0; step < 32; step++) {
     const middle = (low + high) / 2;
     if (passes(middle)) low = middle;
     else high = middle;
@@ -44,91 +44,84 @@ export function equalBudgets(model, mechanisms, limits, reach) {
 
 /** Budgets with the least sum of variances within the limits; never worse than equal ones.
  *
- * A total is a sum of functions of one budget each, so that with a price on each total every budget
- * can be chosen alone, on a grid.  Prices rise where a total is above its limit.  The best of these
- * answers is drawn towards the equal budgets until all totals fit, then each budget is raised while
- * there is room.
+ * Descent on ln(sum of variances) with a barrier in front of each limit, from the equal budgets.
+ * What it finds is drawn towards them until all totals fit, then each budget is raised while there
+ * is room.
  */
 export function budgetsForEach(model, mechanisms, limits, reach) {
   const equal = equalBudgets(model, mechanisms, limits, reach);
-  const grids = limits.map((limit) => geometricGrid(Math.min(limit, reach)));
-  const parts = sourceParts(model, mechanisms, grids);
-  const costs = grids.map((grid, j) => grid.map((e) => reportVariance(mechanisms[j], model.sizes[j], e)));
-  const scale = totalVariance(model, mechanisms, equal) / model.count || 1;
+  if (equal.some((epsilon) => epsilon === 0)) return equal;
+  const wished = descended(model, mechanisms, limits, equal, reach);
   const fits = (epsilons) => withinLimits(model, epsilons, mechanisms, limits);
-  let best = equal;
-  for (const choice of pricedChoices(parts, costs, limits, scale)) {
-    const wished = choice.map((step, j) => grids[j][step]);
-    const between = (s) => equal.map((e, j) => e + s * (wished[j] - e));
-    const repaired = between(largestShare((s) => fits(between(s))));
-    const found = raised(model, mechanisms, limits, repaired).map(budgetDown);
-    const better = totalVariance(model, mechanisms, found) < totalVariance(model, mechanisms, best);
-    if (better && fits(found)) best = found;
-  }
-  return best;
+  const between = (s) => equal.map((e, j) => budgetDown(e + s * (wished[j] - e)));
+  const found = between(largestShare((s) => fits(between(s))));
+  const higher = raised(model, mechanisms, limits, found, reach).map(budgetDown);
+  const variance = (epsilons) => totalVariance(model, mechanisms, epsilons);
+  const candidates = [equal, found, higher].filter(fits);
+  return candidates.reduce((best, one) => (variance(one) < variance(best) ? one : best), equal);
 }
 
 export function totalVariance(model, mechanisms, epsilons) {
   return epsilons.reduce((sum, e, j) => sum + reportVariance(mechanisms[j], model.sizes[j], e), 0);
 }
 
-function geometricGrid(most) {
-  const least = most / 1000;
-  return Array.from({ length: BUDGET_GRID }, (_, i) => least * (most / least) ** (i / (BUDGET_GRID - 1)));
-}
-
-/** What source j at step s of its grid adds to each total: rows (j, s), columns targets. */
-function sourceParts(model, mechanisms, grids) {
-  return grids.map((grid, j) =>
-    grid.map((epsilon) => {
-      const sets = model.sets(j, epsilon, mechanisms[j], "report");
-      const own = model.direct(j, epsilon, mechanisms[j], "report");
-      return Float64Array.from(grids, (_, i) => (i === j ? own : model.leakage(i, j, sets)));
-    }),
-  );
-}
-
-function* pricedChoices(parts, costs, limits, scale) {
-  const prices = limits.map((limit) => (Number.isFinite(limit) ? scale / limit : 0));
-  for (let round = 0; round < DUAL_ROUNDS; round++) {
-    const choice = parts.map((steps, j) => cheapest(steps, costs[j], prices));
-    const step = 1.5 / (1 + round / 12);
-    limits.forEach((limit, i) => {
-      if (!prices[i]) return;
-      const total = choice.reduce((sum, s, j) => sum + parts[j][s][i], 0);
-      prices[i] *= Math.exp(step * Math.max(-1, Math.min(1, total / limit - 1)));
-      prices[i] = Math.max(prices[i], 1e-9 * scale);
+/** Follow the slope of the barrier problem in ln epsilon, with steps of one size a coordinate. */
+function descended(model, mechanisms, limits, start, reach) {
+  let place = start.map((e) => Math.log(0.97 * e));
+  const mean = start.map(() => 0);
+  let best = start;
+  for (let round = 0; round < DESCENT_ROUNDS; round++) {
+    const done = round / DESCENT_ROUNDS;
+    const slopes = barrierSlopes(model, mechanisms, limits, place.map(Math.exp), 0.02 * 0.002 ** done);
+    const size = Math.hypot(...slopes) / Math.sqrt(slopes.length) || 1;
+    slopes.forEach((slope, j) => {
+      mean[j] = 0.8 * mean[j] + (0.2 * slope) / size;
     });
-    if (round >= 20 && round % 20 === 19) yield choice;
-  }
-}
-
-function cheapest(steps, costs, prices) {
-  let best = 0;
-  let least = Infinity;
-  for (let s = 0; s < steps.length; s++) {
-    let cost = costs[s];
-    for (let i = 0; i < prices.length; i++) cost += prices[i] * steps[s][i];
-    if (cost < least) {
-      least = cost;
-      best = s;
+    let step = 0.12 * 0.01 ** done;
+    const moved = () => place.map((x, j) => Math.min(Math.log(reach), x - step * Math.max(-2, Math.min(2, mean[j]))));
+    const inside = (x) => withinLimits(model, x.map(Math.exp), mechanisms, limits.map((limit) => 0.99999 * limit));
+    while (step > 1e-6 && !inside(moved())) step /= 2;
+    if (step <= 1e-6) {
+      mean.fill(0);
+      place = place.map((x) => x - 0.002);
+    } else {
+      place = moved();
     }
+    const here = place.map(Math.exp);
+    if (totalVariance(model, mechanisms, here) < totalVariance(model, mechanisms, best)) best = here;
   }
   return best;
 }
 
+/** The slope of ln(sum of variances) - weight sum_i ln(1 - total_i/limit_i) in each ln epsilon. */
+function barrierSlopes(model, mechanisms, limits, epsilons, weight) {
+  const totals = model.totals(epsilons, mechanisms, "report");
+  const prices = totals.map(({ total }, i) => (Number.isFinite(limits[i]) ? weight / (limits[i] - total) : 0));
+  const sum = totalVariance(model, mechanisms, epsilons);
+  return epsilons.map((epsilon, j) => {
+    const next = epsilon * (1 + SLOPE_STEP);
+    const variances = [epsilon, next].map((e) => reportVariance(mechanisms[j], model.sizes[j], e));
+    const [now, then] = [epsilon, next].map((e) => sourceParts(model, mechanisms, j, e));
+    const told = prices.reduce((price, p, i) => price + p * (then[i] - now[i]), 0);
+    return ((variances[1] - variances[0]) / sum + told) / SLOPE_STEP;
+  });
+}
+
+/** What source j with a budget adds to each total. */
+function sourceParts(model, mechanisms, j, epsilon) {
+  const sets = model.sets(j, epsilon, mechanisms[j], "report");
+  const own = model.direct(j, epsilon, mechanisms[j], "report");
+  return model.names.map((_, i) => (i === j ? own : model.leakage(i, j, sets)));
+}
+
 /** Raise each budget as far as the room in all totals allows. */
-function raised(model, mechanisms, limits, epsilons) {
+function raised(model, mechanisms, limits, epsilons, reach) {
   const result = epsilons.slice();
   const totals = model.totals(result, mechanisms, "report").map(({ total }) => total);
-  const parts = (j, epsilon) => {
-    const sets = model.sets(j, epsilon, mechanisms[j], "report");
-    const own = model.direct(j, epsilon, mechanisms[j], "report");
-    return totals.map((_, i) => (i === j ? own : model.leakage(i, j, sets)));
-  };
+  const parts = (j, epsilon) => sourceParts(model, mechanisms, j, epsilon);
   for (let j = 0; j < result.length; j++) {
     const before = parts(j, result[j]);
-    const most = Math.min(limits[j], 2 * result[j]);
+    const most = Math.min(limits[j], 2 * result[j], reach);
     const room = (e) => parts(j, e).every((part, i) => totals[i] - before[i] + part <= limits[i] - 1e-9);
     if (!(most > result[j])) continue;
     const share = largestShare((s) => s === 0 || room(result[j] + s * (most - result[j])));

@@ -55,9 +55,9 @@ function strongestArrows(matrix, count, least) {
 function arrowOf({ target, source, value }, places, most, model) {
   const [from, to] = [places.get(source), places.get(target)];
   const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
-  const bend = 14 + 0.02 * length;
+  const bend = Math.min(22, 0.14 * length);
   const along = { x: (to.x - from.x) / length, y: (to.y - from.y) / length };
-  const pull = 0.5 * Math.min(1, length / (SIDE / 2));
+  const pull = 0.1 + 0.4 * Math.min(1, length / (SIDE / 2));
   const inward = (a, b) => (1 - pull) * ((a + b) / 2) + pull * (SIDE / 2);
   const control = { x: inward(from.x, to.x) - along.y * bend, y: inward(from.y, to.y) + along.x * bend };
   const share = Math.min(1, value / most);

@@ -13,6 +13,7 @@ export class HeatMap {
     this.canvas = canvas;
     this.names = names;
     this.printing = false;
+    this.cuts = new Map();
   }
 
   /** Choose sizes for the width at hand. */
@@ -49,28 +50,44 @@ export class HeatMap {
     if (selected) this.outline(pen, selected, 3);
   }
 
+  /** Draw the cells, on a layer of their own that is kept while only labels and outlines change. */
   drawCells(pen, values, order, most) {
-    const { cell, label, head } = this;
+    const { cell, label, head, scale } = this;
+    const key = [cell, scale, most, themeColour("diagonal")].join();
+    if (this.layerKey !== key || this.layerValues !== values || this.layerOrder !== order) {
+      this.layer = cell >= 12 ? this.cellLayer(values, order, most) : pixelLayer(values, order, most);
+      Object.assign(this, { layerKey: key, layerValues: values, layerOrder: order });
+    }
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(this.layer, label, head, cell * order.length, cell * order.length);
+  }
+
+  cellLayer(values, order, most) {
+    const { cell, scale } = this;
     const count = order.length;
-    const gap = cell >= 12 ? 1 : 0;
+    const side = Math.ceil(cell * count * scale);
+    const layer = this.layer && this.layer.width === side ? this.layer : document.createElement("canvas");
+    if (layer !== this.layer) layer.width = layer.height = side;
+    const pen = layer.getContext("2d");
+    pen.setTransform(scale, 0, 0, scale, 0, 0);
+    pen.clearRect(0, 0, side, side);
+    const diagonal = themeColour("diagonal");
     const digits = cell >= 34 ? 2 : cell >= 22 ? 1 : 0;
     pen.font = `${Math.min(12, Math.floor(cell * 0.42))}px system-ui, sans-serif`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    const diagonal = themeColour("diagonal");
     for (let i = 0; i < count; i++) {
       for (let j = 0; j < count; j++) {
-        const x = label + j * cell;
-        const y = head + i * cell;
         const value = values[order[i] * count + order[j]];
         const colour = i === j ? null : scaleColour(most > 0 ? value / most : 0);
         pen.fillStyle = colour ? cssColour(colour) : diagonal;
-        pen.fillRect(x, y, cell - gap, cell - gap);
+        pen.fillRect(j * cell, i * cell, cell - 1, cell - 1);
         if (!digits || !colour) continue;
         pen.fillStyle = inkOn(colour);
-        pen.fillText(cellText(value, digits), x + (cell - gap) / 2, y + (cell - gap) / 2 + 0.5);
+        pen.fillText(cellText(value, digits), (j + 0.5) * cell - 0.5, (i + 0.5) * cell);
       }
     }
+    return layer;
   }
 
   drawLabels(pen, order, selected, hovered) {
@@ -110,7 +127,14 @@ export class HeatMap {
     });
   }
 
+  /** A name cut to the room it has; measured once. */
   fitted(pen, name, room) {
+    const key = `${pen.font} ${room} ${name}`;
+    if (!this.cuts.has(key)) this.cuts.set(key, this.cut(pen, name, room));
+    return this.cuts.get(key);
+  }
+
+  cut(pen, name, room) {
     if (pen.measureText(name).width <= room) return name;
     let length = Math.max(2, Math.floor(room / 5));
     while (length > 2 && pen.measureText(shortened(name, length)).width > room) length--;
@@ -135,6 +159,24 @@ export class HeatMap {
     if (i < 0 || j < 0 || i >= count || j >= count || i === j) return null;
     return { target: this.order[i], source: this.order[j] };
   }
+}
+
+/** One pixel a cell, for maps of many attributes. */
+function pixelLayer(values, order, most) {
+  const count = order.length;
+  const layer = document.createElement("canvas");
+  layer.width = layer.height = count;
+  const pen = layer.getContext("2d");
+  const image = pen.createImageData(count, count);
+  for (let i = 0; i < count; i++) {
+    for (let j = 0; j < count; j++) {
+      const value = values[order[i] * count + order[j]];
+      const colour = i === j ? [150, 155, 160] : scaleColour(most > 0 ? value / most : 0);
+      image.data.set([...colour, 255], 4 * (i * count + j));
+    }
+  }
+  pen.putImageData(image, 0, 0);
+  return layer;
 }
 
 function cellText(value, digits) {

@@ -69,7 +69,8 @@ export class MapSection {
 
   order() {
     const { content, model } = this.app;
-    return byId("order").value === "related" ? content.order : model.names.map((_, i) => i);
+    this.given ||= model.names.map((_, i) => i);
+    return byId("order").value === "related" ? content.order : this.given;
   }
 
   hover(pair) {

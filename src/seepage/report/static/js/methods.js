@@ -64,5 +64,6 @@ function attributeTable(content) {
     ];
   });
   const table = dataTable("Attributes", ["attribute", "values", "kind", "missing", "never seen", "names"], rows);
+  table.classList.add("words-last");
   return element("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Attributes" }, table);
 }

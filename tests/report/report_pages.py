@@ -1,0 +1,29 @@
+"""Analyses to make report pages of."""
+
+import numpy as np
+import pyarrow as pa
+
+import seepage as sp
+from seepage.analysis import Analysis, compared_totals
+
+
+def analysed(pairs, epsilon=1.0, mechanism=None, view="report", **more):
+    """Return an analysis of pair counts with the totals that these allow."""
+    matrix = sp.leakage_matrix(pairs, epsilon, mechanism, view)
+    return Analysis(matrix, compared_totals(pairs, matrix, ["independent", "worst"]), **more)
+
+
+def synthetic(attributes, values, records=2000, seed=0, names=None):
+    """Return the pair counts of a table in which groups of six attributes follow one cause."""
+    generator = np.random.default_rng(seed)
+    causes = generator.integers(0, 4, (records, max(1, attributes // 6)))
+    columns = {}
+    for j in range(attributes):
+        follows = (causes[:, j % causes.shape[1]] * 7 + j) % values
+        noise = generator.integers(0, values, records)
+        kept = generator.random(records) < generator.uniform(0.1, 0.9)
+        name = names[j] if names else f"attribute {j + 1}"
+        codes = np.where(kept, follows, noise)
+        columns[name] = np.array([f"{name} value {v}" for v in range(values)], dtype=object)[codes]
+    table = {name: pa.array(list(column)) for name, column in columns.items()}
+    return sp.count_pairs(pa.table(table))

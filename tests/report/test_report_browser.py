@@ -1,0 +1,255 @@
+"""The page in a real browser, used as a person would: pointer, keys, narrow, dark, print."""
+
+import pytest
+from report_pages import analysed, synthetic
+
+import seepage as sp
+from seepage.analysis import Analysis, compared_totals
+
+ODD = [
+    "</script><script>alert(1)</script>",
+    "\"double\" 'single' & <b>bold</b>",
+    "年齢",
+    "الجنس",
+    "a name that goes on and on " * 5,
+    "{{script}}",
+]
+
+CONTRAST = """() => {
+  const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+  const light = (rgb) => { const [r, g, b] = rgb.map((c) => { const s = c / 255;
+    return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4; });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const paper = (node) => { for (let n = node; n; n = n.parentElement) {
+    const [r, g, b, a = 1] = parse(getComputedStyle(n).backgroundColor);
+    if (a > 0) return [r, g, b]; } return parse(getComputedStyle(document.body).backgroundColor); };
+  const bad = [];
+  for (const node of document.querySelectorAll("body *")) {
+    const own = [...node.childNodes].some((c) => c.nodeType === 3 && c.textContent.trim());
+    if (!own || node.closest("script, [hidden]") || node.disabled) continue;
+    if (!node.getClientRects().length) continue;
+    const style = getComputedStyle(node);
+    const ink = node instanceof SVGElement ? style.fill : style.color;
+    const [a, b] = [light(parse(ink).slice(0, 3)), light(paper(node))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) bad.push([node.tagName, node.className, node.textContent.slice(0, 30), ratio]);
+  }
+  return bad;
+}"""
+
+UNNAMED = """() => [...document.querySelectorAll(
+  "input, select, button, canvas, [role=region], [role=img]")]
+  .filter((n) => !(n.labels && n.labels.length) && !n.getAttribute("aria-label")
+    && !n.getAttribute("aria-labelledby") && !n.textContent.trim())
+  .map((n) => n.outerHTML.slice(0, 80))"""
+
+STEP = """() => { const slider = document.querySelector("#epsilon"); const spent = [];
+  for (let i = 0; i < 15; i++) { slider.value = 0.5 + i / 10; const begin = performance.now();
+    slider.dispatchEvent(new Event("input", {bubbles: true})); document.body.offsetHeight;
+    spent.push(performance.now() - begin); } return spent.sort((a, b) => a - b)[7]; }"""
+
+
+def _cell(page, target, source):
+    """Return where the cell of a pair is, on the canvas."""
+    return page.evaluate(
+        """([target, source]) => { const m = seepage.map.map;
+        return {x: m.label + (m.order.indexOf(source) + 0.5) * m.cell,
+                y: m.head + (m.order.indexOf(target) + 0.5) * m.cell}; }""",
+        [target, source],
+    )
+
+
+def test_a_click_opens_a_pair_and_swap_turns_it(opened, adult, adult_page):
+    page = opened(adult_page)
+    sex, occupation = (adult.domain.index(name) for name in ("sex", "occupation"))
+    page.locator("#map-canvas").click(position=_cell(page, sex, occupation))
+    assert page.inner_text("#pair-title") == "occupation → sex"
+    exact = sp.leakage_matrix(adult, 1.0)["sex", "occupation"].value
+    assert f"{exact:.2f} nats" in page.inner_text("#pair-body")
+    assert f"occupation → sex: {exact:.4f}" in page.inner_text("#map-readout")
+    page.get_by_role("button", name="Swap direction").click()
+    assert page.inner_text("#pair-title") == "sex → occupation"
+
+
+def test_sliders_and_choices_change_the_map_at_once(opened, adult, adult_page):
+    page = opened(adult_page)
+    page.click("text=The same numbers as a table >> nth=0")
+    before = page.inner_text("#map-table table")
+    page.focus("#epsilon")
+    for _ in range(5):
+        page.keyboard.press("PageUp")
+    assert float(page.input_value("#epsilon-number")) > 1.5
+    larger = page.inner_text("#map-table table")
+    assert larger != before
+    page.select_option("#mechanism", "grr")
+    page.select_option("#view", "inferred")
+    page.fill("#epsilon-number", "2")
+    rows = page.locator("#map-table tbody tr")
+    head = page.locator("#map-table thead th").all_inner_texts()
+    exact = sp.leakage_matrix(adult, 2.0, "grr", "inferred")
+    for row in range(rows.count()):
+        target = rows.nth(row).locator("th").inner_text()
+        for source, cell in zip(
+            head[1:], rows.nth(row).locator("td").all_inner_texts(), strict=True
+        ):
+            if source != target:
+                assert float(cell) == pytest.approx(exact[target, source].value, abs=1.5e-3)
+
+
+def test_the_map_is_worked_with_keys(opened, adult_page):
+    page = opened(adult_page)
+    page.focus("#map-canvas")
+    before = page.inner_text("#map-readout")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    after = page.inner_text("#map-readout")
+    assert after != before
+    page.keyboard.press("Enter")
+    assert after.startswith(page.inner_text("#pair-title"))
+    assert page.evaluate("document.activeElement.id") == "pair-title"
+
+
+def test_every_control_is_reached_by_tab(opened):
+    page = opened(analysed(synthetic(3, 2)))
+    wanted = set(page.eval_on_selector_all("input, select, canvas", "all => all.map(n => n.id)"))
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        reached.add(page.evaluate("document.activeElement.id"))
+    assert wanted <= reached
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast_and_controls_have_names(opened, adult_page, scheme):
+    page = opened(adult_page, color_scheme=scheme)
+    assert page.evaluate(CONTRAST) == []
+    assert page.evaluate(UNNAMED) == []
+    paper = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+def test_a_budget_above_the_limit_is_named_and_has_no_plan(opened, adult_page):
+    page = opened(adult_page)
+    assert "exceed their limit" in page.inner_text("#binding")
+    assert page.is_disabled("#download-plan")
+    page.fill("#all-budgets-number", "0.1")
+    assert "within their limits" in page.inner_text("#binding")
+    assert "binds" in page.inner_text("#binding")
+    assert page.is_enabled("#download-plan")
+    page.get_by_label("Budget of native-country", exact=True).focus()
+    page.keyboard.press("End")
+    assert "exceed" in page.inner_text("#binding")
+    page.click("#budgets-analysed")
+    assert page.input_value("#all-budgets-number") == "1"
+
+
+def test_the_verdict_names_view_guarantee_and_limit(opened, adult, adult_page):
+    page = opened(adult_page)
+    verdict = page.inner_text("#verdict")
+    strongest = sp.leakage_matrix(adult, 1.0).strongest(1)[0]
+    assert f"{strongest[0]} tells most about {strongest[1]}" in verdict
+    assert "guarantee: independent (assumed), view: report" in verdict
+    assert "of 15 attributes exceed their limit" in verdict
+    page.fill("#limit", "15")
+    assert "All 15 attributes are within their limit" in page.inner_text("#verdict")
+    methods = page.inner_text("#methods")
+    assert adult.digest in methods
+    assert "48,842" in methods
+
+
+def test_refuted_assumptions_are_marked(opened):
+    from seepage.tuples import Tuples
+
+    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    coins = Tuples(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
+    matrix = sp.leakage_matrix(coins.pairs(), 1.0, "grr")
+    names = ["exact", "merged", "worst", "sampled", "independent", "witness"]
+    page = opened(Analysis(matrix, compared_totals(coins, matrix, names), limit=2.0))
+    totals = page.inner_text("#totals-body")
+    assert "Refuted for 3" in totals
+    assert page.locator(".refuted").count() == 3
+    for kind in ("certified", "statistical", "assumed", "lower-bound"):
+        assert page.locator(f".picture .mark-{kind}").count() >= 3
+    assert "guarantee: exact (certified)" in page.inner_text("#verdict")
+
+
+def test_names_are_shown_as_they_are_and_run_nothing(opened):
+    page = opened(analysed(synthetic(6, 3, names=ODD), limit=2.0, name="</title><script>alert(3)"))
+    assert page.inner_text("h1") == "</title><script>alert(3)"
+    assert page.locator("#budget-rows .name").all_inner_texts() == [name.strip() for name in ODD]
+    for target in range(6):
+        page.evaluate(f"seepage.setPair({target}, {(target + 1) % 6})")
+    assert page.evaluate("document.scripts.length") == 2
+    assert page.locator("b").count() == 0
+
+
+def test_a_script_that_slips_in_does_not_run(browser, tmp_path):
+    from seepage.report import report_page
+
+    page_text = report_page(analysed(synthetic(2, 2)))
+    place = tmp_path / "changed.html"
+    place.write_text(page_text.replace("<main>", "<main><script>window.slipped = 1</script>"))
+    page = browser.new_page()
+    page.goto(place.as_uri())
+    assert page.evaluate("window.slipped === undefined")
+    page.close()
+
+
+@pytest.mark.parametrize("attributes", [1, 2, 15, 40])
+def test_a_narrow_window_does_not_scroll_sideways(opened, attributes):
+    page = opened(
+        analysed(synthetic(attributes, 2), limit=3.0), viewport={"width": 400, "height": 800}
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+
+
+def test_print_shows_everything_on_white(opened, adult_page):
+    page = opened(adult_page, color_scheme="dark")
+    printed = page.pdf(format="A4")
+    assert printed.startswith(b"%PDF")
+    assert len(printed) > 50_000
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.is_visible("nav")
+    rows = page.locator("#budget-rows")
+    assert rows.evaluate("n => n.scrollHeight <= n.clientHeight + 1")
+
+
+def test_forty_attributes_are_quick(opened):
+    page = opened(analysed(synthetic(40, 6), limit=8.0))
+    paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    assert paint < 1000
+    assert min(page.evaluate(STEP) for _ in range(4)) < 50
+
+
+def test_a_hundred_and_fifty_attributes_are_usable(opened):
+    page = opened(analysed(synthetic(150, 2, records=500), limit=20.0))
+    assert min(page.evaluate(STEP) for _ in range(3)) < 250
+    page.click("#calibrate-equal")
+    assert "within their limits" in page.inner_text("#binding")
+
+
+def test_one_attribute_has_no_pairs(opened):
+    page = opened(analysed(synthetic(1, 3)))
+    assert "no pairs" in page.inner_text("#pair-title")
+
+
+def test_a_mechanism_without_curves_says_so(opened):
+    pairs = synthetic(3, 3)
+    matrix = sp.leakage_matrix(pairs, 1.0, "gauss", delta=1e-6)
+    page = opened(Analysis(matrix, compared_totals(pairs, matrix, ["worst"])))
+    assert "gauss has no curve on this page" in page.inner_text("#map-note")
+
+
+def test_budgets_of_each_attribute_start_the_map(opened):
+    pairs = synthetic(3, 4)
+    names = pairs.domain.names
+    page = opened(
+        analysed(pairs, [0.5, 1.0, 2.0], dict(zip(names, ["grr", "oue", "ss"], strict=True)))
+    )
+    exact = sp.leakage_matrix(
+        pairs, [0.5, 1.0, 2.0], dict(zip(names, ["grr", "oue", "ss"], strict=True))
+    )
+    shown = page.evaluate("Array.from(seepage.state.matrix)")
+    assert shown == pytest.approx(exact.values.ravel().tolist(), abs=1e-3)
+    assert page.input_value("#mechanism") == "analysed"

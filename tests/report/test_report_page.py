@@ -1,0 +1,162 @@
+"""The page as a file: self-contained, harmless, made from a saved result alone."""
+
+import base64
+import hashlib
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import msgspec
+import pytest
+from report_pages import analysed, synthetic
+
+import seepage as sp
+from seepage.cli.report import command
+from seepage.errors import InputError
+from seepage.report import pairs_of, read_result, report_page, write_report
+from seepage.report.page import MODULES, STYLES
+
+STATIC = Path(sp.__file__).parent / "report" / "static"
+SCRIPTS = {name: (STATIC / "js" / f"{name}.js").read_text(encoding="utf-8") for name in MODULES}
+FORBIDDEN = (
+    r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|fetch\(|XMLHttp|"
+    r"https?://(?!www\.w3\.org/2000/svg)"
+)
+TOP_LEVEL = re.compile(r"^(?:export )?(?:function\*?|class|const|let) (\w+)", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def small():
+    return analysed(sp.load_pairs("adult").select(["sex", "race", "income"]), limit=3.0)
+
+
+def test_a_saved_result_gives_the_same_page(small, tmp_path):
+    place = tmp_path / "result.json"
+    place.write_bytes(msgspec.json.encode(small.to_dict()))
+    assert pairs_of(read_result(place)) == small.matrix.pairs
+    assert report_page(read_result(place)) == report_page(small)
+
+
+def test_the_command_writes_the_page(small, tmp_path):
+    from click.testing import CliRunner
+
+    (tmp_path / "result.json").write_bytes(msgspec.json.encode(small.to_dict()))
+    out = tmp_path / "out.html"
+    done = CliRunner().invoke(command, [str(tmp_path / "result.json"), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert out.read_text(encoding="utf-8") == report_page(small)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "is no JSON"),
+        (b"[]", "is no saved result, it has no 'attributes'"),
+        (b'{"attributes": []}', "has no 'epsilon'"),
+    ],
+)
+def test_what_is_no_result_is_refused(tmp_path, content, message):
+    (tmp_path / "odd.json").write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read_result(tmp_path / "odd.json")
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(InputError, match="cannot be read"):
+        read_result(tmp_path / "none.json")
+
+
+def test_edited_counts_are_refused(small, tmp_path):
+    result = small.to_dict()
+    with pytest.raises(InputError, match="do not match its digest"):
+        write_report({**result, "digest": "0" * 64}, tmp_path / "x.html")
+    with pytest.raises(InputError, match="cannot be read"):
+        write_report({**result, "counts": "AAAA"}, tmp_path / "x.html")
+    assert not (tmp_path / "x.html").exists()
+
+
+def test_the_policy_allows_this_script_and_style_alone(small):
+    page = report_page(small)
+    policy = re.search(r'Policy" content="([^"]*)"', page)[1].replace("&#x27;", "'")
+    for tag, directive in (("script", "script-src"), ("style", "style-src")):
+        inside = re.search(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)[1]
+        digest = base64.b64encode(hashlib.sha256(inside.encode()).digest()).decode()
+        assert f"{directive} 'sha256-{digest}'" in policy
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+
+
+def test_no_name_can_leave_its_element():
+    odd = ["</script><script>alert(1)</script>", "<!-- <script>", "{{script}}"]
+    page = report_page(analysed(synthetic(3, 2, names=odd), name="</title><script>alert(2)"))
+    assert page.count("<script") == 2
+    assert page.count("</script>") == 2
+    data = re.search(r'id="content">(.*?)</script>', page, re.DOTALL)[1]
+    assert [a["name"] for a in json.loads(data)["attributes"]] == odd
+
+
+@pytest.mark.parametrize(("attributes", "values"), [(40, 2), (40, 10)])
+def test_forty_attributes_fit_three_megabytes(attributes, values):
+    page = report_page(analysed(synthetic(attributes, values)))
+    assert len(page.encode()) < 3_000_000
+
+
+def test_one_attribute_has_a_page():
+    assert "<!doctype html>" in report_page(analysed(synthetic(1, 3)))
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_scripts_are_clean(name):
+    text = SCRIPTS[name]
+    assert not re.search(FORBIDDEN, text)
+    assert len(text.splitlines()) <= 300
+    assert "\t" not in text
+    assert not re.search(r" +$|[^=!]==[^=]|\bvar\b|console\.", text, re.MULTILINE)
+    earlier = MODULES[: MODULES.index(name)]
+    body = re.sub(r"^import [^;]*;\n", "", text, flags=re.MULTILINE)
+    for names, module in re.findall(
+        r'^import \{([^}]*)\} from "\./(\w+)\.js";', text, re.MULTILINE
+    ):
+        assert module in earlier, f"{name} imports {module}, which stands later"
+        for each in filter(None, map(str.strip, names.split(","))):
+            assert re.search(
+                rf"^export (?:function\*?|class|const) {each}\b", SCRIPTS[module], re.M
+            )
+            assert re.search(rf"\b{each}\b", body), f"{name} does not use {each}"
+
+
+def test_every_script_and_style_is_on_the_page():
+    assert {path.stem for path in (STATIC / "js").glob("*.js")} == set(MODULES)
+    assert {path.stem for path in (STATIC / "css").glob("*.css")} == set(STYLES)
+
+
+def test_scripts_share_no_names():
+    names = [each for text in SCRIPTS.values() for each in TOP_LEVEL.findall(text)]
+    assert len(names) == len(set(names)), sorted(n for n in names if names.count(n) > 1)
+
+
+def test_exported_names_used_elsewhere_are_imported():
+    for name, text in SCRIPTS.items():
+        own = set(TOP_LEVEL.findall(text))
+        imported = {
+            w.strip() for g in re.findall(r"^import \{([^}]*)\}", text, re.M) for w in g.split(",")
+        }
+        for module, other in SCRIPTS.items():
+            exported = set(re.findall(r"^export (?:function\*?|class|const) (\w+)", other, re.M))
+            used = {e for e in exported if re.search(rf"(?<![.\w\"'#-]){e}\(", text)}
+            assert module == name or used <= own | imported, (name, used - own - imported)
+
+
+def test_scripts_parse_as_modules(tmp_path):
+    try:
+        subprocess.run(["node", "--version"], check=True, capture_output=True)
+    except FileNotFoundError:
+        pytest.skip("needs Node.js")
+    for name, text in SCRIPTS.items():
+        place = tmp_path / f"{name}.mjs"
+        place.write_text(text, encoding="utf-8")
+        found = subprocess.run(
+            ["node", "--check", place], capture_output=True, text=True, check=False
+        )
+        assert found.returncode == 0, found.stderr
