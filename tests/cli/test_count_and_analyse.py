@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 import pytest
-from command import run
 
 import seepage as sp
+from command import run
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import subprocess
 import sys
 import time
 
-import command
 import pytest
 
+import command
 import seepage as sp
 
 SCRIPT = "import sys; from seepage.cli import main; main(sys.argv[1:])"
