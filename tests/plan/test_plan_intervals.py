@@ -6,6 +6,9 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from plan_examples import collected, counts, people, plan_for, table_of
 from scipy import optimize, stats
 
@@ -13,7 +16,7 @@ from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.mechanisms import registered
 from seepage.plan.analysis import analyse_reports
-from seepage.plan.intervals import _fieller, leakage_interval
+from seepage.plan.intervals import PairTerms, _fieller, _limits, _orders, leakage_interval
 from seepage.plan.sums import sum_reports
 from seepage.ratios import LikelySets
 
@@ -53,21 +56,31 @@ def test_intervals_cover_the_truth_and_little_else(name, draws):
         assert covered(1.4 * truth) < 0.5
 
 
-def test_sets_of_two_are_the_best_ones():
-    """Where reports favour two of six values, the two with the largest gap, not ratio."""
-    rows = [[4000, 3000, 1000, 1000, 900, 100], [2500, 2000, 2500, 1500, 1485, 15]]
-    pairs, codes = table_of(4 * np.array(rows))
-    plan, matrix = case("ss", pairs, 0.6)
-    assert plan.mechanisms["b"].size == 2
-    assert set(matrix["a", "b"].witness.likely) in ({"b0", "b1"}, {"b2", "b4"}, {"b2", "b3"})
-    truth, inside = matrix["a", "b"].value, 0
-    rng = np.random.default_rng(3)
-    for _ in range(30):
-        sums = sum_reports(plan, collected(plan, codes, rng), ["a", "b"])
-        found = leakage_interval(sums, "a", "b", plan.mechanisms["b"].likely_sets, 0.9)
-        inside += found.lower <= truth <= found.upper
-        assert found.upper < 4 * truth
-    assert inside >= stats.binom(30, 0.9).ppf(1e-4)
+SHAPES = st.tuples(st.integers(2, 5), st.integers(2, 7))
+
+
+@given(
+    hnp.arrays(np.int64, SHAPES, elements=st.integers(1, 99)),
+    st.sampled_from([0.1, 0.6, 1.0, 3.0]),
+    st.integers(1, 6),
+)
+def test_without_noise_the_best_set_is_found(joint, contrast, size):
+    """All reports in groups that agree: limits and estimate are the exact leakage."""
+    groups = np.stack([joint] * 10).astype(float)
+    terms = PairTerms(groups, groups.sum(axis=2), groups.sum(axis=(1, 2)))
+    channel = joint / joint.sum(axis=1, keepdims=True)
+    for sets in (
+        LikelySets("singletons", contrast),
+        LikelySets("all", contrast),
+        LikelySets("subsets", contrast, min(size, joint.shape[1] - 1)),
+    ):
+        exact = float(sets.best(channel[None]).value[0])
+        for part in ("estimate", "lower", "upper"):
+            found = max(
+                float(getattr(_limits(terms, x, _orders(terms, x, sets), sets, 0.05), part).max())
+                for x in range(len(joint))
+            )
+            assert np.isclose(found, exact, atol=1e-6)
 
 
 def test_the_limits_say_nothing_of_a_value_too_rare_to_tell():

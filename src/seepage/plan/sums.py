@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._numerics import Floats
+from seepage._numerics import Booleans, Floats
 from seepage.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
@@ -113,8 +113,8 @@ def sum_reports(plan: Plan, reports: Any, names: Iterable[str] | None = None) ->
 
     Notes
     -----
-    With K values in all, K^2 multiplications a report and 8 K^2 bytes for each of 16 to 128
-    groups, whatever the number of reports.
+    With K values in all, K^2 multiplications a report (K^2 / 128 operations on words for pure
+    mechanisms) and 8 K^2 bytes for each of 16 to 128 groups, whatever the number of reports.
     """
     source = open_reports(plan, reports)
     mechanisms = _chosen(plan, names)
@@ -122,14 +122,14 @@ def sum_reports(plan: Plan, reports: Any, names: Iterable[str] | None = None) ->
         raise InputError("there is no estimate without reports, got none")
     width = sum(mechanism.k for mechanism in mechanisms.values()) + 1
     groups = _group_count(width, source.records)
-    sums = np.zeros((groups, width, width))
-    kind = np.float32 if all(map(is_pure, mechanisms.values())) else np.float64
-    rows = max(1, ENTRIES // (width * groups)) * groups
+    pure = all(map(is_pure, mechanisms.values()))
+    sums = (_BitSums if pure else _VectorSums)(width, groups)
+    rows = max(1, ENTRIES // (width * sums.turn)) * sums.turn
     for batch in source.batches(list(mechanisms)):
         for begin in range(0, len(batch[0]), rows):
             part = [column[begin : begin + rows] for column in batch]
-            _add(sums, _matrix(mechanisms.values(), part, groups, kind))
-    return ReportSums(mechanisms, sums)
+            sums.add(_contributions(mechanisms.values(), part))
+    return ReportSums(mechanisms, sums.by_group())
 
 
 def _chosen(plan: Plan, names: Iterable[str] | None) -> dict[str, Mechanism]:
@@ -156,22 +156,61 @@ def _group_count(width: int, records: int) -> int:
     return groups
 
 
-def _matrix(
-    mechanisms: Iterable[Mechanism], reports: Sequence[Reports], groups: int, kind: Any
-) -> NDArray[Any]:
-    """Return the contributions and a final 1 of each report, in rows of one report a group.
+def _contributions(mechanisms: Iterable[Mechanism], reports: Sequence[Reports]) -> NDArray[Any]:
+    """Return the contributions of all attributes and a final 1, one row a report."""
+    parts = [contributions(m, column) for m, column in zip(mechanisms, reports, strict=True)]
+    return np.concatenate([*parts, np.ones((len(reports[0]), 1), dtype=np.bool_)], axis=1)
+
+
+class _BitSums:
+    """Sums of products of zeros and ones: how many reports have both.
+
+    A word holds one contribution of 64 reports of one group, so that an AND and a count of bits
+    stand for 64 products: a tenth of a nanosecond each, without the threads of a BLAS.
+    """
+
+    def __init__(self, width: int, groups: int) -> None:
+        self.turn = 64 * groups
+        self._groups = groups
+        self._counts = np.zeros((width, width, groups), dtype=np.int64)
+
+    def add(self, matrix: Booleans) -> None:
+        """Add reports, in turns of 64 for each group."""
+        for turn in _turns(matrix, self.turn).reshape(-1, 64, self._groups, matrix.shape[1]):
+            octets = np.packbits(turn, axis=0).transpose(2, 1, 0)
+            words = np.ascontiguousarray(octets).view(np.uint64)[:, :, 0]
+            for place, word in enumerate(words):
+                together = words[: place + 1] & word
+                self._counts[place, : place + 1] += np.bitwise_count(together)
+
+    def by_group(self) -> Floats:
+        """Return one symmetric matrix a group."""
+        lower = np.moveaxis(self._counts, 2, 0).astype(np.float64)
+        return np.asarray(lower + np.tril(lower, -1).transpose(0, 2, 1))
+
+
+class _VectorSums:
+    """Sums of products of any numbers."""
+
+    def __init__(self, width: int, groups: int) -> None:
+        self.turn = groups
+        self._sums = np.zeros((groups, width, width))
+
+    def add(self, matrix: Floats) -> None:
+        """Add reports, one for each group in turn."""
+        turns = _turns(matrix, self.turn).reshape(-1, self.turn, matrix.shape[1])
+        self._sums += np.matmul(turns.transpose(1, 2, 0), turns.transpose(1, 0, 2))
+
+    def by_group(self) -> Floats:
+        """Return one symmetric matrix a group."""
+        return self._sums
+
+
+def _turns(matrix: NDArray[Any], turn: int) -> NDArray[Any]:
+    """Return a matrix with rows of zeros added up to a whole number of turns.
 
     Neighbours are in different groups, so that a table that is sorted, or drifts, does not make
-    groups differ.  Places without a report hold zeros.
+    groups differ.
     """
-    count = len(reports[0])
-    parts = [contributions(m, column) for m, column in zip(mechanisms, reports, strict=True)]
-    width = sum(part.shape[1] for part in parts) + 1
-    matrix = np.zeros((-(-count // groups) * groups, width), dtype=kind)
-    np.concatenate([*parts, np.ones((count, 1))], axis=1, out=matrix[:count], casting="same_kind")
-    return matrix.reshape(-1, groups, width)
-
-
-def _add(sums: Floats, matrix: NDArray[Any]) -> None:
-    """Add to each group's sums; products of zeros and ones are exact in single precision."""
-    sums += np.matmul(matrix.transpose(1, 2, 0), matrix.transpose(1, 0, 2))
+    lacking = -len(matrix) % turn
+    return np.concatenate([matrix, np.zeros((lacking, matrix.shape[1]), dtype=matrix.dtype)])
