@@ -4,6 +4,7 @@ import pickle
 import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,6 +26,8 @@ SCHEMA = "shard bigint, content binary"
 
 Work: TypeAlias = Callable[[Source, int], Any]
 """What a task does with its records, and the number of records of the table before them."""
+
+METHOD_LIMIT = "spark.sql.codegen.hugeMethodLimit"
 
 PARTITION = 2**40
 """Records of a DataFrame have no numbers: those of partition p count from p 2^40 on."""
@@ -156,7 +159,8 @@ def run(table: Input, work: Work, join: Join, *, tree: bool = False) -> Any:
     groups = [round(len(table.shards) ** 0.5)] if tree and len(table.shards) >= TREE_FROM else []
     for parts in (*groups, 1):
         outcomes = _mapped(outcomes.repartition(parts), _join_task(join), SCHEMA)
-    rows = _collect(outcomes)
+    with _small_methods(table.session):
+        rows = _collect(outcomes)
     if not rows:
         raise TableError("the table has no records")
     outcome = pickle.loads(bytes(rows[0]["content"]))
@@ -165,6 +169,23 @@ def run(table: Input, work: Work, join: Join, *, tree: bool = False) -> Any:
     if isinstance(outcome, Escaped):
         raise outcome
     return outcome
+
+
+@contextmanager
+def _small_methods(session: "SparkSession") -> Iterator[None]:
+    """Keep Spark from fusing what packs many columns into one method of more than 8,000 bytes.
+
+    Java interprets such methods, fifty times slower than it runs compiled ones.
+    """
+    before = session.conf.get(METHOD_LIMIT, None)
+    session.conf.set(METHOD_LIMIT, "8000")
+    try:
+        yield
+    finally:
+        if before is None:
+            session.conf.unset(METHOD_LIMIT)
+        else:
+            session.conf.set(METHOD_LIMIT, before)
 
 
 def _join_task(join: Join) -> Callable[..., Any]:
