@@ -12,6 +12,7 @@ import click
 import pytest
 
 import seepage
+from seepage import baselines, mechanisms
 from seepage.cli import group, main
 
 ROOT = Path(__file__).parents[1]
@@ -49,6 +50,9 @@ def test_code_runs(page: Path, tmp_path: Path, monkeypatch: Any, capsys: Any) ->
     """Code and console blocks of a page run from top to bottom, in one namespace and folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.delenv("SEEPAGE_DATA", raising=False)
+    monkeypatch.setattr(mechanisms, "REGISTERED", mechanisms.registered())
+    monkeypatch.setattr(baselines, "_REGISTERED", baselines.analysers())
     names: dict[str, Any] = {"__name__": f"docs_{page.stem.replace('-', '_')}"}
     for block in blocks(page):
         if block.language == "python":
