@@ -1,5 +1,7 @@
 """Numbers on the page, computed in the browser, against those of Python."""
 
+import os
+
 import numpy as np
 import pytest
 from report_pages import analysed, synthetic
@@ -112,6 +114,19 @@ def test_budgets_per_attribute_keep_limits_and_serve_better(opened, sample, tmp_
     if mechanism in ("grr", "oue"):
         best = find_budgets(sample, 2.5, "independent", mechanism, "per-attribute", audit=False)
         assert found < 1.01 * _variance(best.epsilons, sample, mechanism)
+
+
+@pytest.mark.skipif("SEEPAGE_DATA" not in os.environ, reason="needs the datasets of SEEPAGE_DATA")
+def test_the_faces_get_the_budget_of_the_paper(opened, tmp_path):
+    faces = sp.load_pairs("celeba")
+    page = opened(analysed(faces, 1.0, "grr", limit=10.0))
+    exact = independent_totals(sp.leakage_matrix(faces, 1.0, "grr"))[0]
+    shown = page.eval_on_selector_all("[data-total]", "all => all.map(n => +n.dataset.total)")
+    assert np.all((shown >= exact - 1e-6) & (shown <= exact + AGREEMENT))
+    page.click("#calibrate-equal")
+    plan = _downloaded(page, tmp_path)
+    assert plan.epsilons == pytest.approx(0.9264, abs=1e-4)
+    _keeps_its_limits(plan, faces, "grr", 10.0)
 
 
 def _downloaded(page, folder):

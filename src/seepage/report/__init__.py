@@ -28,8 +28,10 @@ def report_page(result: Analysis | Mapping[str, Any]) -> str:
     Examples
     --------
     >>> import seepage as sp
+    >>> from seepage.analysis import compared_totals
     >>> adult = sp.load_pairs("adult").select(["sex", "race"])
-    >>> page = report_page(Analysis(sp.leakage_matrix(adult, 1.0), {}))
+    >>> matrix = sp.leakage_matrix(adult, 1.0)
+    >>> page = report_page(Analysis(matrix, compared_totals(adult, matrix, ["worst"])))
     >>> page.startswith("<!doctype html>"), "https://" in page
     (True, False)
     """

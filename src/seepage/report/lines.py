@@ -59,7 +59,7 @@ def evaluate(lines: Floats, contrast: float) -> float:
     Examples
     --------
     >>> round(evaluate(np.array([[0.9, 0.2]]), 1.0), 4)
-    0.6392
+    0.6393
     """
     if not len(lines):
         return 0.0

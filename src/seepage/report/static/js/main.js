@@ -39,7 +39,7 @@ class App {
 
   startBelow() {
     const least = byId("graph-least");
-    least.max = this.content.reach;
+    least.max = Math.max(...this.state.epsilons, 0.01);
     least.value = usualLeast(this.state.matrix, this.model.count);
     least.addEventListener("input", () => this.showGraph());
     showTotals(this.content, this.state.given);
@@ -49,6 +49,7 @@ class App {
   }
 
   showGraph() {
+    byId("graph-least").max = Math.max(...this.state.epsilons, 0.01);
     const least = Number(byId("graph-least").value);
     byId("graph-least-value").textContent = nats(least);
     showGraph(this, least);

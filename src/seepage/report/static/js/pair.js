@@ -78,8 +78,10 @@ function witnessText(app, target, source, found) {
   const { attributes } = app.content;
   const favoured = found.likely.map((u) => quoted(attributes[source].values[u]));
   const value = (x) => quoted(attributes[target].values[x]);
+  const name = (index) => shortened(attributes[index].name, 40);
   return (
-    `Seeing a report that favours ${listed(favoured, 4)} makes ${value(found.likelier)} ` +
+    `Seeing a report that favours ${name(source)} ${listed(favoured, 4)} makes ` +
+    `${name(target)} ${value(found.likelier)} ` +
     `${times(Math.log(found.ratio))} likelier than ${value(found.other)}.`
   );
 }

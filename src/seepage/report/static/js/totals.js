@@ -19,8 +19,8 @@ const NAME_WORDS = {
   tree: "if the data follow a tree",
 };
 const ROW = 24;
-const LEFT = 150;
-const WIDTH = 720;
+const WIDEST = 900;
+const NARROWEST = 340;
 
 /** Fill in the picture, its legend, what is refuted, and the table. */
 export function showTotals(content, limits) {
@@ -102,8 +102,10 @@ function markOf(total, t, x, y) {
 }
 
 function picture(content, totals, numbers, limits, refuted) {
+  const width = Math.max(NARROWEST, Math.min(WIDEST, byId("totals-body").clientWidth));
+  const left = width < 560 ? 110 : 160;
   const most = axisEnd(totals, numbers, limits);
-  const x = (value) => LEFT + (Math.min(value, most) / most) * (WIDTH - LEFT - 20);
+  const x = (value) => left + (Math.min(value, most) / most) * (width - left - 20);
   const largest = (i) => Math.max(...numbers.map((row) => row[i]));
   const judged = numbers[totals.findIndex((total) => total.guarantee !== "worst")] || numbers[0];
   const order = content.attributes.map((_, i) => i).sort((a, b) => judged[b] - judged[a]);
@@ -114,18 +116,18 @@ function picture(content, totals, numbers, limits, refuted) {
   order.forEach((i, row) => {
     const y = 34 + ROW * row;
     const name = content.attributes[i].name;
-    parts.push(svg("text", { class: "label", x: LEFT - 10, y: y + 4, "text-anchor": "end" }, shortened(name, 20), svg("title", {}, name)));
-    parts.push(svg("path", { class: "grid", d: `M${LEFT},${y}H${x(largest(i))}` }));
+    parts.push(svg("text", { class: "label", x: left - 10, y: y + 4, "text-anchor": "end" }, shortened(name, Math.floor(left / 8)), svg("title", {}, name)));
+    parts.push(svg("path", { class: "grid", d: `M${left},${y}H${x(largest(i))}` }));
     if (Number.isFinite(limits[i])) parts.push(svg("path", { class: "limit-mark", d: `M${x(limits[i])},${y - 10}v20` }));
     totals.forEach((total, t) => {
       if (numbers[t][i] > most) {
-        parts.push(svg("text", { class: "tick", x: WIDTH - 32, y: y + 4, "text-anchor": "end" }, `${nats(numbers[t][i])} →`));
+        parts.push(svg("text", { class: "tick", x: width - 32, y: y + 4, "text-anchor": "end" }, `${nats(numbers[t][i])} →`));
       }
     });
     totals.forEach((total, t) => parts.push(pointOf(total, t, numbers[t][i], x(numbers[t][i]), y, name, refuted.has(`${t}-${i}`))));
   });
   const label = `Totals of ${order.length} attributes by ${totals.map((total) => total.guarantee).join(", ")}, in nats`;
-  return svg("svg", { viewBox: `0 0 ${WIDTH} ${height}`, class: "picture", role: "img", "aria-label": label }, ...parts);
+  return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "picture", role: "img", "aria-label": label }, ...parts);
 }
 
 /** The end of the axis: all totals, but a sum of budgets far beyond them only if it stands alone. */
@@ -133,7 +135,7 @@ function axisEnd(totals, numbers, limits) {
   const largest = (rows) => Math.max(...rows.flat().filter(Number.isFinite), ...limits.filter(Number.isFinite), 1e-9);
   const close = largest(numbers.filter((_, t) => totals[t].guarantee !== "worst"));
   const all = largest(numbers);
-  return 1.05 * (close > 1e-9 && all > 2.5 * close ? 1.25 * close : all);
+  return 1.05 * (close > 1e-9 && all > 2.5 * close ? 1.4 * close : all);
 }
 
 function pointOf(total, t, value, x, y, name, wrong) {

@@ -62,8 +62,8 @@ function leaksPart(content) {
 function leakWords(leak) {
   const value = leak.cpl === "inf" ? Infinity : leak.cpl;
   const why = leak.likely
-    ? ` Seeing a report that favours ${listed(leak.likely.map(quoted), 4) || "nothing"} makes ` +
-      `${quoted(leak.likelier)} ${times(value)} likelier than ${quoted(leak.other)}.`
+    ? ` Seeing a report that favours ${shortened(leak.source, 40)} ${listed(leak.likely.map(quoted), 4) || "nothing"} makes ` +
+      `${shortened(leak.target, 40)} ${quoted(leak.likelier)} ${times(value)} likelier than ${quoted(leak.other)}.`
     : "";
   return [
     element("strong", {}, `${shortened(leak.source, 60)} → ${shortened(leak.target, 60)}`),
