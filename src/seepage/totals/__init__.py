@@ -12,7 +12,6 @@
 """
 
 from seepage.totals.compare import TotalsComparison, compare_totals
-from seepage.totals.compute import choose_guarantee, total_leakage
 from seepage.totals.result import (
     GUARANTEES,
     KINDS,
@@ -22,6 +21,7 @@ from seepage.totals.result import (
 )
 from seepage.totals.structure import Forest, Groups
 from seepage.totals.temporal import StreamLeakage, leakage_supremum, stream_leakage
+from seepage.totals.total import choose_guarantee, total_leakage
 
 __all__ = [
     "GUARANTEES",

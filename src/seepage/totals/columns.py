@@ -159,17 +159,23 @@ class TwoLevelColumns(Columns):
         """
         if self.sets.kind == "singletons" or self.k == 1:
             return np.asarray(self._singletons(upper, lower).max(axis=1))
+        return self._climb(upper, lower)[0]
+
+    def _climb(self, upper: Numbers, lower: Numbers) -> tuple[Numbers, Booleans]:
+        """Return the largest ratio of each row and the set that attains it."""
         ratio = _ratio(upper.sum(axis=1), lower.sum(axis=1))
+        chosen = self._exceeding(upper, lower, ratio)
         if self.sets.kind == "subsets":
-            ratio = self._ratio(upper, lower, self._exceeding(upper, lower, 0 * ratio))
+            ratio = self._ratio(upper, lower, chosen)
         growing = np.arange(len(ratio))
         while len(growing):
             rows = upper[growing], lower[growing]
-            found = self._ratio(*rows, self._exceeding(*rows, ratio[growing]))
+            sets = self._exceeding(*rows, ratio[growing])
+            found = self._ratio(*rows, sets)
             grown = found > ratio[growing]
             growing = growing[grown]
-            ratio[growing] = found[grown]
-        return ratio
+            ratio[growing], chosen[growing] = found[grown], sets[grown]
+        return ratio, chosen
 
     def _singletons(self, upper: Numbers, lower: Numbers) -> Numbers:
         floor = self._floor(upper.dtype)
@@ -199,8 +205,7 @@ class TwoLevelColumns(Columns):
         if self.sets.kind == "singletons":
             index = int(self._singletons(upper[None], lower[None])[0].argmax())
             return np.asarray(np.arange(self.k) == index)
-        rows = upper[None], lower[None]
-        return np.asarray(self._exceeding(*rows, self.best(*rows))[0])
+        return np.asarray(self._climb(upper[None], lower[None])[1][0])
 
     def logarithms(self, column: int | Booleans) -> Floats:
         """Return 0 inside the set and -contrast outside."""

@@ -8,7 +8,7 @@ from seepage import _checks
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import View
 from seepage.pairs import PairCounts
-from seepage.totals.compute import Settings, compute, prepare
+from seepage.totals.compute import Settings, compute
 from seepage.totals.result import (
     GUARANTEES,
     KINDS,
@@ -16,6 +16,7 @@ from seepage.totals.result import (
     Progress,
     TotalLeakage,
 )
+from seepage.totals.total import prepare
 from seepage.tuples import Tuples
 
 __all__ = ["TotalsComparison", "compare_prepared", "compare_totals"]

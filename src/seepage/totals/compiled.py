@@ -45,9 +45,10 @@ def sums_by_value(tuples: Tuples, draws: Draws, progress: Progress | None) -> Fl
         sums[-1, block] = own[:reports]
         for group, records, filled in zip(groups, first, bins, strict=True):
             for k in group:
-                values = tuples.codes[records, k].astype(np.int64)
-                rows = sums[begins[k] : begins[k + 1], block]
-                np.add.at(rows, values, filled[: len(records), :reports])
+                order = np.argsort(tuples.codes[records, k], kind="stable")
+                values, starts = np.unique(tuples.codes[records[order], k], return_index=True)
+                added = np.add.reduceat(filled[order, :reports], starts, axis=0)
+                sums[begins[k] + values.astype(np.int64), block] = added
         if progress is not None:
             progress(block.stop, draws.count)
     return sums

@@ -187,19 +187,24 @@ class _Search:
         if len(members) == 1:
             self._leaf(table, members[0], trail)
             return
-        half, (spared, batch) = len(members) // 2, table.shape[-2:]
+        half = len(members) // 2
+        first, second = members[:half], members[half:]
+        self._pass(table, first, second, trail)
         ahead = tuple(range(half))
-        for gone, kept, lead in (
-            (members[:half], members[half:], table),
-            (members[half:], members[:half], np.moveaxis(table, ahead, range(-2 - half, -2))),
-        ):
-            shape = tuple(self.columns[k].k for k in kept)
-            reports = self._transform(lead, gone).reshape(-1, *shape, spared, batch)
-            step = max(1, BLOCK // (math.prod(shape) * spared * batch))
-            for begin in range(0, len(reports), step):
-                block = np.moveaxis(reports[begin : begin + step], 0, -2)
-                joined = np.ascontiguousarray(block).reshape(*shape, spared, -1)
-                self._visit(joined, kept, (*trail, _Step(gone, begin, batch)))
+        self._pass(np.moveaxis(table, ahead, range(-2 - half, -2)), second, first, trail)
+
+    def _pass(
+        self, table: Numbers, gone: tuple[int, ...], kept: tuple[int, ...], trail: Trail
+    ) -> None:
+        """Transform the leading members, and visit a table of the others block by block."""
+        spared, batch = table.shape[-2:]
+        shape = tuple(self.columns[k].k for k in kept)
+        reports = self._transform(table, gone).reshape(-1, *shape, spared, batch)
+        step = max(1, BLOCK // (math.prod(shape) * spared * batch))
+        for begin in range(0, len(reports), step):
+            block = np.moveaxis(reports[begin : begin + step], 0, -2)
+            joined = np.ascontiguousarray(block).reshape(*shape, spared, -1)
+            self._visit(joined, kept, (*trail, _Step(gone, begin, batch)))
 
     def _transform(self, table: Numbers, gone: tuple[int, ...]) -> Numbers:
         """Multiply the leading axes by their sources' columns; result (reports, rest).

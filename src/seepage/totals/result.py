@@ -41,7 +41,7 @@ GUARANTEES: dict[str, Kind] = {
 }
 """The names of totals [THEORY section 7] and what each is."""
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], object]
 """Called with the work done and the work in all."""
 
 
@@ -55,9 +55,9 @@ def direct(release: Release, view: View) -> tuple[float, float]:
     With delta 0 it is the largest log-ratio of what the adversary keeps: epsilon for the whole
     report, less for `exp`, which spends half, and for a value inferred from the report.
     """
-    sets = release.sets(view)
-    if release.delta > 0 or (sets is None and release.mechanism is None):
+    if release.delta > 0:
         return release.epsilon, release.delta
+    sets = release.sets(view)
     if sets is not None:
         return sets.contrast, 0.0
     assert release.mechanism is not None
@@ -226,6 +226,26 @@ class TotalLeakage:
             "evidence": [found and found.to_dict() for found in self.evidence],
             "notes": list(self.notes),
         }
+
+    def to_frame(self, frame: Callable[[dict[str, Any]], Any] | None = None) -> Any:
+        """Return one row an attribute as a PyArrow table, or as `frame` makes of it.
+
+        `to_frame(pandas.DataFrame)` and `to_frame(polars.DataFrame)` give those.
+        """
+        columns = {
+            "attribute": list(self.domain.names),
+            "epsilon": self.epsilons,
+            "dpl": self.dpl,
+            "cpl": self.cpl.sum(axis=1),
+            "total": self.values,
+            "delta": self.deltas,
+            "worst": self.worst,
+        }
+        if frame is not None:
+            return frame(columns)
+        import pyarrow as pa
+
+        return pa.table(columns)
 
     def __repr__(self) -> str:
         top = int(np.argmax(self.values))

@@ -21,16 +21,21 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Floats, round_down, round_up
 from seepage.channel import Channel, as_matrix
-from seepage.errors import InputError
 from seepage.pairs import PairCounts
 from seepage.ratios import best_of_all
+from seepage.totals.chains import (
+    backward_channels,
+    count_steps,
+    from_pairs,
+    read_budgets,
+    read_matrices,
+    repeated,
+)
 from seepage.totals.result import plain, summed_up
 from seepage.totals.tree import row_bounds
 from seepage.tuples import Tuples
 
-__all__ = ["StreamLeakage", "leakage_supremum", "stationary", "stream_leakage"]
-
-STATIONARY_TOLERANCE = 1e-9
+__all__ = ["StreamLeakage", "leakage_supremum", "stream_leakage"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,14 +124,14 @@ def stream_leakage(
     """
     if isinstance(transitions, (PairCounts, Tuples)):
         pairs = transitions.pairs() if isinstance(transitions, Tuples) else transitions
-        onward, back = _from_pairs(pairs)
-        count = _steps(epsilon, steps, len(pairs.domain))
+        onward, back = from_pairs(pairs)
+        count = count_steps(epsilon, steps, len(pairs.domain))
     else:
-        given = _matrices(transitions, "transitions")
-        count = _steps(epsilon, steps, len(given) + 1 if len(given) > 1 else None)
-        onward = _repeated(given, count, "transitions")
-        back = _backward(given, onward, backward, initial, count)
-    budgets = _budgets(epsilon, count)
+        given = read_matrices(transitions, "transitions")
+        count = count_steps(epsilon, steps, len(given) + 1 if len(given) > 1 else None)
+        onward = repeated(given, count, "transitions")
+        back = backward_channels(given, onward, backward, initial, count)
+    budgets = read_budgets(epsilon, count)
     behind = _accumulate(back, budgets)
     ahead = _accumulate(onward[::-1], budgets[::-1])[::-1]
     total = round_up(behind + ahead - budgets, 2)
@@ -219,116 +224,3 @@ def _suprema(
         return None
     behind, ahead = (leakage_supremum(parts[0], budgets[0]) for parts in (back, onward))
     return behind, ahead, round_up(behind + ahead - float(budgets[0]), 2)
-
-
-# What is given ----------------------------------------------------------------------------------
-
-
-def _steps(epsilon: Any, steps: int | None, known: int | None) -> int:
-    """Return the number of steps, on which all that is given must agree."""
-    told = [known]
-    told += [None if np.ndim(epsilon) == 0 else len(epsilon)]
-    told += [None if steps is None else _checks.whole(steps, "steps", 1)]
-    counts = {count for count in told if count is not None}
-    if not counts:
-        raise InputError("the number of steps must be given: steps=..., or one epsilon each")
-    if len(counts) > 1:
-        raise InputError(
-            "epsilon, steps and transitions must be for the same number of steps, "
-            f"got {' and '.join(map(str, sorted(counts)))}"
-        )
-    return counts.pop()
-
-
-def _budgets(epsilon: Any, steps: int) -> Floats:
-    given = [epsilon] * steps if np.ndim(epsilon) == 0 else epsilon
-    return np.array([_checks.epsilon(budget) for budget in given])
-
-
-def _matrices(given: Any, name: str) -> list[Floats]:
-    """Return one square channel, or several of the same size."""
-    many = not isinstance(given, Channel) and (
-        isinstance(given[0], Channel) if isinstance(given, Sequence) and given else False
-    )
-    several = many or (not isinstance(given, Channel) and np.ndim(given) == 3)
-    matrices = [as_matrix(part, name) for part in (given if several else [given])]
-    shapes = {matrix.shape for matrix in matrices}
-    if len(shapes) > 1 or any(rows != columns for rows, columns in shapes):
-        raise InputError(f"{name} must be square matrices of one size, got {sorted(shapes)}")
-    return matrices
-
-
-def _repeated(matrices: list[Floats], steps: int, name: str) -> list[Floats]:
-    if len(matrices) == 1:
-        return matrices * (steps - 1)
-    if len(matrices) != steps - 1:
-        raise InputError(
-            f"{steps} steps have {steps - 1} {name}, got {len(matrices)}; give one for all, or "
-            "one for each"
-        )
-    return matrices
-
-
-def _from_pairs(pairs: PairCounts) -> tuple[list[Floats], list[Floats]]:
-    """Return the channels onward and back between consecutive attributes."""
-    later = range(1, len(pairs.domain))
-    onward = [pairs.channel(target=t - 1, source=t).matrix for t in later]
-    back = [pairs.channel(target=t, source=t - 1).matrix for t in later]
-    return onward, back
-
-
-def _backward(
-    given: list[Floats],
-    onward: list[Floats],
-    backward: Any,
-    initial: ArrayLike | None,
-    steps: int,
-) -> list[Floats]:
-    """Return P(previous value given value) of every step but the first."""
-    if backward is not None:
-        if initial is not None:
-            raise InputError("give backward or initial, not both: one follows from the other")
-        return _repeated(_matrices(backward, "backward"), steps, "backward transitions")
-    if initial is None:
-        if len(given) > 1:
-            raise InputError("transitions that change need initial or backward beside them")
-        return [_reverse(given[0], stationary(given[0]))] * (steps - 1)
-    share = as_matrix(np.atleast_2d(np.asarray(initial)), "initial")[0]
-    if len(share) != len(given[0]):
-        raise InputError(f"initial must have {len(given[0])} probabilities, got {len(share)}")
-    back = []
-    for matrix in onward:
-        back.append(_reverse(matrix, share))
-        share = share @ matrix
-    return back
-
-
-def _reverse(matrix: Floats, share: Floats) -> Floats:
-    """Return P(previous given next) by Bayes' rule.
-
-    A value that cannot be next has no row; the row of one that can stands in for it, which
-    changes no maximum over pairs of rows.
-    """
-    joint = (share[:, None] * matrix).T
-    reached = joint.sum(axis=1)
-    joint[reached == 0] = joint[np.argmax(reached > 0)]
-    return np.asarray(joint / joint.sum(axis=1, keepdims=True))
-
-
-def stationary(transitions: Channel | ArrayLike) -> Floats:
-    """Return the stationary distribution of a chain, refused where it is not unique.
-
-    Examples
-    --------
-    >>> stationary([[0.9, 0.1], [0.3, 0.7]]).round(4).tolist()
-    [0.75, 0.25]
-    """
-    matrix = as_matrix(transitions, "transitions")
-    _, singular, right = np.linalg.svd((matrix - np.eye(len(matrix))).T)
-    if len(matrix) > 1 and singular[-2] < STATIONARY_TOLERANCE:
-        raise InputError(
-            "these transitions have more than one stationary distribution; "
-            "give initial, the distribution of the first value, or backward"
-        )
-    share = np.abs(right[-1])
-    return np.asarray(share / share.sum())
