@@ -1,0 +1,188 @@
+"""What an item found: its table, its comparisons with the paper, and the words beside them."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from seepage.errors import InputError
+
+__all__ = ["VERDICTS", "Comparison", "Finding", "Verdict", "absent", "ours", "printed", "stated"]
+
+Verdict = Literal["agrees", "explained", "deviates", "no data", "ours"]
+
+VERDICTS: dict[Verdict, str] = {
+    "agrees": "within the tolerance",
+    "explained": "outside the tolerance, for a reason that is found and stated",
+    "deviates": "outside the tolerance, for no reason that we could establish",
+    "no data": "not compared: the data are not at hand",
+    "ours": "not in the paper",
+}
+"""What may be said of a comparison."""
+
+Row = Mapping[str, str | float | int | None]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One number of ours beside what the paper prints or says.
+
+    Parameters
+    ----------
+    what
+        The quantity, unique within its item.
+    paper
+        The paper's number or claim, as it prints it.
+    ours
+        Our number; None where there are no data.
+    deviation
+        How far ours is from a printed number, in words.
+    tolerance
+        What was allowed, fixed before the verdict.
+    verdict
+        One of `VERDICTS`.
+    group
+        A heading that several comparisons share.
+    """
+
+    what: str
+    paper: str
+    ours: float | None
+    deviation: str
+    tolerance: str
+    verdict: Verdict
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Everything that one item found.
+
+    Parameters
+    ----------
+    shows
+        What the paper shows, in a sentence or two.
+    rows
+        The item's table; all rows have the same keys.
+    comparisons
+        Ours beside the paper's.
+    notes
+        Explanations: what we did, and why we deviate where we do.
+    charts
+        The item's charts, Altair objects by the letter of their panel; `""` for a single one.
+    """
+
+    shows: str
+    rows: Sequence[Row]
+    comparisons: Sequence[Comparison]
+    notes: Sequence[str] = ()
+    charts: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        names = [one.what for one in self.comparisons]
+        twice = {name for name in names if names.count(name) > 1}
+        if twice:
+            raise InputError(f"a comparison must have a name of its own, got {twice.pop()!r} twice")
+        if len({tuple(row) for row in self.rows}) > 1:
+            raise InputError("all rows of an item's table must have the same columns")
+
+
+def printed(
+    what: str,
+    paper: float,
+    found: float,
+    within: float = 0.0,
+    *,
+    factor: float = 0.0,
+    explained: bool = False,
+    group: str = "",
+) -> Comparison:
+    """Return a comparison with a number that the paper prints.
+
+    Parameters
+    ----------
+    what, group
+        The quantity and its heading.
+    paper, found
+        Their number and ours.
+    within
+        The relative deviation that counts as agreement.
+    factor
+        In its place, by which factor the two may differ: for noise, and orders of magnitude.
+    explained
+        Whether the item's notes give the reason, should it deviate.
+
+    Examples
+    --------
+    >>> printed("leakage", 0.3381, 0.3353, 0.01).verdict
+    'agrees'
+    """
+    ratio = found / paper
+    if factor:
+        fits, tolerance = 1 / factor <= ratio <= factor, f"a factor {factor:g}"
+    else:
+        fits, tolerance = abs(ratio - 1) <= within, f"± {100 * within:.3g} %"
+    verdict: Verdict = "agrees" if fits else "explained" if explained else "deviates"
+    deviation = _times(ratio) if factor else _relative(ratio)
+    return Comparison(what, f"{paper:g}", float(found), deviation, tolerance, verdict, group)
+
+
+def stated(
+    what: str,
+    claim: str,
+    found: float,
+    *,
+    least: float = -math.inf,
+    most: float = math.inf,
+    explained: bool = False,
+    group: str = "",
+) -> Comparison:
+    """Return a comparison with a claim that the paper makes in words, measured by one number.
+
+    Parameters
+    ----------
+    what, group
+        What our number is, and its heading.
+    claim
+        What the paper says.
+    found
+        Our number.
+    least, most
+        Between which limits the claim counts as true.
+    explained
+        Whether the item's notes give the reason, should it not hold.
+
+    Examples
+    --------
+    >>> stated("share below 0.2", "most are close to 0", 0.7, least=0.5).verdict
+    'agrees'
+    """
+    holds = least <= found <= most
+    verdict: Verdict = "agrees" if holds else "explained" if explained else "deviates"
+    says = "holds" if holds else "does not hold"
+    return Comparison(what, claim, float(found), says, _limits(least, most), verdict, group)
+
+
+def ours(what: str, found: float, group: str = "") -> Comparison:
+    """Return a number of ours that the paper has nothing beside."""
+    return Comparison(what, "not in the paper", float(found), "", "", "ours", group)
+
+
+def absent(what: str, paper: str, why: str, group: str = "") -> Comparison:
+    """Return a comparison that could not be made, and why."""
+    return Comparison(what, paper, None, why, "", "no data", group)
+
+
+def _limits(least: float, most: float) -> str:
+    if math.isinf(most):
+        return f"at least {least:g}"
+    return f"at most {most:g}" if math.isinf(least) else f"{least:g} to {most:g}"
+
+
+def _relative(ratio: float) -> str:
+    """Return a relative deviation in words: percent where small, a factor where large."""
+    return f"{100 * (ratio - 1):+.2g} %" if 0.5 < ratio < 2 else _times(ratio)
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.2g} times"
