@@ -55,9 +55,8 @@ bench: $(DEV_READY) ## Measure every number that README quotes; peers need the e
 	$(BIN)/python -m benchmarks
 
 .PHONY: docs
-docs: $(DEV_READY) ## Build the documentation into site/
-	$(BIN)/python scripts/make_pictures.py
-	$(BIN)/mkdocs build --strict
+docs: $(DEV_READY) ## Build the documentation into build/site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 .PHONY: lock
 lock: ## Resolve the locked versions again (needs uv)

@@ -123,7 +123,7 @@ def _table(frequencies: Floats, rows: Integers, columns: Integers) -> Integers:
     """Return whole counts near estimated joint frequencies, with these marginals."""
     total = int(rows.sum())
     near = total * nearest_distribution(frequencies.ravel()).reshape(frequencies.shape)
-    empty = ~near.any(axis=1)[:, None] | ~near.any(axis=0)
+    empty = (near.sum(axis=1) == 0)[:, None] | (near.sum(axis=0) == 0)
     filled = np.where(empty, np.outer(rows, columns) / total, near)
     return whole_table(rake(filled, rows, columns), rows, columns)
 
