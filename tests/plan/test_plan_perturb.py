@@ -181,6 +181,17 @@ def test_a_file_has_the_usual_permissions(tmp_path, nameless, monkeypatch):
     assert (tmp_path / "whole").read_bytes() == b"x"
 
 
+def test_where_no_name_can_be_given_later_there_is_one_from_the_start(tmp_path, monkeypatch):
+    def fail(*arguments, **options):
+        raise OSError("not here")
+
+    monkeypatch.setattr(os, "link", fail)
+    with whole_file(tmp_path / "whole") as file:
+        file.write(b"x")
+        assert [p.name.startswith(".whole.") for p in tmp_path.iterdir()] == [True]
+    assert [p.name for p in tmp_path.iterdir()] == ["whole"]
+
+
 def test_outputs_that_cannot_be_written(tmp_path):
     with pytest.raises(InputError, match="the folder of the output must exist"):
         perturb_file(PLAN, people(5), tmp_path / "none" / "r.parquet")

@@ -1,12 +1,15 @@
 """Records to the codes of a plan's domain, with values outside it refused or caught."""
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow.parquet import ParquetFile
 
 from seepage import _checks
 from seepage._numerics import Booleans
@@ -16,12 +19,14 @@ from seepage.table import CodedStream, TableOptions
 from seepage.table.alphabet import GivenAlphabet, OutsideDomain
 from seepage.table.binned import BinCoder
 from seepage.table.coding import Coder, Codes, code_type
+from seepage.table.columnar import BATCH, ColumnarSource
 from seepage.table.columns import Column
 from seepage.table.kinds import category_coder
 from seepage.table.labels import Key, field_key, is_number, key_label
 from seepage.table.numbers import is_number_type, numbers_of
 from seepage.table.options import ALL_OTHERS, Choice
-from seepage.table.reading import open_source
+from seepage.table.paths import PARQUET, find_files
+from seepage.table.reading import Source, open_source
 
 __all__ = ["catch_alls", "open_records"]
 
@@ -58,7 +63,7 @@ def open_records(
         _checks.choice(name, "an option of the table", known)
     options = TableOptions(domain=domain, **table)
     caught = catch_alls(domain, other)
-    source = open_source(data, options)
+    source = _open(data, options)
     columns: list[Column] = [
         _CatchAllColumn(choice, options, fields=source.fields, other=caught[choice.name])
         if choice.name in caught
@@ -66,6 +71,28 @@ def open_records(
         for choice in options.choose(source.names)
     ]
     return CodedStream(source, columns, options)
+
+
+def _open(data: Any, options: TableOptions) -> Source:
+    """Return a table as a source that is read no faster than it is used."""
+    if isinstance(data, (str, os.PathLike, list, tuple)):
+        kind, files = find_files(data)
+        if kind == PARQUET:
+            return _StepByStep(kind, files)
+    return open_source(data, options)
+
+
+class _StepByStep(ColumnarSource):
+    """Parquet files decoded batch by batch.
+
+    A scanner decodes in the background, as far ahead as it gets: good where counting keeps up
+    with it, but perturbing is slower, and memory would grow with the file.
+    """
+
+    def _read(self, file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        words = list(self._format.read_options.dictionary_columns)
+        with ParquetFile(file, read_dictionary=words, pre_buffer=False) as parquet:
+            yield from parquet.iter_batches(BATCH, columns=columns)
 
 
 def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[str, str]:

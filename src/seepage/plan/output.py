@@ -51,14 +51,19 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def _nameless(folder: Path) -> IO[bytes] | None:
-    """Return a file without a name in a folder, None where there is no such thing."""
+    """Return a file without a name in a folder, None where it could not be given one later."""
     flag = getattr(os, "O_TMPFILE", None)
-    if flag is None or not Path("/proc/self/fd").is_dir():
+    if flag is None:
         return None
+    probe = folder / f".{uuid4().hex}"
     try:
+        with os.fdopen(os.open(folder, flag | os.O_WRONLY), "wb") as file:
+            _give_name(file, probe)
         return os.fdopen(os.open(folder, flag | os.O_WRONLY, 0o666), "wb")
     except OSError:
         return None
+    finally:
+        probe.unlink(missing_ok=True)
 
 
 def _give_name(file: IO[bytes], place: Path) -> None:
