@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
@@ -224,9 +225,10 @@ def _worst(bad: dict[int, "Refusal | Escaped"]) -> "Refusal | Escaped":
 def _collect(frame: "DataFrame") -> list[Any]:
     from pyspark.errors import PySparkException
 
+    java_error: type[Exception] = import_module("py4j.protocol").Py4JJavaError
     try:
         return frame.collect()
-    except PySparkException as problem:
+    except (PySparkException, java_error) as problem:
         raise TableError(_one_line(str(problem))) from None
 
 
