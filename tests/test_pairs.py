@@ -207,3 +207,8 @@ def test_digest_is_the_same_on_every_machine():
 
 def test_repr_tells_the_size(pairs):
     assert repr(pairs) == "PairCounts(7 records, 3 attributes)"
+
+
+def test_records_must_fit_64_bits() -> None:
+    with pytest.raises(DomainError, match="records must fit 64 bits"):
+        PairCounts(Domain([SEX]), [[2**63 - 1, 1]], [])

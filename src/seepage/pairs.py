@@ -73,7 +73,9 @@ class PairCounts:
             )
 
     def _check_sums(self) -> None:
-        totals = {int(part.sum()) for part in self._marginals}
+        totals = {_exact_sum(part) for part in self._marginals}
+        if max(totals) > LARGEST_COUNT:
+            raise DomainError(f"the number of records must fit 64 bits, got {max(totals)}")
         if len(totals) > 1:
             raise DomainError(
                 f"the marginals of all attributes must sum to the same number of records, "
@@ -90,9 +92,10 @@ class PairCounts:
                 )
 
     def _tables(self) -> Iterator[tuple[tuple[int, int], Integers]]:
-        for pair, (a, b) in enumerate(combinations(range(len(self.domain)), 2)):
+        sizes = self.domain.sizes
+        for pair, (a, b) in enumerate(combinations(range(len(sizes)), 2)):
             begin, end = self._offsets[pair], self._offsets[pair + 1]
-            yield (a, b), self._counts[begin:end].reshape(self.domain.sizes[a], -1)
+            yield (a, b), self._counts[begin:end].reshape(sizes[a], -1)
 
     @property
     def records(self) -> int:
@@ -246,6 +249,11 @@ class PairCounts:
 
     def __repr__(self) -> str:
         return f"PairCounts({self.records:,} records, {len(self.domain)} attributes)"
+
+
+def _exact_sum(counts: Integers) -> int:
+    """Return a sum of 64-bit counts that may itself need more bits."""
+    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
 
 
 def _frozen(counts: ArrayLike) -> Integers:
