@@ -17,7 +17,7 @@ from benchmarks import Figure
 __all__ = ["full", "main"]
 
 FEW, SOME, MANY = 100_000, 1_000_000, 10_000_000
-GROWTH = 200e6
+GROWTH = 100e6
 """The memory that a hundred times as many records may take beyond that of the fewest."""
 
 ATTRIBUTES = 15

@@ -106,7 +106,7 @@ class _FileSource:
 
 def _open(file: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(file, page_checksum_verification=True)
+        return pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False)
     except (OSError, pa.ArrowException) as problem:
         raise _damaged(file, problem) from None
 
