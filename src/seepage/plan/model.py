@@ -178,6 +178,22 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     # The file -----------------------------------------------------------------------------------
 
+    def chart(self) -> Any:
+        """Return budgets, totals and limits as an Altair chart."""
+        from seepage.charts.totals import plan_chart
+
+        rows = [
+            {
+                "attribute": planned.name,
+                "mechanism": planned.mechanism or "not collected",
+                "epsilon": planned.epsilon,
+                "total": planned.total,
+                "limit": planned.limit,
+            }
+            for planned in self.attributes
+        ]
+        return plan_chart(rows, f"{self.guarantee}, {self.kind}")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as it is saved, as plain JSON with its digest."""
         from seepage.plan.files import to_file

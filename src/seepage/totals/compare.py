@@ -48,6 +48,17 @@ class TotalsComparison:
             raise GuaranteeError(self.refused[guarantee])
         return known[_checks.choice(guarantee, "guarantee", known)]
 
+    def chart(self) -> Any:
+        """Return all totals in one Altair chart, refuted assumptions marked."""
+        from seepage.charts.totals import totals_chart
+
+        rows = [
+            row
+            for total in self.totals
+            for row in total.chart_rows(self.refuted.get(total.guarantee, ()))
+        ]
+        return totals_chart(rows)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON; numbers as in `TotalLeakage.to_dict`."""
         return {

@@ -199,6 +199,33 @@ class TotalLeakage:
         """The certified total without any look at the data, the same for every attribute."""
         return np.full(len(self.domain), summed_up(self.dpl))
 
+    def chart_rows(self, refuted: Iterable[str] = ()) -> list[dict[str, Any]]:
+        """Return the totals as the rows of a chart."""
+        below = set(refuted)
+        return [
+            {
+                "attribute": name,
+                "guarantee": self.guarantee,
+                "kind": self.kind,
+                "total": plain(float(value)),
+                "refuted": name in below,
+            }
+            for name, value in zip(self.domain.names, self.values, strict=True)
+        ]
+
+    def chart(self) -> Any:
+        """Return the totals as an Altair chart, beside the sum of all budgets."""
+        from seepage.charts.totals import totals_chart
+
+        rows = self.chart_rows()
+        if self.guarantee != "worst":
+            worst = zip(rows, self.worst, strict=True)
+            rows += [
+                {**row, "guarantee": "worst", "kind": "certified", "total": plain(float(total))}
+                for row, total in worst
+            ]
+        return totals_chart(rows)
+
     def __getitem__(self, name: str | SupportsIndex) -> float:
         """Return the total of one attribute."""
         return float(self.values[self.domain.index(name)])

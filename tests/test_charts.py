@@ -1,0 +1,82 @@
+"""Every result can be drawn: the charts hold what the results say, and files appear whole."""
+
+import pytest
+
+import seepage as sp
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    return sp.load_pairs("adult").select(["sex", "race", "income"])
+
+
+@pytest.fixture(scope="module")
+def survey():
+    return sp.Tuples.from_records(sp.make_survey(2_000)).select(["coffee", "screen", "sleep"])
+
+
+def _rows(chart):
+    """Return every data value inside a chart's specification."""
+    found = []
+
+    def walk(node):
+        if isinstance(node, dict):
+            values = node.get("data", {}).get("values") if "data" in node else None
+            if isinstance(values, list):
+                found.extend(values)
+            for child in node.values():
+                walk(child)
+        elif isinstance(node, list):
+            for child in node:
+                walk(child)
+
+    walk(chart.to_dict())
+    return found
+
+
+def test_the_heat_map_holds_every_leakage_with_its_direction(pairs):
+    matrix = sp.leakage_matrix(pairs, 1.0, "grr")
+    cells = {(row["target"], row["source"]): row["leakage"] for row in _rows(matrix.chart())}
+    assert len(cells) == 6
+    assert cells["sex", "race"] == matrix["sex", "race"].value
+    text = matrix.chart().to_json()
+    assert "Source: what is released" in text
+    assert "grr; epsilon 1; view: report" in text
+
+
+def test_the_curve_has_its_saturation(pairs):
+    curve = sp.leakage_curve(pairs.channel("sex", "income"), [0.0, 1.0, 4.0])
+    rows = _rows(curve.chart())
+    assert "income -> sex" in curve.chart().to_json()
+    level = [row["leakage"] for row in rows if row["line"] == "saturation"]
+    assert level == [curve.saturation] * 3
+
+
+def test_totals_are_drawn_by_kind_and_refuted_ones_marked(survey):
+    found = sp.compare_totals(survey, 1.0, "grr", ["exact", "worst", "independent", "witness"])
+    rows = _rows(found.chart())
+    kinds = {row["kind"] for row in rows}
+    assert kinds == {"certified", "assumed", "lower bound"}
+    marked = {row["attribute"] for row in rows if row["refuted"]}
+    assert marked == set(found.refuted["independent"])
+    alone = {row["guarantee"] for row in _rows(found["exact"].chart())}
+    assert alone == {"exact", "worst"}
+
+
+def test_a_plan_is_drawn_against_its_limits(survey):
+    plan = sp.calibrate(survey, limit=2.0, guarantee="exact", mechanism="grr")
+    for row in _rows(plan.chart()):
+        assert row["epsilon"] <= row["total"] <= row["limit"]
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf", "html", "json"])
+def test_charts_are_saved_in_every_format(pairs, tmp_path, ending):
+    path = tmp_path / f"chart.{ending}"
+    sp.save_chart(sp.leakage_matrix(pairs, 1.0).chart(), path)
+    assert path.stat().st_size > 1000
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_folder_that_is_not_there_is_refused(pairs, tmp_path):
+    with pytest.raises(sp.InputError, match="cannot write"):
+        sp.save_chart(sp.leakage_matrix(pairs, 1.0).chart(), tmp_path / "none" / "chart.svg")
