@@ -36,7 +36,7 @@ def totals_chart(rows: list[dict[str, Any]]) -> Any:
         tooltip=["attribute:N", "guarantee:N", "kind:N", alt.Tooltip("total:Q", format=".4f")],
     )
     refuted = base.transform_filter("datum.refuted").mark_text(
-        text="refuted", dx=8, align="left", fontSize=10, color=PALETTE[1]
+        text="refuted", dx=-8, align="right", fontSize=10, color=PALETTE[1]
     )
     return finish(
         (points + refuted).properties(
