@@ -21,6 +21,7 @@ COMMANDS = {
     "merge": "Add up the pair counts of several shards.",
     "perturb": "Turn records into the reports of a plan.",
     "report": "Draw a saved analysis as one self-contained page.",
+    "reproduce": "Every table and figure of the paper, beside the paper's own numbers.",
     "simulate": "Estimate leakages from a simulated collection, with their uncertainty.",
     "stream": "Leakage over time, for a sequence of reports of one attribute.",
 }
