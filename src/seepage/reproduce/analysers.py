@@ -107,6 +107,7 @@ def _regions(
     rows: list[dict[str, Any]], panel: str, label: str, expected: dict[str, str]
 ) -> list[Comparison]:
     stand_in = label in {LABELS[name] for name in STAND_INS}
+    group = f"Panel {panel}, budgets of {len(EPSILONS)} in the paper's region"
     found = []
     for analyser, region in expected.items():
         hits = [
@@ -116,11 +117,11 @@ def _regions(
         ]
         found.append(
             stated(
-                f"({panel}) {label}, {analyser}: budgets, of {len(hits)}, in the paper's region",
-                f"{analyser} in {region}" + (" (on DSS)" if stand_in and panel == "c" else ""),
+                f"{group}: {label}, {analyser}",
+                f"{analyser} in {region}" + (" (on DSS)" if stand_in else ""),
                 sum(hits),
-                least=len(hits),
-                group=f"Panel {panel}",
+                least=len(EPSILONS),
+                group=group,
             )
         )
     return found
