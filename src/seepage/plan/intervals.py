@@ -34,10 +34,11 @@ from seepage.ratios import LikelySets
 
 __all__ = ["LeakageInterval", "leakage_interval"]
 
-
 NEGLIGIBLE = 2.0**-10
 """An estimate of 0 is taken for this share of its upper limit, where a logarithm is needed."""
 
+FEWEST_GROUPS = 8
+"""With fewer groups of reports their spread tells nothing, and the limits are all there can be."""
 
 ROUNDS = 4
 """Steps of Dinkelbach's iteration to the best set of one size."""
@@ -114,7 +115,7 @@ def leakage_interval(
     groups, targets, sources = terms.joint.shape
     if targets < 2 or sources < 2 or sets.contrast == 0 or _favours_all(sets, sources):
         return LeakageInterval(0.0, 0.0, 0.0)
-    if groups < 8:
+    if groups < FEWEST_GROUPS:
         return LeakageInterval(0.0, 0.0, sets.contrast)
     alpha = 1.0 - confidence
     upper = max(
