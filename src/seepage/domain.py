@@ -102,6 +102,8 @@ class Domain:
         self._attributes = tuple(attributes)
         if not self._attributes:
             raise DomainError("a domain must have at least one attribute, got none")
+        self._names = tuple(attribute.name for attribute in self._attributes)
+        self._sizes = tuple(attribute.size for attribute in self._attributes)
         self._index: dict[str, int] = {}
         for position, attribute in enumerate(self._attributes):
             if self._index.setdefault(attribute.name, position) != position:
@@ -110,12 +112,12 @@ class Domain:
     @property
     def names(self) -> tuple[str, ...]:
         """The attributes' names, in order."""
-        return tuple(attribute.name for attribute in self._attributes)
+        return self._names
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """The attributes' alphabet sizes, in order."""
-        return tuple(attribute.size for attribute in self._attributes)
+        return self._sizes
 
     def index(self, name: str | SupportsIndex) -> int:
         """Return the position of an attribute by name or number; an unknown one is refused."""
