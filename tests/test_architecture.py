@@ -25,7 +25,7 @@ LAYERS = [
     ["correlation"],
     ["tuples"],
     ["totals"],
-    ["calibrate"],
+    ["calibration"],
     ["plan"],
     ["baselines"],
     ["benchmark"],

@@ -12,7 +12,8 @@ from command import run
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_first_output_is_real():
+def test_the_first_output_is_real(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     [(command, block)] = re.findall(
         r"<!-- output of: seepage (.*?) -->\n```\n(.*?)```", README, re.S
     )

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from seepage.baselines import register_analyser as register_analyser
     from seepage.benchmark import benchmark_analysers as benchmark_analysers
     from seepage.benchmark import benchmark_mechanisms as benchmark_mechanisms
-    from seepage.calibrate import Calibration as Calibration
-    from seepage.calibrate import compare_strategies as compare_strategies
-    from seepage.calibrate import find_budgets as find_budgets
+    from seepage.calibration import Calibration as Calibration
+    from seepage.calibration import compare_strategies as compare_strategies
+    from seepage.calibration import find_budgets as find_budgets
     from seepage.channel import Channel as Channel
     from seepage.charts import save_chart as save_chart
     from seepage.correlation import correlation_matrix as correlation_matrix
@@ -77,7 +77,7 @@ _HOMES = {
     "Attribute": "domain",
     "BLH": "mechanisms",
     "BasicRAPPOR": "mechanisms",
-    "Calibration": "calibrate",
+    "Calibration": "calibration",
     "Channel": "channel",
     "ChannelError": "errors",
     "Domain": "domain",
@@ -110,7 +110,7 @@ _HOMES = {
     "benchmark_analysers": "benchmark",
     "benchmark_mechanisms": "benchmark",
     "calibrate": "plan.calibrated",
-    "compare_strategies": "calibrate",
+    "compare_strategies": "calibration",
     "compare_totals": "totals",
     "correlation_matrix": "correlation",
     "count_pairs": "counting",
@@ -118,7 +118,7 @@ _HOMES = {
     "epsilon_for_leakage": "leakage",
     "estimate_leakage": "leakage.statistical",
     "exact_leakage": "leakage",
-    "find_budgets": "calibrate",
+    "find_budgets": "calibration",
     "leakage_bound": "leakage",
     "leakage_curve": "leakage",
     "leakage_matrix": "leakage",

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.calibrate import (
+from seepage.calibration import (
     calibrate_as_the_paper,
     compare_strategies,
     equal_split,
@@ -18,8 +18,8 @@ from seepage.calibrate import (
     largest_within,
     realised_totals,
 )
-from seepage.calibrate.simulation import simulated_error
-from seepage.calibrate.strategies import fake_data_budget
+from seepage.calibration.simulation import simulated_error
+from seepage.calibration.strategies import fake_data_budget
 from seepage.datasets import make_survey
 from seepage.tuples import Tuples
 

@@ -7,7 +7,7 @@ import pytest
 from report_pages import analysed, synthetic
 
 import seepage as sp
-from seepage.calibrate import find_budgets
+from seepage.calibration import find_budgets
 from seepage.correlation import correlation_matrix
 from seepage.plan import Plan
 from seepage.totals.sums import independent_totals
@@ -146,8 +146,8 @@ def _keeps_its_limits(plan, pairs, mechanism, limit):
 
 
 def _variance(epsilons, pairs, mechanism):
-    from seepage.calibrate.each import weighted_variance
-    from seepage.calibrate.problem import make_problem
+    from seepage.calibration.each import weighted_variance
+    from seepage.calibration.problem import make_problem
 
     problem = make_problem(pairs.domain, 1.0, mechanism)
     return weighted_variance(pairs, problem, np.ones(len(epsilons)), np.asarray(epsilons))

@@ -56,15 +56,16 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
       seepage calibrate adult --limit 5 --compare
       seepage calibrate survey.csv --check plan.json -o plan.json
     """
-    records = read_records(data, table_arguments(options))
+    arguments = table_arguments(options)
     if options["check"]:
-        _check(records, options["check"], output)
+        _check(data, arguments, options["check"], output)
         return
+    records = read_records(data, arguments)
     limit = _limits(records, options)
     if options["compare"]:
         _compare(records, limit, form, output, options)
         return
-    from seepage.calibrate import find_budgets
+    from seepage.calibration import find_budgets
     from seepage.plan.calibrated import plan_of
 
     with progress_bar("calibrating") as progress:
@@ -108,11 +109,15 @@ def _text(plan: Any, name: str) -> str:
     return "\n".join([heading, columns(rows), *plan.notes])
 
 
-def _check(records: Any, path: str, output: str | None) -> None:
-    """Certify a plan again on records, and write it with its new digest."""
+def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) -> None:
+    """Certify a plan again on DATA, and write it with its new digest.
+
+    A table is read in the plan's own domain, whatever its bins; anything else as it is.
+    """
     from seepage.plan import Plan, certify
 
-    plan = certify(Plan.load(path, unchecked=True), records)
+    known = data if Path(data).exists() else read_records(data, arguments)
+    plan = certify(Plan.load(path, unchecked=True), known)
     if output is not None:
         plan.save(output)
     emit(f"every total is within its limit ({plan.guarantee}, {plan.kind})", None)
@@ -121,7 +126,7 @@ def _check(records: Any, path: str, output: str | None) -> None:
 def _compare(
     records: Any, limit: Any, form: str, output: str | None, options: dict[str, Any]
 ) -> None:
-    from seepage.calibrate.comparison import compare_strategies
+    from seepage.calibration.comparison import compare_strategies
     from seepage.cli.columns import columns
 
     if isinstance(limit, dict):

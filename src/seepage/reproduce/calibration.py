@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from seepage.calibrate import calibrate_as_the_paper, equal_split, find_budgets
+from seepage.calibration import calibrate_as_the_paper, equal_split, find_budgets
 from seepage.charts.curves import curve_panels
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import GRR

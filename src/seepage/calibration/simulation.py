@@ -3,7 +3,7 @@
 import numpy as np
 
 from seepage._numerics import Floats, Integers
-from seepage.calibrate.strategies import Strategy
+from seepage.calibration.strategies import Strategy
 from seepage.mechanisms import mechanism
 from seepage.pairs import PairCounts
 

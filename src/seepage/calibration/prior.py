@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from seepage.calibrate.budgets import Calibration
+from seepage.calibration.budgets import Calibration
 from seepage.errors import InputError
 from seepage.mechanisms import InClear
 from seepage.pairs import PairCounts
@@ -38,7 +38,7 @@ def realised_totals(
     Examples
     --------
     >>> import seepage as sp
-    >>> from seepage.calibrate import find_budgets, realised_totals
+    >>> from seepage.calibration import find_budgets, realised_totals
     >>> adult = sp.load_pairs("adult").select(["sex", "race", "income"])
     >>> found = find_budgets(adult, 1.0, "independent")
     >>> bool(realised_totals(found, adult).values.max() <= 1.0)

@@ -37,7 +37,7 @@ def calibrate_as_the_paper(
     Examples
     --------
     >>> import seepage as sp
-    >>> from seepage.calibrate import calibrate_as_the_paper
+    >>> from seepage.calibration import calibrate_as_the_paper
     >>> budget = calibrate_as_the_paper(sp.load_pairs("adult"), 5.0)
     >>> totals = budget + sp.leakage_matrix(sp.load_pairs("adult"), budget).values.sum(axis=1)
     >>> bool(totals.max() > 5.0)

@@ -8,20 +8,20 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage.calibrate.audit import audit_budgets
-from seepage.calibrate.budgets import (
+from seepage.calibration.audit import audit_budgets
+from seepage.calibration.budgets import (
     Budgets,
     Calibration,
     equal_budgets,
     excess_of,
     totals_at,
 )
-from seepage.calibrate.comparison import Comparison, compare_strategies
-from seepage.calibrate.each import budgets_for_each, weighted_variance
-from seepage.calibrate.paper import calibrate_as_the_paper, equal_split
-from seepage.calibrate.prior import realised_totals
-from seepage.calibrate.problem import Problem, make_problem
-from seepage.calibrate.solve import largest_within
+from seepage.calibration.comparison import Comparison, compare_strategies
+from seepage.calibration.each import budgets_for_each, weighted_variance
+from seepage.calibration.paper import calibrate_as_the_paper, equal_split
+from seepage.calibration.prior import realised_totals
+from seepage.calibration.problem import Problem, make_problem
+from seepage.calibration.solve import largest_within
 from seepage.errors import InputError
 from seepage.leakage.release import _for_each
 from seepage.pairs import PairCounts

@@ -8,8 +8,8 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage.calibrate.problem import Problem
-from seepage.calibrate.solve import largest_within
+from seepage.calibration.problem import Problem
+from seepage.calibration.solve import largest_within
 from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.pairs import PairCounts

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage.calibrate.budgets import evaluator, excess_of, matrix_at
-from seepage.calibrate.problem import Problem
-from seepage.calibrate.solve import largest_within
+from seepage.calibration.budgets import evaluator, excess_of, matrix_at
+from seepage.calibration.problem import Problem
+from seepage.calibration.solve import largest_within
 from seepage.mechanisms import mechanism, registered
 from seepage.pairs import PairCounts
 from seepage.totals.result import direct

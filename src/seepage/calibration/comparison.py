@@ -8,9 +8,9 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage.calibrate.paper import equal_split
-from seepage.calibrate.simulation import simulated_error
-from seepage.calibrate.strategies import (
+from seepage.calibration.paper import equal_split
+from seepage.calibration.simulation import simulated_error
+from seepage.calibration.strategies import (
     Strategy,
     sampled_attribute,
     sampling_with_fake_data,
@@ -126,13 +126,13 @@ def compare_strategies(
     Examples
     --------
     >>> import seepage as sp
-    >>> from seepage.calibrate import compare_strategies
+    >>> from seepage.calibration import compare_strategies
     >>> adult = sp.load_pairs("adult").select(["sex", "race", "income", "workclass"])
     >>> found = compare_strategies(adult, 2.0)
     >>> found.strategies[1].error < found.strategies[0].error
     True
     """
-    from seepage.calibrate import find_budgets
+    from seepage.calibration import find_budgets
 
     allowed = _checks.epsilon(limit, "limit")
     pairs = data if isinstance(data, PairCounts) else data.pairs()

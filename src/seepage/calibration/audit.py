@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage.calibrate.budgets import scaled
-from seepage.calibrate.problem import Problem
+from seepage.calibration.budgets import scaled
+from seepage.calibration.problem import Problem
 from seepage.leakage.release import releases
 from seepage.totals import JointWitness
 from seepage.totals.columns import columns_of
