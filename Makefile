@@ -27,8 +27,8 @@ $(DEV_READY): requirements-dev.lock $(READY)
 setup: $(DEV_READY) ## Make the virtual environment in .venv with locked packages
 
 .PHONY: demo
-demo: $(READY) ## Analyse the bundled Adult data at epsilon 1
-	$(BIN)/seepage analyse adult --epsilon 1
+demo: $(READY) ## Analyse the bundled Adult data at epsilon 1, and write the page adult.html
+	$(BIN)/seepage analyse adult --epsilon 1 --report adult.html
 
 .PHONY: lint
 lint: $(DEV_READY) ## Ruff and mypy --strict

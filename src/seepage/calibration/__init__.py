@@ -23,7 +23,7 @@ from seepage.calibration.prior import realised_totals
 from seepage.calibration.problem import Problem, make_problem
 from seepage.calibration.solve import largest_within
 from seepage.errors import InputError
-from seepage.leakage.release import _for_each
+from seepage.leakage.release import for_each
 from seepage.pairs import PairCounts
 from seepage.totals import GUARANTEES
 from seepage.tuples import Tuples
@@ -126,7 +126,7 @@ def _guarantee(guarantee: str, data: PairCounts | Tuples, problem: Problem) -> s
 
 
 def _weights(problem: Problem, weights: Any) -> Floats:
-    values = [_checks.epsilon(w, "weights") for w in _for_each(problem.domain, weights, "weights")]
+    values = [_checks.epsilon(w, "weights") for w in for_each(problem.domain, weights, "weights")]
     found = np.array(values)
     if not (found[problem.collected] > 0).any():
         raise InputError("weights must be above 0 for at least one collected attribute")

@@ -11,7 +11,7 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats
 from seepage.domain import Domain
 from seepage.errors import InputError
-from seepage.leakage.release import _for_each
+from seepage.leakage.release import for_each
 from seepage.mechanisms import InClear
 
 __all__ = ["Problem", "make_problem"]
@@ -95,10 +95,10 @@ def make_problem(
     collected = ~(known | absent)
     if not collected.any():
         raise InputError("at least one attribute must be collected, all are public or left out")
-    limits = np.array([_limit(value) for value in _for_each(domain, limit, "limit")])
+    limits = np.array([_limit(value) for value in for_each(domain, limit, "limit")])
     limits[known] = np.inf
-    floors = [_checks.epsilon(v, "least") for v in _for_each(domain, least, "least")]
-    names = tuple(_for_each(domain, mechanism, "mechanism"))
+    floors = [_checks.epsilon(v, "least") for v in for_each(domain, least, "least")]
+    names = tuple(for_each(domain, mechanism, "mechanism"))
     return Problem(domain, limits, collected, known, np.array(floors), names)
 
 

@@ -1,5 +1,7 @@
 """One simulated collection of a strategy, to check the closed forms of its error."""
 
+from typing import Any
+
 import numpy as np
 
 from seepage._numerics import Floats, Integers
@@ -50,13 +52,19 @@ def _with_fakes(
     count: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Return the estimate of RS+FD[GRR]: a share 1/d of the reports is true, the rest uniform."""
+    """Return the estimate of RS+FD: a share 1/d of the reports is true, the rest are fakes."""
     if size == 1:
         return np.ones(1)
-    made = mechanism("grr", size, strategy.epsilons[index])
-    true, other = made.support  # type: ignore[attr-defined]
+    made: Any = mechanism(strategy.mechanisms[index], size, strategy.epsilons[index])
+    true, other = made.support
     honest = rng.random(len(codes)) < 1 / count
-    reports = rng.integers(0, size, len(codes))
-    reports[honest] = made.perturb(codes[honest], rng).values
-    share = np.bincount(reports, minlength=size) / len(codes)
-    return np.asarray((count * size * share - (count - 1) - other * size) / (size * (true - other)))
+    tally = made.tally(made.perturb(codes[honest], rng))
+    fakes = len(codes) - int(honest.sum())
+    if made.name == "grr":
+        tally = tally + rng.multinomial(fakes, np.full(size, 1 / size))
+        fake = 1 / size
+    else:
+        tally = tally + rng.binomial(fakes, other, size)
+        fake = other
+    expected = (other + (count - 1) * fake) / count
+    return np.asarray(count * (tally / len(codes) - expected) / (true - other))

@@ -105,40 +105,49 @@ def fake_data_budget(limit: float, attributes: int) -> float:
 
 
 def sampling_with_fake_data(pairs: PairCounts, limit: float, *, amplified: bool) -> Strategy:
-    """Return RS+FD with GRR: one random attribute is reported truly, the others are uniform fakes.
+    """Return RS+FD: one random attribute is reported truly, the others are fakes.
 
     The sampled attribute is hidden among the fakes, for which the authors amplify its budget to
     `fake_data_budget`.  Two records that differ in *every* attribute are told apart by e^eps' all
-    the same: with p and q those of GRR at eps', the reports y = x are sum_j k_j p / sum_j k_j q =
-    e^eps' times likelier.  So for correlated attributes the amplified budget keeps the limit
-    only by assumption, and without it eps' = limit.
+    the same: with GRR at eps' the reports y = x are sum_j k_j p / sum_j k_j q = e^eps' times
+    likelier.  So for correlated attributes the amplified budget keeps the limit only by
+    assumption, and without it eps' = limit.
 
-    The estimate from N_v reports of value v is (d k N_v / n - d + 1 - q k) / (k (p - q)), with
-    variance d^2 g (1 - g) / (n (p - q)^2),  g = (q + f (p - q) + (d - 1) / k) / d
-    [Arcolezi et al. 2021, RS+FD[GRR]].
+    Each attribute takes the better of two [Arcolezi et al. 2021], with d attributes, a share f
+    of people with the value, and p and q of the mechanism at eps':
+
+    * RS+FD[GRR], fakes uniform: variance d^2 g (1 - g) / (n (p - q)^2),
+      g = (q + f (p - q) + (d - 1) / k) / d;
+    * RS+FD[OUE-z], fakes perturbed zero vectors: the same with g = q + f (p - q) / d.
     """
     count = len(pairs.domain)
     budget = fake_data_budget(limit, count) if amplified else limit
-    errors = []
-    for index, attribute in enumerate(pairs.domain):
-        if attribute.size == 1:
-            errors.append(0.0)
-            continue
-        true, other = mechanism("grr", attribute.size, budget).support  # type: ignore[attr-defined]
-        shares = pairs.marginals[index] / pairs.records
-        chance = (other + shares * (true - other) + (count - 1) / attribute.size) / count
-        spread = count**2 * chance * (1 - chance) / (pairs.records * (true - other) ** 2)
-        errors.append(float(spread.sum()))
+    found = [_with_fakes(pairs, index, budget) for index in range(count)]
     return Strategy(
         "random sampling with fake data (RS+FD)" + (", amplified" if amplified else ""),
         (budget,) * count,
-        tuple(errors),
-        ("grr",) * count,
-        "assumes that attributes are independent"
-        if amplified
-        else "eps' = limit, no amplification",
+        tuple(error for error, _ in found),
+        tuple(how for _, how in found),
+        "assumed: attributes are independent" if amplified else "eps' = limit, not amplified",
         not amplified,
     )
+
+
+def _with_fakes(pairs: PairCounts, index: int, budget: float) -> tuple[float, str]:
+    """Return the lesser expected error of RS+FD with GRR and with OUE, and which."""
+    count, size = len(pairs.domain), pairs.domain[index].size
+    if size == 1:
+        return 0.0, "grr"
+    shares = pairs.marginals[index] / pairs.records
+    errors = []
+    for name in ("grr", "oue"):
+        made: Any = mechanism(name, size, budget)
+        true, other = made.support
+        fake = 1 / size if name == "grr" else other
+        chance = (other + shares * (true - other) + (count - 1) * fake) / count
+        spread = count**2 * chance * (1 - chance) / (pairs.records * (true - other) ** 2)
+        errors.append((float(spread.sum()), name))
+    return min(errors)
 
 
 def _best(pairs: PairCounts, index: int, epsilon: float, reports: int) -> tuple[float, str]:

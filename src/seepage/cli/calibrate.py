@@ -39,6 +39,7 @@ __all__ = ["command"]
 @click.option("--audit/--no-audit", default=True, help="Search for a witness after an assumption.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of sampling and searching.")
 @click.option("--check", metavar="PLAN", help="Certify a plan that was edited, on DATA.")
+@click.option("--chart", metavar="FILE", help="Draw the plan: a .svg, .png, .pdf or .html file.")
 @click.option("--compare", is_flag=True, help="Show other ways to spend the same limit.")
 @click.option("--simulate", is_flag=True, help="With --compare: simulate the errors too.")
 @click.option(
@@ -85,6 +86,10 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
     plan = plan_of(found, records)
     if output is not None:
         plan.save(output)
+    if options["chart"] is not None:
+        from seepage.charts import save_chart
+
+        save_chart(plan.chart(), options["chart"])
     emit(encode_json(plan.to_dict()) if form == "json" else _text(plan, Path(data).name), None)
 
 

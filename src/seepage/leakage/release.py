@@ -16,7 +16,7 @@ from seepage.mechanisms import Mechanism
 from seepage.mechanisms import mechanism as make_mechanism
 from seepage.ratios import LikelySets
 
-__all__ = ["VIEWS", "Release", "View", "releases"]
+__all__ = ["VIEWS", "Release", "View", "for_each", "releases"]
 
 View = Literal["report", "inferred"]
 VIEWS = ("report", "inferred")
@@ -62,11 +62,11 @@ class Release:
 
 def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> list[Release]:
     """Return how each attribute of a domain is released, from one setting or one for each."""
-    epsilons = [_checks.epsilon(e, "epsilon") for e in _for_each(domain, epsilon, "epsilon")]
-    deltas = [_checks.delta(d) for d in _for_each(domain, delta, "delta")]
+    epsilons = [_checks.epsilon(e, "epsilon") for e in for_each(domain, epsilon, "epsilon")]
+    deltas = [_checks.delta(d) for d in for_each(domain, delta, "delta")]
     found = []
     for attribute, budget, slack, how in zip(
-        domain, epsilons, deltas, _for_each(domain, mechanism, "mechanism"), strict=True
+        domain, epsilons, deltas, for_each(domain, mechanism, "mechanism"), strict=True
     ):
         if isinstance(how, Mechanism):
             if how.k != attribute.size:
@@ -83,7 +83,7 @@ def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> 
     return found
 
 
-def _for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
+def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
     """Return a setting for each attribute: one for all, a sequence, or a mapping by name."""
     if isinstance(setting, Mapping):
         for attribute in setting:

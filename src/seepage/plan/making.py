@@ -10,7 +10,7 @@ import numpy as np
 from seepage import _checks
 from seepage._version import __version__
 from seepage.errors import InputError
-from seepage.leakage.release import _for_each
+from seepage.leakage.release import for_each
 from seepage.mechanisms import Mechanism, registered
 from seepage.pairs import PairCounts
 from seepage.plan.attribute import PlannedAttribute, as_json_number
@@ -113,10 +113,10 @@ def make_plan(
     """
     domain = pairs.domain
     promise = Promise.of(totals, guarantee, domain)
-    budgets = [_checks.epsilon(value) for value in _for_each(domain, epsilon, "epsilon")]
-    slacks = [_checks.delta(value) for value in _for_each(domain, delta, "delta")]
-    limits = [_limit(value) for value in _for_each(domain, limit, "limit")]
-    chosen = _for_each(domain, mechanism, "mechanism")
+    budgets = [_checks.epsilon(value) for value in for_each(domain, epsilon, "epsilon")]
+    slacks = [_checks.delta(value) for value in for_each(domain, delta, "delta")]
+    limits = [_limit(value) for value in for_each(domain, limit, "limit")]
+    chosen = for_each(domain, mechanism, "mechanism")
     known = {domain[name].name for name in public}
     kept = _collected(pairs, budgets, collect, known)
     planned = [
