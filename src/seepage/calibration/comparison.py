@@ -68,6 +68,11 @@ class Comparison:
         lines = [f"Least error: {best.name} ({best.rests_on})."]
         if safe is not best:
             lines.append(f"Least error without assumptions: {safe.name}.")
+        if not self.ours.certified:
+            lines.append(
+                "Calibrated budgets rest on an assumption here: calibrate without --compare to "
+                "have them audited."
+            )
         better = [
             name
             for name, mine, theirs in zip(self.names, best.errors, safe.errors, strict=True)
