@@ -1,6 +1,13 @@
-"""Settings for every test; that this file is here makes `oracles` and `strategies` importable."""
+"""Settings for every test; that this file is here makes `oracles` and `strategies` importable.
+
+Examples are the same in every run, so that a red run means a change; `HYPOTHESIS_PROFILE=explore`
+draws new ones.
+"""
+
+import os
 
 from hypothesis import settings
 
-settings.register_profile("seepage", deadline=None)
-settings.load_profile("seepage")
+settings.register_profile("seepage", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "seepage"))

@@ -274,6 +274,8 @@ class UtilityExponential(Mechanism):
         target values.
         """
         self._check_columns(G)
+        if self.outputs == 1:  # the only report says nothing; rounding must not make it speak
+            return Leakage(0.0, None)
         matrix = as_matrix(G)
         high, low = self._relative.max(axis=0), self._relative.min(axis=0)
         excess = np.exp(self._relative - high) * -np.expm1(low - self._relative)
