@@ -103,6 +103,12 @@ def test_sampled_budgets_are_confirmed_on_fresh_reports(coins):
     assert equal_split(1.2, 3) < found.epsilons[0] < 1.2
     again = sp.total_leakage(coins, found.epsilons, "grr", "sampled", reports=4_000, seed=99)
     assert again.values.max() <= 1.2 * 1.05
+    chosen_with = sp.total_leakage(coins, found.epsilons, "grr", "sampled", reports=4_000, seed=3)
+    assert not np.array_equal(found.totals.values, chosen_with.values), "stated on fresh reports"
+    assert found.totals.confidence >= 0.975
+    each = find_budgets(coins, 1.2, "sampled", "grr", "per-attribute", options=options)
+    assert each.totals.confidence >= 0.975
+    assert each.totals.values.max() <= 1.2
 
 
 def test_a_limit_for_each_attribute(few):

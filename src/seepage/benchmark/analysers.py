@@ -20,13 +20,6 @@ __all__ = ["AnalyserBenchmark", "AnalyserScore", "benchmark_analysers"]
 
 Region = Literal["P1", "R1", "R2", "R3"]
 
-REGIONS: dict[str, str] = {
-    "P1": "exact",
-    "R1": "underestimates",
-    "R2": "overestimates",
-    "R3": "both",
-}
-
 TOLERANCE = 1e-6
 """Undershoot or overshoot up to this share of epsilon counts as none."""
 

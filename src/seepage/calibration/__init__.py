@@ -12,6 +12,7 @@ from seepage.calibration.audit import audit_budgets
 from seepage.calibration.budgets import (
     Budgets,
     Calibration,
+    confirmed,
     equal_budgets,
     excess_of,
     totals_at,
@@ -102,11 +103,15 @@ def find_budgets(
     epsilons, gain = equal, None
     if budgets == "per-attribute":
         epsilons = budgets_for_each(data, problem, name, importance, equal, settings)
+    if name == "sampled":
+        epsilons, totals = confirmed(data, problem, epsilons, settings)
+    else:
+        totals = totals_at(data, problem, name, epsilons, settings)
+    if excess_of(problem, totals.values) > 0:
+        raise AssertionError("a calibrated total exceeds its limit")
+    if budgets == "per-attribute":
         before = weighted_variance(pairs, problem, importance, equal)
         gain = before / weighted_variance(pairs, problem, importance, epsilons)
-    totals = totals_at(data, problem, name, epsilons, settings)
-    if excess_of(problem, totals.values) > 0 and name != "sampled":
-        raise AssertionError("a calibrated total exceeds its limit")
     found = Calibration(problem, epsilons, totals, budgets, gain)
     found = replace(found, dropped=_to_drop(data, found, name, settings))
     return _audited(data, found, settings) if audit else found

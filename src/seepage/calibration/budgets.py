@@ -17,13 +17,24 @@ from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.sums import independent_totals
 from seepage.tuples import Tuples
 
-__all__ = ["Budgets", "Calibration", "Evaluate", "equal_budgets", "excess_of", "totals_at"]
+__all__ = [
+    "Budgets",
+    "Calibration",
+    "Evaluate",
+    "confirmed",
+    "equal_budgets",
+    "excess_of",
+    "totals_at",
+]
 
 Budgets = Literal["equal", "per-attribute"]
 
 TOLERANCE = 1e-9
 SAMPLED_TOLERANCE = 1e-2
 """To what share of the limit a budget is found where each evaluation draws its own sample."""
+
+ATTEMPTS = 20
+"""Fresh samples that may be drawn to confirm a sampled budget, each lower than the last."""
 
 Evaluate = Callable[[Floats], Floats]
 """The total of each attribute at the budgets of all."""
@@ -93,15 +104,13 @@ def equal_budgets(
     """Return the largest equal budgets whose totals stay within the limits.
 
     The total is continuous and increasing in the budget, so it is solved for to 1e-9, and to a
-    hundredth of the limit for `sampled`, whose answer is then confirmed on fresh reports.
+    hundredth of the limit for `sampled`, whose answer `confirmed` must still confirm.
     """
-    if guarantee == "sampled":
-        return _equal_sampled(data, problem, options)
     evaluate = evaluator(data, problem, guarantee, options)
     found = largest_within(
         lambda budget: excess_of(problem, evaluate(problem.epsilons(_all(problem, budget)))),
         problem.most,
-        TOLERANCE,
+        SAMPLED_TOLERANCE * problem.most if guarantee == "sampled" else TOLERANCE,
     )
     return problem.epsilons(_all(problem, found))
 
@@ -129,33 +138,24 @@ def _all(problem: Problem, budget: float) -> Floats:
     return np.asarray(np.minimum(np.full(len(problem.domain), budget), problem.limits))
 
 
-def _equal_sampled(
-    data: PairCounts | Tuples, problem: Problem, options: Mapping[str, Any]
-) -> Floats:
-    """Return equal budgets that `sampled` confirms on reports not used to choose them.
+def confirmed(
+    data: PairCounts | Tuples, problem: Problem, epsilons: Floats, options: Mapping[str, Any]
+) -> tuple[Floats, TotalLeakage]:
+    """Return budgets that `sampled` confirms on reports not used to choose them, and their totals.
 
-    The search looks at one set of reports over and over; only a fresh set may confirm.  The j-th
-    confirmation may fail with probability beta / 2^j, so all together hold with 1 - beta.
+    The search looks at one set of reports over and over; only a fresh set may confirm, and only
+    its totals may be stated.  Budgets that are not confirmed are lowered by 3%.  The j-th
+    confirmation may be wrong with probability beta / 2^j, so all together hold with 1 - beta.
     """
     confidence = _checks.probability(options.get("confidence", 0.95), "confidence")
     seed = int(options.get("seed") or 0)
-    searching = {**options, "seed": seed}
-
-    def excess(budget: float, settings: Mapping[str, Any]) -> float:
-        epsilons = problem.epsilons(_all(problem, budget))
-        return excess_of(problem, totals_at(data, problem, "sampled", epsilons, settings).values)
-
-    tolerance = SAMPLED_TOLERANCE * problem.most
-    budget = largest_within(lambda b: excess(b, searching), problem.most, tolerance)
-    for attempt in range(1, 20):
-        fresh = {
-            **options,
-            "seed": seed + attempt,
-            "confidence": 1 - (1 - confidence) / 2**attempt,
-        }
-        if budget == 0 or excess(budget, fresh) <= 0:
-            return problem.epsilons(_all(problem, budget))
-        budget *= 0.97
+    for attempt in range(1, ATTEMPTS + 1):
+        sure = 1 - (1 - confidence) / 2**attempt
+        fresh = {**options, "seed": seed + attempt, "confidence": sure}
+        totals = totals_at(data, problem, "sampled", epsilons, fresh)
+        if excess_of(problem, totals.values) <= 0:
+            return epsilons, totals
+        epsilons = scaled(problem, epsilons, 0.97)
     raise InputError("no sampled total was confirmed within its limit; use more reports")
 
 

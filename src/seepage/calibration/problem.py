@@ -1,6 +1,6 @@
 """What a calibration is asked: whose budgets, which limits, what is public or left out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -114,8 +114,3 @@ def _limit(value: Any) -> float:
     if limit == 0:
         raise InputError("limit must be above 0: a total of 0 means that nothing is collected")
     return limit
-
-
-def setting(values: Mapping[str, Any] | Any) -> Any:
-    """Return a setting as plain JSON, for the provenance of a plan."""
-    return dict(values) if isinstance(values, Mapping) else values

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -216,8 +216,6 @@ class VectorReports(Reports):
 KINDS: dict[str, type[Reports]] = {
     kind.kind: kind for kind in (ValueReports, BitReports, HashReports, VectorReports)
 }
-
-R = TypeVar("R", bound=Reports)
 
 
 def reports_from_arrow(array: Any, field: "pa.Field[Any]") -> Reports:
