@@ -106,6 +106,29 @@ def test_header_is_plain_json(saved):
     assert header["attributes"][1]["edges"] == [0.0, 18.0, 65.0, "inf"]
 
 
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.large_string())], ids=str
+)
+def test_text_of_any_kind_is_read(pairs, saved, kind):
+    """Other tools write text as they like, and keep entries in dictionaries that no row uses."""
+    table = pq.read_table(saved)
+    texts = [table.column(name).cast(pa.string()).cast(kind) for name in table.column_names[:4]]
+    changed = pa.table([*texts, table.column("count")], names=table.column_names)
+    pq.write_table(changed.replace_schema_metadata(table.schema.metadata), saved, row_group_size=7)
+    assert load_pairs_file(saved) == pairs
+
+
+def test_unused_entries_of_a_dictionary_do_not_matter(pairs, saved):
+    table = pq.read_table(saved)
+    names = pa.array([*DOMAIN.names, "nobody"])
+    coded = pa.DictionaryArray.from_arrays(
+        pc.index_in(table.column("attribute_a").cast(pa.string()), names).combine_chunks(), names
+    )
+    changed = table.set_column(0, "attribute_a", coded)
+    pq.write_table(changed.replace_schema_metadata(table.schema.metadata), saved)
+    assert load_pairs_file(saved) == pairs
+
+
 def test_large_counts_are_exact(tmp_path):
     huge = 2**62 + 1
     pairs = PairCounts(DOMAIN.select(["sex", "constant"]), [[huge, 3], [huge + 3]], [huge, 3])
@@ -279,6 +302,7 @@ def first_set_to(value):
         (replaced("value_b", first_set_to("M")), "below the diagonal"),
         (replaced("attribute_a", first_set_to("income")), "attribute_a has 'income'"),
         (replaced("attribute_b", lambda c: pa.array([[1]] * len(c))), "must hold text"),
+        (replaced("value_b", lambda c: pa.array([{"a": "b"}] * len(c))), "must hold text"),
         (
             lambda t: t.rename_columns(["attribute_b", "attribute_a", *t.column_names[2:]]).select(
                 t.column_names

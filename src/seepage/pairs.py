@@ -1,10 +1,10 @@
 """`PairCounts`: how often each two values of each two attributes occur together."""
 
 import hashlib
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import combinations
-from typing import SupportsIndex
+from typing import SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,20 +15,88 @@ from seepage.channel import Channel
 from seepage.domain import Attribute, Domain  # noqa: F401
 from seepage.errors import DomainError
 
-__all__ = ["PairCounts", "pair_offsets"]
+__all__ = [
+    "PairCounts",
+    "marginal_offsets",
+    "pair_numbers",
+    "pair_offsets",
+    "pairs_by_shape",
+    "put_stack",
+    "stacked",
+]
+
+Place = TypeVar("Place", int, Integers)
 
 LARGEST_COUNT = np.iinfo(np.int64).max
 CELLS_AT_ONCE = 1 << 22
 
 
-def pair_offsets(sizes: Sequence[int]) -> Integers:
+def pair_offsets(sizes: Sequence[int] | Integers) -> Integers:
     """Return where the table of each pair (a, b), a < b, begins in the flat array of counts.
 
     Pairs come in the order (0, 1), (0, 2), ..., (1, 2), ...; the table of (a, b) is row-major,
     value of a by value of b.  The last entry is the length of the whole array.
     """
-    cells = [left * right for left, right in combinations(sizes, 2)]
-    return np.concatenate([[0], np.cumsum(cells, dtype=np.int64)]).astype(np.int64)
+    widths = np.asarray(sizes, dtype=np.int64)
+    cells = [widths[a] * widths[a + 1 :] for a in range(len(widths))]
+    return np.concatenate([[0], *cells]).cumsum(dtype=np.int64)
+
+
+def marginal_offsets(sizes: Sequence[int] | Integers) -> Integers:
+    """Return where the marginal of each attribute begins in a flat array, and its length."""
+    return np.concatenate([[0], sizes]).cumsum(dtype=np.int64)
+
+
+def pair_numbers(first: Place, second: Place, attributes: int) -> Place:
+    """Return the place of each pair (a, b), a < b, in the order of `pair_offsets`."""
+    return first * (2 * attributes - first - 1) // 2 + second - first - 1
+
+
+def pairs_by_shape(*sizes: Sequence[int]) -> Iterator[tuple[Integers, Integers, Integers]]:
+    """Yield all pairs (a, b), a < b, in groups of one shape each: their places, all a and all b.
+
+    What is done with a group is done for all its pairs at once: half a million pairs of binary
+    attributes are one group.  With several sizes an attribute, each of them is the same
+    throughout a group.  Large groups come in parts of about `CELLS_AT_ONCE` cells.
+    """
+    each = np.array(sizes, dtype=np.int64)
+    kind = np.unique(each, axis=1, return_inverse=True)[1].reshape(-1)
+    first, second = np.triu_indices(each.shape[1], 1)
+    shape = kind[first] * each.shape[1] + kind[second]
+    order = np.argsort(shape, kind="stable")
+    for alike in np.split(order, np.flatnonzero(np.diff(shape[order])) + 1):
+        if len(alike):
+            cells = each[:, first[alike[0]]].max() * each[:, second[alike[0]]].max()
+            step = max(1, CELLS_AT_ONCE // int(cells))
+            for begin in range(0, len(alike), step):
+                part = alike[begin : begin + step]
+                yield part, first[part], second[part]
+
+
+def stacked(flat: Integers, begins: Integers, *shape: int) -> Integers:
+    """Return the arrays of this shape that begin at these places of a flat one, as a stack.
+
+    A view where they lie side by side, else a copy.
+    """
+    size = math.prod(shape)
+    if _side_by_side(begins, size):
+        together = flat[begins[0] : begins[0] + len(begins) * size]
+    else:
+        together = flat[begins[:, None] + np.arange(size)]
+    return together.reshape(-1, *shape)
+
+
+def put_stack(flat: Integers, begins: Integers, stack: Integers) -> None:
+    """Write a stack of arrays to where each begins in a flat one."""
+    size = math.prod(stack.shape[1:])
+    if _side_by_side(begins, size):
+        flat[begins[0] : begins[0] + stack.size] = stack.reshape(-1)
+    else:
+        flat[begins[:, None] + np.arange(size)] = stack.reshape(-1, size)
+
+
+def _side_by_side(begins: Integers, size: int) -> bool:
+    return len(begins) > 0 and bool((np.diff(begins) == size).all())
 
 
 class PairCounts:
@@ -81,21 +149,14 @@ class PairCounts:
                 f"the marginals of all attributes must sum to the same number of records, "
                 f"got {', '.join(map(str, sorted(totals)))}"
             )
-        for (a, b), table in self._tables():
-            if not (
-                np.array_equal(table.sum(axis=1), self._marginals[a])
-                and np.array_equal(table.sum(axis=0), self._marginals[b])
-            ):
-                names = self.domain.names
-                raise DomainError(
-                    f"the table of {names[a]!r} and {names[b]!r} must sum to their marginals"
-                )
-
-    def _tables(self) -> Iterator[tuple[tuple[int, int], Integers]]:
-        sizes = self.domain.sizes
-        for pair, (a, b) in enumerate(combinations(range(len(sizes)), 2)):
-            begin, end = self._offsets[pair], self._offsets[pair + 1]
-            yield (a, b), self._counts[begin:end].reshape(sizes[a], -1)
+        flat, starts = np.concatenate(self._marginals), marginal_offsets(self.domain.sizes)
+        for first, second, tables in self.tables_by_shape():
+            rows, columns = tables.shape[1:]
+            wrong = (tables.sum(axis=2) != stacked(flat, starts[first], rows)).any(axis=1)
+            wrong |= (tables.sum(axis=1) != stacked(flat, starts[second], columns)).any(axis=1)
+            if wrong.any():
+                a, b = (self.domain.names[part[wrong.argmax()]] for part in (first, second))
+                raise DomainError(f"the table of {a!r} and {b!r} must sum to their marginals")
 
     @property
     def records(self) -> int:
@@ -125,8 +186,7 @@ class PairCounts:
         if a == b:
             return np.diag(self._marginals[a])
         low, high = min(a, b), max(a, b)
-        attributes = len(self.domain)
-        pair = low * (2 * attributes - low - 1) // 2 + high - low - 1
+        pair = pair_numbers(low, high, len(self.domain))
         begin, end = self._offsets[pair], self._offsets[pair + 1]
         view = self._counts[begin:end].reshape(self.domain.sizes[low], self.domain.sizes[high])
         return view if a < b else view.T
@@ -137,15 +197,10 @@ class PairCounts:
         Each item holds the attributes a, the attributes b, and their tables, shape (p, ka, kb):
         what a calculation over all pairs needs to run without a loop over them.
         """
-        sizes = np.array(self.domain.sizes)
-        first, second = np.triu_indices(len(sizes), 1)
-        for rows, columns in sorted({*zip(sizes[first], sizes[second], strict=True)}):
-            members = np.flatnonzero((sizes[first] == rows) & (sizes[second] == columns))
-            step = max(1, CELLS_AT_ONCE // int(rows * columns))
-            for begin in range(0, len(members), step):
-                chosen = members[begin : begin + step]
-                cells = self._counts[self._offsets[chosen, None] + np.arange(rows * columns)]
-                yield first[chosen], second[chosen], cells.reshape(-1, rows, columns)
+        sizes = self.domain.sizes
+        for pairs, first, second in pairs_by_shape(sizes):
+            shape = sizes[first[0]], sizes[second[0]]
+            yield first, second, stacked(self._counts, self._offsets[pairs], *shape)
 
     def unseen(self, name: str | SupportsIndex) -> tuple[str, ...]:
         """Return the values of an attribute that never occurred."""
@@ -200,13 +255,24 @@ class PairCounts:
 
     def select(self, names: Iterable[str | SupportsIndex]) -> "PairCounts":
         """Return the counts of these attributes only, in this order."""
-        chosen = [self.domain.index(name) for name in names]
-        tables = [self.table(a, b).ravel() for a, b in combinations(chosen, 2)]
-        return PairCounts(
-            self.domain.select(chosen),
-            [self._marginals[index] for index in chosen],
-            np.concatenate(tables) if tables else np.zeros(0, dtype=np.int64),
-        )
+        chosen = np.array([self.domain.index(name) for name in names], dtype=np.int64)
+        domain = self.domain.select(chosen)
+        offsets = pair_offsets(domain.sizes)
+        counts = np.empty(offsets[-1], dtype=np.int64)
+        for pairs, first, second in pairs_by_shape(domain.sizes):
+            shape = domain.sizes[first[0]], domain.sizes[second[0]]
+            put_stack(counts, offsets[pairs], self._tables_of(chosen[first], chosen[second], shape))
+        return PairCounts(domain, [self._marginals[index] for index in chosen], counts)
+
+    def _tables_of(self, rows: Integers, columns: Integers, shape: tuple[int, int]) -> Integers:
+        """Return the tables of these attributes, rows by columns, in whichever order they are."""
+        pairs = pair_numbers(np.minimum(rows, columns), np.maximum(rows, columns), len(self.domain))
+        tables = np.empty((len(rows), *shape), dtype=np.int64)
+        kept = rows < columns
+        tables[kept] = stacked(self._counts, self._offsets[pairs[kept]], *shape)
+        turned = stacked(self._counts, self._offsets[pairs[~kept]], *reversed(shape))
+        tables[~kept] = turned.transpose(0, 2, 1)
+        return tables
 
     def rename(self, names: dict[str, str]) -> "PairCounts":
         """Return the counts with attributes renamed, old name to new."""

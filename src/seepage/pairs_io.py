@@ -8,7 +8,6 @@ is JSON in the file's metadata under the key `seepage`.
 
 import math
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
@@ -19,7 +18,7 @@ import numpy as np
 from seepage._numerics import Integers
 from seepage.domain import Attribute, Domain
 from seepage.errors import DomainError, TableError
-from seepage.pairs import PairCounts, pair_offsets
+from seepage.pairs import PairCounts, marginal_offsets, pair_numbers, pair_offsets
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,12 +91,10 @@ def _to_table(pairs: PairCounts) -> "pa.Table":
 
     words = _words(pairs.domain)
     number = {word: index for index, word in enumerate(words)}
-    word_of = [np.array([number[v] for v in a.values], dtype=np.int64) for a in pairs.domain]
-    parts: list[Integers] = []
-    for a, b, row, column, counts in _seen_cells(pairs):
-        attributes = np.full(len(counts), a), np.full(len(counts), b)
-        parts.append(np.stack([*attributes, word_of[a][row], word_of[b][column], counts]))
-    *indices, counts = np.concatenate(parts, axis=1)
+    word_of = np.array([number[value] for a in pairs.domain for value in a.values])
+    starts = marginal_offsets(pairs.domain.sizes)
+    a, b, row, column, counts = _seen_cells(pairs)
+    indices = a, b, word_of[starts[a] + row], word_of[starts[b] + column]
     texts = (pa.array(list(pairs.domain.names)),) * 2 + (pa.array(words),) * 2
     coded = [
         pa.DictionaryArray.from_arrays(index.astype(np.int32), dictionary)
@@ -107,13 +104,28 @@ def _to_table(pairs: PairCounts) -> "pa.Table":
     return table.replace_schema_metadata({KEY: msgspec.json.encode(_header_of(pairs))})
 
 
-def _seen_cells(pairs: PairCounts) -> Iterator[tuple[int, int, Integers, Integers, Integers]]:
-    """Yield two attributes' numbers, and codes and count of each cell that is not 0."""
-    for a in range(len(pairs.domain)):
-        for b in range(a, len(pairs.domain)):
-            table = pairs.table(a, b)
-            row, column = np.nonzero(table)
-            yield a, b, row, column, table[row, column]
+def _seen_cells(pairs: PairCounts) -> list[Integers]:
+    """Return attributes a <= b, codes of both and count of every cell that is not 0, by a and b.
+
+    An attribute's marginal, as its table with itself, comes before its tables with later ones.
+    """
+    sizes = np.array(pairs.domain.sizes)
+    offsets, attributes = pair_offsets(sizes), np.arange(len(sizes))
+    cells = np.flatnonzero(pairs.counts)
+    pair = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[cells]
+    a, b = (part[pair] for part in np.triu_indices(len(sizes), 1))
+    row, column = np.divmod(cells - offsets[pair], sizes[b])
+    marginals = np.concatenate(pairs.marginals)
+    own = np.flatnonzero(marginals)
+    attribute = np.repeat(attributes, sizes)[own]
+    code = own - marginal_offsets(sizes)[attribute]
+    before = np.searchsorted(cells, offsets[pair_numbers(attribute, attribute + 1, len(sizes))])
+    others = zip(
+        (a, b, row, column, pairs.counts[cells]),
+        (attribute, attribute, code, code, marginals[own]),
+        strict=True,
+    )
+    return [np.insert(part, before, first) for part, first in others]
 
 
 def _words(domain: Domain) -> list[str]:
@@ -232,8 +244,8 @@ def _from_table(table: "pa.Table", domain: Domain) -> PairCounts:
     alone = a == b
     if np.any(a > b) or np.any(row[alone] != column[alone]):
         raise DomainError("a cell is below the diagonal")
-    starts = np.concatenate([[0], np.cumsum(domain.sizes)])
-    pair = a * (2 * len(domain) - a - 1) // 2 + b - a - 1
+    starts = marginal_offsets(domain.sizes)
+    pair = pair_numbers(a, b, len(domain))
     sizes, offsets = np.array(domain.sizes), pair_offsets(domain.sizes)
     cells = offsets[pair[~alone]] + row[~alone] * sizes[b[~alone]] + column[~alone]
     marginals = _scattered(starts[a[alone]] + row[alone], counts[alone], int(starts[-1]))
@@ -246,13 +258,17 @@ def _positions(table: "pa.Table", name: str, known: list[str]) -> Integers:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    column = table.column(name)
     try:
-        texts = table.column(name).cast(pa.string())
+        if not (pa.types.is_dictionary(column.type) and column.type.value_type == pa.string()):
+            column = column.cast(pa.string()).dictionary_encode()
     except pa.ArrowException:
         raise DomainError(f"column {name} must hold text") from None
-    found = pc.index_in(texts, value_set=pa.array(known, pa.string()))
+    coded = column.combine_chunks()
+    places = pc.index_in(coded.dictionary, value_set=pa.array(known, pa.string()))
+    found = places.take(coded.indices)
     if found.null_count:
-        odd = texts.filter(found.is_null())[0].as_py()
+        odd = coded.filter(found.is_null())[0].as_py()
         raise DomainError(f"column {name} has {odd!r}, which is not in its domain")
     return np.asarray(found.to_numpy(), dtype=np.int64)
 
@@ -276,7 +292,9 @@ def _codes(words: Integers, attributes: Integers, domain: Domain) -> Integers:
 
 def _scattered(cells: Integers, counts: Integers, length: int) -> Integers:
     """Return an array with each count at its cell, or refuse a cell that comes twice."""
-    if len(np.unique(cells)) < len(cells):
+    taken = np.zeros(length, dtype=np.bool_)
+    taken[cells] = True
+    if np.count_nonzero(taken) < len(cells):
         raise DomainError("a cell comes twice")
     result = np.zeros(length, dtype=counts.dtype)
     result[cells] = counts

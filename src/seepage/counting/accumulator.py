@@ -6,12 +6,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._numerics import Integers
 from seepage.counting.cells import PairCells
 from seepage.counting.kernel import count_batch
 from seepage.counting.plan import Codes
 from seepage.domain import Attribute, Domain  # noqa: F401
 from seepage.errors import DomainError
-from seepage.pairs import PairCounts
+from seepage.pairs import (
+    PairCounts,
+    marginal_offsets,
+    pair_offsets,
+    pairs_by_shape,
+    put_stack,
+    stacked,
+)
 
 __all__ = ["PairAccumulator"]
 
@@ -105,17 +113,36 @@ class PairAccumulator:
         if orders is None:
             orders = [np.arange(size) for size in domain.sizes]
         cells = self._cells.with_room([int(order.max()) + 1 for order in orders])
-        marginals = [part.copy() for part in cells.marginal_views]
-        for marginal in marginals:
-            marginal[0] = self.rows - marginal[1:].sum()
-        tables = [np.zeros(0, dtype=np.int64)]
-        for (a, b), counted in cells.table_views.items():
-            table = counted.copy()
-            table[0, 1:] = marginals[b][1:] - table[1:, 1:].sum(axis=0)
-            table[:, 0] = marginals[a] - table[:, 1:].sum(axis=1)
-            tables.append(table[np.ix_(orders[a], orders[b])].reshape(-1))
-        chosen = [part[order] for part, order in zip(marginals, orders, strict=True)]
-        return PairCounts(domain, chosen, np.concatenate(tables))
+        marginals = cells.marginals.copy()
+        for column, start in enumerate(cells.starts[:-1]):
+            marginals[start] = self.rows - cells.marginal(column)[1:].sum()
+        places = np.concatenate(orders)
+        starts, offsets = marginal_offsets(domain.sizes), pair_offsets(domain.sizes)
+        counts = np.empty(offsets[-1], dtype=np.int64)
+        for pairs, a, b in pairs_by_shape(cells.capacities, domain.sizes):
+            tables = _completed(cells, marginals, pairs, a, b)
+            rows = stacked(places, starts[a], domain.sizes[a[0]])
+            columns = stacked(places, starts[b], domain.sizes[b[0]])
+            every = np.arange(len(pairs))[:, None, None]
+            put_stack(counts, offsets[pairs], tables[every, rows[:, :, None], columns[:, None, :]])
+        parts = np.split(marginals, cells.starts[1:-1])
+        chosen = [part[order] for part, order in zip(parts, orders, strict=True)]
+        return PairCounts(domain, chosen, counts)
+
+
+def _completed(
+    cells: PairCells, marginals: Integers, pairs: Integers, a: Integers, b: Integers
+) -> Integers:
+    """Return tables of one shape with the counts of code 0, which the kernel leaves out."""
+    rows, columns = cells.capacities[a[0]], cells.capacities[b[0]]
+    tables = stacked(cells.tables, cells.offsets[pairs], rows, columns).copy()
+    of_a, of_b = (
+        stacked(marginals, cells.starts[a], rows),
+        stacked(marginals, cells.starts[b], columns),
+    )
+    tables[:, 0, 1:] = of_b[:, 1:] - tables[:, 1:, 1:].sum(axis=1)
+    tables[:, :, 0] = of_a - tables[:, :, 1:].sum(axis=2)
+    return tables
 
 
 def _as_codes(column: NDArray[Any], number: int) -> Codes:

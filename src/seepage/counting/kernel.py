@@ -75,28 +75,31 @@ def count_with_numpy(
         for column, (own, size) in enumerate(zip(block, sizes, strict=True)):
             if int(own.max()) >= size:
                 return column
-            np.add.at(cells.marginal_views[column], own, 1)
+            np.add.at(cells.marginal(column), own, 1)
         _compare(block, plan, cells)
         for a, b in plan.tallied.tolist():
             joint = block[a] * np.intp(cells.capacities[b]) + block[b]
-            np.add.at(cells.table_views[a, b].reshape(-1), joint, 1)
+            np.add.at(cells.table(a, b).reshape(-1), joint, 1)
     return -1
 
 
 def _compare(codes: Sequence[Codes], plan: Plan, cells: PairCells) -> None:
     """Add the bits that each two bitmaps share to the count of their codes."""
     bits = _bitmaps(codes, plan)
-    first, columns = plan.first.tolist(), plan.packed.tolist()
-    for place, (mine, stop) in enumerate(zip(columns, plan.stop.tolist(), strict=True)):
-        own = bits[first[place] : first[place + 1]]
-        shared = [np.bitwise_count(bits[:stop] & bitmap).sum(axis=1) for bitmap in own]
-        together = np.array(shared, dtype=np.int64).reshape(len(own), stop)
-        for other, theirs in enumerate(columns[:place]):
-            part = together[:, first[other] : first[other + 1]]
-            if part.size:
-                table = cells.table_views[min(mine, theirs), max(mine, theirs)]
-                room = (table if mine < theirs else table.T)[1:, 1:]
-                room[: part.shape[0], : part.shape[1]] += part
+    lengths = np.diff(plan.first)
+    column = np.repeat(plan.packed, lengths)
+    code = np.arange(len(column)) - np.repeat(plan.first[:-1], lengths) + 1
+    room = np.array(cells.capacities)
+    for mine, begin, end, stop in zip(
+        plan.packed, plan.first[:-1], plan.first[1:], plan.stop, strict=True
+    ):
+        theirs, their_code = column[:stop], code[:stop]
+        for own_code, bitmap in zip(code[begin:end], bits[begin:end], strict=True):
+            shared = np.bitwise_count(bits[:stop] & bitmap).sum(axis=1, dtype=np.int64)
+            below = own_code * room[theirs] + their_code
+            above = their_code * room[mine] + own_code
+            place = cells.begins[mine, theirs] + np.where(mine < theirs, below, above)
+            cells.tables[place] += shared
 
 
 def _bitmaps(codes: Sequence[Codes], plan: Plan) -> NDArray[np.uint64]:

@@ -32,7 +32,11 @@ ENGINES = ("auto", "numpy", "numba")
 AHEAD = 2
 """Batches decoded ahead, beside those that are being counted."""
 SLICE = 1 << 19
-"""Rows of columns in memory that make a batch."""
+"""Rows of columns in memory that make a batch, where these are few."""
+SLICE_CELLS = 1 << 25
+"""Cells of a batch: wide tables have shorter batches, so that every core gets one."""
+SHORTEST_SLICE = 1 << 16
+"""Rows that a batch has at least: as many as the kernels handle at once."""
 SHARED_CELLS = 1 << 26
 """Pair cells of all threads together (512 MB); larger tables are counted by fewer threads."""
 
@@ -70,9 +74,10 @@ def count_codes(codes: Sequence[NDArray[Any]], domain: Domain, engine: str = "au
             f"there must be one equally long array for each of the {len(domain)} attributes, "
             f"got {len(arrays)} of lengths {', '.join(map(str, lengths))}"
         )
+    step = max(SHORTEST_SLICE, min(SLICE, SLICE_CELLS // len(domain)))
     batches = (
-        ([column[begin : begin + SLICE] for column in arrays], domain.sizes)
-        for begin in range(0, lengths[0], SLICE)
+        ([column[begin : begin + step] for column in arrays], domain.sizes)
+        for begin in range(0, lengths[0], step)
     )
     counted = count_batches(batches, len(domain), engine=engine, rows_total=lengths[0])
     return counted.counts(domain)

@@ -64,11 +64,10 @@ class LeakageMatrix:
         """The leakages in nats, rows targets and columns sources."""
         values = np.zeros((len(self.domain), len(self.domain)))
         for targets, sources, stack in self._stacks():
-            for sets, chosen in self._by_sets(sources):
-                contrast = np.array([self._sets[s].contrast for s in sources[chosen]])
+            for sets, chosen, contrast in self._by_sets(sources):
                 found = sets.best(stack[chosen], contrast).value
                 values[targets[chosen], sources[chosen]] = found
-        for source in [s for s, sets in enumerate(self._sets) if sets is None]:
+        for source in np.flatnonzero(self._kind < 0):
             for target in range(len(self.domain)):
                 if target != source:
                     values[target, source] = self[target, source].value
@@ -83,8 +82,7 @@ class LeakageMatrix:
         """
         slopes = np.zeros((len(self.domain), len(self.domain)))
         for targets, sources, stack in self._stacks():
-            for sets, chosen in self._by_sets(sources):
-                contrast = np.array([self._sets[s].contrast for s in sources[chosen]])
+            for sets, chosen, contrast in self._by_sets(sources):
                 found = sets.slopes(stack[chosen], contrast)
                 slopes[targets[chosen], sources[chosen]] = found
         return slopes
@@ -93,15 +91,15 @@ class LeakageMatrix:
     def relaxations(self) -> Floats:
         """The certified delta' of each leakage bound; 0 where the source has delta 0."""
         values = np.zeros_like(self.values)
-        for source, release in enumerate(self.releases):
-            if release.delta == 0 or release.mechanism is not None:
-                continue
-            for target in range(len(self.domain)):
-                if target != source:
-                    matrix = self.channel(target, source).matrix
-                    leakage = float(self.values[target, source])
+        relaxed = [r.delta > 0 and r.mechanism is None for r in self.releases]
+        for targets, sources, stack in self._stacks() if any(relaxed) else ():
+            for target, source, channel in zip(targets, sources, stack, strict=True):
+                if relaxed[source]:
+                    release, leakage = self.releases[source], float(self.values[target, source])
+                    if release.epsilon == 0:
+                        channel = self.channel(target, source).matrix
                     values[target, source] = relaxation(
-                        matrix, leakage, release.epsilon, release.delta
+                        channel, leakage, release.epsilon, release.delta
                     )
         return values
 
@@ -127,8 +125,9 @@ class LeakageMatrix:
         """Return the largest leakages as (source, target, value), largest first."""
         names = self.domain.names
         order = np.argsort(-self.values, axis=None, kind="stable")
-        ranked = [divmod(int(cell), len(names)) for cell in order]
-        pairs = [(target, source) for target, source in ranked if target != source][:count]
+        targets, sources = np.divmod(order, len(names))
+        ranked = np.flatnonzero(targets != sources)[:count]
+        pairs = zip(targets[ranked].tolist(), sources[ranked].tolist(), strict=True)
         return [(names[s], names[t], float(self.values[t, s])) for t, s in pairs]
 
     def to_frame(self, frame: Callable[[dict[str, Any]], Any] | None = None) -> Any:
@@ -177,18 +176,34 @@ class LeakageMatrix:
         return f"LeakageMatrix({shape}, view={self.view!r}, rows targets, columns sources)"
 
     @cached_property
-    def _sets(self) -> list[Any]:
+    def _sets(self) -> list[LikelySets | None]:
         return [release.sets(self.view) for release in self.releases]
 
-    def _by_sets(self, sources: Integers) -> Iterator[tuple[LikelySets, Integers]]:
-        """Split sources into groups whose likely sets are of one kind and size."""
-        kinds: dict[tuple[str, int], list[int]] = {}
-        for position, source in enumerate(sources):
-            sets = self._sets[source]
-            if sets is not None:
-                kinds.setdefault((sets.kind, sets.size), []).append(position)
-        for members in kinds.values():
-            yield self._sets[sources[members[0]]], np.array(members)
+    @cached_property
+    def _kinds(self) -> dict[tuple[str, int], LikelySets]:
+        """One example of likely sets for each kind and size that a source has."""
+        return {(sets.kind, sets.size): sets for sets in self._sets if sets is not None}
+
+    @cached_property
+    def _kind(self) -> Integers:
+        """The place of each source's likely sets among the kinds; -1 where it has none."""
+        place = {kind: number for number, kind in enumerate(self._kinds)}
+        return np.array([-1 if s is None else place[s.kind, s.size] for s in self._sets])
+
+    @cached_property
+    def _contrasts(self) -> Floats:
+        """The contrast of each source's report; not a number where it is not two-level."""
+        return np.array([np.nan if sets is None else sets.contrast for sets in self._sets])
+
+    def _by_sets(self, sources: Integers) -> Iterator[tuple[LikelySets, Integers, Floats]]:
+        """Split sources into groups whose likely sets are of one kind and size.
+
+        Yields such sets, which of the sources have them, and the contrast of each.
+        """
+        for number, sets in enumerate(self._kinds.values()):
+            chosen = np.flatnonzero(self._kind[sources] == number)
+            if len(chosen):
+                yield sets, chosen, self._contrasts[sources[chosen]]
 
     def _stacks(self) -> Iterator[tuple[Integers, Integers, Floats]]:
         """Yield targets, sources and their channels as stacks of one shape each.
