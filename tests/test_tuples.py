@@ -4,14 +4,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from seepage.counting import count_pairs
+from seepage.counting.records import FEWEST, pack
 from seepage.domain import Domain
 from seepage.errors import DomainError, InputError
-from seepage.tuples import FEWEST, Tuples, pack
+from seepage.tuples import Tuples
 from strategies import attribute
 
 
@@ -143,6 +145,44 @@ def test_files_with_late_values_and_bins(tmp_path):
     assert len(tuples) == np.count_nonzero(tuples.counts())
 
 
+def test_a_sample_has_so_many_records_whatever_the_batches(tmp_path):
+    rows = 300_000  # several batches
+    draw = np.random.default_rng(8)
+    sex = pa.array(draw.integers(0, 2, rows), pa.int8(), mask=draw.random(rows) < 0.1)
+    table = pa.table({"number": pa.array(np.arange(rows) // 1000, pa.int32()), "sex": sex})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet", row_group_size=7_000)
+    for missing, people in (("category", rows), ("drop", rows - sex.null_count)):
+        options = {"bins": "none", "missing": missing, "sample": 5000, "seed": 3}
+        drawn = Tuples.from_records(table, **options)
+        assert (drawn.records, drawn.population) == (5000, people)
+        assert Tuples.from_records(tmp_path / "a.parquet", **options) == drawn
+        assert drawn.domain == Tuples.from_records(table, bins="none", missing=missing).domain
+        assert Tuples.from_records(table, **(options | {"seed": 4})) != drawn
+    assert drawn.select(["sex"]).population == people
+    assert repr(drawn).startswith(f"Tuples(sample of 5,000 of {people:,} records, ")
+
+
+def test_a_sample_is_without_replacement_and_even():
+    rows = 4000
+    table = pa.table({"number": pa.array(np.arange(rows), pa.int32())})
+    options = {"bins": "none", "max_values": rows, "sample": 1000}
+    drawn = [Tuples.from_records(table, **options, seed=seed) for seed in range(200)]
+    assert all((part.weights == 1).all() and len(part) == 1000 for part in drawn)
+    times = np.bincount(np.concatenate([part.codes[:, 0] for part in drawn]), minlength=rows)
+
+    def spread(claimed):  # of a chi-squared statistic with about 4,000 degrees of freedom
+        return ((times - 50) ** 2 / (200 * claimed * (1 - claimed))).sum() / rows
+
+    assert abs(spread(0.25) - 1) < 0.1
+    assert abs(spread(0.7 * 0.25) - 1) > 0.1
+    assert abs(spread(1.3 * 0.25) - 1) > 0.1
+
+
+def test_a_sample_of_all_records_is_the_table():
+    assert Tuples.from_records(FRAME, sample=5) == Tuples.from_records(FRAME)
+    assert Tuples.from_records(FRAME, sample=4).population == 5
+
+
 @pytest.mark.parametrize(
     ("codes", "weights", "message"),
     [
@@ -173,6 +213,12 @@ def test_other_refusals():
         Tuples.from_joint(domain_of(2, 2), [1, 2])
     with pytest.raises(InputError, match="no option 'bin'; did you mean 'bins'"):
         Tuples.from_records(FRAME, bin=3)
+    with pytest.raises(InputError, match="sample must be a whole number at least 1"):
+        Tuples.from_records(FRAME, sample=0)
+    with pytest.raises(InputError, match="engine must be one of auto, spark"):
+        Tuples.from_records(FRAME, engine="numba")
+    with pytest.raises(InputError, match="population must be a whole number at least 2"):
+        Tuples(domain_of(2), [[0], [1]], population=1)
 
 
 def test_distinct_records_of_a_wide_table_are_quick():

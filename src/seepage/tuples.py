@@ -3,36 +3,42 @@
 Pairs cannot tell how much several sources reveal together [THEORY section 7]; what does is here.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import fields
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Integers
+from seepage.counting.records import (
+    Codes,
+    DistinctRecords,
+    Gathering,
+    RecordSample,
+    distinct,
+    pack,
+    runs,
+)
 from seepage.domain import Attribute, Domain  # noqa: F401
 from seepage.errors import DomainError, InputError
 from seepage.pairs import PairCounts
 
 if TYPE_CHECKING:
-    from seepage.table import CodedStream
+    from seepage.table import CodedStream, TableOptions
 
-__all__ = ["Codes", "Tuples", "pack"]
+__all__ = ["Codes", "Tuples"]
 
-Codes = NDArray[np.unsignedinteger[Any]]
+ENGINES = ("auto", "spark")
 
 Progress = Callable[[int, int | None], object]
 """Called with the records read and, where known, the records in all."""
 
 MOST_RECORDS = 1 << 53
 """Sums of weights are taken in double precision, which is exact up to here."""
-
-FEWEST = 1 << 18
-"""Rows held before they are made distinct."""
 
 MOST_CELLS = 1 << 27
 """The largest table of counts that is made: 1 GB."""
@@ -52,6 +58,8 @@ class Tuples:
         merged, and rows of weight 0 are left out.
     weights
         How often each row occurs; once each where not given.  They sum to at most 2^53.
+    population
+        Where these people are a sample: how many it was drawn from.  None where they are all.
 
     Examples
     --------
@@ -61,24 +69,51 @@ class Tuples:
     ([[0, 1], [1, 0]], [2, 1], 3)
     """
 
-    def __init__(self, domain: Domain, codes: ArrayLike, weights: ArrayLike | None = None) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        codes: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        population: int | None = None,
+    ) -> None:
         columns = _checked_codes(domain, codes)
         counts = _checked_weights(columns.shape[1], weights)
         self.domain = domain
-        rows, self.weights = _distinct(columns, counts, domain.sizes)
+        rows, self.weights = distinct(columns, counts, domain.sizes)
+        self.population = population
+        if population is not None:
+            _checks.whole(population, "population", self.records)
         self.codes: Codes = rows.T
         for part in (rows, self.codes, self.weights):
             part.flags.writeable = False
 
     @classmethod
-    def from_records(cls, data: Any, *, progress: Progress | None = None, **table: Any) -> "Tuples":
+    def from_records(
+        cls,
+        data: Any,
+        *,
+        engine: str = "auto",
+        sample: int | None = None,
+        seed: int = 0,
+        progress: Progress | None = None,
+        **table: Any,
+    ) -> "Tuples":
         """Return the tuples of any table: what `count_pairs` takes, with the same options.
 
         Parameters
         ----------
         data
             A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file,
-            of a folder of such files, a glob, or a list of paths.
+            of a folder of such files, a glob, or a list of paths; or a Spark DataFrame.
+        engine
+            `"spark"`: the executors of the active Spark session read the Parquet files.
+        sample
+            Keep so many records only, drawn without replacement; all where there are no more.
+            The domain is still that of the whole table.
+        seed
+            Of the sample.  The same seed gives the same sample of the same files, with or without
+            Spark; a Spark DataFrame has no order, so its sample also depends on its partitions.
         progress
             Called with the records read so far and the records in all, None where not known.
         table
@@ -86,33 +121,38 @@ class Tuples:
 
         Notes
         -----
-        Memory grows with the distinct records only, not with all of them.
+        Memory grows with the distinct records only, not with all of them.  For the joint counts
+        of a few attributes choose their `columns`, and take `counts()` of the result.
 
         Examples
         --------
         >>> import pyarrow as pa
-        >>> Tuples.from_records(pa.table({"sex": ["F", "M", "F"], "smoker": [True, False, True]}))
+        >>> people = pa.table({"sex": ["F", "M", "F"], "smoker": [True, False, True]})
+        >>> Tuples.from_records(people)
         Tuples(3 records, 2 distinct, 2 attributes)
+        >>> Tuples.from_records(people, columns=["smoker", "sex"]).counts().tolist()
+        [[0, 1], [2, 0]]
+        >>> Tuples.from_records(people, sample=2)
+        Tuples(sample of 2 of 3 records, 2 distinct, 2 attributes)
         """
-        from seepage.table import Restart, TableOptions, open_stream
+        from seepage.table import TableOptions
 
         known = [field.name for field in fields(TableOptions)]
         for name in table:
             if name not in known:
                 raise InputError(f"there is no option {name!r}{_checks.near_miss(name, known)}")
-        stream = open_stream(data, TableOptions(**table))
-        while True:
-            try:
-                rows, weights = _gathered(stream, progress)
-            except Restart:
-                continue
-            break
-        domain, orders = stream.finish()
-        for row, order in zip(rows, orders, strict=True):
-            ranks = np.zeros(int(order.max()) + 1, dtype=rows.dtype)
-            ranks[order] = np.arange(len(order))
-            row[:] = ranks[row]
-        return cls(domain, rows.T, weights)
+        options = TableOptions(**table)
+        start = _start(sample, seed)
+        _checks.choice(engine, "engine", ENGINES)
+        if engine == "spark" or type(data).__module__.startswith("pyspark.sql."):
+            from seepage.counting.spark_records import gather_with_spark
+
+            domain, kept = gather_with_spark(data, options, start)
+            rows, weights = kept.rows()
+        else:
+            domain, rows, weights, kept = _gathered(data, options, start, progress)
+        whole = sample is None or kept.seen <= sample
+        return cls(domain, rows.T, weights, population=None if whole else kept.seen)
 
     @classmethod
     def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Tuples":
@@ -182,7 +222,12 @@ class Tuples:
     def select(self, names: Iterable[str | SupportsIndex]) -> "Tuples":
         """Return the tuples of these attributes only, in this order."""
         chosen = self._positions(names)
-        return Tuples(self.domain.select(chosen), self.codes[:, chosen], self.weights)
+        return Tuples(
+            self.domain.select(chosen),
+            self.codes[:, chosen],
+            self.weights,
+            population=self.population,
+        )
 
     def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:
         """Return the number of each record's group: records that agree on some attributes.
@@ -193,7 +238,7 @@ class Tuples:
         if not chosen:
             return np.zeros(len(self), dtype=np.int64)
         keys = pack(self.codes.T[chosen], [self.domain.sizes[position] for position in chosen])
-        order, starts = _runs(keys)
+        order, starts = runs(keys)
         numbers = np.empty(len(self), dtype=np.int64)
         numbers[order] = np.cumsum(starts) - 1
         return numbers
@@ -228,94 +273,56 @@ class Tuples:
             and self.domain == other.domain
             and np.array_equal(self.codes, other.codes)
             and np.array_equal(self.weights, other.weights)
+            and self.population == other.population
         )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
+        drawn = "" if self.population is None else f" of {self.population:,}"
         return (
-            f"Tuples({self.records:,} records, {len(self):,} distinct, "
-            f"{len(self.domain)} attributes)"
+            f"Tuples({'sample of ' if drawn else ''}{self.records:,}{drawn} records, "
+            f"{len(self):,} distinct, {len(self.domain)} attributes)"
         )
 
 
-def _gathered(stream: "CodedStream", progress: Progress | None) -> tuple[Codes, Integers]:
-    """Return the distinct rows of a stream, one row an attribute, and how often each occurs.
+def _start(sample: int | None, seed: int) -> Callable[[], Gathering]:
+    """Return what begins to gather: all distinct records, or a sample."""
+    if sample is None:
+        return DistinctRecords
+    return partial(RecordSample, _checks.whole(sample, "sample", 1), _checks.whole(seed, "seed", 0))
 
-    Batches are joined and made distinct whenever they have doubled what is held.
-    """
-    held: list[tuple[Codes, Integers]] = []
-    rows, limit = 0, FEWEST
+
+def _gathered(
+    data: Any, options: "TableOptions", start: Callable[[], Gathering], progress: Progress | None
+) -> tuple[Domain, Codes, Integers, Gathering]:
+    """Return the domain of a table, its records in the codes of that, and what gathered them."""
+    from seepage.table import Restart, open_stream
+
+    stream = open_stream(data, options)
+    while True:
+        kept = start()
+        try:
+            _read(stream, kept, progress)
+        except Restart:
+            continue
+        break
+    domain, orders = stream.finish()
+    rows, weights = kept.rows()
+    for row, order in zip(rows, orders, strict=True):
+        ranks = np.zeros(int(order.max()) + 1, dtype=rows.dtype)
+        ranks[order] = np.arange(len(order))
+        row[:] = ranks[row]
+    return domain, rows, weights, kept
+
+
+def _read(stream: "CodedStream", kept: Gathering, progress: Progress | None) -> None:
     for batch in stream:
-        codes = np.stack(batch)
-        held.append(_distinct(codes, np.ones(codes.shape[1], dtype=np.int64), stream.sizes))
-        rows += held[-1][0].shape[1]
-        if rows > limit:
-            held = [_joined(held, stream.sizes)]
-            rows = held[0][0].shape[1]
-            limit = max(FEWEST, 2 * rows)
+        left = stream.kept
+        length = len(batch[0] if left is None else left)
+        kept.add(batch, stream.sizes, stream.rows_read - length, left)
         if progress is not None:
             progress(stream.rows_read, stream.rows_total)
-    return _joined(held, stream.sizes)
-
-
-def _joined(parts: list[tuple[Codes, Integers]], sizes: Sequence[int]) -> tuple[Codes, Integers]:
-    columns = np.concatenate([codes for codes, _ in parts], axis=1)
-    return _distinct(columns, np.concatenate([weights for _, weights in parts]), sizes)
-
-
-def pack(columns: Codes, sizes: Sequence[int]) -> list[NDArray[np.uint64]]:
-    """Return records as numbers in mixed radix, in as few 64-bit words as they need.
-
-    Words are in order of significance, so that comparing them compares the records with the
-    first column leading.
-
-    Parameters
-    ----------
-    columns
-        One row a column of codes.
-    sizes
-        The columns' alphabet sizes.
-
-    Examples
-    --------
-    >>> pack(np.array([[1, 0], [2, 1]], dtype=np.uint8), [2, 3])
-    [array([5, 1], dtype=uint64)]
-    """
-    words: list[NDArray[np.uint64]] = []
-    room = 0
-    for column, size in zip(columns, sizes, strict=True):
-        if room < size:
-            words.append(column.astype(np.uint64))
-            room = (1 << 64) // size
-            continue
-        words[-1] *= np.uint64(size)
-        words[-1] += column
-        room //= size
-    return words
-
-
-def _runs(keys: list[NDArray[np.uint64]]) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return the order that sorts records, and where in it a new one begins."""
-    order = np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
-    starts = np.zeros(len(order), dtype=np.bool_)
-    starts[:1] = True
-    for word in keys:
-        ordered = word[order]
-        starts[1:] |= ordered[1:] != ordered[:-1]
-    return order, starts
-
-
-def _distinct(columns: Codes, weights: Integers, sizes: Sequence[int]) -> tuple[Codes, Integers]:
-    """Return the distinct records, one row an attribute, and the sums of their weights."""
-    kept = weights > 0
-    if not kept.all():
-        columns, weights = columns[:, kept], weights[kept]
-    if not len(weights):
-        return columns, weights
-    order, starts = _runs(pack(columns, sizes))
-    first = np.flatnonzero(starts)
-    return columns[:, order[first]], np.add.reduceat(weights[order], first)
 
 
 def _product(sizes: Iterable[int]) -> int:

@@ -1,8 +1,8 @@
 """Counting with Spark: the same integers as the local engine, one clear line for bad tables."""
 
 import datetime
-import os
-import shutil
+import json
+import subprocess
 import sys
 
 import numpy as np
@@ -12,29 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import seepage as sp
+from command import run
 from seepage.errors import DomainError, InputError, TableError
-
-pytest.importorskip("pyspark", reason="pyspark is not installed (extra `spark`)")
-if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("Spark needs Java 17 or later, and there is none", allow_module_level=True)
-
-
-@pytest.fixture(scope="module")
-def spark():
-    from pyspark.sql import SparkSession
-
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
+from seepage.pairs_io import load_pairs_file
+from seepage.tuples import Tuples
 
 
 def people(rows=3000, seed=5):
@@ -80,29 +61,6 @@ def test_files_give_what_the_local_engine_gives(spark, tmp_path, table, missing)
 def test_frames_give_what_the_local_engine_gives(spark, tmp_path, table, missing):
     frame = spark.read.parquet(str(written(table(), tmp_path)))
     assert sp.count_pairs(frame, missing=missing) == sp.count_pairs(table(), missing=missing)
-
-
-def test_pandas_polars_arrow_csv_parquet_and_spark_agree(spark, tmp_path):
-    import polars as pl
-
-    table = people().select(["kids", "code", "age"])
-    frame = table.to_pandas()
-    frame.to_csv(tmp_path / "people.csv", index=False)
-    pq.write_table(table, tmp_path / "people.parquet")
-    rows = list(zip(*table.to_pydict().values(), strict=True))
-    counted = {
-        "pandas": sp.count_pairs(frame),
-        "polars": sp.count_pairs(pl.from_arrow(table)),
-        "parquet": sp.count_pairs(tmp_path / "people.parquet"),
-        "spark files": sp.count_pairs(tmp_path / "people.parquet", engine="spark"),
-        "spark frame": sp.count_pairs(
-            spark.createDataFrame(rows, "kids tinyint, code string, age int")
-        ),
-    }
-    expected = sp.count_pairs(table)
-    assert [name for name, pairs in counted.items() if pairs != expected] == []
-    csv = sp.count_pairs(tmp_path / "people.csv")
-    assert csv.table("kids", "age").tolist() == expected.table("kids", "age").tolist()
 
 
 def test_options_reach_the_executors(spark, tmp_path):
@@ -197,7 +155,8 @@ def test_another_schema_is_refused_with_both(spark, tmp_path):
     pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "one.parquet")
     pq.write_table(pa.table({"a": ["1", "2"]}), tmp_path / "two.parquet")
     with pytest.raises(
-        TableError, match=r"two.parquet does not .* of \S+one.parquet: 'a' is string, not int64"
+        TableError,
+        match=r"two.parquet does not .* of \S+one.parquet: here 'a' string, there 'a' int64",
     ):
         sp.count_pairs(tmp_path, engine="spark")
 
@@ -216,3 +175,100 @@ def test_what_spark_cannot_count_is_refused(spark, tmp_path):
         sp.count_pairs(spark.range(100), bins="none", max_values=60)
     with pytest.raises(InputError, match="engine must be one of auto, numpy, numba, spark"):
         sp.count_pairs(spark.range(3), engine="sparc")
+
+
+@pytest.mark.parametrize("missing", ["category", "drop"])
+def test_distinct_records_are_those_of_the_local_engine(spark, tmp_path, missing):
+    folder = written(people(), tmp_path)
+    expected = Tuples.from_records(folder, missing=missing)
+    assert Tuples.from_records(folder, engine="spark", missing=missing) == expected
+    frame = spark.read.parquet(str(folder))
+    assert Tuples.from_records(frame, missing=missing) == expected
+    chosen = {"columns": ["smoker", "age", "code"], "missing": missing}
+    joint = Tuples.from_records(frame, **chosen).counts()
+    np.testing.assert_array_equal(joint, Tuples.from_records(folder, **chosen).counts())
+    domain = expected.domain
+    part = folder / "part-2.parquet"
+    inside = {"missing": missing, "domain": domain}
+    assert Tuples.from_records(part, engine="spark", **inside) == Tuples.from_records(
+        part, **inside
+    )
+
+
+@pytest.mark.parametrize("missing", ["category", "drop"])
+def test_a_sample_is_that_of_the_local_engine(spark, tmp_path, missing):
+    folder = written(people(), tmp_path)
+    options = {"missing": missing, "sample": 700, "seed": 9}
+    expected = Tuples.from_records(folder, **options)
+    assert expected.records == 700
+    assert Tuples.from_records(folder, engine="spark", **options) == expected
+    frame = spark.read.parquet(str(folder))
+    of_frame = Tuples.from_records(frame, **options)
+    assert of_frame.population == expected.population
+    assert of_frame.domain == expected.domain
+    assert of_frame.records == 700
+    again = Tuples.from_records(frame, **options)
+    assert again == of_frame
+    assert Tuples.from_records(frame, **(options | {"seed": 10})) != of_frame
+
+
+def test_numbers_that_leave_their_lanes_in_a_given_domain(spark):
+    rows = [(1, 70_000), (2, 5), (1, 5)]
+    frame = spark.createDataFrame(rows, "a int, b bigint")
+    expected = Tuples.from_records(pa.table({"a": [1, 2, 1], "b": [70_000, 5, 5]}))
+    assert Tuples.from_records(frame, domain=expected.domain) == expected
+    assert sp.count_pairs(frame, domain=expected.domain) == expected.pairs()
+
+
+def test_too_many_distinct_records_are_refused(spark, monkeypatch):
+    monkeypatch.setattr("seepage.counting.spark_records.MOST_BYTES", 1000)
+    frame = spark.range(5000).selectExpr("id % 100 as a", "id div 100 as b")
+    with pytest.raises(TableError, match=r"^2,500 of 2,500 records are distinct, .* take a sample"):
+        Tuples.from_records(frame, bins="none")
+    assert Tuples.from_records(frame, bins="none", sample=20).records == 20
+
+
+def test_totals_take_a_frame(spark):
+    frame = spark.range(400).selectExpr("id % 2 as a", "id div 200 as b")
+    total = sp.total_leakage(frame, epsilon=1.0, mechanism="grr")
+    assert (total.guarantee, total.kind) == ("exact", "certified")
+    drawn = sp.total_leakage(frame, epsilon=1.0, mechanism="grr", sample=100)
+    assert (drawn.guarantee, drawn.kind) == ("exact", "assumed")
+
+
+def test_commands_count_and_analyse_in_the_session(spark, tmp_path):
+    folder = written(categories(), tmp_path)
+    done = run("count", folder, "-o", tmp_path / "all.pairs", "--engine", "spark")
+    assert done.returncode == 0, done.stderr
+    assert load_pairs_file(tmp_path / "all.pairs") == sp.count_pairs(folder)
+    options = ["-m", "grr", "--totals", "exact", "--format", "json"]
+    here = run("analyse", folder, *options, "--sample", 500)
+    there = run("analyse", folder, *options, "--sample", 500, "--engine", "spark")
+    assert there.returncode == 0, there.stderr
+    totals = [json.loads(done.stdout)["totals"]["exact"] for done in (here, there)]
+    assert totals[0] == totals[1]
+    assert totals[0]["kind"] == "assumed"
+    refused = run("analyse", "adult", "--engine", "spark")
+    assert refused.returncode == 2
+    assert "spark reads Parquet files, and adult is counted already" in refused.stderr
+
+
+def test_the_command_starts_a_session_of_its_own(needs_spark, tmp_path):
+    folder = written(categories(500), tmp_path)
+    script = "from seepage.cli import main; main()"
+    command = [sys.executable, "-c", script, "count", str(folder), "--engine", "spark"]
+    output = tmp_path / "all.pairs"
+    done = subprocess.run(
+        [*command, "-o", str(output), "--master", "local[2]"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"500 records, 6 attributes -> {output}\n"
+    assert "FutureWarning" not in done.stderr
+    assert load_pairs_file(output) == sp.count_pairs(folder)
+    missing = tmp_path / "none.pairs"
+    done = subprocess.run(
+        [*command, "-o", str(missing), "--master", "nowhere"], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert "seepage: Spark does not start at nowhere: Java did not start" in done.stderr
+    assert not missing.exists()

@@ -95,9 +95,10 @@ def test_damaged_and_truncated_files_name_themselves(tmp_path, ending):
 @pytest.mark.parametrize(
     ("other", "message"),
     [
-        ({"n": [1]}, "it lacks 'w'"),
-        ({"n": [1], "w": ["a"], "extra": [1]}, "it also has 'extra'"),
-        ({"n": ["1"], "w": ["a"]}, "'n' is string, not int64"),
+        ({"n": [1]}, "here nothing more, there 'w' string; 1 of the columns are the same"),
+        ({"n": [1], "w": ["a"], "extra": [1]}, "here 'extra' int64, there nothing more; 2 of"),
+        ({"n": ["1"], "x": [2.0]}, "here 'n' string, 'x' double, there 'n' int64, 'w' string"),
+        ({f"a{i}": [1] for i in range(22)}, "'a19' int64, 2 more, there 'n' int64, 'w' string"),
     ],
 )
 def test_schemas_that_differ(tmp_path, ending, other, message):

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from seepage import _checks
+from seepage.cli.engines import engine_options, engine_session
 from seepage.cli.inputs import read_pairs, read_records
 from seepage.cli.options import named_settings, output_options, table_arguments, table_options
 from seepage.cli.output import emit, encode_json, progress_bar
@@ -42,12 +43,18 @@ __all__ = ["command"]
     metavar="A,B,...|all",
     help="What totals rest on: exact, merged, worst, sampled, independent, witness, or all.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Of sampled and witness.")
+@click.option(
+    "--sample", type=int, metavar="N", help="Look at N records drawn at random: totals are assumed."
+)
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Of sampled, witness and --sample."
+)
 @click.option("--limit", type=float, help="The allowed total, shown in the report.")
 @click.option("--report", metavar="FILE", help="Write the report, one self-contained HTML page.")
 @click.option("--plan", metavar="PLAN", help="DATA are reports collected with this plan.")
 @click.option("--chart", metavar="FILE", help="Draw the matrix: a .svg, .png, .pdf or .html file.")
 @click.option("--prior", type=float, default=0.0, help="A pseudo-count added to every cell.")
+@engine_options()
 @output_options
 @table_options
 def command(data: str, form: str, output: str | None, strongest: int, **options: Any) -> None:
@@ -58,6 +65,7 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
       seepage analyse adult --epsilon 1
       seepage analyse survey.csv --epsilon 2 --mechanism oue --view inferred
       seepage analyse survey.csv --mechanism grr --totals all --report survey.html
+      seepage analyse people/ --totals all --sample 100000 --engine spark --master spark://host:7077
       seepage analyse reports.parquet --plan plan.json
       seepage analyse survey.pairs -e 1 --epsilon-of income=0.5 --format json -o result.json
     """
@@ -70,7 +78,7 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
     _checks.whole(strongest, "--strongest", 0)
     budget, slack = _checks.epsilon(options["epsilon"]), _checks.delta(options["delta"])
     wanted = _wanted(options["totals"])
-    known = _read(data, table_arguments(options), wanted)
+    known = _read(data, wanted, options)
     pairs = known if isinstance(known, PairCounts) else known.pairs()
     epsilon, mechanism = _settings(pairs.domain, budget, options)
     smoothing = {"min_count": options["min_count"], "prior": options["prior"]}
@@ -126,11 +134,14 @@ def _wanted(text: str) -> list[str]:
     return [_checks.choice(name.strip(), "--totals", GUARANTEES) for name in text.split(",")]
 
 
-def _read(data: str, arguments: dict[str, Any], wanted: list[str]) -> Any:
+def _read(data: str, wanted: list[str], options: dict[str, Any]) -> Any:
     """Return pair counts, or the records where a total needs them."""
-    if set(wanted) <= {"worst", "independent"}:
-        return read_pairs(data, arguments)
-    return read_records(data, arguments)
+    engine, sample = options["engine"], options["sample"]
+    arguments = table_arguments(options) | {"engine": engine}
+    with engine_session(engine, options["master"]):
+        if set(wanted) <= {"worst", "independent"} and sample is None:
+            return read_pairs(data, arguments)
+        return read_records(data, arguments, sample=sample, seed=options["seed"])
 
 
 def _settings(domain: Domain, budget: float, options: dict[str, Any]) -> tuple[Any, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from seepage import _checks
+from seepage.cli.engines import engine_options, engine_session
 from seepage.cli.inputs import read_records
 from seepage.cli.options import named_settings, table_arguments, table_options
 from seepage.cli.output import emit, encode_json, progress_bar
@@ -46,6 +47,7 @@ __all__ = ["command"]
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here.")
+@engine_options()
 @table_options
 def command(data: str, form: str, output: str | None, **options: Any) -> None:
     """Find the largest budgets that keep every attribute's total within a limit.
@@ -61,7 +63,8 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
     if options["check"]:
         _check(data, arguments, options["check"], output)
         return
-    records = read_records(data, arguments)
+    with engine_session(options["engine"], options["master"]):
+        records = read_records(data, arguments | {"engine": options["engine"]})
     limit = _limits(records, options)
     if options["compare"]:
         _compare(records, limit, form, output, options)

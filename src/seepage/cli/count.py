@@ -1,14 +1,13 @@
 """`seepage count`: from a table to a file of pair counts."""
 
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import click
 
+from seepage.cli.engines import engine_options, engine_session
 from seepage.cli.inputs import read_pairs
 from seepage.cli.options import table_arguments, table_options
 from seepage.cli.output import whole_file
-from seepage.errors import InputError
 
 __all__ = ["command"]
 
@@ -16,14 +15,7 @@ __all__ = ["command"]
 @click.command("count")
 @click.argument("data")
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The file.")
-@click.option(
-    "--engine",
-    type=click.Choice(["auto", "numpy", "numba", "spark"]),
-    default="auto",
-    show_default=True,
-    help="Who counts; spark: its executors read the Parquet files DATA themselves.",
-)
-@click.option("--master", metavar="URL", help="Spark's master; all cores of this machine if not.")
+@engine_options("numpy", "numba")
 @click.option(
     "--domain",
     metavar="COUNTS",
@@ -51,7 +43,7 @@ def command(
     arguments = table_arguments(options) | {"engine": engine}
     if domain is not None:
         arguments["domain"] = load_pairs_file(domain).domain
-    with _session(engine, master):
+    with engine_session(engine, master):
         pairs = read_pairs(data, arguments)
     with whole_file(output) as partial:
         save_pairs(pairs, partial)
@@ -59,14 +51,3 @@ def command(
     for attribute in pairs.domain:
         if attribute.size == 1:
             click.echo(f"{attribute.name} is constant: always {attribute.values[0]}")
-
-
-def _session(engine: str, master: str | None) -> AbstractContextManager[object]:
-    """Return the Spark session to count in, where Spark counts."""
-    if engine == "spark":
-        from seepage.counting.spark import spark_session
-
-        return spark_session(master)
-    if master is not None:
-        raise InputError("--master needs --engine spark")
-    return nullcontext()

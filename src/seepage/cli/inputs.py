@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from seepage.cli.output import progress_bar
+from seepage.errors import InputError
 from seepage.pairs import PairCounts
 
 __all__ = ["read_pairs", "read_records"]
@@ -15,6 +16,8 @@ def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
     from seepage.pairs_io import is_pairs_file
 
     if _is_name(data) or is_pairs_file(data):
+        if arguments.get("engine") == "spark":
+            raise InputError(f"--engine spark reads Parquet files, and {data} is counted already")
         return _chosen(load_pairs(data), arguments)
     from seepage.counting import count_pairs
 
@@ -22,8 +25,18 @@ def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
         return count_pairs(data, progress=progress, **arguments)
 
 
-def read_records(data: str, arguments: dict[str, Any]) -> Any:
-    """Return DATA with its records where it has them: distinct tuples, else pair counts."""
+def read_records(
+    data: str, arguments: dict[str, Any], *, sample: int | None = None, seed: int = 0
+) -> Any:
+    """Return DATA with its records where it has them: distinct tuples, else pair counts.
+
+    Parameters
+    ----------
+    data, arguments
+        What to read, and how.
+    sample, seed
+        Keep so many records only, drawn with this seed.
+    """
     from seepage.datasets import DATASETS
     from seepage.pairs_io import is_pairs_file
     from seepage.tuples import Tuples
@@ -32,10 +45,13 @@ def read_records(data: str, arguments: dict[str, Any]) -> Any:
     if named and data in DATASETS and DATASETS[data].at_hand:
         found = DATASETS[data]
         settings = {**found.table, **{k: v for k, v in arguments.items() if v}}
-        return Tuples.from_records(found.read(), **settings)
+        return Tuples.from_records(found.read(), sample=sample, seed=seed, **settings)
     if named or is_pairs_file(data):
+        if sample is not None:
+            raise InputError(f"--sample needs records, and {data} has pair counts only")
         return read_pairs(data, arguments)
-    return Tuples.from_records(data, **arguments)
+    with progress_bar("reading") as progress:
+        return Tuples.from_records(data, sample=sample, seed=seed, progress=progress, **arguments)
 
 
 def _is_name(data: str) -> bool:

@@ -25,7 +25,7 @@ def analysis_text(analysis: Analysis, name: str, strongest: int, width: int) -> 
         _strongest(matrix, strongest),
         _matrix(matrix, width),
         _totals(analysis),
-        _notes(matrix),
+        _notes(analysis),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -126,19 +126,16 @@ def _terms(total: TotalLeakage) -> str:
     return f" (delta {total.deltas.max():g}, confidence {total.confidence:g})"
 
 
-def _notes(matrix: LeakageMatrix) -> str:
+def _notes(analysis: Analysis) -> str:
+    matrix = analysis.matrix
     notes = [
         f"{attribute.name} is constant (always {attribute.values[0]}): it leaks nothing"
         for attribute in matrix.domain
         if attribute.size == 1
     ]
-    notes += [
-        f"{name}: left out as a target, never seen: {', '.join(unseen[:5])}"
-        for name in matrix.domain.names
-        if (unseen := matrix.pairs.unseen(name))
-    ]
     if any(matrix.smoothing.values()):
         notes.append(f"smoothed by {matrix.smoothing}: leakages may be below the table's own")
+    notes += dict.fromkeys(note for total in analysis.totals.totals for note in total.notes)
     return "\n".join(notes)
 
 

@@ -11,6 +11,7 @@ found to one executor that puts it together; the driver receives the domain and 
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,14 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from seepage.counting.accumulator import PairAccumulator
 from seepage.counting.spark_domain import Settled, binned, in_domain, settle
-from seepage.counting.spark_jobs import Input, run
+from seepage.counting.spark_jobs import Input, Join, Work, run, spark_errors
 from seepage.counting.spark_lanes import Escaped, plan_lanes
-from seepage.counting.spark_numbers import Gathered, share_of
 from seepage.counting.spark_shards import plan_shards
 from seepage.counting.spark_tasks import count_shard, find_values, gather_numbers
 from seepage.domain import Attribute, Domain
 from seepage.errors import InputError, TableError
 from seepage.pairs import PairCounts
+from seepage.table.collecting import Collector, share_of
 from seepage.table.columnar import ColumnarSource
 from seepage.table.columns import Column
 from seepage.table.options import TableOptions
@@ -34,7 +35,7 @@ from seepage.table.paths import PARQUET, find_files
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["count_with_spark", "find_domain", "open_input", "spark_session"]
+__all__ = ["count_with_spark", "find_domain", "opened", "run_unpacking", "spark_session"]
 
 
 @contextmanager
@@ -47,32 +48,54 @@ def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
         Where a session of our own runs: `local[2]`, `spark://host:7077`, ...; on all cores of
         this machine by default.
     """
-    try:
-        from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
-    except ImportError:
-        raise InputError(
-            "Spark needs the package pyspark, which is not installed: pip install seepage[spark]"
-        ) from None
+    with _pandas_accepted():
+        try:
+            from pyspark.sql import SparkSession
+        except ImportError:
+            raise InputError(
+                "Spark needs the package pyspark, which is not installed: pip install "
+                "seepage[spark]"
+            ) from None
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
         return
     place = master or "local[*]"
+    builder = SparkSession.builder.appName("seepage").config("spark.ui.enabled", "false")
     if place.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("seepage").config("spark.ui.enabled", "false")
+        builder = builder.config("spark.log.level", "ERROR")
     if master or "SPARK_REMOTE" not in os.environ:
         builder = builder.master(place)
+    refusals: tuple[type[Exception], ...] = (*spark_errors(), OSError)
     try:
-        session = builder.getOrCreate()
-    except (PySparkException, OSError) as problem:
-        first = str(problem).strip().splitlines()[0]
-        raise InputError(f"Spark does not start at {place}: {first}") from None
+        with _pandas_accepted():
+            session = builder.getOrCreate()
+    except refusals as problem:
+        raise InputError(f"Spark does not start at {place}: {_reason(str(problem))}") from None
     try:
         yield session
     finally:
         session.stop()
+
+
+def _reason(message: str) -> str:
+    if "stopped SparkContext" in message:
+        return "no master answers there"
+    if "JAVA_GATEWAY_EXITED" in message:
+        return (
+            "Java did not start; it must be 17 or later (JAVA_HOME), and the master one such as "
+            "local[2] or spark://host:7077"
+        )
+    return message.strip().splitlines()[0]
+
+
+@contextmanager
+def _pandas_accepted() -> Iterator[None]:
+    """Let PySpark load without a word about the version of pandas, which is not used here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+        yield
 
 
 def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
@@ -95,20 +118,22 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     A DataFrame is computed once, twice where a column needs bins or numbers beyond 16 bits are
     met; cache one that is expensive.
     """
-    if _is_frame(data):
-        return _count(open_input(data.sparkSession, data, options), options)
+    with opened(data, options) as table:
+        return _count(table, options)
+
+
+@contextmanager
+def opened(data: Any, options: TableOptions) -> Iterator[Input]:
+    """Give a table as Spark sees it, in a session that lasts as long as the block; or refuse it."""
+    if type(data).__module__.startswith("pyspark.sql."):
+        yield _packed(data.sparkSession, data, options, ())
+        return
+    files = _parquet_files(data)
     with spark_session() as session:
-        return _count(open_input(session, data, options), options)
+        yield _opened(session, files)
 
 
-def _is_frame(data: Any) -> bool:
-    return type(data).__module__.startswith("pyspark.sql.")
-
-
-def open_input(session: "SparkSession", data: Any, options: TableOptions) -> Input:
-    """Return a table as Spark sees it, or refuse it."""
-    if _is_frame(data):
-        return _packed(session, data, options, ())
+def _parquet_files(data: Any) -> Sequence[Path]:
     if not isinstance(data, (str, os.PathLike, list, tuple)):
         raise TableError(
             "Spark counts a Spark DataFrame or Parquet files, "
@@ -120,7 +145,7 @@ def open_input(session: "SparkSession", data: Any, options: TableOptions) -> Inp
             f"Spark's executors read Parquet files, got {kind} ({files[0].name}); read it with "
             "spark.read and count the DataFrame, or count it without engine='spark'"
         )
-    return _opened(session, files)
+    return files
 
 
 def _opened(session: "SparkSession", files: Sequence[Path]) -> Input:
@@ -153,20 +178,20 @@ def find_domain(table: Input, options: TableOptions) -> tuple[Input, Domain]:
     """Return the domain of a table; and the table, packed as its numbers need it."""
     if options.domain is not None:
         return table, options.domain
-    table, settled = _settle(table, options)
+    table, settled = _settle(table, options, count=False)
     return table, settled.domain
 
 
-def _settle(table: Input, options: TableOptions) -> tuple[Input, Settled]:
+def _settle(table: Input, options: TableOptions, *, count: bool = True) -> tuple[Input, Settled]:
     names, share = table.names, share_of(table.rows)
     try:
         settled: Settled = run(
             table,
-            lambda source, first: find_values(source, options, first, share),
+            lambda source, first: find_values(source, options, first, share, count=count),
             lambda shards: settle(list(shards), names, options),
         )
     except Escaped as escaped:
-        return _settle(_unpacked(table, options, escaped), options)
+        return _settle(_unpacked(table, options, escaped), options, count=count)
     if settled.unsettled:
         _settle_late(table, options, settled)
     return table, settled
@@ -178,7 +203,7 @@ def _settle_late(table: Input, options: TableOptions, settled: Settled) -> None:
     columns = [Column(choice, options, fields=False) for choice in options.choose(table.names)]
     wanted = [columns[place] for place in places]
 
-    def join(shards: Iterator[list[Gathered]]) -> list[Attribute]:
+    def join(shards: Iterator[list[Collector]]) -> list[Attribute]:
         parts = zip(*shards, strict=True)
         return [
             binned(columns[place], part, missing[place])
@@ -198,6 +223,16 @@ def _unpacked(table: Input, options: TableOptions, escaped: Escaped) -> Input:
     return _packed(table.session, table.frame, options, plain)
 
 
+def run_unpacking(
+    table: Input, options: TableOptions, work: Work, join: Join, *, tree: bool = False
+) -> Any:
+    """Return what `run` does, again with columns unpacked where numbers do not fit their lanes."""
+    try:
+        return run(table, work, join, tree=tree)
+    except Escaped as escaped:
+        return run_unpacking(_unpacked(table, options, escaped), options, work, join, tree=tree)
+
+
 def _count_in_domain(table: Input, options: TableOptions) -> PairCounts:
     domain = options.domain
     assert domain is not None
@@ -208,13 +243,9 @@ def _count_in_domain(table: Input, options: TableOptions) -> PairCounts:
             total.merge(part)
         return total
 
-    try:
-        total = run(
-            table, lambda source, first: count_shard(source, options, first), join, tree=True
-        )
-    except Escaped as escaped:
-        return _count_in_domain(_unpacked(table, options, escaped), options)
+    total: PairAccumulator = run_unpacking(
+        table, options, lambda source, first: count_shard(source, options, first), join, tree=True
+    )
     if not total.rows:
         raise TableError("the table has no records, or none without a missing value")
-    counted: PairCounts = total.counts(domain)
-    return counted
+    return total.counts(domain)

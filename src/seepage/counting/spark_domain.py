@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from seepage.counting.merging import widened
-from seepage.counting.spark_numbers import Gathered
 from seepage.counting.spark_tasks import Found, FoundColumn
 from seepage.domain import MISSING, Attribute, Domain
 from seepage.errors import TableError
@@ -14,8 +13,9 @@ from seepage.pairs import PairCounts
 from seepage.table.alphabet import FoundAlphabet, ManyNumbers
 from seepage.table.binned import binned_attribute
 from seepage.table.binning import Edges, Keep
+from seepage.table.collecting import Collector
 from seepage.table.columns import Column
-from seepage.table.edges import _edges as edges_of
+from seepage.table.edges import edges_of
 from seepage.table.labels import Key, field_key, number_label
 from seepage.table.options import TableOptions
 
@@ -128,12 +128,12 @@ def _bins(column: Column, parts: Sequence[FoundColumn], missing: bool) -> Attrib
     return binned(column, gathered, missing) if len(gathered) == len(parts) else None
 
 
-def binned(column: Column, parts: Iterable[Gathered], missing: bool) -> Attribute:
+def binned(column: Column, parts: Iterable[Collector], missing: bool) -> Attribute:
     """Return the attribute of a column that needs bins, from all its numbers.
 
     One number only, or none, is no column for bins: it stays a category.
     """
-    numbers = Gathered()
+    numbers = Collector()
     for part in parts:
         numbers.merge(part)
     edges = edges_of(column, numbers)

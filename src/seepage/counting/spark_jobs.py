@@ -21,7 +21,7 @@ from seepage.table.reading import Source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Input", "Refusal", "run"]
+__all__ = ["Input", "Join", "Refusal", "Work", "run", "spark_errors"]
 
 SCHEMA = "shard bigint, content binary"
 
@@ -124,13 +124,13 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
     What is wrong with the table is an outcome too: it would be wrong again, so Spark need not try.
     """
     try:
-        outcome = work()
+        content = pickle.dumps(work())
     except Escaped as escaped:
-        outcome = escaped
+        content = pickle.dumps(escaped)
     except SeepageError as problem:
-        outcome = Refusal(type(problem).__name__, str(problem))
+        content = pickle.dumps(Refusal(type(problem).__name__, str(problem)))
     return pa.RecordBatch.from_arrays(
-        [pa.array([number], pa.int64()), pa.array([pickle.dumps(outcome)], pa.binary())],
+        [pa.array([number], pa.int64()), pa.array([content], pa.binary())],
         names=["shard", "content"],
     )
 
@@ -222,13 +222,17 @@ def _worst(bad: dict[int, "Refusal | Escaped"]) -> "Refusal | Escaped":
     return Escaped(list(escaped))
 
 
-def _collect(frame: "DataFrame") -> list[Any]:
+def spark_errors() -> tuple[type[Exception], ...]:
+    """Return what PySpark raises: its own exceptions, and those of Java."""
     from pyspark.errors import PySparkException
 
-    java_error: type[Exception] = import_module("py4j.protocol").Py4JJavaError
+    return PySparkException, import_module("py4j.protocol").Py4JError
+
+
+def _collect(frame: "DataFrame") -> list[Any]:
     try:
         return frame.collect()
-    except (PySparkException, java_error) as problem:
+    except spark_errors() as problem:
         raise TableError(_one_line(str(problem))) from None
 
 

@@ -14,17 +14,24 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Integers
 from seepage.counting.accumulator import PairAccumulator
 from seepage.counting.kernel import compiled_pays
-from seepage.counting.spark_numbers import Gathered
+from seepage.counting.records import Gathering
 from seepage.domain import Attribute
 from seepage.pairs import pair_offsets
-from seepage.table.collecting import priorities
+from seepage.table.collecting import Collector, priorities
 from seepage.table.columns import Column
 from seepage.table.kinds import unpacked
 from seepage.table.numbers import is_number_type, numbers_of
 from seepage.table.options import TableOptions
 from seepage.table.reading import Source
 
-__all__ = ["Found", "FoundColumn", "coded_batches", "count_shard", "find_values", "gather_numbers"]
+__all__ = [
+    "Found",
+    "FoundColumn",
+    "count_shard",
+    "find_values",
+    "gather_numbers",
+    "gather_records",
+]
 
 MOST_CELLS = 2**20
 """Pair cells up to which a task counts while it is finding values: 8 MB."""
@@ -58,7 +65,7 @@ class FoundColumn:
     kept: tuple[bool, ...] | None = None
     missing: bool = False
     number: bool = False
-    gathered: Gathered | None = None
+    gathered: Collector | None = None
     crowded: bool = False
 
 
@@ -115,7 +122,7 @@ class _Finder:
                 missing.append(None if absent is None else part == absent)
                 continue
             if not found.crowded and not self.rows:
-                found.gathered = Gathered(self._share)
+                found.gathered = Collector(self._share)
             found.crowded = True
             values, absent_rows = numbers_of(array, column.markers)
             missing.append(absent_rows)
@@ -151,7 +158,9 @@ class _Finder:
         return self.found
 
 
-def find_values(source: Source, options: TableOptions, first: int, share: float) -> Found:
+def find_values(
+    source: Source, options: TableOptions, first: int, share: float, *, count: bool = True
+) -> Found:
     """Return the values of each column of a shard, and its counts where nothing is in the way.
 
     Parameters
@@ -164,9 +173,11 @@ def find_values(source: Source, options: TableOptions, first: int, share: float)
         The number of records of the table before the shard.
     share
         The share of numbers that bin edges are found from, of what is not counted one by one.
+    count
+        Whether pairs are counted at all.
     """
     finder = _Finder(options, source, first, share)
-    counts: PairAccumulator | None = PairAccumulator(len(finder.columns))
+    counts = PairAccumulator(len(finder.columns)) if count else None
     for codes in finder.batches():
         sizes = [column.coder.size for column in finder.columns] if codes else []
         if counts is None or codes is None or pair_offsets(sizes)[-1] > MOST_CELLS:
@@ -180,9 +191,9 @@ def find_values(source: Source, options: TableOptions, first: int, share: float)
 
 def gather_numbers(
     source: Source, columns: Sequence[Column], first: int, share: float
-) -> list[Gathered]:
+) -> list[Collector]:
     """Return the numbers of some columns of a shard, for their bin edges."""
-    gathered = [Gathered(share) for _ in columns]
+    gathered = [Collector(share) for _ in columns]
     before = first
     for batch in source.batches([column.source for column in columns]):
         ranks = priorities(before, batch.num_rows)
@@ -194,12 +205,14 @@ def gather_numbers(
     return gathered
 
 
-def coded_batches(
+def _coded_batches(
     source: Source, options: TableOptions, first: int
-) -> Iterator[tuple[list[NDArray[Any]], int]]:
-    """Yield the codes of each batch in the given domain, and the record of the table it begins at.
+) -> Iterator[tuple[list[NDArray[Any]], int, Booleans | None]]:
+    """Yield the codes of each batch in the given domain, where it begins, and what it has.
 
-    Records with missing values are left out where the options say so.
+    The second is the number of records of the table before the batch.  The third says which of
+    its records are there, None where all are: those with missing values are left out where the
+    options say so.
     """
     columns = [Column(choice, options, fields=False) for choice in options.choose(source.names)]
     before = first
@@ -212,15 +225,19 @@ def coded_batches(
                 column.begin(array.type)
         coded = [column.code(a, before) for column, a in zip(columns, arrays, strict=True)]
         codes = [part for part in coded if part is not None]
-        if options.dropping:
-            out = [
-                part == column.coder.missing
-                for column, part in zip(columns, codes, strict=True)
-                if column.coder.missing is not None
-            ]
-            codes = [part[~np.logical_or.reduce(out)] for part in codes] if out else codes
-        yield codes, before
+        kept = _complete(columns, codes) if options.dropping else None
+        yield codes if kept is None else [part[kept] for part in codes], before, kept
         before += batch.num_rows
+
+
+def _complete(columns: Sequence[Column], codes: Sequence[NDArray[Any]]) -> Booleans | None:
+    """Return which records have no missing value, None where no column can have one."""
+    out = [
+        part == column.coder.missing
+        for column, part in zip(columns, codes, strict=True)
+        if column.coder.missing is not None
+    ]
+    return ~np.logical_or.reduce(out) if out else None
 
 
 def count_shard(source: Source, options: TableOptions, first: int) -> PairAccumulator:
@@ -229,8 +246,17 @@ def count_shard(source: Source, options: TableOptions, first: int) -> PairAccumu
     sizes = options.domain.sizes
     counts = PairAccumulator(len(sizes))
     rows = 0
-    for codes, _ in coded_batches(source, options, first):
+    for codes, _, _ in _coded_batches(source, options, first):
         rows += len(codes[0])
         if len(codes[0]):
             counts.add(codes, sizes, compiled=compiled_pays(rows, sizes))
     return counts
+
+
+def gather_records(source: Source, options: TableOptions, first: int, kept: Gathering) -> Gathering:
+    """Return the records of a shard, distinct or sampled, in the domain that the options give."""
+    assert options.domain is not None
+    for codes, before, there in _coded_batches(source, options, first):
+        if len(codes[0]):
+            kept.add(codes, options.domain.sizes, before, there)
+    return kept

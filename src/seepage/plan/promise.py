@@ -53,6 +53,11 @@ class Promise:
             if totals.domain != domain:
                 where = totals.domain.differences(domain)
                 raise InputError(f"the totals must be of the same attributes: {where}")
+            if totals.kind != GUARANTEES[totals.guarantee]:
+                raise InputError(
+                    f"a plan needs totals that are {GUARANTEES[totals.guarantee]}, and these are "
+                    f"{totals.kind}: {totals.notes[0]}"
+                )
             return cls(
                 totals.values.tolist(),
                 totals.deltas.tolist(),

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Floats, Integers
 
-__all__ = ["SAMPLE", "Collector", "priorities"]
+__all__ = ["SAMPLE", "Collector", "Priorities", "priorities", "share_of"]
 
 Priorities: TypeAlias = NDArray[np.uint64]
 
@@ -24,14 +24,22 @@ EXACT = 2**53
 SEED = 20_240_607
 """Fixes which records are sampled: the same table has the same edges every time."""
 
+SPARE = 1.1
+"""A part of a table keeps its share of so many samples, to be complete in spite of chance."""
 
-def priorities(first: int, count: int) -> Priorities:
+
+def priorities(first: int, count: int, seed: int = SEED) -> Priorities:
     """Return a pseudo-random 64-bit number for each record, by its number in the table alone.
 
     The records with the smallest numbers are a uniform sample of the table that does not depend
     on how it is cut in batches.
     """
-    return np.asarray(np.random.PCG64(SEED).advance(first).random_raw(count), dtype=np.uint64)
+    return np.asarray(np.random.PCG64(seed).advance(first).random_raw(count), dtype=np.uint64)
+
+
+def share_of(rows: int | None) -> float:
+    """Return the share of a table's records that holds those of lowest priority."""
+    return 1.0 if rows is None else min(1.0, SPARE * SAMPLE / max(rows, 1))
 
 
 class Collector:
@@ -41,6 +49,16 @@ class Collector:
     by one; of others a uniform sample of 262,144 is kept, so a quantile is off by about 0.1% of
     the records (one standard deviation) at most.
 
+    Parts of a table are collected on their own and merged.  The sample is of the records of
+    lowest priority in the whole table, so the edges do not depend on the parts.  With n records,
+    a part need keep only those whose priority is among the lowest 1.1 x 262,144 / n of all
+    possible ones; that fewer than 262,144 are among them is less likely than 10^-500.
+
+    Parameters
+    ----------
+    share
+        The share of priorities that is kept: `share_of` the records of the whole table.
+
     Attributes
     ----------
     low, high
@@ -49,7 +67,7 @@ class Collector:
         Whether all numbers so far are whole.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, share: float = 1.0) -> None:
         self.low = math.inf
         self.high = -math.inf
         self.whole = True
@@ -59,7 +77,7 @@ class Collector:
         self._values: list[Floats] = []
         self._ranks: list[Priorities] = []
         self._kept = 0
-        self._bar: int | None = None
+        self._bar = int(share * 2.0**64) if share < 1.0 else None
 
     def add(self, values: NDArray[Any], ranks: Priorities) -> None:
         """Take numbers (none of them NaN) with the priorities of their records."""
@@ -106,6 +124,40 @@ class Collector:
             self._bar = int(ranks[lowest[SAMPLE]])
             values, ranks = values[lowest[:SAMPLE]], ranks[lowest[:SAMPLE]]
         self._values, self._ranks, self._kept = [values], [ranks], len(values)
+
+    def merge(self, other: "Collector") -> None:
+        """Add the numbers of another part of the table."""
+        if other.low > other.high:
+            return
+        if self.low > self.high:
+            self.__dict__.update(other.__dict__)
+            return
+        first, theirs = self._first, other._first
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.whole = self.whole and other.whole
+        self._single = self._single or other._single
+        far = max(-self.low, self.high) >= EXACT or self.high - self.low >= HISTOGRAM
+        if self._counts is None or other._counts is None or far or not self.whole:
+            self._counts = None
+        else:
+            wider = np.zeros(int(self.high - self.low) + 1, dtype=np.int64)
+            self._first = int(self.low)
+            for begin, counts in ((first, self._counts), (theirs, other._counts)):
+                wider[begin - self._first :][: len(counts)] += counts
+            self._counts = wider
+        self._values = [*self._values, *other._values]
+        self._ranks = [*self._ranks, *other._ranks]
+        self._kept += other._kept
+        bars = [bar for bar in (self._bar, other._bar) if bar is not None]
+        self._bar = min(bars, default=None)
+        if self._kept > 2 * SAMPLE:
+            self._thin()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is sent: the sample thinned."""
+        if self._values:
+            self._thin()
+        return self.__dict__
 
     def decimal(self, value: float) -> float:
         """Return a value as the shortest decimal that means it in the column's own precision."""

@@ -20,6 +20,9 @@ AHEAD = 4
 """Batches decoded ahead of the reader."""
 
 CELL = 8
+SHOWN = 20
+"""Columns that a message about two schemas names."""
+
 HUGE = 2**29
 """Row groups of more bytes, at 8 a cell, are decoded batch by batch: slower, but in less memory."""
 
@@ -122,15 +125,22 @@ def _reading_words(schema: pa.Schema) -> "ds.ParquetFileFormat":
 
 
 def _difference(one: pa.Schema, other: pa.Schema) -> str:
-    """Return the first difference in names or types, empty where there is none."""
-    types, others = (
-        dict(zip(one.names, one.types, strict=True)),
-        dict(zip(other.names, other.types, strict=True)),
-    )
-    for name in types:
-        if name not in others:
-            return f"it lacks {name!r}"
-        if types[name] != others[name]:
-            return f"{name!r} is {others[name]}, not {types[name]}"
-    extra = next((name for name in others if name not in types), None)
-    return "" if extra is None else f"it also has {extra!r}"
+    """Return both schemas as far as they differ in names or types, empty where they do not."""
+    here = dict(zip(one.names, map(str, one.types), strict=True))
+    there = dict(zip(other.names, map(str, other.types), strict=True))
+    same = here.items() & there.items()
+    if len(same) == len(here) == len(there):
+        return ""
+    unlike = [
+        {name: kind for name, kind in columns.items() if (name, kind) not in same}
+        for columns in (there, here)
+    ]
+    agreeing = f"; {len(same)} of the columns are the same" if same else ""
+    return f"here {_listed(unlike[0])}, there {_listed(unlike[1])}{agreeing}"
+
+
+def _listed(columns: dict[str, str]) -> str:
+    """Return columns with their types, the first ones of many."""
+    shown = [f"{name!r} {kind}" for name, kind in list(columns.items())[:SHOWN]]
+    more = [f"{len(columns) - SHOWN} more"] if len(columns) > SHOWN else []
+    return ", ".join([*shown, *more]) or "nothing more"

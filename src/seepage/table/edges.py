@@ -11,7 +11,7 @@ from seepage.table.kinds import unpacked
 from seepage.table.numbers import NotANumber, numbers_of
 from seepage.table.reading import Source
 
-__all__ = ["find_edges"]
+__all__ = ["edges_of", "find_edges"]
 
 
 def find_edges(source: Source, columns: Sequence[Column]) -> None:
@@ -30,7 +30,7 @@ def find_edges(source: Source, columns: Sequence[Column]) -> None:
     if pending:
         _collect(source, pending)
     for column, collector in pending.values():
-        column.settle(_edges(column, collector))
+        column.settle(edges_of(column, collector))
 
 
 def _collect(source: Source, pending: dict[str, tuple[Column, Collector]]) -> None:
@@ -57,7 +57,8 @@ def _collect(source: Source, pending: dict[str, tuple[Column, Collector]]) -> No
             return
 
 
-def _edges(column: Column, collector: Collector) -> tuple[float, ...]:
+def edges_of(column: Column, collector: Collector) -> tuple[float, ...]:
+    """Return the bin edges of a column from its numbers; none where it has no number."""
     if collector.low > collector.high:
         return ()
     if isinstance(column.rule, Edges):

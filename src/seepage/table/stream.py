@@ -50,6 +50,8 @@ class CodedStream:
         The number of records, None where only reading tells (text files).
     rows_read, rows_dropped
         Records read so far, and of these the ones dropped for a missing value.
+    kept
+        Which records of the table the last batch has, of those read for it; None if all.
 
     Examples
     --------
@@ -74,6 +76,7 @@ class CodedStream:
     def _reset(self) -> None:
         self.rows_read = 0
         self.rows_dropped = 0
+        self.kept: Booleans | None = None
         self._started = False
         self._complete = False
         self._kept: list[Booleans] = [np.zeros(0, dtype=np.bool_) for _ in self._columns]
@@ -161,8 +164,9 @@ class CodedStream:
                 missing |= part == column.coder.missing
         dropped = int(np.count_nonzero(missing))
         self.rows_dropped += dropped
-        if dropped:
-            codes = tuple(part[~missing] for part in codes)
+        self.kept = ~missing if dropped else None
+        if self.kept is not None:
+            codes = tuple(part[self.kept] for part in codes)
         if self._options.domain is None:
             for place, part in enumerate(codes):
                 self._note_kept(place, part)

@@ -1,7 +1,7 @@
 """How the totals of each guarantee are computed, from data at hand to the result."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,19 @@ def compute(
             f"guarantee {guarantee!r} needs records, and pair counts do not tell how sources act "
             "together; give the table itself, or use 'independent' or 'worst'"
         )
-    return _COMPUTE[guarantee](data, matrix, settings)
+    found = _COMPUTE[guarantee](data, matrix, settings)
+    if isinstance(data, Tuples) and data.population is not None and guarantee != "worst":
+        return _of_sample(found, data.records, data.population)
+    return found
+
+
+def _of_sample(found: TotalLeakage, records: int, population: int) -> TotalLeakage:
+    """Return totals of a sample for what they are: right if it is like the whole table."""
+    note = (
+        f"from a sample of {records:,} of {population:,} records: right only if reports tell as "
+        "much about the people of the sample as about all; what the sample lacks may leak more"
+    )
+    return replace(found, kind="assumed", notes=(note, *found.notes))
 
 
 def _result(

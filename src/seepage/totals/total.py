@@ -57,6 +57,9 @@ def total_leakage(
         * `"witness"`: a lower bound, found by search;
         * `"auto"`: with records `"exact"` where it fits, else `"sampled"` (or `"merged"` where
           a mechanism is not known); with pair counts `"independent"`.
+
+        Totals of a sample of records (`Tuples.from_records(..., sample=n)`) are of kind
+        `"assumed"`, all but `"worst"`: the people left out may have what leaks most.
     view
         What the adversary keeps: the whole `"report"` or a value `"inferred"` from it.
     structure
