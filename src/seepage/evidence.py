@@ -36,20 +36,31 @@ class Witness:
     likely: tuple[Label, ...]
     report: Any = None
 
-    def sentence(self, value: float) -> str:
+    def sentence(self, value: float, source: str = "", target: str = "") -> str:
         """Return the evidence in words.
+
+        Parameters
+        ----------
+        value
+            The leakage in nats.
+        source, target
+            The names of the two attributes, to be put before their values.
 
         Examples
         --------
         >>> Witness("Female", "Male", ("Wife",)).sentence(0.25)
         'a report that favours Wife is 1.28 times likelier under Female than under Male'
+        >>> Witness(1, 2, ("yes",)).sentence(0.25, "smoker", "sex")
+        'a report that favours smoker yes is 1.28 times likelier under sex 1 than under sex 2'
         """
         favoured = ", ".join(map(str, self.likely[:5])) or "nothing"
+        favoured = f"{source} {favoured}" if source else favoured
+        likelier, other = (f"{target} {x}" if target else x for x in (self.likelier, self.other))
         more = f" and {len(self.likely) - 5} more" if len(self.likely) > 5 else ""
         times = "infinitely" if math.isinf(value) else f"{math.exp(min(value, 700.0)):.3g} times"
         return (
             f"a report that favours {favoured}{more} is {times} likelier "
-            f"under {self.likelier} than under {self.other}"
+            f"under {likelier} than under {other}"
         )
 
 

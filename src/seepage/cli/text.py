@@ -58,11 +58,12 @@ def _because(matrix: LeakageMatrix, source: str, target: str, value: float) -> s
         return ""
     counts = dict(zip(matrix.domain[target].values, matrix.pairs.marginal(target), strict=True))
     rare = [
-        f"{label} was seen {counts[label]} times"
+        f"{target} {label} was seen {counts[label]} times"
         for label in map(str, (witness.likelier, witness.other))
         if counts[label] < RARE
     ]
-    return f"\n      {witness.sentence(value)}" + (f" ({'; '.join(rare)})" if rare else "")
+    sentence = witness.sentence(value, source, target)
+    return f"\n      {sentence}" + (f" ({'; '.join(rare)})" if rare else "")
 
 
 def _matrix(matrix: LeakageMatrix, width: int) -> str:
