@@ -1,12 +1,7 @@
 """Counting: against copying the bytes, group-bys, bincount, and PyArrow's decoding alone."""
 
-import os
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -27,7 +22,6 @@ BINARY_ROWS, BINARY_SIZES = 10_000_000, (2,) * 40
 MIXED_ROWS, MIXED_SIZES = 5_000_000, tuple(int(k) for k in np.linspace(2, 40, 27))
 SAMPLED_PAIRS = 13
 """Group-bys and bincount are timed on this many pairs; the time for all is in proportion."""
-MEMORY_ROWS, MEMORY_LIMIT = 100_000_000, 1.5e9
 
 Codes = list[NDArray[np.uint8]]
 
@@ -128,53 +122,3 @@ def _from_parquet(what: str, table: pa.Table, expected: sp.PairCounts) -> Figure
         )
     decode = min(best["batches"], best["table"])
     return at_most(what, best["count"], "PyArrow decoding alone", decode, 2)
-
-
-COUNT_AND_REPORT = """
-import re, sys
-from pathlib import Path
-import seepage as sp
-print(sp.count_pairs(sys.argv[1]).records)
-print(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text())[1])
-"""
-
-
-def full() -> list[Figure]:
-    """Measure the memory that another process takes to count 100 million records.
-
-    From Linux's own count; `getrusage` would start from the memory of this process.
-    """
-    with _many_records() as folder:
-        command = [sys.executable, "-c", COUNT_AND_REPORT, str(folder)]
-        begin = time.perf_counter()
-        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        taken = time.perf_counter() - begin
-    records, kilobytes = map(int, printed.split())
-    assert records == MEMORY_ROWS
-    peak = kilobytes * 1024
-    return [
-        Figure(
-            f"memory for {records // 10**6}M x {len(BINARY_SIZES)} binary, int8 in Parquet",
-            f"{peak / 1e9:.2f} GB",
-            f"counted in {seconds(taken)}",
-            "",
-            f"below {MEMORY_LIMIT / 1e9:g} GB",
-            peak < MEMORY_LIMIT,
-        )
-    ]
-
-
-@contextmanager
-def _many_records() -> Iterator[Path]:
-    """Give a folder of 100 million records: ten names of one file (53 MB), gone afterwards."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        first = folder / "part-0.parquet"
-        codes = _random_codes(MEMORY_ROWS // 100, BINARY_SIZES)
-        group = pa.table({f"a{i}": column.view(np.int8) for i, column in enumerate(codes)})
-        with pq.ParquetWriter(first, group.schema) as writer:
-            for _ in range(10):
-                writer.write_table(group)
-        for part in range(1, 10):
-            os.link(first, folder / f"part-{part}.parquet")
-        yield folder
