@@ -115,9 +115,7 @@ def _memory(root: int) -> float:
     parents = {}
     for place in Path("/proc").glob("[0-9]*"):
         try:
-            parents[int(place.name)] = int(
-                (place / "stat").read_text().rpartition(")")[2].split()[1]
-            )
+            after_name = (place / "stat").read_text().rpartition(")")[2]
         except OSError:
             continue
         parents[int(place.name)] = int(after_name.split()[1])
