@@ -42,12 +42,18 @@ browser: ## Install Chromium for the tests of the report, where apt-get can
 	  { apt-get update -qq && apt-get install -qq -y chromium; } >/dev/null 2>&1 || \
 	  echo "no Chromium: the tests of the report in a browser will be skipped"
 
+.PHONY: java
+java: ## Install Java for the tests of Spark, where apt-get can
+	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || \
+	  { apt-get update -qq && apt-get install -qq -y openjdk-17-jre-headless; } >/dev/null 2>&1 || \
+	  echo "no Java: the tests of Spark will be skipped"
+
 .PHONY: test
-test: lint browser ## Lint, types and the default tests
+test: lint browser java ## Lint, types and the default tests
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
 
 .PHONY: test-slow
-test-slow: $(DEV_READY) browser ## The long tests
+test-slow: $(DEV_READY) browser java ## The long tests
 	$(BIN)/pytest -m slow
 
 .PHONY: bench
