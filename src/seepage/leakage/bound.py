@@ -7,12 +7,14 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage.channel import Channel
 from seepage.evidence import Leakage, two_level_leakage
+from seepage.leakage.operands import SparseLike, is_sparse
+from seepage.leakage.sparse import sparse_leakage_bound
 from seepage.ratios import LikelySets
 
 __all__ = ["leakage_bound"]
 
 
-def leakage_bound(G: Channel | ArrayLike, epsilon: Any, delta: Any = 0.0) -> Leakage:
+def leakage_bound(G: Channel | ArrayLike | SparseLike, epsilon: Any, delta: Any = 0.0) -> Leakage:
     """Return the most that any (epsilon, delta)-LDP mechanism on the source leaks about a target.
 
     exp(l) = max over x, x', S of (1 + lambda G_x(S)) / (1 + lambda G_x'(S)),
@@ -21,7 +23,8 @@ def leakage_bound(G: Channel | ArrayLike, epsilon: Any, delta: Any = 0.0) -> Lea
     Parameters
     ----------
     G
-        P(source given target): m target values by t source values.
+        P(source given target): m target values by t source values; a `Channel`, a matrix, or a
+        sparse matrix of SciPy, of which only the cells that are not zero are held.
     epsilon, delta
         The budget of the mechanism that releases the source.
 
@@ -35,7 +38,10 @@ def leakage_bound(G: Channel | ArrayLike, epsilon: Any, delta: Any = 0.0) -> Lea
 
     Notes
     -----
-    Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see `seepage.ratios`.
+    Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see `seepage.ratios`.  For a
+    sparse matrix with n cells that are not zero O(m n), see `seepage.leakage.sparse`: the same
+    fields and the same numbers up to rounding; where several pairs of target values attain the
+    maximum, the witness may be another one of them.
 
     Examples
     --------
@@ -45,6 +51,12 @@ def leakage_bound(G: Channel | ArrayLike, epsilon: Any, delta: Any = 0.0) -> Lea
     >>> found = sp.leakage_bound(G, epsilon=1.0)
     >>> found.value, found.witness.likelier, found.witness.other, found.witness.likely
     (1.0, 0, 1, (0,))
+
+    >>> from scipy.sparse import csr_array
+    >>> sp.leakage_bound(csr_array(G), epsilon=1.0) == found
+    True
     """
+    if is_sparse(G):
+        return sparse_leakage_bound(G, epsilon, delta)
     budget, slack = _checks.epsilon(epsilon), _checks.delta(delta)
     return two_level_leakage(G, LikelySets("all", budget), slack)

@@ -10,9 +10,11 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Floats, round_down
-from seepage.channel import Channel, as_matrix
+from seepage.channel import Channel
 from seepage.errors import InputError
 from seepage.leakage.bound import leakage_bound
+from seepage.leakage.operands import Operand, SparseLike, as_operand, is_sparse
+from seepage.leakage.sparse import sparse_profile, sparse_saturation
 from seepage.ratios import best_of_all, best_singleton, profile
 
 __all__ = ["LeakageCurve", "epsilon_for_leakage", "leakage_curve"]
@@ -48,13 +50,16 @@ class LeakageCurve:
         )
 
 
-def leakage_curve(G: Channel | ArrayLike, epsilons: Sequence[float] | Floats) -> LeakageCurve:
+def leakage_curve(
+    G: Channel | ArrayLike | SparseLike, epsilons: Sequence[float] | Floats
+) -> LeakageCurve:
     """Return the leakage bound at each of several budgets.
 
     Parameters
     ----------
     G
-        P(source given target), m target values by t source values.
+        P(source given target), m target values by t source values; sparse as in
+        `leakage_bound`.
     epsilons
         The budgets, in any order.
 
@@ -69,20 +74,29 @@ def leakage_curve(G: Channel | ArrayLike, epsilons: Sequence[float] | Floats) ->
     >>> curve.values.round(3).tolist(), round(curve.saturation, 3)
     ([0.0, 0.706, 2.079, 2.079], 2.079)
     """
-    matrix = as_matrix(G)
+    matrix = as_operand(G, "channel")
     budgets = np.array([_checks.epsilon(value) for value in epsilons], dtype=np.float64)
-    stack = np.broadcast_to(matrix, (len(budgets), *matrix.shape))
-    values = best_of_all(stack, budgets).value if len(budgets) else np.zeros(0)
+    if is_sparse(matrix) or not len(budgets):
+        values = np.array([leakage_bound(matrix, budget).value for budget in budgets])
+    else:
+        stack = np.broadcast_to(matrix, (len(budgets), *matrix.shape))
+        values = best_of_all(stack, budgets).value
     pair = f"{G.output.name} -> {G.given.name}" if isinstance(G, Channel) else "source -> target"
     return LeakageCurve(budgets, values, _saturation(matrix), pair)
 
 
-def _saturation(matrix: Floats) -> float:
+def _saturation(matrix: Operand) -> float:
     """Return the level to which the bound rises as epsilon grows, rounded up."""
+    if is_sparse(matrix):
+        return sparse_saturation(matrix)
     return float(best_singleton(matrix[None], np.array([math.inf])).value[0])
 
 
-def epsilon_for_leakage(G: Channel | ArrayLike, leakage: Any) -> float:
+def _profile(matrix: Operand, value: float) -> float:
+    return sparse_profile(matrix, value) if is_sparse(matrix) else profile(matrix, value)[0]
+
+
+def epsilon_for_leakage(G: Channel | ArrayLike | SparseLike, leakage: Any) -> float:
     """Return the largest epsilon whose leakage bound is at most `leakage`, rounded down.
 
     eps(l) = ln(1 + (e^l - 1) / E(e^l)), E the hockey-stick profile [THEORY section 3].
@@ -90,7 +104,8 @@ def epsilon_for_leakage(G: Channel | ArrayLike, leakage: Any) -> float:
     Parameters
     ----------
     G
-        P(source given target), m target values by t source values.
+        P(source given target), m target values by t source values; sparse as in
+        `leakage_bound`.
     leakage
         The allowed leakage l, at least 0.
 
@@ -112,7 +127,7 @@ def epsilon_for_leakage(G: Channel | ArrayLike, leakage: Any) -> float:
     >>> round(budget, 4), sp.leakage_bound([[0.9, 0.1], [0.2, 0.8]], budget).value <= 0.5
     (0.7038, True)
     """
-    matrix = as_matrix(G)
+    matrix = as_operand(G, "channel")
     allowed = _checks.real(leakage, "leakage")
     if not allowed >= 0:
         raise InputError(f"leakage must be at least 0, got {leakage!r}")
@@ -120,7 +135,7 @@ def epsilon_for_leakage(G: Channel | ArrayLike, leakage: Any) -> float:
         return math.inf
     goal, step = round_down(allowed, 3 * matrix.shape[1] + 8), 2.0**-50
     while goal > 0:
-        share = profile(matrix, goal)[0]
+        share = _profile(matrix, goal)
         budget = _invert(goal, share) if share > 0 else math.inf
         if budget < math.inf and leakage_bound(matrix, budget).value <= allowed:
             return budget

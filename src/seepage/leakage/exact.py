@@ -1,20 +1,35 @@
 """The exact leakage of a mechanism whose transition matrix is known: the paper's Algorithm 1."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage._numerics import UNIT, Floats, log_ratio, round_up
-from seepage.channel import Channel, as_matrix
+from seepage.channel import Channel
 from seepage.errors import ChannelError
 from seepage.evidence import Leakage, Witness, labels
+from seepage.leakage.operands import (
+    Operand,
+    SparseLike,
+    as_operand,
+    dense,
+    is_sparse,
+    rows_are_equal,
+)
 
 __all__ = ["exact_leakage"]
 
 SCALE = 400
 """The power of two that every report's likeliest input is brought to, clear of underflow."""
 
+CELLS_AT_ONCE = 1 << 24
+"""Cells of the product W that are held at once: 128 MB."""
 
-def exact_leakage(G: Channel | ArrayLike, C: Channel | ArrayLike) -> Leakage:
+
+def exact_leakage(
+    G: Channel | ArrayLike | SparseLike, C: Channel | ArrayLike | SparseLike
+) -> Leakage:
     """Return the exact leakage about a target when its source is released through C.
 
     CPL = ln max_y ( max_x W[x, y] / min_x W[x, y] ),  W = G C   [THEORY section 2].
@@ -22,9 +37,11 @@ def exact_leakage(G: Channel | ArrayLike, C: Channel | ArrayLike) -> Leakage:
     Parameters
     ----------
     G
-        P(source given target): m target values by t source values.
+        P(source given target): m target values by t source values; a `Channel`, a matrix, or a
+        sparse matrix of SciPy.
     C
-        P(report given source), the mechanism's transition matrix: t source values by reports.
+        P(report given source), the mechanism's transition matrix: t source values by r reports,
+        likewise.
 
     Returns
     -------
@@ -35,9 +52,12 @@ def exact_leakage(G: Channel | ArrayLike, C: Channel | ArrayLike) -> Leakage:
 
     Notes
     -----
-    One product and a maximum and minimum for each report, O(m t r).  The paper loops over all
-    pairs of target values, O(m^2 t^2), and its listing takes a row of C where its equation takes
-    the column of the report y; the column is right, for y is what the adversary sees.
+    One product and a maximum and minimum for each report, O(m t r); O(n r) with n cells of a
+    sparse G that are not zero.  The product is made for some reports at a time, so that memory
+    does not grow with m r, and a sparse channel is never made a whole matrix.  The paper loops
+    over all pairs of target values, O(m^2 t^2), and its listing takes a row of C where its
+    equation takes the column of the report y; the column is right, for y is what the adversary
+    sees.
 
     With c the least entry of a column, W = c + G (C - c): what all inputs share is not rounded,
     so a report that tells nothing leaks exactly 0.
@@ -49,31 +69,71 @@ def exact_leakage(G: Channel | ArrayLike, C: Channel | ArrayLike) -> Leakage:
     >>> found = sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], randomised_response)
     >>> round(found.value, 4), found.witness.report
     (0.7732, 1)
+
+    >>> from scipy.sparse import csr_array
+    >>> sparse = sp.exact_leakage(csr_array([[0.9, 0.1], [0.2, 0.8]]), randomised_response)
+    >>> round(sparse.value, 4), sparse.witness == found.witness
+    (0.7732, True)
     """
-    correlation, mechanism = as_matrix(G, "G"), as_matrix(C, "C")
+    correlation, mechanism = as_operand(G, "G"), as_operand(C, "C")
     _check_axes(G, C, correlation, mechanism)
-    if (correlation == correlation[0]).all():
+    if rows_are_equal(correlation):
         return Leakage(0.0, None)
+    columns = mechanism.tocsc() if is_sparse(mechanism) else mechanism
+    step = max(1, CELLS_AT_ONCE // max(correlation.shape[0], mechanism.shape[0]))
+    best = _Telling(0.0, 0, 0, 0)
+    for begin in range(0, mechanism.shape[1], step):
+        found = _most_telling(correlation, dense(columns[:, begin : begin + step]))
+        if found.value > best.value:
+            best = found._replace(report=begin + found.report)
+    if best.likelier == best.other:
+        return Leakage(best.value, None)
+    return Leakage(best.value, _witness(G, C, columns, best))
+
+
+class _Telling(NamedTuple):
+    """The most telling of some reports: its leakage, the two target values, and its number."""
+
+    value: float
+    likelier: int
+    other: int
+    report: int
+
+
+def _most_telling(correlation: Operand, mechanism: Floats) -> _Telling:
+    """Return the most telling report through some columns of a mechanism."""
     highest = mechanism.max(axis=0)
     possible = np.flatnonzero(highest)
+    if not len(possible):
+        return _Telling(0.0, 0, 0, 0)
     columns = np.ldexp(mechanism[:, possible], SCALE - np.frexp(highest[possible])[1])
     shared = columns.min(axis=0)
-    seen = correlation @ (columns - shared)
+    columns -= shared
+    seen = correlation @ columns
     ratios = _log_ratios(seen, shared, len(mechanism))
-    if ratios.max() <= 0:
-        return Leakage(0.0, None)
-    report = int(ratios.argmax())
-    first, second = int(seen[:, report].argmax()), int(seen[:, report].argmin())
-    column = int(possible[report])
-    targets, sources = labels(G, 0, len(correlation)), labels(G, 1, len(mechanism))
-    likely = np.flatnonzero(mechanism[:, column] == highest[column])
-    witness = Witness(
-        targets[first],
-        targets[second],
-        tuple(sources[u] for u in likely),
-        labels(C, 1, mechanism.shape[1])[column],
+    place = int(ratios.argmax())
+    column = seen[:, place]
+    return _Telling(
+        float(ratios[place]), int(column.argmax()), int(column.argmin()), int(possible[place])
     )
-    return Leakage(float(ratios[report]), witness if first != second else None)
+
+
+def _witness(
+    G: Channel | ArrayLike | SparseLike,
+    C: Channel | ArrayLike | SparseLike,
+    columns: Operand,
+    best: _Telling,
+) -> Witness:
+    """Return the names of what attains a leakage; the likely inputs are the report's likeliest."""
+    column = dense(columns[:, [best.report]])[:, 0]
+    targets = labels(G, 0, max(best.likelier, best.other) + 1)
+    sources = labels(G, 1, len(column))
+    return Witness(
+        targets[best.likelier],
+        targets[best.other],
+        tuple(sources[u] for u in np.flatnonzero(column == column.max()).tolist()),
+        labels(C, 1, columns.shape[1])[best.report],
+    )
 
 
 def _log_ratios(seen: Floats, shared: Floats, terms: int) -> Floats:
@@ -91,7 +151,10 @@ def _log_ratios(seen: Floats, shared: Floats, terms: int) -> Floats:
 
 
 def _check_axes(
-    G: Channel | ArrayLike, C: Channel | ArrayLike, correlation: Floats, mechanism: Floats
+    G: Channel | ArrayLike | SparseLike,
+    C: Channel | ArrayLike | SparseLike,
+    correlation: Operand,
+    mechanism: Operand,
 ) -> None:
     if isinstance(G, Channel) and isinstance(C, Channel) and G.output != C.given:
         raise ChannelError(

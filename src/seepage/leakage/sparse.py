@@ -1,51 +1,67 @@
-"""Leakage of channels with thousands of values, most of whose cells are zero.
+"""The leakage bound of channels with thousands of values, most of whose cells are zero.
 
-The dense functions hold an m x t matrix; here only the cells that are not zero are held, and two
-target values are compared over the source values that they share.
+`leakage_bound`, `leakage_curve` and `epsilon_for_leakage` come here with a sparse matrix of SciPy;
+`exact_leakage` takes one itself.  Only the cells that are not zero are held.  A set S that favours
+target value x over x' holds source values that x can have, so that x is compared with all others
+over these alone.
 """
 
-from typing import Any, TypeAlias
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import LARGE_EPSILON, Floats
-from seepage.channel import ROW_SUM_TOLERANCE, as_matrix
-from seepage.errors import ChannelError, InputError
+from seepage._numerics import LARGE_EPSILON, Floats, log_ratio
+from seepage.errors import ChannelError
 from seepage.evidence import Leakage, Witness, two_level_leakage
-from seepage.leakage.exact import SCALE, _log_ratios
-from seepage.ratios import LikelySets
+from seepage.leakage.exact import exact_leakage
+from seepage.leakage.operands import (
+    Sparse,
+    SparseLike,
+    as_operand,
+    dense,
+    is_sparse,
+    rows_are_equal,
+)
+from seepage.ratios import LikelySets, best_singleton, profile
 
-__all__ = ["sparse_exact_leakage", "sparse_leakage_bound"]
+__all__ = [
+    "sparse_exact_leakage",
+    "sparse_leakage_bound",
+    "sparse_profile",
+    "sparse_saturation",
+]
 
-Sparse: TypeAlias = Any
-"""A SciPy sparse array, by rows."""
+COMPILED_FROM = 1 << 25
+"""From this many cells compared (m n, n those that are not zero), loading the kernel pays."""
 
-CELLS_AT_ONCE = 1 << 24
-"""Cells of the product that are held at once: 128 MB."""
+Pair = tuple[int, int]
+"""Two target values x and x' by their numbers; twice the same where nothing tells any apart."""
 
 
-def sparse_leakage_bound(G: Any, epsilon: Any, delta: Any = 0.0) -> Leakage:
-    """Return what `leakage_bound` returns, for a sparse channel.
+def sparse_leakage_bound(G: SparseLike, epsilon: Any, delta: Any = 0.0) -> Leakage:
+    """Return what `leakage_bound` returns, for a sparse channel, which it calls this for.
 
     Parameters
     ----------
     G
-        P(source given target): a SciPy sparse array, m target values by t source values.
+        P(source given target): a sparse matrix of SciPy, m target values by t source values.
     epsilon, delta
-        The budget of the mechanism that releases the source; epsilon at most 690.
+        The budget of the mechanism that releases the source.
 
     Notes
     -----
     Two rows x and x' are compared by their profile [THEORY section 3], of which only the source
-    values that both can have need work:
+    values that x can have need work.  The largest ratio of the winning two is computed from both
+    rows as `leakage_bound` does, and rounded up like it.  Where several pairs of target values
+    attain the maximum, the witness may be another one of them.
 
-        E(H) = sum_u max(0, G[x,u] - H G[x',u]) = G_x - sum over common u of min(G[x,u], H G[x',u])
-
-    with G_x the sum of row x.  Rows without a common source value leak epsilon, and nothing leaks
-    more.  Cost O(sum over u of n_u^2), n_u the number of target values that can have u; memory
-    O(cells that are not zero + m).  At epsilon 0 the relaxation is the whole delta, which is safe
-    but may be more than `leakage_bound` gives.
+    With n cells that are not zero and n_u target values that can have u, the cost is O(m n) with
+    NumPy, O(sum over u of n_u^2) compiled; memory O(n + m + t), for small channels O(m n) of at
+    most `COMPILED_FROM` cells.
 
     Examples
     --------
@@ -54,56 +70,21 @@ def sparse_leakage_bound(G: Any, epsilon: Any, delta: Any = 0.0) -> Leakage:
     >>> round(found.value, 4), found.witness.likelier, found.witness.likely
     (0.7063, 1, (1, 2))
     """
-    from seepage.leakage.sparse_compiled import climb
-
     budget, slack = _checks.epsilon(epsilon), _checks.delta(delta)
-    if budget > LARGE_EPSILON:
-        raise InputError(f"epsilon must be at most {LARGE_EPSILON:g} for a sparse channel")
     channel = _checked(G, "G")
-    if budget == 0 or _rows_are_equal(channel):
-        certified = 0.0 if _rows_are_equal(channel) else slack
-        return Leakage(0.0, None, certified, certified)
-    by_columns = channel.tocsc()
-    by_columns.sort_indices()
-    first, second = climb(channel, by_columns, budget)
-    if first == second:
+    if rows_are_equal(channel):
         return Leakage(0.0, None)
-    return _between(channel, first, second, budget, slack)
-
-
-def _between(channel: Sparse, first: int, second: int, epsilon: float, delta: float) -> Leakage:
-    """Return the leakage between two rows, granted the rounding of the longest two."""
-    rows = channel[[first, second]]
-    used = np.unique(rows.indices)
-    longest = 2 * int(np.diff(channel.indptr).max())
-    matrix = np.zeros((2, max(longest, len(used))))
-    matrix[:, : len(used)] = rows[:, used].toarray()
-    found = two_level_leakage(matrix, LikelySets("all", epsilon), delta)
+    pair = _best_pair(channel, budget) if budget else _furthest_pair(channel, 0.0)
+    found = two_level_leakage(_rows(channel, pair), LikelySets("all", budget), slack)
     if found.witness is None:
         return found
-    targets = (first, second)
-    witness = Witness(
-        targets[int(found.witness.likelier)],
-        targets[int(found.witness.other)],
-        tuple(int(used[int(u)]) for u in found.witness.likely if int(u) < len(used)),
-    )
+    likelier, other = int(found.witness.likelier), int(found.witness.other)
+    witness = Witness(pair[likelier], pair[other], found.witness.likely)
     return Leakage(found.value, witness, found.relaxation, found.paper_relaxation)
 
 
-def sparse_exact_leakage(G: Any, C: Any) -> Leakage:
-    """Return what `exact_leakage` returns, for a sparse channel.
-
-    Parameters
-    ----------
-    G
-        P(source given target): a SciPy sparse array, m target values by t source values.
-    C
-        P(report given source): t source values by r reports, sparse or not.
-
-    Notes
-    -----
-    The product is made for some reports at a time: memory O(cells + 2^24), cost O(n r) with n
-    the cells of G that are not zero.
+def sparse_exact_leakage(G: SparseLike, C: Any) -> Leakage:
+    """Return `exact_leakage(G, C)`, for a sparse channel G.
 
     Examples
     --------
@@ -113,69 +94,91 @@ def sparse_exact_leakage(G: Any, C: Any) -> Leakage:
     >>> round(found.value, 4), found.witness.report
     (0.7732, 1)
     """
-    from scipy.sparse import issparse
-
-    channel = _checked(G, "G")
-    dense = not issparse(C)
-    mechanism: Any = as_matrix(C, "C") if dense else _checked(C, "C").tocsc()
-    targets, sources = channel.shape
-    if sources != mechanism.shape[0]:
-        raise ChannelError(
-            f"G has {sources} source values but C has {mechanism.shape[0]} rows; they must be equal"
-        )
-    if _rows_are_equal(channel):
-        return Leakage(0.0, None)
-    step = max(1, CELLS_AT_ONCE // max(targets, sources))
-    best = Leakage(0.0, None)
-    for begin in range(0, mechanism.shape[1], step):
-        block = mechanism[:, begin : begin + step]
-        found = _exact_in_block(channel, block if dense else block.toarray(), begin)
-        best = max(best, found, key=float)
-    return best
+    return exact_leakage(_checked(G, "G"), C)
 
 
-def _exact_in_block(channel: Sparse, block: Floats, begin: int) -> Leakage:
-    """Return the leakage through some reports; see `exact_leakage` for the arithmetic."""
-    highest = block.max(axis=0)
-    possible = np.flatnonzero(highest)
-    if not len(possible):
-        return Leakage(0.0, None)
-    columns = np.ldexp(block[:, possible], SCALE - np.frexp(highest[possible])[1])
-    shared = columns.min(axis=0)
-    seen = channel @ (columns - shared)
-    ratios = _log_ratios(seen, shared, len(block))
-    place = int(ratios.argmax())
-    first, second = int(seen[:, place].argmax()), int(seen[:, place].argmin())
-    if ratios[place] <= 0 or first == second:
-        return Leakage(max(0.0, float(ratios[place])), None)
-    column = int(possible[place])
-    likely = np.flatnonzero(block[:, column] == highest[column])
-    witness = Witness(first, second, tuple(likely.tolist()), begin + column)
-    return Leakage(float(ratios[place]), witness)
+def sparse_profile(channel: Sparse, value: float) -> float:
+    """Return the hockey-stick profile E(e^value) of a sparse channel, as `ratios.profile` does."""
+    return profile(_rows(channel, _furthest_pair(channel, value)), value)[0]
 
 
-def _rows_are_equal(channel: Sparse) -> bool:
-    return not (channel - channel[[0] * channel.shape[0]]).count_nonzero()
+def sparse_saturation(channel: Sparse) -> float:
+    """Return the level to which the bound rises as epsilon grows, rounded up.
+
+    Infinite where a source value is possible under some target values only.
+    """
+    by_columns = channel.tocsc()
+    targets = np.diff(by_columns.indptr)
+    if ((targets > 0) & (targets < channel.shape[0])).any():
+        return math.inf
+    starts = by_columns.indptr[:-1][targets > 0]
+    ends = [part.reduceat(by_columns.data, starts) for part in (np.maximum, np.minimum)]
+    return float(best_singleton(np.array([ends]), np.array([math.inf])).value[0])
 
 
-def _checked(given: Any, name: str) -> Sparse:
-    """Return a sparse channel by rows, each index once and no zero held, or refuse it."""
-    from scipy import sparse
+def _checked(given: SparseLike, name: str) -> Sparse:
+    if not is_sparse(given):
+        raise ChannelError(f"{name} must be a sparse matrix of SciPy, got {type(given).__name__}")
+    return as_operand(given, name)
 
-    if not sparse.issparse(given) or len(getattr(given, "shape", ())) != 2:
-        raise ChannelError(f"{name} must be a sparse matrix with rows and columns")
-    by_rows: Any = sparse.csr_array
-    matrix = by_rows(given, dtype=np.float64, copy=True)
-    if 0 in matrix.shape:
-        raise ChannelError(f"{name} must have at least one row and one column")
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    if not np.isfinite(matrix.data).all() or (matrix.data < 0).any():
-        raise ChannelError(f"the entries of {name} must be finite and at least 0")
-    sums = np.asarray(matrix.sum(axis=1))
-    wrong = np.flatnonzero(abs(sums - 1) > ROW_SUM_TOLERANCE)
-    if len(wrong):
-        raise ChannelError(
-            f"each row of {name} must sum to 1, row {wrong[0]} sums to {sums[wrong[0]]:.6g}"
-        )
-    return matrix
+
+def _rows(channel: Sparse, pair: Pair) -> Floats:
+    """Return two rows, zeros included: 2 t numbers."""
+    return dense(channel[list(pair)])
+
+
+def _compiled_pays(channel: Sparse) -> bool:
+    """Say whether to use the compiled kernel: for large work, or once it is loaded anyway."""
+    loaded = "seepage.leakage.sparse_compiled" in sys.modules
+    return loaded or channel.shape[0] * channel.nnz >= COMPILED_FROM
+
+
+def _best_pair(channel: Sparse, epsilon: float) -> Pair:
+    """Return the x and x' with the largest ratio over every S."""
+    if _compiled_pays(channel):
+        from seepage.leakage.sparse_compiled import best_pair
+
+        return best_pair(channel, epsilon)
+    value, pair = 0.0, (0, 0)
+    for likelier, cells, others in _each_row(channel):
+        while True:
+            left = _above(cells, others, value)
+            other = int(left.sum(axis=1).argmax())
+            likely = left[other] > 0
+            low = others[other][likely]
+            ratio = float(log_ratio((cells[likely] - low).sum(), low.sum(), epsilon))
+            if ratio <= value:
+                break
+            value, pair = ratio, (likelier, other)
+    return pair
+
+
+def _furthest_pair(channel: Sparse, value: float) -> Pair:
+    """Return the x and x' with the largest sum of max(0, G[x,u] - H G[x',u]), H = exp(value)."""
+    if _compiled_pays(channel):
+        from seepage.leakage.sparse_compiled import furthest_pair
+
+        return furthest_pair(channel, value)
+    most, pair = 0.0, (0, 0)
+    for likelier, cells, others in _each_row(channel):
+        sums = _above(cells, others, value).sum(axis=1)
+        other = int(sums.argmax())
+        if sums[other] > most:
+            most, pair = float(sums[other]), (likelier, other)
+    return pair
+
+
+def _above(cells: Floats, others: Floats, value: float) -> Floats:
+    """Return max(0, G[x,u] - H G[x',u]), H = exp(value); an H beyond e^1380 as that."""
+    half = min(value / 2, LARGE_EPSILON)
+    with np.errstate(over="ignore"):
+        rise = 2 * math.sinh(half) * others * math.exp(half)
+    return np.maximum(cells - others - rise, 0.0)
+
+
+def _each_row(channel: Sparse) -> Iterator[tuple[int, Floats, Floats]]:
+    """Yield each x, its cells that are not zero, and all rows' cells at the same source values."""
+    by_columns = channel.tocsc()
+    for row, (begin, end) in enumerate(zip(channel.indptr, channel.indptr[1:], strict=False)):
+        sources = channel.indices[begin:end]
+        yield row, channel.data[begin:end], dense(by_columns[:, sources])
