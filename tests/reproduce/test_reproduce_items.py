@@ -9,8 +9,9 @@ from seepage.leakage.matrix import leakage_matrix
 from seepage.reproduce import ITEMS
 from seepage.reproduce.data import STAND_INS, Data
 from seepage.reproduce.page import SAME, expected_numbers
+from seepage.reproduce.readings import nmse, readings
 from seepage.reproduce.settings import MECHANISMS
-from seepage.reproduce.tables import SECOND, library_subset_selection, nmse, readings
+from seepage.reproduce.table_two import PRINTED, library_subset_selection
 
 real_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
@@ -94,13 +95,13 @@ def test_the_heat_map_has_the_values_of_the_theory(data):
 @real_data
 def test_the_nearest_readings_come_near_table_two_in_closed_form(data):
     """All sixteen numbers of Adult and CVD but those that are noise, without any simulation."""
-    for label, (paper, pairs) in readings(data).items():
-        if "nearest" not in label:
-            continue
+    nearest = [reading for reading in readings(data) if "nearest" in reading.label]
+    assert [reading.paper for reading in nearest] == ["Adult", "CVD"]
+    for label, paper, pairs, *_ in nearest:
         for epsilon in (1.0, 3.0):
             bound = leakage_matrix(pairs, epsilon).values
             for (name, title), value in zip(
-                MECHANISMS.items(), SECOND[paper, int(epsilon)], strict=True
+                MECHANISMS.items(), PRINTED[paper, int(epsilon)], strict=True
             ):
                 how = library_subset_selection(pairs, epsilon) if name == "ss" else name
                 found = nmse(leakage_matrix(pairs, epsilon, how, "inferred").values, bound)[0]

@@ -14,7 +14,8 @@ from seepage.reproduce import (
     mechanisms,
     metrics,
     observations,
-    tables,
+    table_one,
+    table_two,
 )
 from seepage.reproduce.data import STAND_INS, Data
 from seepage.reproduce.findings import Finding
@@ -82,8 +83,8 @@ ITEMS: dict[str, Item] = {
             (),
             example.find,
         ),
-        Item("table1", "Table I", "Estimates against Algorithm 1", ALL, tables.find_first),
-        Item("table2", "Table II", "Estimates against Algorithm 2", ALL, tables.find_second),
+        Item("table1", "Table I", "Estimates against Algorithm 1", ALL, table_one.find),
+        Item("table2", "Table II", "Estimates against Algorithm 2", ALL, table_two.find),
         Item("fig6", "Fig. 6 b-e", "Analysers against a reference", ALL, analysers.find),
         Item("fig7", "Fig. 7", "Utility against leakage of mechanisms", ALL, mechanisms.find),
         Item(

@@ -11,7 +11,7 @@ from seepage.pairs import PairCounts
 from seepage.reproduce.data import STAND_INS, Data
 from seepage.reproduce.findings import Comparison, Finding, absent, ours, printed, stated
 from seepage.reproduce.settings import MECHANISMS, SEED
-from seepage.reproduce.tables import library_subset_selection
+from seepage.reproduce.table_two import library_subset_selection
 
 __all__ = ["find"]
 

@@ -35,19 +35,21 @@ def ordered_pairs(matrix: Floats) -> Floats:
     return np.asarray(matrix[~np.eye(len(matrix), dtype=np.bool_)])
 
 
-def plug_in(pairs: PairCounts, mechanism: Any, epsilon: float) -> Floats:
+def plug_in(pairs: PairCounts, mechanism: Any, epsilon: float, collection: int = 0) -> Floats:
     """Return the paper's statistical estimate of every leakage; the diagonal is NaN.
 
-    Estimates of a mechanism by name are remembered, for several items need the same.
+    Each `collection` is another draw of all reports.  Estimates of a mechanism by name are
+    remembered, for several items need the same.
     """
-    return (_remembered if isinstance(mechanism, str) else _estimated)(pairs, mechanism, epsilon)
+    estimated = _remembered if isinstance(mechanism, str) else _estimated
+    return estimated(pairs, mechanism, epsilon, SEED + collection)
 
 
-def _estimated(pairs: PairCounts, mechanism: Any, epsilon: float) -> Floats:
+def _estimated(pairs: PairCounts, mechanism: Any, epsilon: float, seed: int) -> Floats:
     found = estimate_leakage(
-        pairs, mechanism, epsilon, replicas=REPLICAS, surrogates=0, seed=SEED, view="inferred"
+        pairs, mechanism, epsilon, replicas=REPLICAS, surrogates=0, seed=seed, view="inferred"
     )
     return found.plug_in
 
 
-_remembered = lru_cache(maxsize=256)(_estimated)
+_remembered = lru_cache(maxsize=512)(_estimated)
