@@ -8,6 +8,7 @@ import math
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage._numerics import Floats
 from seepage.ratios import Best
@@ -15,8 +16,14 @@ from seepage.ratios import Best
 SINGLE_UNIT = 2.0**-24
 """The largest relative error of one rounded operation in single precision."""
 
+SINGLE_TINY = 2.0**-126
+"""Below this a number in single precision loses digits."""
+
 PARALLEL_FROM = 1 << 22
 """From this many cells (m^2 t) on, starting threads pays."""
+
+ROWS_AT_ONCE = 8
+"""Target values x that each x' is compared with while its row is in the cache."""
 
 
 def climb_all_subsets(channels: Floats, epsilon: Floats) -> Best:
@@ -25,7 +32,8 @@ def climb_all_subsets(channels: Floats, epsilon: Floats) -> Best:
     targets, sources = channels.shape[1:]
     climb = _climb_side_by_side if targets**2 * sources >= PARALLEL_FROM else _climb_in_turn
     for index, matrix in enumerate(channels):
-        value, likelier, other = climb(np.ascontiguousarray(matrix), epsilon[index])
+        single = np.ascontiguousarray(matrix, dtype=np.float32)
+        value, likelier, other = climb(np.ascontiguousarray(matrix), single, epsilon[index])
         if value > 0:
             rows = matrix[likelier], matrix[other]
             best.value[index], best.likely[index] = _between(*rows, epsilon[index])
@@ -57,55 +65,73 @@ def _log_ratio(matrix, likelier, other, scale, rest, weight, floor):  # type: ig
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _climb_row(matrix, single, likelier, epsilon, value):  # type: ignore[no-untyped-def]
-    """Return the best log-ratio above `value` of one target value x, and its x' (else -1).
+def _climb_rows(matrix, single, first, epsilon, start):  # type: ignore[no-untyped-def]
+    """Return the best log-ratio above `start` of some target values x, with its x and x'.
+
+    These are `ROWS_AT_ONCE` from `first` on; x is -1 where none is better.
 
     A pair is worth a closer look only if (1 - w) sum max(0, q G_x - G_x') > w (1 - q), with
     q = exp(-value) and w = exp(-eps): the profile's condition lambda E(H) > H - 1, scaled so
-    that it cannot overflow.  That look is in single precision and granted its rounding error.
+    that it cannot overflow.  That look is in single precision.  With a slightly larger q no term
+    is below its true value but for its own relative rounding, which the sum is granted, and for
+    underflow.
     """
     targets, sources = matrix.shape
+    larger, granted = 1 + 16 * SINGLE_UNIT, 1 + 2 * (sources + 8) * SINGLE_UNIT
+    tiny = 2 * sources * SINGLE_TINY
     floor = math.exp(-epsilon)
     weight = -math.expm1(-epsilon)
-    slack = 2 * (sources + 8) * SINGLE_UNIT
-    best = -1
+    value, likelier, other = start, -1, -1
     scale = math.exp(-value)
     rest = -math.expm1(-value)
-    for other in range(targets):
-        while weight * (_excess(single, likelier, other, np.float32(scale)) + slack) > floor * rest:
-            ratio = _log_ratio(matrix, likelier, other, scale, rest, weight, floor)
-            if ratio <= value:
-                break
-            value = ratio
-            best = other
-            scale = math.exp(-value)
-            rest = -math.expm1(-value)
-    return value, best
+    for theirs in range(targets):
+        for mine in range(first, min(first + ROWS_AT_ONCE, targets)):
+            while True:
+                excess = _excess(single, mine, theirs, np.float32(scale * larger))
+                if weight * (excess * granted + tiny) <= floor * rest:
+                    break
+                ratio = _log_ratio(matrix, mine, theirs, scale, rest, weight, floor)
+                if ratio <= value:
+                    break
+                value, likelier, other = ratio, mine, theirs
+                scale = math.exp(-value)
+                rest = -math.expm1(-value)
+    return value, likelier, other
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _climb_in_turn(matrix, epsilon):  # type: ignore[no-untyped-def]
-    """Return the best log-ratio with its x and x'; each x starts where the last one ended."""
-    single = matrix.astype(np.float32)
-    best, first, second = 0.0, 0, 0
-    for likelier in range(matrix.shape[0]):
-        value, other = _climb_row(matrix, single, likelier, epsilon, best)
-        if other >= 0:
-            best, first, second = value, likelier, other
-    return best, first, second
+def _climb_in_turn(matrix, single, epsilon):  # type: ignore[no-untyped-def]
+    """Return the best log-ratio with its x and x'; each x starts where the last ones ended."""
+    best, likelier, other = 0.0, 0, 0
+    for first in range(0, matrix.shape[0], ROWS_AT_ONCE):
+        value, mine, theirs = _climb_rows(matrix, single, first, epsilon, best)
+        if mine >= 0:
+            best, likelier, other = value, mine, theirs
+    return best, likelier, other
+
+
+def _climb_side_by_side(
+    matrix: Floats, single: NDArray[np.float32], epsilon: float
+) -> tuple[float, int, int]:
+    """Return the same on all cores; each x starts where the first ones ended."""
+    groups = -(-matrix.shape[0] // ROWS_AT_ONCE)
+    values, pairs = np.zeros(groups), np.zeros((groups, 2), dtype=np.int64)
+    _climb_groups(matrix, single, 0, 1, epsilon, 0.0, values, pairs)
+    _climb_groups(matrix, single, 1, groups, epsilon, values[0], values, pairs)
+    top = int(values.argmax())
+    return float(values[top]), int(pairs[top, 0]), int(pairs[top, 1])
 
 
 @numba.njit(cache=True, parallel=True, error_model="numpy")
-def _climb_side_by_side(matrix, epsilon):  # type: ignore[no-untyped-def]
-    """Return the same on all cores; each x starts where the first one ended."""
-    single = matrix.astype(np.float32)
-    start, other = _climb_row(matrix, single, 0, epsilon, 0.0)
-    values = np.full(matrix.shape[0], start)
-    others = np.full(matrix.shape[0], other)
-    for likelier in numba.prange(1, matrix.shape[0]):
-        values[likelier], others[likelier] = _climb_row(matrix, single, likelier, epsilon, start)
-    first = np.argmax(values)
-    return values[first], first, others[first]
+def _climb_groups(  # type: ignore[no-untyped-def]
+    matrix, single, begin, end, epsilon, start, values, pairs
+):
+    """Write the best log-ratio above `start` of some groups of target values, with x and x'."""
+    for group in numba.prange(begin, end):
+        value, likelier, other = _climb_rows(matrix, single, group * ROWS_AT_ONCE, epsilon, start)
+        values[group] = value
+        pairs[group, 0] = likelier
+        pairs[group, 1] = other
 
 
 @numba.njit(cache=True, error_model="numpy")
