@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 from importlib import import_module
+from typing import NamedTuple
 
 import numpy as np
 from tests.oracles import algorithm_1, algorithm_2
@@ -19,6 +20,9 @@ RECORDS = 50_000
 BINARY_SIZES = (2,) * 40
 MIXED_SIZES = tuple(int(k) for k in np.linspace(2, 40, 27))
 LARGE = 1024
+GROWTH_SIZES = (16, 32, 64, 128)
+"""Alphabets at which Algorithm 2 is timed, to see how it grows."""
+HOUR = 3600
 CALLS = 300
 """Calls of a fraction of a millisecond, of which the shortest counts."""
 
@@ -27,7 +31,7 @@ def main() -> list[Figure]:
     """Measure whole tables with NumPy alone, then single pairs with the compiled kernel."""
     tables = [*_tables()]
     import_module("seepage._compiled")
-    return [*_pairs(), *tables, _large_pair()]
+    return [*_pairs(), *tables, *_large_pair()]
 
 
 def _tables() -> Iterator[Figure]:
@@ -65,10 +69,49 @@ def _pairs() -> Iterator[Figure]:
         yield at_least(f"{what}, {pair}", ours, "Algorithm 1", listings["1"], 10_000)
 
 
-def _large_pair() -> Figure:
+def _large_pair() -> Iterator[Figure]:
     correlation = np.random.default_rng(2).dirichlet(np.ones(LARGE), LARGE)
-    times = best_of({"": lambda: sp.leakage_bound(correlation, EPSILON)}, repeats=3)
-    return _under(f"bound, one pair, m = t = {LARGE:,}, kernel compiled", times[""], 1.0)
+    bound = best_of({"": lambda: sp.leakage_bound(correlation, EPSILON)}, repeats=3)[""]
+    exact = best_of({"": lambda: sp.exact_leakage(correlation, correlation)}, repeats=3)[""]
+    pair = f"one pair, m = t = {LARGE:,}"
+    yield _under(f"bound, {pair}, kernel compiled", bound, 0.5)
+    yield extrapolated(algorithm_2_growth(), LARGE, bound)
+    yield _under(f"exact leakage of any matrix, {pair}", exact, 0.5)
+
+
+class Growth(NamedTuple):
+    """How a measured time grows: as the size to the power of `exponent`."""
+
+    exponent: float
+    largest: int
+    time: float
+    """The time measured at the largest size, in seconds."""
+
+    def at(self, size: int) -> float:
+        """Return the time at another size, if it goes on growing so."""
+        return self.time * float((size / self.largest) ** self.exponent)
+
+
+def algorithm_2_growth() -> Growth:
+    """Time the paper's Algorithm 2 as it is printed, at m = t of several sizes, and fit a power."""
+    times = []
+    for size in GROWTH_SIZES:
+        rows = np.random.default_rng(1).dirichlet(np.ones(size), size).tolist()
+        times.append(best_of({"": partial(algorithm_2, rows, EPSILON)}, repeats=3)[""])
+    exponent = np.polyfit(np.log(GROWTH_SIZES), np.log(times), 1)[0]
+    return Growth(float(exponent), GROWTH_SIZES[-1], times[-1])
+
+
+def extrapolated(growth: Growth, size: int, ours: float) -> Figure:
+    """Return what Algorithm 2 would take at a size too large to wait for, beside our time."""
+    theirs = growth.at(size)
+    return Figure(
+        f"Algorithm 2, m = t = {size:,}: extrapolated, not run",
+        seconds(theirs) if theirs < HOUR else f"{theirs / HOUR:.1f} hours",
+        f"measured from {GROWTH_SIZES[0]} to {growth.largest} ({seconds(growth.time)}): "
+        f"grows as m^{growth.exponent:.2f}",
+        f"{theirs / ours:,.0f} x the bound's",
+    )
 
 
 def _pair_counts(sizes: Sequence[int]) -> sp.PairCounts:
