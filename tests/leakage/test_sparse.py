@@ -117,6 +117,15 @@ def test_tiny_cells_count_where_budgets_are_huge(epsilon):
 
 
 @pytest.mark.usefixtures("compiled")
+def test_rounding_of_a_likelier_pair_does_not_hide_a_better_one():
+    """1e-79 - H 1e-106 is rounded by more than the whole cell 1e-202, which tells far more."""
+    G = csr_array([[1.0, 1e-106, 0.0], [1.0, 1e-79, 1e-279], [1.0, 1e-98, 1e-202]])
+    found = sp.leakage_bound(G, 700.0)
+    assert found.value == pytest.approx(700 + np.log(1e-202), rel=1e-12)
+    assert (found.witness.likelier, found.witness.other, found.witness.likely) == (2, 0, (2,))
+
+
+@pytest.mark.usefixtures("compiled")
 def test_a_larger_channel_equals_the_dense_one():
     G = channel(300, 400, 0.05, 3, common=2.0)
     for epsilon in (0.0, 0.1, 2.0, 30.0):

@@ -142,11 +142,12 @@ def _best_pair(channel: Sparse, epsilon: float) -> Pair:
     value, pair = 0.0, (0, 0)
     for likelier, cells, others in _each_row(channel):
         while True:
-            left = _above(cells, others, value)
-            other = int(left.sum(axis=1).argmax())
-            likely = left[other] > 0
-            low = others[other][likely]
-            ratio = float(log_ratio((cells[likely] - low).sum(), low.sum(), epsilon))
+            likely = _above(cells, others, value) > 0
+            gaps = np.where(likely, cells - others, 0.0).sum(axis=1)
+            lows = np.where(likely, others, 0.0).sum(axis=1)
+            ratios = log_ratio(gaps, lows, epsilon)
+            other = int(ratios.argmax())
+            ratio = float(ratios[other])
             if ratio <= value:
                 break
             value, pair = ratio, (likelier, other)
