@@ -31,7 +31,7 @@ LOCAL = """
 import sys, time
 import seepage as sp
 _, small, table, repeats = sys.argv
-sp.count_pairs(small)
+sp.count_pairs(small, engine="numba")
 for _ in range(int(repeats)):
     begin = time.perf_counter()
     records = sp.count_pairs(table).records

@@ -117,9 +117,7 @@ def bare_python(folder):
     if not (site / "seepage").exists():
         (site / "seepage").symlink_to(Path(seepage.__file__).parent)
     python = folder / "bin/python"
-    probe = (
-        "import importlib.util as u; print([n for n in ('pandas', 'pyspark') if u.find_spec(n)])"
-    )
+    probe = "from importlib.util import find_spec as f; print(f('pandas'), f('pyspark'))"
     found = subprocess.run([python, "-c", probe], capture_output=True, text=True, check=True)
     assert found.stdout == "None None\n"
     return python

@@ -18,10 +18,10 @@ NUMPY_COMPARISON = 1.1e-9 / 64
 NUMPY_TALLY = 2e-9
 """Seconds that NumPy takes for a histogram of two columns, a row (measured)."""
 NUMPY_LIMIT = NUMPY_TALLY / NUMPY_COMPARISON
-LOADING = 2.0
-"""Seconds of NumPy's work for which the compiled kernel is loaded.
+LOADING = 0.4
+"""Seconds of NumPy's work on each core for which the compiled kernel is loaded.
 
-That takes 0.5 to 1 s; compiling it, once for each installation, 5 to 8 s.
+That takes 0.4 to 1 s; compiling it, once for each installation, 5 to 8 s.
 """
 PLAUSIBLE_LIMITS = 20.0, 400.0
 """Within these `bitmap_limit` believes what it measures."""
@@ -30,7 +30,15 @@ BLOCK = 1 << 16
 
 
 def compiled_pays(rows: int, sizes: Sequence[int]) -> bool:
-    """Return whether the compiled kernel is loaded, or NumPy would take longer than loading it."""
+    """Return whether the compiled kernel is loaded, or NumPy would take longer than loading it.
+
+    Parameters
+    ----------
+    rows
+        The rows that one core will count.
+    sizes
+        The columns' alphabet sizes.
+    """
     if "seepage.counting.compiled" in sys.modules:
         return True
     plan = plan_pairs(tuple(sizes), NUMPY_LIMIT)

@@ -141,7 +141,7 @@ def count_batches(
         for codes, sizes in batches:
             rows += len(codes[0])
             numba = engine == "numba" or (
-                engine == "auto" and compiled_pays(max(rows, rows_total or 0), sizes)
+                engine == "auto" and compiled_pays(max(rows, rows_total or 0) // workers, sizes)
             )
             while len(pending) >= _batches_at_once(sizes, workers):
                 pending.popleft().result()

@@ -152,8 +152,10 @@ def _opened(session: "SparkSession", files: Sequence[Path]) -> Input:
     source = ColumnarSource(PARQUET, files)
     if not source.rows_total:
         raise TableError("the table has no records")
-    shards = plan_shards(files, session.sparkContext.defaultParallelism)
-    return Input(session, source.names, tuple(shards), source.rows_total)
+    cores = session.sparkContext.defaultParallelism
+    shards = plan_shards(files, cores)
+    rows = source.rows_total
+    return Input(session, source.names, tuple(shards), rows, rows // cores)
 
 
 def _packed(
@@ -183,11 +185,13 @@ def find_domain(table: Input, options: TableOptions) -> tuple[Input, Domain]:
 
 
 def _settle(table: Input, options: TableOptions, *, count: bool = True) -> tuple[Input, Settled]:
-    names, share = table.names, share_of(table.rows)
+    names, share, expected = table.names, share_of(table.rows), table.rows_a_core
     try:
         settled: Settled = run(
             table,
-            lambda source, first: find_values(source, options, first, share, count=count),
+            lambda source, first: find_values(
+                source, options, first, share, count=count, expected=expected
+            ),
             lambda shards: settle(list(shards), names, options),
         )
     except Escaped as escaped:
@@ -243,8 +247,13 @@ def _count_in_domain(table: Input, options: TableOptions) -> PairCounts:
             total.merge(part)
         return total
 
+    expected = table.rows_a_core
     total: PairAccumulator = run_unpacking(
-        table, options, lambda source, first: count_shard(source, options, first), join, tree=True
+        table,
+        options,
+        lambda source, first: count_shard(source, options, first, expected),
+        join,
+        tree=True,
     )
     if not total.rows:
         raise TableError("the table has no records, or none without a missing value")

@@ -59,8 +59,9 @@ class Input:
         The columns.
     shards
         The shards of the files; empty for a DataFrame.
-    rows
-        The number of records, None where only reading tells.
+    rows, rows_a_core
+        The number of records, None where only reading tells; and of those that each core counts,
+        0 where they are not known.
     frame, layout
         The DataFrame, and how its columns are packed.
     """
@@ -69,6 +70,7 @@ class Input:
     names: tuple[str, ...]
     shards: tuple[Shard, ...] = ()
     rows: int | None = None
+    rows_a_core: int = 0
     frame: "DataFrame | None" = None
     layout: Layout | None = None
 

@@ -159,7 +159,13 @@ class _Finder:
 
 
 def find_values(
-    source: Source, options: TableOptions, first: int, share: float, *, count: bool = True
+    source: Source,
+    options: TableOptions,
+    first: int,
+    share: float,
+    *,
+    count: bool = True,
+    expected: int = 0,
 ) -> Found:
     """Return the values of each column of a shard, and its counts where nothing is in the way.
 
@@ -175,6 +181,8 @@ def find_values(
         The share of numbers that bin edges are found from, of what is not counted one by one.
     count
         Whether pairs are counted at all.
+    expected
+        The records that each core will count; 0 where they are not known.
     """
     finder = _Finder(options, source, first, share)
     counts = PairAccumulator(len(finder.columns)) if count else None
@@ -185,7 +193,7 @@ def find_values(
             continue
         if len(codes[0]):
             room = [max(size, int(part.max()) + 1) for size, part in zip(sizes, codes, strict=True)]
-            counts.add(codes, room, compiled=compiled_pays(finder.rows, room))
+            counts.add(codes, room, compiled=compiled_pays(max(finder.rows, expected), room))
     return Found(finder.finish(), finder.rows, counts)
 
 
@@ -240,8 +248,13 @@ def _complete(columns: Sequence[Column], codes: Sequence[NDArray[Any]]) -> Boole
     return ~np.logical_or.reduce(out) if out else None
 
 
-def count_shard(source: Source, options: TableOptions, first: int) -> PairAccumulator:
-    """Return the counts of a shard in the domain that the options give."""
+def count_shard(
+    source: Source, options: TableOptions, first: int, expected: int = 0
+) -> PairAccumulator:
+    """Return the counts of a shard in the domain that the options give.
+
+    `expected` are the records that each core will count; 0 where they are not known.
+    """
     assert options.domain is not None
     sizes = options.domain.sizes
     counts = PairAccumulator(len(sizes))
@@ -249,7 +262,7 @@ def count_shard(source: Source, options: TableOptions, first: int) -> PairAccumu
     for codes, _, _ in _coded_batches(source, options, first):
         rows += len(codes[0])
         if len(codes[0]):
-            counts.add(codes, sizes, compiled=compiled_pays(rows, sizes))
+            counts.add(codes, sizes, compiled=compiled_pays(max(rows, expected), sizes))
     return counts
 
 
