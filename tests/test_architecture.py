@@ -15,6 +15,7 @@ LAYERS = [
     ["charts"],
     ["domain"],
     ["channel"],
+    ["climbing"],
     ["ratios", "_compiled"],
     ["evidence"],
     ["table"],

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._numerics import Floats
-from seepage.ratios import Best
+from seepage.climbing import Best
 
 SINGLE_UNIT = 2.0**-24
 """The largest relative error of one rounded operation in single precision."""
@@ -136,7 +136,7 @@ def _climb_groups(  # type: ignore[no-untyped-def]
 
 @numba.njit(cache=True, error_model="numpy")
 def _between(likelier, other, epsilon):  # type: ignore[no-untyped-def]
-    """Return the largest log-ratio of two rows over every S, and S, as `ratios._between_any`."""
+    """Return the largest log-ratio of two rows over every S, and S, as `climbing` does."""
     floor = math.exp(-epsilon)
     weight = -math.expm1(-epsilon)
     more = likelier - other

@@ -21,9 +21,8 @@ All functions take a stack of channels, shape (p, m, t), and one epsilon each, s
 """
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -36,18 +35,15 @@ from seepage._numerics import (
     log_ratio,
     round_up,
 )
+from seepage.climbing import ANY, Best, climb, sized
 
 __all__ = [
-    "Best",
     "LikelySets",
     "best_of_all",
     "best_singleton",
     "best_subset",
     "profile",
 ]
-
-BLOCK = 1 << 16
-"""Cells handled at once: a block of (pair, source value) fits the cache."""
 
 COMPILED_FROM = 1 << 27
 """From this many cells (p m^2 t) on, loading the compiled kernel pays."""
@@ -58,22 +54,6 @@ COMPILED_LOADED_FROM = 1 << 8
 
 CELL_ROUNDINGS = 8
 """Roundings granted to each cell of a channel: its own, as a count over a sum, and in choosing."""
-
-
-class Best(NamedTuple):
-    """The largest log-ratio of each channel, the two target values and the S that attain it."""
-
-    value: Floats
-    likelier: Integers
-    other: Integers
-    likely: Booleans
-
-    @classmethod
-    def of_nothing(cls, channels: Floats) -> "Best":
-        """Return the log-ratio 0 of every channel, to be raised in place."""
-        count, _, sources = channels.shape
-        none = np.zeros(count, dtype=np.int64)
-        return cls(np.zeros(count), none, none.copy(), np.zeros((count, sources), dtype=np.bool_))
 
 
 @dataclass(frozen=True)
@@ -113,8 +93,8 @@ class LikelySets:
         if self.kind == "singletons":
             ratios = log_ratio(likelier - other, other, contrast[:, None])
             return np.asarray(np.arange(likelier.shape[1]) == ratios.argmax(axis=1)[:, None])
-        between = _between_any if self.kind == "all" else _between_sized(self.size)
-        return between(likelier, other, contrast, value)[1]
+        rule = ANY if self.kind == "all" else sized(self.size)
+        return rule.between(likelier, other, contrast, value)[1]
 
     def slopes(self, channels: Floats, contrast: Floats) -> Floats:
         """Return d value / d contrast of each channel at its optimal S.
@@ -155,7 +135,7 @@ def best_of_all(channels: Floats, epsilon: Floats) -> Best:
 
         best = climb_all_subsets(channels, epsilon)
     else:
-        best = _climb(channels, epsilon, _sum_positive, _between_any)
+        best = climb(channels, epsilon, ANY)
     return _safe(best, epsilon, channels.shape[2])
 
 
@@ -177,7 +157,7 @@ def best_subset(channels: Floats, epsilon: Floats, size: int) -> Best:
         return Best.of_nothing(channels)
     if size == 1:
         return best_singleton(channels, epsilon)
-    best = _climb(channels, epsilon, _sum_largest(size), _between_sized(size))
+    best = climb(channels, epsilon, sized(size))
     return _safe(best, epsilon, terms, cancelling=2 * terms + 8)
 
 
@@ -199,110 +179,6 @@ def profile(channel: Floats, value: float) -> tuple[float, int, int]:
         if totals[other] > best[0]:
             best = (float(totals[other]), likelier, other)
     return best
-
-
-Sum = Callable[[Floats], Floats]
-"""The gain of a pair at H: the sum of the scores G[x,u] - H G[x',u] over its best S."""
-
-Between = Callable[[Floats, Floats, Floats, Floats], tuple[Floats, Booleans]]
-"""The log-ratio of two rows and its S, row by row, from both rows, epsilon and the best so far."""
-
-
-def _sum_positive(scores: Floats) -> Floats:
-    return np.asarray(np.maximum(scores, 0.0).sum(axis=-1))
-
-
-def _sum_largest(size: int) -> Sum:
-    return lambda scores: np.partition(scores, -size, axis=-1)[..., -size:].sum(axis=-1)
-
-
-def _between_any(
-    likelier: Floats, other: Floats, epsilon: Floats, value: Floats
-) -> tuple[Floats, Booleans]:
-    """Return the largest log-ratio over every S.
-
-    The best S holds the u with the largest G[x,u] / G[x',u], so the inputs are sorted by it and
-    every beginning is tried [paper, Algorithm 2, lines 5 to 13], O(t log t).
-    """
-    every, gap = np.arange(len(likelier)), likelier - other
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        order = np.argsort(np.where(gap > 0, other / gap, np.inf), axis=1, kind="stable")
-    rows = every[:, None], order
-    ratios = log_ratio(gap[rows].cumsum(axis=1), other[rows].cumsum(axis=1), epsilon[:, None])
-    last = ratios.argmax(axis=1)
-    chosen = np.empty(gap.shape, dtype=np.bool_)
-    chosen[rows] = np.arange(gap.shape[1]) <= last[:, None]
-    return ratios[every, last], chosen
-
-
-def _between_sized(size: int) -> Between:
-    """Return the log-ratio of the S of this size with the largest scores at the best so far."""
-
-    def between(
-        likelier: Floats, other: Floats, epsilon: Floats, value: Floats
-    ) -> tuple[Floats, Booleans]:
-        gap, half = likelier - other, _half(value)[:, None]
-        scores = gap * np.exp(-half) - other * (2 * np.sinh(half))
-        chosen = np.zeros(gap.shape, dtype=np.bool_)
-        kept = np.argpartition(scores, -size, axis=1)[:, -size:]
-        np.put_along_axis(chosen, kept, True, axis=1)
-        gaps = np.where(chosen, gap, 0.0).sum(axis=1)
-        lows = np.where(chosen, other, 0.0).sum(axis=1)
-        return log_ratio(gaps, lows, epsilon), chosen
-
-    return between
-
-
-def _climb(channels: Floats, epsilon: Floats, total: Sum, between: Between) -> Best:
-    """Raise each channel's log-ratio from 0 to its maximum, as many at once as fit the cache."""
-    step = max(1, BLOCK // (channels.shape[1] * channels.shape[2]))
-    parts = [
-        _climb_together(
-            channels[begin : begin + step], epsilon[begin : begin + step], total, between
-        )
-        for begin in range(0, len(channels), step)
-    ]
-    return Best(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-
-
-def _climb_together(channels: Floats, epsilon: Floats, total: Sum, between: Between) -> Best:
-    """Do Dinkelbach's iteration: where the pair that gains most raises nothing, no pair does."""
-    best = Best.of_nothing(channels)
-    active = np.arange(len(channels))
-    while len(active):
-        known, budget = best.value[active], epsilon[active]
-        first, second = _most_telling(channels[active], known, total)
-        rows = channels[active, first], channels[active, second]
-        ratios, likely = between(*rows, budget, known)
-        better = ratios > known
-        active = active[better]
-        best.value[active], best.likely[active] = ratios[better], likely[better]
-        best.likelier[active], best.other[active] = first[better], second[better]
-    return best
-
-
-def _most_telling(channels: Floats, value: Floats, total: Sum) -> tuple[Integers, Integers]:
-    """Return the target values x and x' of each channel that gain most at H = exp(value).
-
-    Scores are taken over sqrt(H), which keeps both terms from overflow.
-    """
-    half = _half(value)[:, None, None]
-    above, below = channels * np.exp(-half), channels * np.exp(half)
-    count, targets, _ = channels.shape
-    every, found = np.arange(count), np.zeros((3, count))
-    step = max(1, BLOCK // channels.size)
-    for begin in range(0, targets, step):
-        scores = above[:, begin : begin + step, None] - below[:, None]
-        gains = total(scores).reshape(count, -1)
-        pair = gains.argmax(axis=1)
-        gain = gains[every, pair]
-        found = np.where(gain > found[0], [gain, begin + pair // targets, pair % targets], found)
-    return found[1].astype(np.int64), found[2].astype(np.int64)
-
-
-def _half(value: Floats) -> Floats:
-    """Return ln sqrt(H); an H beyond e^1380 needs no distinction."""
-    return np.asarray(np.minimum(value / 2, LARGE_EPSILON))
 
 
 def _safe(best: Best, epsilon: Floats, terms: int, cancelling: int = 0) -> Best:

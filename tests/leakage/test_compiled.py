@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from seepage import _compiled, ratios
 from seepage._compiled import climb_all_subsets
 from seepage._numerics import log_ratio
+from seepage.climbing import ANY, climb
 from strategies import UNIT
 
 BUDGETS = [0.0, 1e-12, 0.3, 1.0, 4.0, 50.0, 690.0]
@@ -28,7 +29,7 @@ def stacks(draw):
 
 
 def by_numpy(channels, epsilon):
-    return ratios._climb(channels, epsilon, ratios._sum_positive, ratios._between_any)
+    return climb(channels, epsilon, ANY)
 
 
 def attained(best, channels, epsilon):
