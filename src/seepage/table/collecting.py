@@ -38,7 +38,7 @@ def priorities(first: int, count: int, seed: int = SEED) -> Priorities:
 
 
 def share_of(rows: int | None) -> float:
-    """Return the share of a table's records that holds those of lowest priority."""
+    """Return the share of all priorities that holds the lowest of so many records."""
     return 1.0 if rows is None else min(1.0, SPARE * SAMPLE / max(rows, 1))
 
 
@@ -52,7 +52,8 @@ class Collector:
     Parts of a table are collected on their own and merged.  The sample is of the records of
     lowest priority in the whole table, so the edges do not depend on the parts.  With n records,
     a part need keep only those whose priority is among the lowest 1.1 x 262,144 / n of all
-    possible ones; that fewer than 262,144 are among them is less likely than 10^-500.
+    possible ones; that fewer than 262,144 are among them is less likely than 10^-500, unless
+    numbers are missing: see `complete` and `wider_share`.
 
     Parameters
     ----------
@@ -77,7 +78,20 @@ class Collector:
         self._values: list[Floats] = []
         self._ranks: list[Priorities] = []
         self._kept = 0
+        self._seen = 0
+        self._share = share
         self._bar = int(share * 2.0**64) if share < 1.0 else None
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing from the sample: its share held the records it is made of."""
+        return self._counts is not None or self._kept >= min(SAMPLE, self._seen)
+
+    @property
+    def wider_share(self) -> float:
+        """The share to try next where the sample is not complete, by the numbers that are there."""
+        share = share_of(self._seen)
+        return share if share > self._share else 1.0
 
     def add(self, values: NDArray[Any], ranks: Priorities) -> None:
         """Take numbers (none of them NaN) with the priorities of their records."""
@@ -107,6 +121,7 @@ class Collector:
         self._counts += np.bincount(values.astype(np.int64) - first, minlength=size)
 
     def _sample(self, values: NDArray[Any], ranks: Priorities) -> None:
+        self._seen += len(values)
         if self._bar is not None:
             chosen = ranks < np.uint64(self._bar)
             values, ranks = values[chosen], ranks[chosen]
@@ -148,6 +163,7 @@ class Collector:
         self._values = [*self._values, *other._values]
         self._ranks = [*self._ranks, *other._ranks]
         self._kept += other._kept
+        self._seen += other._seen
         bars = [bar for bar in (self._bar, other._bar) if bar is not None]
         self._bar = min(bars, default=None)
         if self._kept > 2 * SAMPLE:
