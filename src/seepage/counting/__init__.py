@@ -16,9 +16,22 @@ from seepage.domain import Domain
 from seepage.errors import InputError
 from seepage.pairs import PairCounts
 
-__all__ = ["PairAccumulator", "count_codes", "count_pairs"]
+__all__ = ["PairAccumulator", "count_codes", "count_pairs", "is_spark_frame"]
 
 SPARK = "spark"
+
+
+def is_spark_frame(data: Any) -> bool:
+    """Say whether something is a Spark DataFrame, classic or of Spark Connect.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> is_spark_frame(pa.table({"a": [1, 2]}))
+    False
+    """
+    kinds = [(kind.__module__, kind.__name__) for kind in type(data).__mro__]
+    return ("pyspark.sql.dataframe", "DataFrame") in kinds
 
 
 def count_pairs(
@@ -58,7 +71,8 @@ def count_pairs(
     domain
         Count in this domain, so that shards can be merged by `+`; values outside are refused.
     progress
-        Called with the records read so far and the records in all, None where not known.
+        Called with the records read so far and the records in all, None where not known; not with
+        Spark, which shows its own progress.
     table
         Further options of `seepage.table.TableOptions`: `few`, `missing_markers`, `delimiter`,
         `column_names`, `skip_lines`, `encoding`.
@@ -93,7 +107,7 @@ def count_pairs(
         domain=domain,
         **table,
     )
-    if engine == SPARK or type(data).__module__.startswith("pyspark.sql."):
+    if engine == SPARK or is_spark_frame(data):
         from seepage.counting.spark import count_with_spark
 
         return count_with_spark(data, options)

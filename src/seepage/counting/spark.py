@@ -6,7 +6,8 @@ truth values packed into 64-bit words.
 
 One job finds the values of all columns, the bin edges of those that need bins, and, where no
 column needs bins, the counts as well.  Otherwise a second job only counts.  Tasks send what they
-found to one executor that puts it together; the driver receives the domain and the counts.
+found to executors that put it together, in groups and then all of it; the driver receives the
+domain and the counts.
 """
 
 import os
@@ -17,16 +18,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seepage.counting.accumulator import PairAccumulator
-from seepage.counting.spark_domain import Settled, binned, in_domain, settle
-from seepage.counting.spark_jobs import Input, Join, Work, run, spark_errors
+from seepage.counting import is_spark_frame
+from seepage.counting.spark_coding import count_shard, plan_coding
+from seepage.counting.spark_domain import Settled, keeping, settle, settle_late
+from seepage.counting.spark_jobs import Finish, Input, Work, run, spark_errors
 from seepage.counting.spark_lanes import Escaped, plan_lanes
 from seepage.counting.spark_shards import plan_shards
-from seepage.counting.spark_tasks import count_shard, find_values, gather_numbers
-from seepage.domain import Attribute, Domain
+from seepage.counting.spark_tasks import find_values, gather_numbers
+from seepage.domain import Domain
 from seepage.errors import InputError, TableError
 from seepage.pairs import PairCounts
-from seepage.table.collecting import Collector, share_of
+from seepage.table.collecting import share_of
 from seepage.table.columnar import ColumnarSource
 from seepage.table.columns import Column
 from seepage.table.options import TableOptions
@@ -40,7 +42,7 @@ __all__ = ["count_with_spark", "find_domain", "opened", "run_unpacking", "spark_
 
 @contextmanager
 def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
-    """Give the running Spark session, or one of our own that ends with the block.
+    """Give the running Spark session of any thread, or one of our own that ends with the block.
 
     Parameters
     ----------
@@ -50,18 +52,31 @@ def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
     """
     with _pandas_accepted():
         try:
+            from pyspark import SparkContext
             from pyspark.sql import SparkSession
         except ImportError:
             raise InputError(
                 "Spark needs the package pyspark, which is not installed: pip install "
                 "seepage[spark]"
             ) from None
-    running = SparkSession.getActiveSession()
+        running = SparkSession.getActiveSession()
+        if running is None and SparkContext._active_spark_context is not None:
+            # Another thread's: its session is not active here, and not ours to stop.
+            running = SparkSession.builder.getOrCreate()
     if running is not None:
         yield running
         return
+    session = _started(SparkSession.builder, master)
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def _started(builder: Any, master: str | None) -> "SparkSession":
+    """Return a session of our own."""
     place = master or "local[*]"
-    builder = SparkSession.builder.appName("seepage").config("spark.ui.enabled", "false")
+    builder = builder.appName("seepage").config("spark.ui.enabled", "false")
     if place.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.config("spark.log.level", "ERROR")
@@ -70,13 +85,10 @@ def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
     refusals: tuple[type[Exception], ...] = (*spark_errors(), OSError)
     try:
         with _pandas_accepted():
-            session = builder.getOrCreate()
+            session: SparkSession = builder.getOrCreate()
     except refusals as problem:
         raise InputError(f"Spark does not start at {place}: {_reason(str(problem))}") from None
-    try:
-        yield session
-    finally:
-        session.stop()
+    return session
 
 
 def _reason(message: str) -> str:
@@ -125,7 +137,7 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
 @contextmanager
 def opened(data: Any, options: TableOptions) -> Iterator[Input]:
     """Give a table as Spark sees it, in a session that lasts as long as the block; or refuse it."""
-    if type(data).__module__.startswith("pyspark.sql."):
+    if is_spark_frame(data):
         yield _packed(data.sparkSession, data, options, ())
         return
     files = _parquet_files(data)
@@ -135,9 +147,10 @@ def opened(data: Any, options: TableOptions) -> Iterator[Input]:
 
 def _parquet_files(data: Any) -> Sequence[Path]:
     if not isinstance(data, (str, os.PathLike, list, tuple)):
+        of_spark = type(data).__module__.startswith("pyspark.")
+        hint = "" if of_spark else "; count it without engine='spark'"
         raise TableError(
-            "Spark counts a Spark DataFrame or Parquet files, "
-            f"got {type(data).__name__}; count it without engine='spark'"
+            f"Spark counts a Spark DataFrame or Parquet files, got {type(data).__name__}{hint}"
         )
     kind, files = find_files(data)
     if kind != PARQUET:
@@ -169,11 +182,11 @@ def _packed(
 
 def _count(table: Input, options: TableOptions) -> PairCounts:
     if options.domain is not None:
-        return _count_in_domain(table, options)
+        return _count_in_domain(table, options, options.domain)
     table, settled = _settle(table, options)
     if settled.counts is not None:
         return settled.counts
-    return _count_in_domain(table, in_domain(options, settled.domain))
+    return _count_in_domain(table, options, settled.domain)
 
 
 def find_domain(table: Input, options: TableOptions) -> tuple[Input, Domain]:
@@ -185,38 +198,46 @@ def find_domain(table: Input, options: TableOptions) -> tuple[Input, Domain]:
 
 
 def _settle(table: Input, options: TableOptions, *, count: bool = True) -> tuple[Input, Settled]:
+    """Return the domain of a table, and its counts where they could be had on the way."""
     names, share, expected = table.names, share_of(table.rows), table.rows_a_core
-    try:
-        settled: Settled = run(
-            table,
-            lambda source, first: find_values(
-                source, options, first, share, count=count, expected=expected
-            ),
-            lambda shards: settle(list(shards), names, options),
-        )
-    except Escaped as escaped:
-        return _settle(_unpacked(table, options, escaped), options, count=count)
-    if settled.unsettled:
-        _settle_late(table, options, settled)
+    table, settled = run_unpacking(
+        table,
+        options,
+        lambda source, first: find_values(
+            source, options, first, share, count=count, expected=expected
+        ),
+        lambda found: settle(found, names, options, share),
+    )
+    while settled.wanted and not settled.kept:
+        table, settled = _settle_late(table, options, settled)
+    if settled.kept:
+        choices = options.choose(names)
+        kept = keeping(options, [choices[place].name for place in settled.kept])
+        return _settle(table, kept, count=count)
     return table, settled
 
 
-def _settle_late(table: Input, options: TableOptions, settled: Settled) -> None:
-    """Find the edges of columns that turned out to need bins only late in some shard."""
-    share, places, missing = share_of(table.rows), settled.unsettled, settled.missing
-    columns = [Column(choice, options, fields=False) for choice in options.choose(table.names)]
-    wanted = [columns[place] for place in places]
+def _settle_late(table: Input, options: TableOptions, settled: Settled) -> tuple[Input, Settled]:
+    """Find edges that the first job did not: of numbers crowded late, or missing often."""
+    choices = options.choose(table.names)
+    places, shares = list(settled.wanted), list(settled.wanted.values())
+    columns = [Column(choices[place], options, fields=False) for place in places]
+    return run_unpacking(
+        table,
+        options,
+        lambda source, first: gather_numbers(source, columns, first, shares),
+        lambda numbers: settle_late(settled, places, columns, numbers),
+    )
 
-    def join(shards: Iterator[list[Collector]]) -> list[Attribute]:
-        parts = zip(*shards, strict=True)
-        return [
-            binned(columns[place], part, missing[place])
-            for place, part in zip(places, parts, strict=True)
-        ]
 
-    found = run(table, lambda source, first: gather_numbers(source, wanted, first, share), join)
-    for place, attribute in zip(places, found, strict=True):
-        settled.attributes[place] = attribute
+def run_unpacking(
+    table: Input, options: TableOptions, work: Work, finish: Finish | None = None
+) -> tuple[Input, Any]:
+    """Return what `run` does, and the table with columns unpacked that do not fit their lanes."""
+    try:
+        return table, run(table, work, finish)
+    except Escaped as escaped:
+        return run_unpacking(_unpacked(table, options, escaped), options, work, finish)
 
 
 def _unpacked(table: Input, options: TableOptions, escaped: Escaped) -> Input:
@@ -227,34 +248,11 @@ def _unpacked(table: Input, options: TableOptions, escaped: Escaped) -> Input:
     return _packed(table.session, table.frame, options, plain)
 
 
-def run_unpacking(
-    table: Input, options: TableOptions, work: Work, join: Join, *, tree: bool = False
-) -> Any:
-    """Return what `run` does, again with columns unpacked where numbers do not fit their lanes."""
-    try:
-        return run(table, work, join, tree=tree)
-    except Escaped as escaped:
-        return run_unpacking(_unpacked(table, options, escaped), options, work, join, tree=tree)
-
-
-def _count_in_domain(table: Input, options: TableOptions) -> PairCounts:
-    domain = options.domain
-    assert domain is not None
-
-    def join(shards: Iterator[PairAccumulator]) -> PairAccumulator:
-        total = PairAccumulator(len(domain))
-        for part in shards:
-            total.merge(part)
-        return total
-
-    expected = table.rows_a_core
-    total: PairAccumulator = run_unpacking(
-        table,
-        options,
-        lambda source, first: count_shard(source, options, first, expected),
-        join,
-        tree=True,
+def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> PairCounts:
+    coding, expected = plan_coding(table.names, options, domain), table.rows_a_core
+    _, kept = run_unpacking(
+        table, options, lambda source, first: count_shard(source, coding, first, expected)
     )
-    if not total.rows:
-        raise TableError("the table has no records, or none without a missing value")
-    return total.counts(domain)
+    kept.check(kept.made.rows)
+    counts: PairCounts = kept.made.counts(domain)
+    return counts

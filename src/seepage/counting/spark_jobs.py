@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -21,14 +21,26 @@ from seepage.table.reading import Source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Input", "Join", "Refusal", "Work", "run", "spark_errors"]
+__all__ = ["Finish", "Input", "Refusal", "Work", "run", "spark_errors"]
 
 SCHEMA = "shard bigint, content binary"
 
-Work: TypeAlias = Callable[[Source, int], Any]
+
+class Mergeable(Protocol):
+    """Something made of a part of a table, to which the same of other parts can be added."""
+
+    def merge(self, other: Any) -> None:
+        """Add what was made of another part; the order must not matter."""
+
+
+Work: TypeAlias = Callable[[Source, int], Mergeable]
 """What a task does with its records, and the number of records of the table before them."""
 
+Finish: TypeAlias = Callable[[Any], Any]
+"""What becomes of all that the tasks made, on the executor that put it together."""
+
 METHOD_LIMIT = "spark.sql.codegen.hugeMethodLimit"
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 PARTITION = 2**40
 """Records of a DataFrame have no numbers: those of partition p count from p 2^40 on."""
@@ -113,11 +125,19 @@ def _partition_task(work: Work, names: Sequence[str], layout: Layout) -> Callabl
 
         context = TaskContext.get()
         number = 0 if context is None else context.partitionId()
-        yield task_row(
-            number, lambda: work(FrameSource(batches, names, layout), number * PARTITION)
-        )
+        source = FrameSource(batches, names, layout)
+        yield task_row(number, lambda: _naming_partition(work, source, number))
 
     return task
+
+
+def _naming_partition(work: Work, source: FrameSource, number: int) -> Mergeable:
+    """Work, and let a refusal name the partition: records of a DataFrame have no numbers."""
+    try:
+        return work(source, number * PARTITION)
+    except SeepageError as problem:
+        text = re.sub(r"^record [0-9,]+:", f"a record of partition {number}:", str(problem))
+        raise type(problem)(text) from None
 
 
 def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
@@ -137,15 +157,15 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
     )
 
 
-Join: TypeAlias = Callable[[Iterator[Any]], Any]
-"""Puts the outcomes of tasks together, on an executor."""
-
 TREE_FROM = 64
-"""From this many shards on, counts are added up in groups first."""
+"""From this many shards on, what they made is put together in groups first."""
+
+MOST_GROUPS = 16
+"""Groups of a DataFrame's partitions, whose number only running it would tell."""
 
 
-def run(table: Input, work: Work, join: Join, *, tree: bool = False) -> Any:
-    """Return what `join` makes of the outcomes of all tasks; raise what a task refused.
+def run(table: Input, work: Work, finish: Finish | None = None) -> Any:
+    """Return what the tasks made, put together and finished; raise what a task refused.
 
     Parameters
     ----------
@@ -153,15 +173,14 @@ def run(table: Input, work: Work, join: Join, *, tree: bool = False) -> Any:
         The table.
     work
         What each task does with its shard.
-    join
-        Puts the outcomes together, on one executor: what it returns is all that the driver gets.
-    tree
-        Whether joining what was joined gives the same, so that groups can be joined first.
+    finish
+        What becomes of the whole, on one executor: its result is all that the driver gets.
     """
     outcomes = table.map(work)
-    groups = [round(len(table.shards) ** 0.5)] if tree and len(table.shards) >= TREE_FROM else []
-    for parts in (*groups, 1):
-        outcomes = _mapped(outcomes.repartition(parts), _join_task(join), SCHEMA)
+    groups = _groups(table)
+    if groups > 1:
+        outcomes = _mapped(outcomes.repartition(groups, "shard"), _join_task(None), SCHEMA)
+    outcomes = _mapped(outcomes.repartition(1), _join_task(finish), SCHEMA)
     with _small_methods(table.session):
         rows = _collect(outcomes)
     if not rows:
@@ -172,6 +191,14 @@ def run(table: Input, work: Work, join: Join, *, tree: bool = False) -> Any:
     if isinstance(outcome, Escaped):
         raise outcome
     return outcome
+
+
+def _groups(table: Input) -> int:
+    """Return in how many groups outcomes are put together first; 0 where that does not pay."""
+    if table.frame is not None:
+        return min(int(table.session.conf.get(SHUFFLE_PARTITIONS) or 1), MOST_GROUPS)
+    shards = len(table.shards)
+    return round(shards**0.5) if shards >= TREE_FROM else 0
 
 
 @contextmanager
@@ -191,28 +218,39 @@ def _small_methods(session: "SparkSession") -> Iterator[None]:
             session.conf.set(METHOD_LIMIT, before)
 
 
-def _join_task(join: Join) -> Callable[..., Any]:
+def _join_task(finish: Finish | None) -> Callable[..., Any]:
+    """Return the task that puts outcomes together one by one, holding no more than two."""
+
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         bad: dict[int, Refusal | Escaped] = {}
-        first = []
+        first: list[int] = []
 
-        def good() -> Iterator[Any]:
-            for batch in batches:
-                for number, content in zip(*batch.to_pydict().values(), strict=True):
-                    first.append(number)
-                    outcome = pickle.loads(content)
-                    if isinstance(outcome, (Refusal, Escaped)):
-                        bad[number] = outcome
-                    else:
-                        yield outcome
+        def joined() -> Any:
+            total: Any = None
+            for number, content in _rows(batches):
+                first.append(number)
+                outcome = pickle.loads(content)
+                if isinstance(outcome, (Refusal, Escaped)):
+                    bad[number] = outcome
+                elif total is None:
+                    total = outcome
+                else:
+                    total.merge(outcome)
+            return total if finish is None or bad or total is None else finish(total)
 
-        joined = task_row(0, lambda: join(good()))
+        row = task_row(0, joined)
         if bad:
-            joined = task_row(min(bad), lambda: _worst(bad))
+            row = task_row(min(bad), lambda: _worst(bad))
         if first:
-            yield joined
+            yield row
 
     return task
+
+
+def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
+    for batch in batches:
+        for number, content in zip(*batch.columns, strict=True):
+            yield number.as_py(), content.as_py()
 
 
 def _worst(bad: dict[int, "Refusal | Escaped"]) -> "Refusal | Escaped":
@@ -232,14 +270,25 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 def _collect(frame: "DataFrame") -> list[Any]:
+    from pyspark.errors import PythonException
+
     try:
         return frame.collect()
     except spark_errors() as problem:
-        raise TableError(_one_line(str(problem))) from None
+        python = isinstance(problem, PythonException)
+        raise TableError(_one_line(str(problem), python=python)) from None
 
 
-def _one_line(message: str) -> str:
-    """Return the line of Spark's report that says what is wrong."""
+def _one_line(message: str, *, python: bool) -> str:
+    """Return the line of Spark's report that says what is wrong.
+
+    Parameters
+    ----------
+    message
+        The report.
+    python
+        Whether Python raised it, on an executor: then the table may be as it should.
+    """
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     if any("No module named 'seepage'" in line for line in lines):
         return (
@@ -247,6 +296,8 @@ def _one_line(message: str) -> str:
             "(PYSPARK_PYTHON)"
         )
     telling = [line for line in lines if "Encountered error while reading file" in line]
-    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
-    shown = (telling or raised[-1:] or lines or ["no reason given"])[0]
-    return f"Spark cannot read the table: {shown[:300]}"
+    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
+    shown = (telling or raised[-1:] or lines or ["no reason given"])[0][:300]
+    if telling or not (python or "ExecutorLostFailure" in message):
+        return f"Spark cannot read the table: {shown}"
+    return f"Spark's executors failed: {shown}"

@@ -1,9 +1,9 @@
 """Columns of a Spark DataFrame packed into 64-bit words, so that their transfer is cheap.
 
-Whole numbers and truth values travel in *lanes* of 8 or 16 bits, several to a bigint; Spark
+Whole numbers and truth values travel in *lanes* of 2, 8 or 16 bits, several to a bigint; Spark
 computes the words, and NumPy takes them apart again without a copy of more than one lane.  In a
 lane of b bits, 0 is a null, 1 a number that does not fit (it *escapes*), and v >= 2 is the number
-v - 2^(b-1).  Columns of other types travel as they are.
+v - 2^(b-1); 2 is false, and 3 true.  Columns of other types travel as they are.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
 __all__ = ["Escaped", "Lane", "Layout", "pack", "plan_lanes", "unpack"]
 
 WORD = 64
-WIDTHS = {"boolean": 8, "byte": 8, "short": 16, "integer": 16, "long": 16}
+WIDTHS = {"boolean": 2, "byte": 8, "short": 16, "integer": 16, "long": 16}
 """The bits of a lane for each type of Spark that has lanes."""
 
 
@@ -57,7 +57,7 @@ def plan_lanes(frame: "DataFrame", columns: Sequence[str], plain: Sequence[str] 
     kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
     lanes: dict[str, Lane] = {}
     word = 0
-    for width in (8, 16):
+    for width in (2, 8, 16):
         chosen = [name for name in columns if WIDTHS.get(kinds[name]) == width]
         chosen = [name for name in chosen if name not in plain]
         for number, name in enumerate(chosen):
@@ -68,31 +68,30 @@ def plan_lanes(frame: "DataFrame", columns: Sequence[str], plain: Sequence[str] 
 
 
 def pack(frame: "DataFrame", layout: Layout) -> "DataFrame":
-    """Return the DataFrame of words `w0`, `w1`, ... and then `p0`, `p1`, ..., the plain columns."""
-    from pyspark.sql import functions as F  # noqa: N812
+    """Return the DataFrame of words `w0`, `w1`, ... and then `p0`, `p1`, ..., the plain columns.
 
-    words: dict[int, Column] = {}
+    Columns go by their place, since Spark does not tell `A` from `a`; and as SQL, which is one
+    message to Java where expressions are several a column.
+    """
+    places = {name: place for place, name in enumerate(frame.columns)}
+    words: dict[int, list[str]] = {}
     for name, lane in zip(layout.names, layout.lanes, strict=True):
         if lane.word >= 0:
-            part = F.shiftleft(_in_lane(_column(frame, name), lane), lane.shift)
-            known = words.get(lane.word)
-            words[lane.word] = part if known is None else known.bitwiseOR(part)
-    packed = [column.alias(f"w{word}") for word, column in sorted(words.items())]
-    plain = [_column(frame, name).alias(f"p{i}") for i, name in enumerate(layout.plain)]
-    return frame.select(*packed, *plain)
+            part = f"shiftleft({_in_lane(f'c{places[name]}', lane)}, {lane.shift})"
+            words.setdefault(lane.word, []).append(part)
+    packed = [f"{' | '.join(parts)} AS w{word}" for word, parts in sorted(words.items())]
+    plain = [f"c{places[name]} AS p{i}" for i, name in enumerate(layout.plain)]
+    return frame.toDF(*(f"c{place}" for place in places.values())).selectExpr(*packed, *plain)
 
 
-def _column(frame: "DataFrame", name: str) -> "Column":
-    return frame["`" + name.replace("`", "``") + "`"]
-
-
-def _in_lane(column: "Column", lane: Lane) -> "Column":
-    from pyspark.sql import functions as F  # noqa: N812
-
+def _in_lane(column: str, lane: Lane) -> str:
     half = 1 << (lane.width - 1)
-    number = column.cast("bigint")
-    fits = number.between(2 - half, half - 1)
-    return F.when(number.isNull(), 0).when(fits, number + half).otherwise(1).cast("bigint")
+    if lane.truth:
+        return f"coalesce(CAST({column} AS BIGINT) + {half}, 0)"
+    return (
+        f"CASE WHEN {column} BETWEEN {2 - half} AND {half - 1} THEN CAST({column} AS BIGINT) + "
+        f"{half} WHEN {column} IS NULL THEN 0 ELSE 1 END"
+    )
 
 
 def unpack(
@@ -100,14 +99,17 @@ def unpack(
 ) -> pa.RecordBatch:
     """Return some columns of packed batches, as they were."""
     table = pa.Table.from_batches(received)
+    whole = {name: _whole(table.column(name)) for name in table.column_names}
+    lanes = dict(zip(layout.names, layout.lanes, strict=True))
+    plain = {name: f"p{place}" for place, name in enumerate(layout.plain)}
     arrays = {}
     escaped = []
     for name in columns:
-        lane = layout.lanes[layout.names.index(name)]
-        if lane.word < 0:
-            arrays[name] = _whole(table.column(f"p{layout.plain.index(name)}"))
+        if name in plain:
+            arrays[name] = whole[plain[name]]
             continue
-        values = _lane(_whole(table.column(f"w{lane.word}")), lane)
+        lane = lanes[name]
+        values = _lane(whole[f"w{lane.word}"], lane)
         if (values == 1).any():
             escaped.append(name)
         arrays[name] = _numbers(values, lane)
@@ -121,14 +123,16 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _lane(words: pa.Array, lane: Lane) -> NDArray[Any]:
-    kind = np.dtype(f"u{lane.width // 8}")
-    lanes = words.to_numpy(zero_copy_only=True).view(kind).reshape(len(words), -1)
-    return np.ascontiguousarray(lanes[:, lane.shift // lane.width])
+    size = max(lane.width, 8)
+    lanes = words.to_numpy(zero_copy_only=True).view(f"u{size // 8}").reshape(len(words), -1)
+    values = np.ascontiguousarray(lanes[:, lane.shift // size])
+    return values if lane.width == size else values >> (lane.shift % size) & 3
 
 
 def _numbers(values: NDArray[Any], lane: Lane) -> pa.Array:
-    half = values.dtype.type(1 << (lane.width - 1))
-    numbers = values - half if lane.truth else (values ^ half).view(f"i{lane.width // 8}")
     absent = values == 0
     mask = absent if absent.any() else None
-    return pa.array(numbers.astype(np.bool_) if lane.truth else numbers, mask=mask)
+    if lane.truth:
+        return pa.array(values == 3, mask=mask)
+    half = values.dtype.type(1 << (lane.width - 1))
+    return pa.array((values ^ half).view(f"i{lane.width // 8}"), mask=mask)

@@ -1,14 +1,12 @@
 """Distinct or sampled records with Spark: made on executors, only the records kept come back."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from seepage.counting.records import DistinctRecords, Gathering
 from seepage.counting.spark import find_domain, opened, run_unpacking
-from seepage.counting.spark_domain import in_domain
-from seepage.counting.spark_tasks import gather_records
+from seepage.counting.spark_coding import gather_records, plan_coding
 from seepage.domain import Domain
-from seepage.errors import TableError
 from seepage.table.options import TableOptions
 
 __all__ = ["gather_with_spark"]
@@ -38,24 +36,14 @@ def gather_with_spark(
     begin = _limited(start)
     with opened(data, options) as table:
         table, domain = find_domain(table, options)
-        coding = in_domain(options, domain)
-
-        def join(parts: Iterator[Gathering]) -> Gathering:
-            total = begin()
-            for part in parts:
-                total.merge(part)
-            return total
-
-        kept: Gathering = run_unpacking(
+        coding = plan_coding(table.names, options, domain)
+        _, kept = run_unpacking(
             table,
             options,
             lambda source, first: gather_records(source, coding, first, begin()),
-            join,
-            tree=True,
         )
-    if not kept.seen:
-        raise TableError("the table has no records, or none without a missing value")
-    return domain, kept
+    kept.check(kept.made.seen)
+    return domain, kept.made
 
 
 def _limited(start: Callable[[], Gathering]) -> Callable[[], Gathering]:

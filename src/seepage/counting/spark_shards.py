@@ -115,10 +115,12 @@ class FrameSource:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Return all batches, put together to blocks that are worth counting."""
         held: list[pa.RecordBatch] = []
+        rows = 0
         for batch in self._received:
             held.append(batch)
-            if sum(part.num_rows for part in held) >= BLOCK:
+            rows += batch.num_rows
+            if rows >= BLOCK:
                 yield unpack(held, self._layout, columns)
-                held = []
+                held, rows = [], 0
         if held:
             yield unpack(held, self._layout, columns)

@@ -1,22 +1,22 @@
-"""What a task of Spark does with its shard: find values, gather numbers for bins, count.
+"""What a task of Spark does before the domain is known: find values, gather numbers for bins.
 
 Runs on executors, with nothing but this package; `spark_jobs` starts it.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Integers
+from seepage._numerics import Booleans
 from seepage.counting.accumulator import PairAccumulator
 from seepage.counting.kernel import compiled_pays
-from seepage.counting.records import Gathering
-from seepage.domain import Attribute
-from seepage.pairs import pair_offsets
+from seepage.counting.spark_found import Found, FoundColumn, Numbers, too_many_cells
+from seepage.domain import Attribute, Domain
+from seepage.pairs import PairCounts
+from seepage.table.binning import Keep
 from seepage.table.collecting import Collector, priorities
 from seepage.table.columns import Column
 from seepage.table.kinds import unpacked
@@ -24,58 +24,7 @@ from seepage.table.numbers import is_number_type, numbers_of
 from seepage.table.options import TableOptions
 from seepage.table.reading import Source
 
-__all__ = [
-    "Found",
-    "FoundColumn",
-    "count_shard",
-    "find_values",
-    "gather_numbers",
-    "gather_records",
-]
-
-MOST_CELLS = 2**20
-"""Pair cells up to which a task counts while it is finding values: 8 MB."""
-
-
-@dataclass
-class FoundColumn:
-    """What one shard says about one column.
-
-    Parameters
-    ----------
-    attribute
-        The values, those of dropped records included; None where the shard has no records, or
-        where there are too many numbers.
-    order
-        The code of each value in the shard's counts.
-    kept
-        For each value whether it is in a record that is not dropped; None where all are.
-    missing
-        Whether values are missing.
-    number
-        Whether it is a column of numbers.
-    gathered
-        The numbers of a column that needs bins, None where it does not or they are not complete.
-    crowded
-        Whether it needs bins whose edges are not known.
-    """
-
-    attribute: Attribute | None = None
-    order: Integers | None = None
-    kept: tuple[bool, ...] | None = None
-    missing: bool = False
-    number: bool = False
-    gathered: Collector | None = None
-    crowded: bool = False
-
-
-@dataclass
-class Found:
-    """What one shard says: its columns, its records and, where all values are known, counts."""
-
-    columns: list[FoundColumn]
-    rows: int
-    counts: PairAccumulator | None
+__all__ = ["find_values", "gather_numbers"]
 
 
 class _Finder:
@@ -88,9 +37,11 @@ class _Finder:
         self._share = share
         choices = options.choose(source.names)
         self.columns = [Column(choice, options, fields=False) for choice in choices]
-        self.found = [FoundColumn() for _ in choices]
+        self.found = Found([FoundColumn(self._few(c), options.max_values) for c in self.columns])
         self.kept = [np.zeros(0, dtype=np.bool_) for _ in choices]
-        self.rows = 0
+
+    def _few(self, column: Column) -> int | None:
+        return None if column.edges or isinstance(column.rule, Keep) else self._options.few
 
     def batches(self) -> Iterator[list[NDArray[Any]] | None]:
         """Yield the codes of each batch, None where not every column has codes."""
@@ -99,9 +50,11 @@ class _Finder:
                 continue
             arrays = [unpacked(array) for array in batch.columns]
             codes, missing = self._code(arrays)
+            left = batch.num_rows
             if self._options.dropping:
-                self._drop(codes, missing)
-            self.rows += batch.num_rows
+                left = self._drop(codes, missing, left)
+            self.found.rows += batch.num_rows
+            self.found.left += left
             whole = [part for part in codes if part is not None]
             yield whole if len(whole) == len(codes) else None
 
@@ -110,18 +63,19 @@ class _Finder:
     ) -> tuple[list[NDArray[Any] | None], list[Booleans | None]]:
         codes: list[NDArray[Any] | None] = []
         missing: list[Booleans | None] = []
+        before = self._first + self.found.rows
         ranks = None
-        for column, found, array in zip(self.columns, self.found, arrays, strict=True):
-            if not self.rows:
+        for column, found, array in zip(self.columns, self.found.columns, arrays, strict=True):
+            if not self.found.rows:
                 column.begin(array.type)
                 found.number = is_number_type(array.type)
-            part = None if found.crowded else column.code(array, self._first + self.rows)
+            part = None if found.crowded else column.code(array, before)
             codes.append(part)
             if part is not None:
                 absent = column.coder.missing
                 missing.append(None if absent is None else part == absent)
                 continue
-            if not found.crowded and not self.rows:
+            if not found.crowded and not self.found.rows:
                 found.gathered = Collector(self._share)
             found.crowded = True
             values, absent_rows = numbers_of(array, column.markers)
@@ -129,15 +83,17 @@ class _Finder:
             found.missing |= absent_rows is not None and bool(absent_rows.any())
             if found.gathered is not None:
                 if ranks is None:
-                    ranks = priorities(self._first + self.rows, len(array))
+                    ranks = priorities(before, len(array))
                 there = slice(None) if absent_rows is None else ~absent_rows
                 found.gathered.add(values[there], ranks[there])
         return codes, missing
 
-    def _drop(self, codes: list[NDArray[Any] | None], missing: list[Booleans | None]) -> None:
-        """Take out records with missing values, and note which codes are left."""
+    def _drop(
+        self, codes: list[NDArray[Any] | None], missing: list[Booleans | None], rows: int
+    ) -> int:
+        """Take out records with missing values, note which codes are left; return the records."""
         out = [part for part in missing if part is not None]
-        stays = ~np.logical_or.reduce(out) if out else slice(None)
+        stays = ~np.logical_or.reduce(out) if out else np.ones(rows, dtype=np.bool_)
         for place, part in enumerate(codes):
             if part is not None:
                 codes[place] = left = part[stays]
@@ -145,17 +101,34 @@ class _Finder:
                 seen = np.bincount(left, minlength=size) > 0
                 seen[: len(self.kept[place])] |= self.kept[place]
                 self.kept[place] = seen
+        return int(np.count_nonzero(stays))
 
-    def finish(self) -> list[FoundColumn]:
+    def finish(self, counts: PairAccumulator | None) -> Found:
         """Return what was found, complete."""
-        for column, found, kept in zip(self.columns, self.found, self.kept, strict=True):
-            if self.rows and not found.crowded:
-                found.attribute, found.order = column.coder.attribute()
+        if not self.found.rows:
+            return self.found
+        for column, found, kept in zip(self.columns, self.found.columns, self.kept, strict=True):
+            if not found.crowded:
+                attribute, order = column.coder.attribute()
+                left = set(np.flatnonzero(kept) if self._options.dropping else order)
+                found.values = {
+                    value: code in left for value, code in zip(attribute.values, order, strict=True)
+                }
                 found.missing |= column.coder.missing is not None
-                if self._options.dropping:
-                    left = set(np.flatnonzero(kept).tolist())
-                    found.kept = tuple(code in left for code in found.order.tolist())
+        self.found.counted = counts is not None
+        if counts is not None and self.found.left:
+            self.found.counts = self._counts(counts)
         return self.found
+
+    def _counts(self, counts: PairAccumulator) -> PairCounts:
+        """Return the counts of the values that occur in records left."""
+        attributes, orders = [], []
+        for column, found in zip(self.columns, self.found.columns, strict=True):
+            kept = np.array(list(found.values.values()))
+            values = tuple(value for value, there in found.values.items() if there)
+            attributes.append(Attribute(column.name, values))
+            orders.append(column.coder.attribute()[1][kept])
+        return counts.counts(Domain(attributes), orders)
 
 
 def find_values(
@@ -188,20 +161,20 @@ def find_values(
     counts = PairAccumulator(len(finder.columns)) if count else None
     for codes in finder.batches():
         sizes = [column.coder.size for column in finder.columns] if codes else []
-        if counts is None or codes is None or pair_offsets(sizes)[-1] > MOST_CELLS:
+        if counts is None or codes is None or too_many_cells(sizes):
             counts = None
             continue
         if len(codes[0]):
             room = [max(size, int(part.max()) + 1) for size, part in zip(sizes, codes, strict=True)]
-            counts.add(codes, room, compiled=compiled_pays(max(finder.rows, expected), room))
-    return Found(finder.finish(), finder.rows, counts)
+            counts.add(codes, room, compiled=compiled_pays(max(finder.found.rows, expected), room))
+    return finder.finish(counts)
 
 
 def gather_numbers(
-    source: Source, columns: Sequence[Column], first: int, share: float
-) -> list[Collector]:
-    """Return the numbers of some columns of a shard, for their bin edges."""
-    gathered = [Collector(share) for _ in columns]
+    source: Source, columns: Sequence[Column], first: int, shares: Sequence[float]
+) -> Numbers:
+    """Return the numbers of some columns of a shard, a share of each, for their bin edges."""
+    gathered = [Collector(share) for share in shares]
     before = first
     for batch in source.batches([column.source for column in columns]):
         ranks = priorities(before, batch.num_rows)
@@ -210,66 +183,4 @@ def gather_numbers(
             there = slice(None) if missing is None else ~missing
             mine.add(values[there], ranks[there])
         before += batch.num_rows
-    return gathered
-
-
-def _coded_batches(
-    source: Source, options: TableOptions, first: int
-) -> Iterator[tuple[list[NDArray[Any]], int, Booleans | None]]:
-    """Yield the codes of each batch in the given domain, where it begins, and what it has.
-
-    The second is the number of records of the table before the batch.  The third says which of
-    its records are there, None where all are: those with missing values are left out where the
-    options say so.
-    """
-    columns = [Column(choice, options, fields=False) for choice in options.choose(source.names)]
-    before = first
-    for batch in source.batches([column.source for column in columns]):
-        if not batch.num_rows:
-            continue
-        arrays = [unpacked(array) for array in batch.columns]
-        if before == first:
-            for column, array in zip(columns, arrays, strict=True):
-                column.begin(array.type)
-        coded = [column.code(a, before) for column, a in zip(columns, arrays, strict=True)]
-        codes = [part for part in coded if part is not None]
-        kept = _complete(columns, codes) if options.dropping else None
-        yield codes if kept is None else [part[kept] for part in codes], before, kept
-        before += batch.num_rows
-
-
-def _complete(columns: Sequence[Column], codes: Sequence[NDArray[Any]]) -> Booleans | None:
-    """Return which records have no missing value, None where no column can have one."""
-    out = [
-        part == column.coder.missing
-        for column, part in zip(columns, codes, strict=True)
-        if column.coder.missing is not None
-    ]
-    return ~np.logical_or.reduce(out) if out else None
-
-
-def count_shard(
-    source: Source, options: TableOptions, first: int, expected: int = 0
-) -> PairAccumulator:
-    """Return the counts of a shard in the domain that the options give.
-
-    `expected` are the records that each core will count; 0 where they are not known.
-    """
-    assert options.domain is not None
-    sizes = options.domain.sizes
-    counts = PairAccumulator(len(sizes))
-    rows = 0
-    for codes, _, _ in _coded_batches(source, options, first):
-        rows += len(codes[0])
-        if len(codes[0]):
-            counts.add(codes, sizes, compiled=compiled_pays(max(rows, expected), sizes))
-    return counts
-
-
-def gather_records(source: Source, options: TableOptions, first: int, kept: Gathering) -> Gathering:
-    """Return the records of a shard, distinct or sampled, in the domain that the options give."""
-    assert options.domain is not None
-    for codes, before, there in _coded_batches(source, options, first):
-        if len(codes[0]):
-            kept.add(codes, options.domain.sizes, before, there)
-    return kept
+    return Numbers(gathered)
