@@ -43,6 +43,15 @@ def table():
             "day": pa.array(days),
             "moment": pa.array(moments, pa.timestamp("us")),
             "price": pa.array([decimal.Decimal(int(c)) / 4 for c in rng.integers(0, 9, N)]),
+            "exact": pa.array(
+                [decimal.Decimal(f"12345678901234567.0{c}") for c in rng.integers(1, 9, N)]
+            ),
+            "huge": pa.array([2**64 - 1 - int(n) for n in rng.integers(0, 9, N)], pa.uint64()),
+            "nanoseconds": pa.array(2**60 + rng.integers(0, 2**60, N)),
+            "berlin": pa.array(
+                [int(h) * 3_600_000_000 for h in rng.integers(0, 9, N)],
+                pa.timestamp("us", "Europe/Berlin"),
+            ),
             "kind": pa.array(words.tolist()).dictionary_encode(),
         }
     )
@@ -159,6 +168,9 @@ def test_the_values_are_what_they_should_be(table):
     assert found["kind"] == found["word"]
     assert set(found["price"]) >= {"0", "0.25", "2"}
     assert set(found["moment"]) >= {"2020-01-01", "2020-01-01T06:00:00"}
+    assert found["exact"] == [str(number) for number in table["exact"].to_pylist()]
+    assert found["huge"] == [str(number) for number in table["huge"].to_pylist()]
+    assert set(found["berlin"]) == {f"1970-01-01T0{hour}:00:00+00:00" for hour in range(9)}
 
 
 def test_values_are_in_order(table):

@@ -76,8 +76,8 @@ class FoundAlphabet:
         More values than this are refused.
     markers
         Labels that stand for a missing value.
-    stray
-        The word that keeps a column of numbers from having bins, for messages.
+    unbinned
+        Why a column of numbers has no bins, and what helps, for messages.
     """
 
     given = False
@@ -89,14 +89,15 @@ class FoundAlphabet:
         few: int | None,
         most: int,
         markers: frozenset[str],
-        stray: str | None = None,
+        unbinned: str | None = None,
     ) -> None:
         self._name = name
-        self._stray = stray
+        self._unbinned = unbinned
         self._few = few
         self._most = most
         self._markers = markers
-        self._codes: dict[Key, int] = {}
+        self._codes: dict[str, int] = {}
+        self._keys: list[Key] = []
         self._words = 0
 
     @property
@@ -107,20 +108,22 @@ class FoundAlphabet:
     @property
     def missing(self) -> int | None:
         """The code of missing values, None before the first one."""
-        return self._codes.get(None)
+        return self._codes.get(MISSING)
 
     def code(self, key: Key) -> int:
         """Return the code of a value: the next one where it was not met before."""
-        if key not in self._codes:
-            if key is not None and key_label(key) in self._markers:
-                return self.code(None)
-            self._codes[key] = len(self._codes)
+        label = key_label(key)
+        if label in self._markers:
+            label, key = MISSING, None
+        if label not in self._codes:
+            self._codes[label] = len(self._codes)
+            self._keys.append(key)
             self._words += isinstance(key, str)
             self._check_number()
-        return self._codes[key]
+        return self._codes[label]
 
     def _check_number(self) -> None:
-        values = self.size - (None in self._codes)
+        values = self.size - (MISSING in self._codes)
         if self._few is not None and values > self._few and not self._words:
             raise ManyNumbers
         if values > self._most:
@@ -130,20 +133,18 @@ class FoundAlphabet:
 
     def _ways_out(self) -> str:
         ways = "drop it (drop) or raise the limit (max_values)"
-        if self._stray is not None:
-            return f"if {self._stray!r} means missing, say so (missing_markers); else {ways}"
+        if self._unbinned is not None:
+            return f"{self._unbinned} {ways}"
         return ways if self._words else f"bin it (bins), {ways}"
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
         """Return the values (numbers, text, missing last) and their codes."""
-        codes_of = self._codes.items()
-        if seen is None:
-            keys = list(self._codes)
-        else:
-            keys = [key for key, code in codes_of if key is not None and seen[code]]
-        keys.sort(key=sort_key)
-        codes = np.array([self._codes[key] for key in keys], dtype=np.int64)
-        return Attribute(self._name, tuple(map(key_label, keys))), codes
+        found = list(enumerate(self._keys))
+        if seen is not None:
+            found = [(code, key) for code, key in found if key is not None and seen[code]]
+        found.sort(key=lambda pair: sort_key(pair[1]))
+        codes = np.array([code for code, _ in found], dtype=np.int64)
+        return Attribute(self._name, tuple(key_label(key) for _, key in found)), codes
 
 
 class GivenAlphabet:

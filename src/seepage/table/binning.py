@@ -27,8 +27,8 @@ FORMS = "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascendi
 class Spread(Protocol):
     """What a rule may ask about the numbers of a column."""
 
-    low: float
-    high: float
+    low: float | int
+    high: float | int
     whole: bool
 
     def distinct(self) -> tuple[Floats, Integers]:
@@ -44,20 +44,18 @@ class Quantile:
 
     Edge j is the value of rank floor(n j / bins) among n values in ascending order (rank 0 is
     the smallest), so that bin j begins with a value that occurs.  A value that fills more than
-    one bin has one bin of its own; there are then fewer bins.
+    one bin has one bin of its own; there are then fewer bins.  Where a sample has but one of the
+    values, the bins are those of `Width`.
     """
 
     bins: int
 
     def edges(self, spread: Spread) -> tuple[float, ...]:
-        """Return the edges for numbers that spread like this; none for a constant."""
-        if spread.low == spread.high:
-            return ()
+        """Return the edges for numbers that spread like this; none where they cannot differ."""
         values, counts = spread.distinct()
         starts = _starts(np.cumsum(counts), self.bins)
-        inner = [spread.decimal(values[start]) for start in starts]
-        inner = [edge for edge in inner if spread.low < edge]
-        return _closed(spread, inner)
+        inner = _inside(spread, [spread.decimal(values[start]) for start in starts])
+        return _closed(spread, inner) if inner else Width(self.bins).edges(spread)
 
 
 @dataclass(frozen=True)
@@ -71,11 +69,11 @@ class Width:
     bins: int
 
     def edges(self, spread: Spread) -> tuple[float, ...]:
-        """Return the edges for numbers that spread like this; none for a constant."""
-        if spread.low == spread.high:
+        """Return the edges for numbers that spread like this; none where they cannot differ."""
+        inner = _inside(spread, [self._edge(spread, number) for number in range(1, self.bins)])
+        if spread.low == spread.high or (self.bins > 1 and not inner):
             return ()
-        inner = (self._edge(spread, number) for number in range(1, self.bins))
-        return _closed(spread, sorted({edge for edge in inner if spread.low < edge <= spread.high}))
+        return _closed(spread, inner)
 
     def _edge(self, spread: Spread, number: int) -> float:
         left = self.bins - number
@@ -131,17 +129,32 @@ def _starts(running: NDArray[np.int64], bins: int) -> list[int]:
     return starts[1:]
 
 
+def _inside(spread: Spread, edges: Sequence[float]) -> list[float]:
+    """Return, ascending, the edges that have numbers on either side.
+
+    Integers from 2^53 on may be closer together than floats, and then have no edge between them.
+    """
+    return sorted({edge for edge in edges if spread.low < edge <= spread.high})
+
+
 def _closed(spread: Spread, inner: list[float]) -> tuple[float, ...]:
     """Return all edges: the inner ones with the smallest number and one that closes the last bin.
 
-    That is the largest number, or where it has a bin of its own, something above.
+    That is the largest number, or where it has a bin of its own, something above.  An integer that
+    no float is has the next float outside it as its edge, so that all numbers are covered.
     """
-    top = spread.high
+    low, top = _at_most(spread.low), -_at_most(-spread.high)
     if inner and inner[-1] >= top:
-        beyond = top + (1.0 if spread.whole else (top - spread.low) / 100)
+        beyond = top + (1.0 if spread.whole else (top - low) / 100)
         top = max(beyond, math.nextafter(top, math.inf))
-    edges = [spread.low, *inner, top]
+    edges = [low, *inner, top]
     return tuple(edges if spread.whole else _readable(edges))
+
+
+def _at_most(number: float | int) -> float:
+    """Return the largest float that is not above a number."""
+    near = float(number)
+    return near if near <= number else math.nextafter(near, -math.inf)
 
 
 def _readable(edges: Sequence[float]) -> list[float]:

@@ -16,7 +16,7 @@ from seepage._numerics import Booleans, Integers
 from seepage.domain import Attribute
 from seepage.table.alphabet import Alphabet, OutsideDomain
 from seepage.table.labels import Key
-from seepage.table.numbers import bits, plain_numbers, present
+from seepage.table.numbers import bits, exact_numbers, present
 
 __all__ = ["BooleanCoder", "Coder", "Codes", "KeysOf", "NumberCoder", "WordCoder", "code_type"]
 
@@ -198,7 +198,7 @@ class NumberCoder(_CategoryCoder):
 
     def code(self, array: pa.Array) -> Codes:
         """Return the code of each entry."""
-        numbers = _nan_to_null(plain_numbers(array))
+        numbers = _nan_to_null(exact_numbers(array))
         if not numbers.null_count:
             return self._code_full(numbers)
         if numbers.null_count == len(numbers):
@@ -210,6 +210,8 @@ class NumberCoder(_CategoryCoder):
         return codes.astype(code_type(self.size + 1))
 
     def _code_full(self, numbers: pa.Array) -> Codes:
+        if pa.types.is_decimal(numbers.type):
+            return self._words.code(numbers)
         whole = _whole(numbers.to_numpy(zero_copy_only=True))
         codes = None if whole is None else self._code_whole(whole)
         return self._words.code(numbers) if codes is None else codes

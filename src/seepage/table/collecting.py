@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._numerics import Floats, Integers
+from seepage.table.labels import single_number
 
 __all__ = ["SAMPLE", "Collector", "Priorities", "priorities", "share_of"]
 
@@ -63,14 +64,15 @@ class Collector:
     Attributes
     ----------
     low, high
-        The smallest and the largest number so far; infinite and crossed before the first.
+        The smallest and the largest number so far, those of integers as integers, which floats
+        could not hold beyond 2^53; infinite and crossed before the first.
     whole
         Whether all numbers so far are whole.
     """
 
     def __init__(self, share: float = 1.0) -> None:
-        self.low = math.inf
-        self.high = -math.inf
+        self.low: float | int = math.inf
+        self.high: float | int = -math.inf
         self.whole = True
         self._single = False
         self._first = 0
@@ -98,12 +100,15 @@ class Collector:
         if not len(values):
             return
         self._single = values.dtype == np.float32
-        low, high = self.decimal(values.min()), self.decimal(values.max())
+        low, high = (self._exact(value) for value in (values.min(), values.max()))
         self.low, self.high = min(self.low, low), max(self.high, high)
         if self.whole and values.dtype.kind == "f":
             self.whole = math.isfinite(low + high) and bool((values == np.floor(values)).all())
         self._count(values)
         self._sample(values, ranks)
+
+    def _exact(self, value: Any) -> float | int:
+        return int(value) if isinstance(value, np.integer) else self.decimal(value)
 
     def _count(self, values: NDArray[Any]) -> None:
         if self._counts is None:
@@ -177,7 +182,7 @@ class Collector:
 
     def decimal(self, value: float) -> float:
         """Return a value as the shortest decimal that means it in the column's own precision."""
-        return float(str(np.float32(value))) if self._single else float(value)
+        return single_number(np.float32(value)) if self._single else float(value)
 
     def distinct(self) -> tuple[Floats, Integers]:
         """Return the values (all, or of the sample) in ascending order, and their counts."""

@@ -56,18 +56,23 @@ class Column:
         if self.named and isinstance(self.rule, Edges):
             self.edges = self.rule.given
         self._needs_edges = self.named and not self.edges
-        self._stray: str | None = None
+        self._unbinned: str | None = None
 
     def settle(self, edges: tuple[float, ...], stray: str | None = None) -> None:
         """Take the edges of the bins; none means that the values stay categories.
 
-        `stray` is the word that keeps a column of numbers from having bins.
+        `stray` is the word that keeps a column of numbers from having bins.  Without one, the
+        column has one number only, or numbers that are closer together than floats.
         """
         self.edges = edges
-        self._stray = stray
         self._needs_edges = False
         if not edges:
             self.rule = Keep()
+            self._unbinned = (
+                "they are too close together for bins, which have the precision of floats;"
+                if stray is None
+                else f"if {stray!r} means missing, say so (missing_markers); else"
+            )
 
     def begin(self, kind: pa.DataType) -> None:
         """Start coding from the first record, for arrays of this type."""
@@ -96,7 +101,7 @@ class Column:
                 few=None if isinstance(self.rule, Keep) else self._options.few,
                 most=self._options.max_values,
                 markers=self.markers,
-                stray=self._stray,
+                unbinned=self._unbinned,
             )
         return category_coder(self.name, kind, alphabet, fields=self.fields)
 

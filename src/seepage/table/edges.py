@@ -19,7 +19,7 @@ def find_edges(source: Source, columns: Sequence[Column]) -> None:
 
     A column of a text file that also has fields that are no numbers stays a column of
     categories, unless the options bin it by name: then it is refused.  So does a column with one
-    number only.
+    number only, and one of numbers that are closer together than floats.
     """
     pending = {}
     for column in columns:

@@ -5,7 +5,7 @@ import pyarrow as pa
 from seepage.errors import TableError
 from seepage.table.alphabet import Alphabet
 from seepage.table.coding import BooleanCoder, Coder, NumberCoder, WordCoder
-from seepage.table.labels import Key, field_key, moment_label
+from seepage.table.labels import Key, field_key, moment_label, single_number
 from seepage.table.numbers import is_number_type
 
 __all__ = ["category_coder", "unpacked"]
@@ -71,6 +71,9 @@ def _field_keys(words: pa.Array) -> list[Key]:
 
 
 def _moments(words: pa.Array) -> list[Key]:
+    """Return moments in ISO form; those with a zone, whichever it is, in UTC."""
+    if pa.types.is_timestamp(words.type) and words.type.tz is not None:
+        words = words.cast(pa.timestamp(words.type.unit, "UTC"))
     texts = words.cast(pa.string()).to_pylist()
     return [None if text is None else moment_label(text) for text in texts]
 
@@ -78,5 +81,5 @@ def _moments(words: pa.Array) -> list[Key]:
 def _number_keys(words: pa.Array) -> list[Key]:
     """Return numbers; those in single precision as the shortest decimal that means them."""
     if pa.types.is_float32(words.type):
-        return [float(str(number)) for number in words.to_numpy()]
+        return [single_number(number) for number in words.to_numpy()]
     return list(words.to_pylist())

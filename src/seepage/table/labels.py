@@ -1,38 +1,66 @@
 """How a value is named, so that every engine and file format names it alike.
 
-A value is known by its key: a number, a text, or None where it is missing.  Equal numbers are one
-key whatever their type (3, 3.0 and the CSV field ` 3.0`), and a key has one label.
+A value is known by its key: a number, a text, or None where it is missing.  Its label says what it
+is, and two values are one where their labels are.
+
+The label of a number is the decimal number that it is, so equal numbers have one label whatever
+their type (3, 3.0, the decimal 3.00 and the CSV field ` 3.0`), and different ones have two.  A
+float is its exact value where that is whole and below 2^64, as if it were an integer; any other
+float, which nobody writes out, is the shortest decimal that means it: 0.1 is the decimal 0.1.
+
+A moment with a zone is named in UTC, so its label says which instant it is, and does not depend on
+the zone in which a file or a session writes it.
 """
 
-import math
 import re
-from typing import TypeAlias
+from datetime import datetime, timedelta
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from typing import Any, TypeAlias, TypeGuard
 
 from seepage.domain import MISSING
 
-__all__ = ["Key", "field_key", "is_number", "key_label", "moment_label", "number_label", "sort_key"]
+__all__ = [
+    "Key",
+    "Number",
+    "field_key",
+    "is_number",
+    "key_label",
+    "moment_label",
+    "number_label",
+    "single_number",
+    "sort_key",
+]
 
-Key: TypeAlias = int | float | str | None
+Number: TypeAlias = int | float | Decimal
+"""A number; a `Decimal` where no integer or float is it."""
+
+Key: TypeAlias = Number | str | None
 
 NUMBER = re.compile(r"[+-]?(?:([0-9]+)|[0-9]+\.[0-9]*|\.[0-9]+|(?:inf|infinity))", re.IGNORECASE)
-SCIENTIFIC = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+")
+SCIENTIFIC = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,9}")
 MOMENT = re.compile(
     r"(?:([0-9]{4}-[0-9]{2}-[0-9]{2})[T ])?([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?"
-    r"(?:(Z)|([+-][0-9]{2}):?([0-9]{2}))?"
+    r"(?:(Z)|([+-][0-9]{2})(?::?([0-9]{2}))?)?"
 )
 BOOLEANS = {word: word.lower() for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
 LONGEST_WHOLE = 40
-"""Longer digit strings are read in double precision."""
+"""Whole numbers of so many digits are written out, unless a float is the same number."""
 
-LARGEST_PLAIN = 1e16
-"""Whole numbers from here on are written with an exponent, as Python does."""
+DIGITS_OF_FLOATS = 15
+"""No two decimals with so many digits are one float."""
+
+WIDE = 2**64
+"""Whole floats below are their exact value, as the integers of the same size are."""
+
+EXACTLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 def field_key(text: str | None) -> Key:
     """Return what a field of a text file stands for, blanks around it aside.
 
-    An empty field and `NaN` are missing, a decimal number is that number, `True`, `TRUE` and
-    `true` are `true`, a moment is in its ISO form, and anything else is itself.
+    An empty field and `NaN` are missing, a decimal number is that number, however many digits it
+    has, `True`, `TRUE` and `true` are `true`, a moment is in its ISO form, and anything else is
+    itself.  A number with an exponent is the float of which it is the shortest text, if any.
 
     Examples
     --------
@@ -44,48 +72,117 @@ def field_key(text: str | None) -> Key:
         return None
     plain = NUMBER.fullmatch(word)
     if plain:
-        return int(word) if plain[1] and len(word) <= LONGEST_WHOLE else float(word)
+        return _plain_number(word, digits_only=plain[1] is not None)
     if SCIENTIFIC.fullmatch(word):
-        return float(word)
+        return _float_or_decimal(Decimal(word))
     return BOOLEANS.get(word) or moment_label(word)
+
+
+def _plain_number(word: str, *, digits_only: bool) -> Number:
+    """Return the number that a field without an exponent spells."""
+    if digits_only and len(word) <= LONGEST_WHOLE:
+        return int(word)
+    if len(word) <= DIGITS_OF_FLOATS:
+        return float(word)
+    exact = Decimal(word)
+    return exact if _is_whole(exact) else _float_or_decimal(exact)
+
+
+def _float_or_decimal(exact: Decimal) -> float | Decimal:
+    """Return the float whose shortest text means this number, or the number itself."""
+    near = float(exact)
+    return near if Decimal(repr(near)) == exact else exact
+
+
+def _is_whole(number: Decimal) -> bool:
+    return number.is_finite() and number == number.to_integral_value()
 
 
 def moment_label(text: str) -> str:
     """Return a date or time of day in its shortest ISO form, and any other text as it is.
 
+    A date and time with a zone is in UTC.
+
     Examples
     --------
     >>> moment_label("2020-01-02 00:00:00.000"), moment_label("2020-01-02 03:04:05.600+0100")
-    ('2020-01-02', '2020-01-02T03:04:05.6+01:00')
+    ('2020-01-02', '2020-01-02T02:04:05.6+00:00')
     """
     parts = MOMENT.fullmatch(text)
     if not parts:
         return text
     date, time, fraction, zulu, hours, minutes = parts.groups()
+    zone = "+00:00" if zulu else f"{hours}:{minutes or '00'}" if hours else ""
+    if date and zone:
+        date, time, zone = _in_utc(date, time, zone)
     time += (fraction or "").rstrip("0").rstrip(".")
-    zone = "+00:00" if zulu else f"{hours}:{minutes}" if hours else ""
     if date and time == "00:00:00" and not zone:
         return str(date)
     return f"{date}T{time}{zone}" if date else f"{time}{zone}"
 
 
-def is_number(key: Key) -> bool:
+def _in_utc(date: str, time: str, zone: str) -> tuple[str, str, str]:
+    """Return a moment in UTC; one that no calendar has, such as a leap second, as it is."""
+    offset = timedelta(hours=int(zone[:3]), minutes=int(zone[0] + zone[4:]))
+    try:
+        moment = datetime.fromisoformat(f"{date}T{time}") - offset
+    except (ValueError, OverflowError):
+        return date, time, zone
+    return moment.date().isoformat(), moment.time().isoformat(), "+00:00"
+
+
+def is_number(key: Key) -> TypeGuard[Number]:
     """Return whether a key is a number."""
-    return isinstance(key, (int, float))
+    return isinstance(key, (int, float, Decimal))
 
 
-def number_label(number: int | float) -> str:
-    """Return a number as text, whole ones without a decimal point.
+def number_label(number: Number) -> str:
+    """Return a number as text: the decimal number that it is, whole ones without a point.
 
     Examples
     --------
-    >>> number_label(3.0), number_label(-0.0), number_label(0.1), number_label(10**20)
-    ('3', '0', '0.1', '100000000000000000000')
+    >>> number_label(3.0), number_label(-0.0), number_label(Decimal("0.10")), number_label(1e-7)
+    ('3', '0', '0.1', '1e-07')
+    >>> number_label(2**63 + 5), number_label(2.0**63), number_label(1e30)
+    ('9223372036854775813', '9223372036854775808', '1e+30')
+    >>> number_label(Decimal("12345678901234567.010"))
+    '12345678901234567.01'
     """
+    if isinstance(number, float):
+        return str(int(number)) if _is_integer(number) else repr(float(number))
     if isinstance(number, int):
-        return str(number)
-    whole = math.isfinite(number) and number.is_integer() and abs(number) < LARGEST_PLAIN
-    return str(int(number)) if whole else repr(float(number))
+        return str(number) if -WIDE < number < WIDE else _decimal_label(Decimal(number))
+    return _decimal_label(number)
+
+
+def _is_integer(number: float) -> bool:
+    """Return whether a float is meant to its last digit, as an integer would be."""
+    return abs(number) < WIDE and number.is_integer()
+
+
+def _decimal_label(number: Decimal) -> str:
+    whole = _is_whole(number)
+    if whole and -WIDE < number < WIDE:
+        return str(int(number))
+    key = _float_or_decimal(number)
+    if isinstance(key, float):
+        return repr(key)
+    if whole and number.adjusted() < LONGEST_WHOLE:
+        return str(int(number))
+    return str(number.normalize(EXACTLY)).lower()
+
+
+def single_number(number: Any) -> float:
+    """Return a number in single precision (of NumPy) as the float that has its label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> single_number(np.float32(0.1)), single_number(np.float32(2**40))
+    (0.1, 1099511627776.0)
+    """
+    plain = float(number)
+    return plain if _is_integer(plain) else float(str(number))
 
 
 def key_label(key: Key) -> str:
@@ -95,8 +192,8 @@ def key_label(key: Key) -> str:
     return key if isinstance(key, str) else number_label(key)
 
 
-def sort_key(key: Key) -> tuple[int, float | int, str]:
+def sort_key(key: Key) -> tuple[int, int | Decimal, str]:
     """Return the place of a key among others: numbers ascending, then text, missing last."""
     if key is None:
         return 2, 0, ""
-    return (1, 0, key) if isinstance(key, str) else (0, key, "")
+    return (1, 0, key) if isinstance(key, str) else (0, Decimal(number_label(key)), "")
