@@ -48,16 +48,18 @@ NOTES = (
     "numbers are compared within a factor 3, and the claim by its limit. Where a value is rare, "
     "single simulations differ by more than that, and ours are means of "
     f"{COLLECTIONS}; their range is in the table.",
-    "CVD: the error is that of the rarest bin. Among the 10,793 readings that meet Table II, "
-    "those whose rarest bin has 50 to 100 records give errors of 10, 1.4, 51 and 4.9 in the "
-    "median (in 1e-4; printed: 11.6, 2.49, 54.1 and 5.82); 100 to 200 records give 5.3, 0.8, 21 "
-    "and 2.1; 200 to 500 give 3.0, 0.3, 11 and 1.3; 2,000 and more give 1.9, 0.2, 7.4 and 0.8. "
-    "None with a rarest bin of 200 records or more comes within a factor 3 of all four. So the "
-    "paper's CVD has, in all likelihood, a bin with about 100 of its 70,000 records. In the "
-    "nearest reading it is weight below 40 kg, with 52; merge the outer bands with their "
-    "neighbours, and all four errors fall by factors of 5 to 8, out of reach of the print "
-    f"({MERGED!r}). Which bin the paper has we cannot tell: bands of height or of ap_lo do as "
-    "well. The seven documented attributes have no value with fewer than 3,764 records.",
+    "CVD: the error is that of the rarest bin. Among the 19,175 readings that meet Table II, "
+    "those whose rarest bin has 50 to 100 records give errors of 11, 1.5, 50 and 4.8 in the "
+    "median (in 1e-4; printed: 11.6, 2.49, 54.1 and 5.82); 100 to 200 records give 6.5, 0.8, 29 "
+    "and 2.9; 200 to 500 give 3.0, 0.3, 11 and 1.4; 2,000 and more give 1.6, 0.2, 6.4 and 0.7. "
+    "None of the 5,660 with a rarest bin of 200 records or more comes within a factor 3 of all "
+    "four, and 81 % of those with 50 to 100 do (scripts/search_readings.py prints this; each error "
+    "is a mean of 50 collections). So the paper's CVD has, in all likelihood, a bin with fewer "
+    "than 200 of its 70,000 records. In the nearest reading it is weight below 40 kg, with 52; "
+    "merge the outer bands with their neighbours, and all four errors fall by factors of 5 to 8, "
+    f"out of reach of the print ({MERGED!r}). Which bin the paper has we cannot tell: bands of "
+    "height or of ap_lo do as well. The seven documented attributes have no value with fewer than "
+    "3,764 records.",
     "The largest printed number, 54.1e-4, makes the paper's limit of 5.5e-3; with a bin of 52 "
     "records that number is a matter of the draw, and so is whether the limit holds.",
     "Adult: the printed error of GRR does not fall from epsilon 1 to 3, as noise would; nor does "
@@ -68,30 +70,32 @@ NOTES = (
     "of columns estimated from all records in which those two are known, as cross-tabulation "
     "drops missing values by default. That changes leakages by 1.5 % and gives a floor of 2.5, "
     f"2.2, 2.9 and 2.3 (in 1e-4); with the noise the four numbers are in {INCOMPLETE!r}. It moves "
-    "no number of Table II by more than 2 %. Other differences in records would do as well, such "
-    "as a random fifth left out of one side (a floor of 1.7, 1.9, 1.7 and 1.6).",
+    "no number of Table II by more than 1.2 %. Other differences in records would do as well, such "
+    "as some left out of one side at random: a fifth gives a floor of 3.0, 4.1, 3.1 and 3.2, a "
+    "tenth of 1.2, 1.9, 1.2 and 1.3 (scripts/search_readings.py).",
     "Adult as documented has categories with one record (a person from Holland-Netherlands): "
     "fifty reports of one person cannot tell sixteen values apart, and some estimates are "
     "infinite. An NMSE of 3e-4 is out of reach with such categories, so the paper must have "
     "left them out or masked them.",
     "CelebA has no freedom of columns or bins, and our errors are half the printed ones, for "
     "both mechanisms and both budgets, where simulations differ by 5 %. With 25 replicas in place "
-    "of 50, or half of the people, they are 0.89, 0.17, 3.1 and 0.45 (in 1e-4), within 13 % of "
+    "of 50, or half of the people, they are 0.88, 0.18, 3.1 and 0.45 (in 1e-4), within 13 % of "
     "the print. We could not find out why.",
-    "Refuted for CelebA: one set of reports for all targets, record by record (0.45, 0.09, 1.6 "
-    "and 0.23, as ours); records drawn with replacement in place of exact copies (0.49, 0.14, 1.6 "
-    "and 0.29); the mean of squared relative errors (thousands, from pairs that are nearly "
-    "independent). The variance of the leakages as the denominator (0.90, 0.19, 3.0 and 0.48) and "
-    "the square of their mean (0.89, 0.16, 3.3 and 0.43) fit this table, but would give EXP 0.58 "
-    "and 0.57 in Table II, where 0.29 is printed beside the same 0.889e-4.",
-    "Refuted for CVD: bins of equal width for all five numbers as they are (outliers make bins of "
-    "a few records: from 113, 95, 537 and 133 with 2 bins to 5505, 805, 32593 and 2225 with 10, "
-    "in 1e-4); 2 to 9 quantile bins for all five (at most 2.6, 0.24, 10 and 1.1). Fewer replicas "
-    "would do for CVD (5 to 10), but for CelebA it takes 25 and for Adult 50. Not refuted: 5 bins "
-    "of equal width for height, weight and ap_hi, once the outermost 0.1 % at each end of the four "
-    "measurements are left out. That meets the twelve errors of Table II within 2.6 % and this "
-    "table within a factor 1.7, with a rarest bin of 58 records; but SS at epsilon 1 has 0.008 "
-    "there, where 0.038 is printed, which takes an attribute of six values or more.",
+    "Refuted for CelebA, by scripts/search_readings.py: one set of reports for all targets, record "
+    "by record (0.44, 0.09, 1.6 and 0.23, as ours); records drawn with replacement in place of "
+    "exact copies (0.49, 0.14, 1.6 and 0.27); the mean of squared relative errors (above 200, from "
+    "pairs that are nearly independent). The variance of the leakages as the denominator (0.91, "
+    "0.19, 3.0 and 0.48) and the square of their mean (0.90, 0.16, 3.3 and 0.43) fit this table, "
+    "but would give EXP 0.58 and 0.57 in Table II, where 0.29 is printed beside the same 0.889e-4.",
+    "Refuted for CVD, by the same script: bins of equal width for all five numbers as they are "
+    "(outliers make bins of a few records: from 208, 66, 786 and 137 with 2 bins to 5758, 792, "
+    "28202 and 2408 with 10, in 1e-4); 2 to 9 quantile bins for all five (at most 2.5, 0.29, 11 "
+    "and 1.1). Fewer replicas would do for CVD (3 to 7 without a rare bin), but for CelebA it "
+    "takes 25 and for Adult 50. Not refuted: 5 bins of equal width for height, weight and ap_hi, "
+    "once the outermost 0.1 % at each end of the four measurements are left out. That meets the "
+    "twelve errors of Table II within 3.1 % and this table within a factor 1.6, with a rarest bin "
+    "of 57 records; but SS at epsilon 1 has 0.007 there, where 0.038 is printed, which takes an "
+    "attribute of six values or more.",
 )
 
 
