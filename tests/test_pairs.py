@@ -212,3 +212,34 @@ def test_repr_tells_the_size(pairs):
 def test_records_must_fit_64_bits() -> None:
     with pytest.raises(DomainError, match="records must fit 64 bits"):
         PairCounts(Domain([SEX]), [[2**63 - 1, 1]], [])
+
+
+def test_a_sample_stays_one(pairs):
+    sample = PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=90)
+    assert pairs.population is None
+    assert sample != pairs
+    assert sample.digest != pairs.digest
+    assert hash(sample) != hash(pairs)
+    assert sample == PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=90)
+    assert repr(sample) == "PairCounts(sample of 7 of 90 records, 3 attributes)"
+    assert sample.select(["town", "sex"]).population == 90
+    assert sample.rename({"town": "city"}).population == 90
+
+
+def test_with_a_sample_the_sum_is_a_sample(pairs):
+    sample = PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=90)
+    assert (pairs + pairs).population is None
+    assert (sample + pairs).population == (pairs + sample).population == 97
+    assert (sample + sample).population == 180
+    assert (sample + pairs).records == 14
+
+
+def test_digests_of_whole_tables_are_as_they_were(pairs):
+    """The digest is in plans and saved results: it must not change from version to version."""
+    assert pairs.digest == "ca7aa1c524f3394a4718bfa4a04aed480018cc84d284d091c9d297dd9374f8cd"
+
+
+@pytest.mark.parametrize("population", [6, 7.5, True, "90"])
+def test_what_no_sample_is_drawn_from_is_refused(pairs, population):
+    with pytest.raises(InputError, match="population must be a whole number at least 7"):
+        PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=population)

@@ -342,3 +342,23 @@ def test_recognises_its_own_files_only(saved, tmp_path):
     text.write_text("PAR1")
     for path in (other, text, tmp_path, tmp_path / "nothing", "part-*.parquet", "adult", "", "\0"):
         assert not is_pairs_file(path)
+
+
+def header(path):
+    return json.loads(pq.read_schema(path).metadata[b"seepage"])
+
+
+def test_a_sample_is_loaded_as_one(pairs, saved, tmp_path):
+    assert "population" not in header(saved)
+    sample = PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=9000)
+    save_pairs(sample, tmp_path / "sample")
+    assert header(tmp_path / "sample")["population"] == 9000
+    assert load_pairs_file(tmp_path / "sample") == sample != pairs
+
+
+def test_a_sample_larger_than_its_population_is_refused(saved):
+    table = pq.read_table(saved)
+    edited = json.dumps({**header(saved), "population": 3}).encode()
+    pq.write_table(table.replace_schema_metadata({b"seepage": edited}), saved)
+    with pytest.raises(TableError, match="no valid file of pair counts: population must be"):
+        load_pairs_file(saved)

@@ -215,8 +215,8 @@ def test_other_refusals():
         Tuples.from_records(FRAME, bin=3)
     with pytest.raises(InputError, match="sample must be a whole number at least 1"):
         Tuples.from_records(FRAME, sample=0)
-    with pytest.raises(InputError, match="engine must be one of auto, spark"):
-        Tuples.from_records(FRAME, engine="numba")
+    with pytest.raises(InputError, match="engine must be one of auto, numpy, numba, spark"):
+        Tuples.from_records(FRAME, engine="polars")
     with pytest.raises(InputError, match="population must be a whole number at least 2"):
         Tuples(domain_of(2), [[0], [1]], population=1)
 
@@ -228,3 +228,20 @@ def test_distinct_records_of_a_wide_table_are_quick():
     tuples = Tuples(domain_of(*[30] * 40), codes)
     assert len(tuples) == 100_000
     assert (tuples.weights == 2).all()
+
+
+def test_the_engines_of_count_pairs_are_taken():
+    for engine in ("numpy", "numba"):
+        assert Tuples.from_records(FRAME, engine=engine) == Tuples.from_records(FRAME)
+
+
+def test_pairs_of_a_sample_say_so():
+    people = Tuples(domain_of(2, 2), [[0, 1], [1, 0]], population=9)
+    assert people.pairs().population == 9
+    assert Tuples(domain_of(2, 2), [[0, 1], [1, 0]]).pairs().population is None
+
+
+def test_without_a_seed_samples_differ():
+    frame = pa.table({"a": [str(i) for i in range(200)]})
+    drawn = [Tuples.from_records(frame, sample=20, seed=None) for _ in range(3)]
+    assert not drawn[0] == drawn[1] == drawn[2]

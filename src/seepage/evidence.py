@@ -1,9 +1,12 @@
-"""`Leakage`: a number and the evidence for it, so that it can be questioned."""
+"""`Leakage`: a number and the evidence for it, so that it can be questioned.
+
+And how much evidence there is: a whole table, or a sample of one.
+"""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +15,57 @@ from seepage._numerics import UNIT, Booleans, Floats, round_up
 from seepage.channel import Channel, as_matrix
 from seepage.ratios import CELL_ROUNDINGS, LikelySets, profile
 
-__all__ = ["Leakage", "Witness", "relaxation", "two_level_leakage"]
+__all__ = [
+    "Counted",
+    "Leakage",
+    "Witness",
+    "how_many",
+    "relaxation",
+    "sample_caution",
+    "two_level_leakage",
+]
 
 Label = str | int
+
+
+class Counted(Protocol):
+    """What was counted: pair counts, or distinct records."""
+
+    @property
+    def records(self) -> int:
+        """The number of records counted."""
+
+    @property
+    def population(self) -> int | None:
+        """Where these are a sample, how many records it was drawn from; None where all."""
+
+
+def how_many(counted: Counted) -> str:
+    """Return how many records were counted, in words that tell a sample from a table.
+
+    Examples
+    --------
+    >>> from seepage.pairs import PairCounts
+    >>> from seepage.domain import Attribute, Domain
+    >>> domain = Domain([Attribute("sex", ("F", "M"))])
+    >>> how_many(PairCounts(domain, [[60, 40]], []))
+    '100 records'
+    >>> how_many(PairCounts(domain, [[60, 40]], [], population=5000))
+    'sample of 100 of 5,000 records'
+    """
+    if counted.population is None:
+        return f"{counted.records:,} records"
+    return f"sample of {counted.records:,} of {counted.population:,} records"
+
+
+def sample_caution(counted: Counted) -> str | None:
+    """Return what to know of numbers that come from a sample; None where all were counted."""
+    if counted.population is None:
+        return None
+    return (
+        f"from a {how_many(counted)}: right only if reports tell as much about the people of "
+        "the sample as about all; what the sample lacks may leak more"
+    )
 
 
 @dataclass(frozen=True)

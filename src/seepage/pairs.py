@@ -14,6 +14,7 @@ from seepage._numerics import Integers
 from seepage.channel import Channel
 from seepage.domain import Attribute, Domain  # noqa: F401
 from seepage.errors import DomainError
+from seepage.evidence import how_many
 
 __all__ = [
     "PairCounts",
@@ -103,7 +104,8 @@ class PairCounts:
     """Exact 64-bit counts of every unordered pair of attributes, and of every attribute alone.
 
     Everything that `seepage` says about two attributes is computed from these.  The object is
-    immutable; `+` merges the counts of two shards with the same domain.
+    immutable; `+` merges the counts of two shards with the same domain, which have no record in
+    common.
 
     Parameters
     ----------
@@ -113,6 +115,8 @@ class PairCounts:
         One array of counts for each attribute.
     counts
         All pair tables, flat, laid out as `pair_offsets(domain.sizes)` says.
+    population
+        Where the records are a sample: how many it was drawn from.  None where they are all.
 
     Examples
     --------
@@ -124,13 +128,23 @@ class PairCounts:
     [[0.8, 0.2], [0.6, 0.4]]
     """
 
-    def __init__(self, domain: Domain, marginals: Iterable[ArrayLike], counts: ArrayLike) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        marginals: Iterable[ArrayLike],
+        counts: ArrayLike,
+        *,
+        population: int | None = None,
+    ) -> None:
         self.domain = domain
         self._marginals = tuple(_frozen(part) for part in marginals)
         self._counts = _frozen(counts)
         self._offsets = pair_offsets(domain.sizes)
         self._check_shapes()
         self._check_sums()
+        self.population = population
+        if population is not None:
+            self.population = _checks.whole(population, "population", self.records)
 
     def _check_shapes(self) -> None:
         if tuple(len(part) for part in self._marginals) != self.domain.sizes:
@@ -262,7 +276,8 @@ class PairCounts:
         for pairs, first, second in pairs_by_shape(domain.sizes):
             shape = domain.sizes[first[0]], domain.sizes[second[0]]
             put_stack(counts, offsets[pairs], self._tables_of(chosen[first], chosen[second], shape))
-        return PairCounts(domain, [self._marginals[index] for index in chosen], counts)
+        marginals = [self._marginals[index] for index in chosen]
+        return PairCounts(domain, marginals, counts, population=self.population)
 
     def _tables_of(self, rows: Integers, columns: Integers, shape: tuple[int, int]) -> Integers:
         """Return the tables of these attributes, rows by columns, in whichever order they are."""
@@ -276,16 +291,22 @@ class PairCounts:
 
     def rename(self, names: dict[str, str]) -> "PairCounts":
         """Return the counts with attributes renamed, old name to new."""
-        return PairCounts(self.domain.rename(names), self._marginals, self._counts)
+        domain = self.domain.rename(names)
+        return PairCounts(domain, self._marginals, self._counts, population=self.population)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the domain and every count: the provenance of what is computed from them."""
+        """SHA-256 of the domain and every count: the provenance of what is computed from them.
+
+        Of a sample, also of the number of records that it was drawn from.
+        """
         content = hashlib.sha256()
         for attribute in self.domain:
             content.update(repr((attribute.name, attribute.values, attribute.edges)).encode())
         for part in (*self._marginals, self._counts):
             content.update(part.astype("<i8").tobytes())
+        if self.population is not None:
+            content.update(f"population {self.population}".encode())
         return content.hexdigest()
 
     def __add__(self, other: object) -> "PairCounts":
@@ -295,12 +316,20 @@ class PairCounts:
             where = self.domain.differences(other.domain)
             raise DomainError(
                 f"counts of different domains cannot be merged: {where}; "
-                "count every shard with the domain of the first"
+                "`merge_pairs` puts shards together that have other categories"
             )
         if self.records + other.records > LARGEST_COUNT:
             raise DomainError("the merged counts exceed 64 bits")
         marginals = [a + b for a, b in zip(self._marginals, other._marginals, strict=True)]
-        return PairCounts(self.domain, marginals, self._counts + other._counts)
+        population = None
+        if self.population is not None or other.population is not None:
+            population = sum(
+                part.records if part.population is None else part.population
+                for part in (self, other)
+            )
+        return PairCounts(
+            self.domain, marginals, self._counts + other._counts, population=population
+        )
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -308,13 +337,14 @@ class PairCounts:
             and self.domain == other.domain
             and all(map(np.array_equal, self._marginals, other._marginals))
             and np.array_equal(self._counts, other._counts)
+            and self.population == other.population
         )
 
     def __hash__(self) -> int:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        return f"PairCounts({self.records:,} records, {len(self.domain)} attributes)"
+        return f"PairCounts({how_many(self)}, {len(self.domain)} attributes)"
 
 
 def _exact_sum(counts: Integers) -> int:

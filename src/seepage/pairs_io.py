@@ -3,7 +3,8 @@
 Columns `attribute_a`, `attribute_b`, `value_a`, `value_b`, `count`.  Each unordered pair of
 attributes comes once, in the order of the domain; an attribute with itself holds its marginal.
 Cells that never occurred are left out.  The domain, with values that never occurred and bin edges,
-is JSON in the file's metadata under the key `seepage`.
+is JSON in the file's metadata under the key `seepage`; of a sample also the `population` that it
+was drawn from, so that no version of this package takes a sample for a table.
 """
 
 import math
@@ -17,7 +18,7 @@ import numpy as np
 
 from seepage._numerics import Integers
 from seepage.domain import Attribute, Domain
-from seepage.errors import DomainError, TableError
+from seepage.errors import DomainError, InputError, TableError
 from seepage.pairs import PairCounts, marginal_offsets, pair_numbers, pair_offsets
 
 if TYPE_CHECKING:
@@ -41,11 +42,12 @@ class _Version(msgspec.Struct):
     version: int
 
 
-class _Header(msgspec.Struct, forbid_unknown_fields=True):
+class _Header(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     format: Literal["seepage pair counts"]
     version: int
     records: int
     attributes: list[_Attribute]
+    population: int | None = None
 
 
 def save_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
@@ -138,7 +140,7 @@ def _header_of(pairs: PairCounts) -> _Header:
         _Attribute(a.name, list(a.values), [_finite_or_text(edge) for edge in a.edges])
         for a in pairs.domain
     ]
-    return _Header("seepage pair counts", VERSION, pairs.records, attributes)
+    return _Header("seepage pair counts", VERSION, pairs.records, attributes, pairs.population)
 
 
 def _finite_or_text(edge: float) -> float | Literal["inf", "-inf"]:
@@ -187,8 +189,8 @@ def load_pairs_file(path: str | os.PathLike[str]) -> PairCounts:
             Attribute(a.name, tuple(a.values), tuple(map(float, a.edges)))
             for a in header.attributes
         )
-        pairs = _from_table(table, domain)
-    except DomainError as problem:
+        pairs = _from_table(table, domain, header.population)
+    except InputError as problem:
         raise _damaged(place, str(problem)) from None
     if pairs.records != header.records:
         raise _damaged(place, f"{header.records:,} records, but counts of {pairs.records:,}")
@@ -231,7 +233,7 @@ def _damaged(place: Path, problem: str) -> TableError:
     return TableError(f"{place} is no valid file of pair counts: {problem}")
 
 
-def _from_table(table: "pa.Table", domain: Domain) -> PairCounts:
+def _from_table(table: "pa.Table", domain: Domain, population: int | None) -> PairCounts:
     """Return the counts of a table in long form, or refuse cells that are not in the domain."""
     if tuple(table.column_names) != COLUMNS:
         raise DomainError(f"its columns must be {', '.join(COLUMNS)}")
@@ -250,7 +252,7 @@ def _from_table(table: "pa.Table", domain: Domain) -> PairCounts:
     cells = offsets[pair[~alone]] + row[~alone] * sizes[b[~alone]] + column[~alone]
     marginals = _scattered(starts[a[alone]] + row[alone], counts[alone], int(starts[-1]))
     flat = _scattered(cells, counts[~alone], int(offsets[-1]))
-    return PairCounts(domain, np.split(marginals, starts[1:-1]), flat)
+    return PairCounts(domain, np.split(marginals, starts[1:-1]), flat, population=population)
 
 
 def _positions(table: "pa.Table", name: str, known: list[str]) -> Integers:

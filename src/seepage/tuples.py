@@ -3,6 +3,7 @@
 Pairs cannot tell how much several sources reveal together [THEORY section 7]; what does is here.
 """
 
+import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from functools import cached_property, partial
@@ -25,6 +26,7 @@ from seepage.counting.records import (
 )
 from seepage.domain import Attribute, Domain  # noqa: F401
 from seepage.errors import DomainError, InputError
+from seepage.evidence import how_many
 from seepage.pairs import PairCounts
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Codes", "Tuples"]
 
-ENGINES = ("auto", "spark")
+ENGINES = ("auto", "numpy", "numba", "spark")
 
 Progress = Callable[[int, int | None], object]
 """Called with the records read and, where known, the records in all."""
@@ -83,7 +85,7 @@ class Tuples:
         rows, self.weights = distinct(columns, counts, domain.sizes)
         self.population = population
         if population is not None:
-            _checks.whole(population, "population", self.records)
+            self.population = _checks.whole(population, "population", self.records)
         self.codes: Codes = rows.T
         for part in (rows, self.codes, self.weights):
             part.flags.writeable = False
@@ -95,7 +97,7 @@ class Tuples:
         *,
         engine: str = "auto",
         sample: int | None = None,
-        seed: int = 0,
+        seed: int | None = 0,
         progress: Progress | None = None,
         **table: Any,
     ) -> "Tuples":
@@ -107,13 +109,15 @@ class Tuples:
             A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file,
             of a folder of such files, a glob, or a list of paths; or a Spark DataFrame.
         engine
-            `"spark"`: the executors of the active Spark session read the Parquet files.
+            `"spark"`: the executors of the active Spark session read the Parquet files.  The
+            others are those of `count_pairs` and read alike: nothing is counted here.
         sample
             Keep so many records only, drawn without replacement; all where there are no more.
             The domain is still that of the whole table.
         seed
             Of the sample.  The same seed gives the same sample of the same files, with or without
             Spark; a Spark DataFrame has no order, so its sample also depends on its partitions.
+            None is another one each time.
         progress
             Called with the records read so far and the records in all, None where not known.
         table
@@ -252,7 +256,8 @@ class Tuples:
             for cells in [sizes[a] * sizes[b]]
         ]
         flat = np.concatenate(tables) if tables else np.zeros(0, dtype=np.int64)
-        return PairCounts(self.domain, [self.marginal(i) for i in range(len(sizes))], flat)
+        marginals = [self.marginal(i) for i in range(len(sizes))]
+        return PairCounts(self.domain, marginals, flat, population=self.population)
 
     def pairs(self) -> PairCounts:
         """Return the pair counts of the same people; computed once."""
@@ -279,18 +284,15 @@ class Tuples:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        drawn = "" if self.population is None else f" of {self.population:,}"
-        return (
-            f"Tuples({'sample of ' if drawn else ''}{self.records:,}{drawn} records, "
-            f"{len(self):,} distinct, {len(self.domain)} attributes)"
-        )
+        return f"Tuples({how_many(self)}, {len(self):,} distinct, {len(self.domain)} attributes)"
 
 
-def _start(sample: int | None, seed: int) -> Callable[[], Gathering]:
+def _start(sample: int | None, seed: int | None) -> Callable[[], Gathering]:
     """Return what begins to gather: all distinct records, or a sample."""
     if sample is None:
         return DistinctRecords
-    return partial(RecordSample, _checks.whole(sample, "sample", 1), _checks.whole(seed, "seed", 0))
+    fixed = secrets.randbits(63) if seed is None else _checks.whole(seed, "seed", 0)
+    return partial(RecordSample, _checks.whole(sample, "sample", 1), fixed)
 
 
 def _gathered(
