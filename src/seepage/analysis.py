@@ -49,7 +49,8 @@ class Analysis:
 
         `domain` and `counts` hold the pair counts themselves, so that the report can be made from
         the saved result alone: base64 of zlib of 64-bit numbers, first the counts of every
-        attribute's values, then `PairCounts.counts`.
+        attribute's values, then `PairCounts.counts`.  `population` is null where all records were
+        analysed; of a sample, the number of records that it was drawn from.
         """
         matrix = self.matrix
         mechanisms = [release.name for release in matrix.releases]
@@ -58,6 +59,7 @@ class Analysis:
             "name": self.name,
             "command": self.command,
             "records": matrix.pairs.records,
+            "population": matrix.pairs.population,
             "digest": matrix.pairs.digest,
             "attributes": list(matrix.domain.names),
             "epsilon": _same(matrix.epsilons.tolist()),

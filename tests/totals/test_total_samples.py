@@ -1,12 +1,15 @@
 """Totals of a sample of records: assumptions, never promises."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import seepage as sp
 from seepage.errors import InputError
 from seepage.plan import certify, make_plan
 from seepage.totals import GuaranteeError
+from seepage.totals.compare import compare_prepared
+from seepage.totals.compute import Settings
 from seepage.tuples import Tuples
 
 DOMAIN = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
@@ -27,7 +30,11 @@ def test_totals_of_a_sample_are_assumed(guarantee):
 
 
 def test_the_sum_of_budgets_needs_no_records():
-    assert sp.total_leakage(SAMPLE, 1.0, "grr", "worst").kind == "certified"
+    """The total does not; the leakages of pairs beside it do."""
+    found = sp.total_leakage(SAMPLE, 1.0, "grr", "worst")
+    assert found.kind == "certified"
+    assert found.notes[0].startswith("leakages of pairs: from a sample of 40 of 4,000 records: ")
+    assert sp.total_leakage(ALL, 1.0, "grr", "worst").notes == ()
 
 
 def test_comparisons_say_so_too():
@@ -35,16 +42,117 @@ def test_comparisons_say_so_too():
     assert [total.guarantee for total in found.totals if total.kind == "certified"] == ["worst"]
 
 
-def test_budgets_and_plans_need_all_records():
-    with pytest.raises(GuaranteeError, match=r"budgets need all records, .* 40 of 4,000"):
-        sp.find_budgets(SAMPLE, 3.0, "exact")
-    with pytest.raises(GuaranteeError, match="budgets need all records"):
-        sp.calibrate(SAMPLE, 3.0)
-    assert sp.find_budgets(SAMPLE, 3.0, "worst").totals.kind == "certified"
-    total = sp.total_leakage(SAMPLE, 1.0, "grr", "exact")
-    with pytest.raises(InputError, match=r"needs totals that are certified, and these are assumed"):
-        make_plan(SAMPLE.pairs(), 1.0, "grr", limit=3.0, totals=total)
-    certified = sp.total_leakage(ALL, 1.0, "grr", "exact")
-    plan = make_plan(ALL.pairs(), 1.0, "grr", limit=3.0, totals=certified)
-    with pytest.raises(InputError, match=r"needs totals that are certified, .* sample of 40"):
+def test_pair_counts_of_a_sample_are_a_sample():
+    found = sp.total_leakage(SAMPLE.pairs(), 1.0, "grr", "independent")
+    assert found.notes[0].startswith("from a sample of 40 of 4,000 records: ")
+    assert "from a sample of 40 of 4,000 records" in repr(sp.leakage_matrix(SAMPLE.pairs(), 1.0))
+    assert "sample" not in repr(sp.leakage_matrix(ALL.pairs(), 1.0))
+    chart = sp.leakage_matrix(SAMPLE.pairs(), 1.0).chart().to_dict()
+    assert "sample of 40 of 4,000 records" in str(chart["title"])
+
+
+def test_what_a_sample_lacks_may_be_in_the_table():
+    few = Tuples(DOMAIN, [[0, 0, 0], [0, 1, 1]], population=9)
+    found = sp.total_leakage(few, 1.0, "grr", "exact")
+    assert "no record of the sample has '1' of 'a': totals do not speak of it" in found.notes
+    whole = sp.total_leakage(Tuples(DOMAIN, few.codes), 1.0, "grr", "exact")
+    assert "no record has '1' of 'a': totals do not speak of it" in whole.notes
+
+
+@pytest.mark.parametrize("data", [SAMPLE, SAMPLE.pairs()], ids=["records", "pairs"])
+@pytest.mark.parametrize("guarantee", ["auto", "independent", "exact"])
+def test_budgets_need_all_records(data, guarantee):
+    for find in (sp.find_budgets, sp.calibrate):
+        with pytest.raises(GuaranteeError, match=r"budgets need all records, .* 40 of 4,000 rec"):
+            find(data, 3.0, guarantee)
+
+
+@pytest.mark.parametrize("guarantee", ["exact", "independent"])
+def test_plans_need_all_records(guarantee):
+    total = sp.total_leakage(SAMPLE, 1.0, "grr", guarantee)
+    for pairs in (SAMPLE.pairs(), ALL.pairs()):
+        with pytest.raises(GuaranteeError, match=r"totals of a plan need all records, .* of 40 of"):
+            make_plan(pairs, 1.0, "grr", limit=3.0, totals=total)
+    with pytest.raises(GuaranteeError, match="plans need all records"):
+        make_plan(SAMPLE.pairs(), 1.0, limit=3.0, totals=[3.0] * 3, guarantee=guarantee)
+    whole = sp.total_leakage(ALL, 1.0, "grr", guarantee)
+    plan = make_plan(ALL.pairs(), 1.0, "grr", limit=3.0, totals=whole)
+    assert certify(plan, ALL) == plan
+    with pytest.raises(GuaranteeError, match="totals of a plan need all records"):
         certify(plan, SAMPLE)
+
+
+def test_totals_of_a_sample_beside_the_matrix_of_a_table_are_no_plan():
+    matrix = sp.leakage_matrix(ALL.pairs(), 1.0, "grr")
+    total = compare_prepared(SAMPLE, matrix, ["exact"], Settings())["exact"]
+    with pytest.raises(InputError, match=r"needs totals that are certified, .* sample of 40"):
+        make_plan(ALL.pairs(), 1.0, "grr", limit=3.0, totals=total)
+
+
+def test_a_plan_by_the_sum_of_budgets_names_the_sample(tmp_path):
+    plan = sp.calibrate(SAMPLE, 3.0, "worst")
+    assert plan.kind == "certified"
+    assert (plan.provenance.records, plan.provenance.population) == (40, 4000)
+    assert any("sample of 40 of 4,000 records" in note for note in plan.notes)
+    plan.save(tmp_path / "plan.json")
+    assert sp.Plan.load(tmp_path / "plan.json") == plan
+    assert certify(plan, SAMPLE).provenance.population == 4000
+    sp.calibrate(ALL, 3.0, "worst").save(tmp_path / "all.json")
+    assert "population" not in (tmp_path / "all.json").read_text()
+
+
+def test_estimates_of_a_sample_say_so():
+    options = {"surrogates": 0, "replicas": 5, "seed": 1}
+    for found in (
+        sp.estimate_leakage(SAMPLE, "grr", 1.0, **options)["a", "b"],
+        sp.estimate_leakage(SAMPLE.pairs(), "grr", 1.0, **options)["a", "b"],
+        sp.estimate_leakage(SAMPLE, "grr", 1.0, target="a", sources=["b", "differ"], **options),
+    ):
+        assert found.cautions[0].startswith("from a sample of 40 of 4,000 records: ")
+    whole = sp.estimate_leakage(ALL, "grr", 1.0, **options)["a", "b"]
+    assert not any("sample" in caution for caution in whole.cautions)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    draw = np.random.default_rng(3)
+    return pa.table({name: draw.integers(0, 3, 2000).astype(str).tolist() for name in "abc"})
+
+
+@pytest.mark.parametrize("guarantee", ["exact", "independent", "worst"])
+def test_the_seed_draws_the_sample(frame, guarantee):
+    found = [
+        sp.total_leakage(frame, 1.0, "grr", guarantee, sample=50, seed=seed) for seed in (1, 2, 1)
+    ]
+    assert [total.matrix.pairs.population for total in found] == [2000] * 3
+    assert found[0].matrix.pairs == found[2].matrix.pairs != found[1].matrix.pairs
+    expected = Tuples.from_records(frame, sample=50, seed=1).pairs()
+    assert found[0].matrix.pairs == expected
+    if guarantee != "worst":
+        assert not np.array_equal(found[0].values, found[1].values)
+        assert np.array_equal(found[0].values, found[2].values)
+
+
+def test_comparisons_take_the_seed_too(frame):
+    one, two = (
+        sp.compare_totals(frame, 1.0, "grr", ["independent"], sample=50, seed=seed)["independent"]
+        for seed in (1, 2)
+    )
+    assert one.kind == "assumed"
+    assert not np.array_equal(one.values, two.values)
+    drawn = [sp.total_leakage(frame, 1.0, "grr", "exact", sample=50, seed=None) for _ in "ab"]
+    assert not np.array_equal(drawn[0].values, drawn[1].values)
+
+
+def test_counts_have_no_records_to_draw():
+    for data in (ALL, ALL.pairs()):
+        with pytest.raises(InputError, match="'sample' is an option of tables"):
+            sp.total_leakage(data, 1.0, "grr", "independent", sample=5)
+
+
+def test_streams_of_a_sample_say_so():
+    for data in (SAMPLE, SAMPLE.pairs()):
+        found = sp.stream_leakage(data, 1.0)
+        assert found.notes[0].startswith("from a sample of 40 of 4,000 records: ")
+        assert found.to_dict()["notes"] == list(found.notes)
+    assert sp.stream_leakage(ALL, 1.0).notes == ()

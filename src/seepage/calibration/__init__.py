@@ -26,7 +26,8 @@ from seepage.calibration.solve import largest_within
 from seepage.errors import InputError
 from seepage.leakage.release import for_each
 from seepage.pairs import PairCounts
-from seepage.totals import GUARANTEES, GuaranteeError
+from seepage.totals import GUARANTEES
+from seepage.totals.result import refuse_sample
 from seepage.tuples import Tuples
 
 __all__ = [
@@ -63,7 +64,8 @@ def find_budgets(
     Parameters
     ----------
     data
-        Pair counts, or records as distinct tuples.
+        Pair counts, or records as distinct tuples.  A sample of records is refused, but for the
+        guarantee `"worst"`, which needs none.
     limit
         The allowed total of every attribute, or one for each (a mapping by name).
     guarantee
@@ -94,7 +96,7 @@ def find_budgets(
     ('race', True)
     """
     _checks.choice(budgets, "budgets", WAYS)
-    _check_all_there(data, guarantee)
+    refuse_sample(data, guarantee, "budgets")
     pairs = data if isinstance(data, PairCounts) else data.pairs()
     problem = make_problem(pairs.domain, limit, mechanism, public, left_out, least)
     settings = dict(options or {})
@@ -116,16 +118,6 @@ def find_budgets(
     found = Calibration(problem, epsilons, totals, budgets, gain)
     found = replace(found, dropped=_to_drop(data, found, name, settings))
     return _audited(data, found, settings) if audit else found
-
-
-def _check_all_there(data: PairCounts | Tuples, guarantee: str) -> None:
-    if isinstance(data, PairCounts) or data.population is None or guarantee == "worst":
-        return
-    raise GuaranteeError(
-        f"budgets need all records, and these are a sample of {data.records:,} of "
-        f"{data.population:,}: people left out may have what leaks most; give the table itself, "
-        "its pair counts, or guarantee 'worst'"
-    )
 
 
 def _guarantee(guarantee: str, data: PairCounts | Tuples, problem: Problem) -> str:

@@ -11,7 +11,7 @@ from seepage._numerics import Floats, Integers
 from seepage.channel import Channel
 from seepage.domain import Domain
 from seepage.errors import DomainError
-from seepage.evidence import Leakage, relaxation
+from seepage.evidence import Leakage, how_many, relaxation
 from seepage.leakage.release import VIEWS, Release, View, releases
 from seepage.pairs import PairCounts
 from seepage.ratios import LikelySets
@@ -151,6 +151,8 @@ class LeakageMatrix:
         mechanisms = sorted({release.name or "any mechanism" for release in self.releases})
         budgets = sorted({f"{release.epsilon:g}" for release in self.releases})
         subtitle = f"{', '.join(mechanisms)}; epsilon {', '.join(budgets[:4])}; view: {self.view}"
+        if self.pairs.population is not None:
+            subtitle += f"; {how_many(self.pairs)}"
         order = [names[index] for index in self.related_order()]
         most = float(self.epsilons[np.isfinite(self.epsilons)].max(initial=0.0))
         return matrix_chart(names, self.values.tolist(), most, subtitle, order)
@@ -173,6 +175,8 @@ class LeakageMatrix:
 
     def __repr__(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}"
+        if self.pairs.population is not None:
+            shape += f" from a {how_many(self.pairs)}"
         return f"LeakageMatrix({shape}, view={self.view!r}, rows targets, columns sources)"
 
     @cached_property

@@ -9,6 +9,7 @@ confidence interval and a p-value; `statistics` holds the parts.
 import os
 import secrets
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, overload
 
@@ -167,7 +168,8 @@ def estimate_leakage(
     -----
     Nothing is limited to epsilon.  A report that came with one target value and never with
     another makes the plug-in estimate infinite, which is said in `cautions`.  The leakage that is
-    estimated is that among target values which occur in the table.  Costs
+    estimated is that among target values which occur in the table; of a sample of records,
+    `cautions` say so.  Costs
     O(surrogates m l + m t l + m^2 t l) for m target values, t source values and l reports; 0.1 us
     for each cell of each surrogate.
 
@@ -208,6 +210,8 @@ def estimate_leakage(
         threads=_threads(threads),
         progress=progress,
     )
+    drawn_from = getattr(data, "population", None)
+    found = {key: replace(one, population=drawn_from) for key, one in found.items()}
     if sources is not None:
         return found[work.keys[0]]
     estimates = {(target, source): estimate for (target, source), estimate in found.items()}

@@ -32,7 +32,8 @@ def calibrate(
     Parameters
     ----------
     data
-        Records (any table, or `Tuples`), or `PairCounts`.
+        Records (any table, or `Tuples`), or `PairCounts`.  A sample of records is refused, but
+        for the guarantee `"worst"`, which needs none; the plan's provenance then says so.
     limit
         The allowed total of every attribute, or one for each (a mapping by name).
     guarantee

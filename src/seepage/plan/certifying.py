@@ -4,7 +4,6 @@ from typing import Any
 
 import msgspec
 
-from seepage._version import __version__
 from seepage.errors import DomainError
 from seepage.mechanisms import InClear
 from seepage.pairs import PairCounts
@@ -29,7 +28,8 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
         The plan, as `Plan.load(path, unchecked=True)` gives it.
     data
         Records, as any table that can be read in the plan's domain; or pair counts or tuples of
-        that domain.  Pair counts do for the guarantees `worst`, `independent` and `tree`.
+        that domain.  Pair counts do for the guarantees `worst`, `independent` and `tree`.  A
+        sample does for `worst` only.
     options
         Options of `total_leakage` (`structure`, `reports`, `seed`, `progress`) and of tables.
 
@@ -60,18 +60,11 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
             plan.attributes, promise.totals, promise.deltas, strict=True
         )
     )
-    pairs = found.matrix.pairs
-    provenance = Provenance(
-        digest=pairs.digest,
-        records=pairs.records,
-        seepage=__version__,
-        settings=plan.provenance.settings,
-    )
     notes = dict.fromkeys((*promise.notes, *plan.notes))
     certified = msgspec.structs.replace(
         plan,
         attributes=attributes,
-        provenance=provenance,
+        provenance=Provenance.of(found.matrix.pairs, plan.provenance.settings),
         notes=tuple(notes),
         confidence=promise.confidence,
     )

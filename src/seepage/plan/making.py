@@ -8,7 +8,6 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._version import __version__
 from seepage.errors import InputError
 from seepage.leakage.release import for_each
 from seepage.mechanisms import Mechanism, registered
@@ -16,6 +15,7 @@ from seepage.pairs import PairCounts
 from seepage.plan.attribute import PlannedAttribute, as_json_number
 from seepage.plan.model import Plan, Provenance
 from seepage.plan.promise import Promise
+from seepage.totals.result import refuse_sample
 
 __all__ = ["best_mechanism", "check_limits", "make_plan"]
 
@@ -74,7 +74,8 @@ def make_plan(
     Parameters
     ----------
     pairs
-        The counts that the budgets were found with: domain, records and digest.
+        The counts that the budgets were found with: domain, records and digest.  Those of a
+        sample are refused, but for totals under the guarantee `"worst"`.
     epsilon, delta
         The budget of every attribute: one for all, a sequence, or a mapping by name.
     mechanism
@@ -113,6 +114,7 @@ def make_plan(
     """
     domain = pairs.domain
     promise = Promise.of(totals, guarantee, domain)
+    refuse_sample(pairs, promise.guarantee, "plans")
     budgets = [_checks.epsilon(value) for value in for_each(domain, epsilon, "epsilon")]
     slacks = [_checks.delta(value) for value in for_each(domain, delta, "delta")]
     limits = [_limit(value) for value in for_each(domain, limit, "limit")]
@@ -133,15 +135,9 @@ def make_plan(
         for i, attribute in enumerate(domain)
     ]
     promise.check_budgets(planned)
-    provenance = Provenance(
-        digest=pairs.digest,
-        records=pairs.records,
-        seepage=__version__,
-        settings=_plain(settings or {}),
-    )
     plan = Plan(
         attributes=tuple(planned),
-        provenance=provenance,
+        provenance=Provenance.of(pairs, _plain(settings or {})),
         notes=(*promise.notes, *notes),
         **promise.fields(),
     )

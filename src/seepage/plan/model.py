@@ -11,10 +11,12 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
+from seepage._version import __version__
 from seepage.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.randomness import Seed
+from seepage.pairs import PairCounts
 from seepage.plan.attribute import PlannedAttribute
 from seepage.totals.result import GUARANTEES
 
@@ -43,6 +45,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         SHA-256 of the pair counts, `PairCounts.digest`.
     records
         How many records they count.
+    population
+        Where those are a sample, how many records it was drawn from; not set otherwise.
     seepage
         The version of this package.
     settings
@@ -53,6 +57,18 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     records: Annotated[int, msgspec.Meta(ge=0)]
     seepage: str
     settings: dict[str, Any] = {}
+    population: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
+
+    @classmethod
+    def of(cls, pairs: PairCounts, settings: dict[str, Any]) -> "Provenance":
+        """Return where a plan comes from that was computed from these counts."""
+        return cls(
+            digest=pairs.digest,
+            records=pairs.records,
+            population=msgspec.UNSET if pairs.population is None else pairs.population,
+            seepage=__version__,
+            settings=settings,
+        )
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):

@@ -13,7 +13,7 @@ from seepage.leakage.release import Release, View
 from seepage.mechanisms import InClear
 from seepage.plan.attribute import PlannedAttribute
 from seepage.plan.model import CLAIMS
-from seepage.totals.result import GUARANTEES, TotalLeakage
+from seepage.totals.result import GUARANTEES, TotalLeakage, refuse_sample
 
 __all__ = ["Promise"]
 
@@ -53,6 +53,7 @@ class Promise:
             if totals.domain != domain:
                 where = totals.domain.differences(domain)
                 raise InputError(f"the totals must be of the same attributes: {where}")
+            refuse_sample(totals.matrix.pairs, totals.guarantee, "the totals of a plan")
             if totals.kind != GUARANTEES[totals.guarantee]:
                 raise InputError(
                     f"a plan needs totals that are {GUARANTEES[totals.guarantee]}, and these are "

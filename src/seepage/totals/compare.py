@@ -95,6 +95,7 @@ def compare_totals(
     target_delta: float = 0.01,
     confidence: float = 0.95,
     reports: int = 20_000,
+    sample: int | None = None,
     seed: int | None = 0,
     progress: Progress | None = None,
     **table: Any,
@@ -107,7 +108,7 @@ def compare_totals(
         As in `total_leakage`.
     guarantees
         The guarantees to compare; all by default.
-    target_delta, confidence, reports, seed, progress, table
+    target_delta, confidence, reports, sample, seed, progress, table
         As in `total_leakage`.
 
     Returns
@@ -130,7 +131,9 @@ def compare_totals(
     """
     settings = Settings(structure, target_delta, confidence, reports, seed, progress)
     names = [_checks.choice(name, "guarantee", GUARANTEES) for name in guarantees]
-    known, matrix = prepare(data, epsilon, mechanism, delta, view, **table)
+    known, matrix = prepare(
+        data, epsilon, mechanism, delta, view, sample=sample, seed=seed, **table
+    )
     return compare_prepared(known, matrix, names, settings)
 
 

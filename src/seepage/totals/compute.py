@@ -10,6 +10,7 @@ from seepage import _checks
 from seepage._numerics import Floats, round_down
 from seepage.domain import Domain
 from seepage.errors import InputError
+from seepage.evidence import sample_caution
 from seepage.leakage import LeakageMatrix
 from seepage.pairs import PairCounts
 from seepage.totals.columns import columns_of
@@ -65,18 +66,18 @@ def compute(
             "together; give the table itself, or use 'independent' or 'worst'"
         )
     found = _COMPUTE[guarantee](data, matrix, settings)
-    if isinstance(data, Tuples) and data.population is not None and guarantee != "worst":
-        return _of_sample(found, data.records, data.population)
-    return found
+    caution = sample_caution(data) or sample_caution(matrix.pairs)
+    return found if caution is None else _of_sample(found, caution)
 
 
-def _of_sample(found: TotalLeakage, records: int, population: int) -> TotalLeakage:
-    """Return totals of a sample for what they are: right if it is like the whole table."""
-    note = (
-        f"from a sample of {records:,} of {population:,} records: right only if reports tell as "
-        "much about the people of the sample as about all; what the sample lacks may leak more"
-    )
-    return replace(found, kind="assumed", notes=(note, *found.notes))
+def _of_sample(found: TotalLeakage, caution: str) -> TotalLeakage:
+    """Return totals of a sample for what they are: right if it is like the whole table.
+
+    The sum of all budgets holds whatever the records; the leakages beside it are the sample's.
+    """
+    if found.guarantee == "worst":
+        return replace(found, notes=(f"leakages of pairs: {caution}", *found.notes))
+    return replace(found, kind="assumed", notes=(caution, *found.notes))
 
 
 def _result(
@@ -100,11 +101,12 @@ def _result(
 
 
 def _unseen(matrix: LeakageMatrix) -> Iterator[str]:
+    drawn = "" if matrix.pairs.population is None else " of the sample"
     for name in matrix.domain.names:
         values = matrix.pairs.unseen(name)
         if values:
             shown = ", ".join(map(repr, values[:3])) + (", ..." if len(values) > 3 else "")
-            yield f"no record has {shown} of {name!r}: totals do not speak of it"
+            yield f"no record{drawn} has {shown} of {name!r}: totals do not speak of it"
 
 
 def _capped(values: Floats, matrix: LeakageMatrix) -> Floats:

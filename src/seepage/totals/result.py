@@ -11,6 +11,7 @@ import numpy as np
 from seepage._numerics import UNIT, Floats, round_up
 from seepage.domain import Domain
 from seepage.errors import InputError
+from seepage.evidence import Counted, how_many
 from seepage.leakage import LeakageMatrix, Release
 from seepage.leakage.release import View
 
@@ -23,6 +24,7 @@ __all__ = [
     "Progress",
     "TotalLeakage",
     "direct",
+    "refuse_sample",
 ]
 
 Kind = Literal["certified", "statistical", "assumed", "lower bound"]
@@ -47,6 +49,27 @@ Progress = Callable[[int, int], object]
 
 class GuaranteeError(InputError):
     """A guarantee lacks what it needs: records, memory, a mechanism's name, a structure."""
+
+
+def refuse_sample(counted: Counted, guarantee: str, what: str) -> None:
+    """Refuse a sample for what must hold for everybody.
+
+    Only the sum of all budgets, `"worst"`, does so whatever the records.
+
+    Parameters
+    ----------
+    counted
+        The records, or their pair counts.
+    guarantee
+        What totals rest on.
+    what
+        What is asked for, in the plural.
+    """
+    if counted.population is not None and guarantee != "worst":
+        raise GuaranteeError(
+            f"{what} need all records, and these are a {how_many(counted)}: people left out may "
+            "have what leaks most; give the table itself, its pair counts, or guarantee 'worst'"
+        )
 
 
 def direct(release: Release, view: View) -> tuple[float, float]:

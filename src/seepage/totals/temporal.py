@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Floats, round_down, round_up
 from seepage.channel import Channel, as_matrix
+from seepage.evidence import sample_caution
 from seepage.pairs import PairCounts
 from seepage.ratios import best_of_all
 from seepage.totals.chains import (
@@ -53,6 +54,8 @@ class StreamLeakage:
     supremum
         What (backward, forward, total) rise to as the sequence goes on; None where the budget or
         the transitions change.  Infinite where no constant budget stays bounded.
+    notes
+        What a reader must know besides: that transitions come from a sample of records.
     """
 
     epsilons: Floats
@@ -60,6 +63,7 @@ class StreamLeakage:
     forward: Floats
     total: Floats
     supremum: tuple[float, float, float] | None
+    notes: tuple[str, ...] = ()
 
     kind = "assumed"
     """The values must follow the Markov chain that was given."""
@@ -77,6 +81,7 @@ class StreamLeakage:
             "forward": plain(self.forward),
             "total": plain(self.total),
             "supremum": ends,
+            "notes": list(self.notes),
         }
 
 
@@ -122,7 +127,9 @@ def stream_leakage(
     >>> found.backward.round(3).tolist()[:3], round(found.supremum[0], 3)
     ([0.1, 0.16, 0.196], 0.249)
     """
+    caution = None
     if isinstance(transitions, (PairCounts, Tuples)):
+        caution = sample_caution(transitions)
         pairs = transitions.pairs() if isinstance(transitions, Tuples) else transitions
         onward, back = from_pairs(pairs)
         count = count_steps(epsilon, steps, len(pairs.domain))
@@ -135,7 +142,9 @@ def stream_leakage(
     behind = _accumulate(back, budgets)
     ahead = _accumulate(onward[::-1], budgets[::-1])[::-1]
     total = round_up(behind + ahead - budgets, 2)
-    return StreamLeakage(budgets, behind, ahead, total, _suprema(budgets, onward, back))
+    suprema = _suprema(budgets, onward, back)
+    notes = () if caution is None else (caution,)
+    return StreamLeakage(budgets, behind, ahead, total, suprema, notes)
 
 
 def leakage_supremum(channel: Channel | ArrayLike, epsilon: Any) -> float:

@@ -29,6 +29,7 @@ def total_leakage(
     target_delta: float = 0.01,
     confidence: float = 0.95,
     reports: int = 20_000,
+    sample: int | None = None,
     seed: int | None = 0,
     progress: Progress | None = None,
     **table: Any,
@@ -58,8 +59,9 @@ def total_leakage(
         * `"auto"`: with records `"exact"` where it fits, else `"sampled"` (or `"merged"` where
           a mechanism is not known); with pair counts `"independent"`.
 
-        Totals of a sample of records (`Tuples.from_records(..., sample=n)`) are of kind
-        `"assumed"`, all but `"worst"`: the people left out may have what leaks most.
+        Totals of a sample of records (`sample=n` here or in `Tuples.from_records`, and pair
+        counts of such) are of kind `"assumed"`, all but `"worst"`: the people left out may have
+        what leaks most.
     view
         What the adversary keeps: the whole `"report"` or a value `"inferred"` from it.
     structure
@@ -67,8 +69,11 @@ def total_leakage(
     target_delta, confidence, reports
         For `"sampled"`: the delta of the totals, the confidence of all of them together, and how
         many reports are drawn.
+    sample
+        For a table: look at so many of its records only, see `Tuples.from_records`.
     seed
-        For `"sampled"` and `"witness"`; the same seed gives the same numbers.
+        Of everything that is drawn: the sample, the reports of `"sampled"`, the searches of
+        `"witness"`.  The same seed gives the same numbers; None is another one each time.
     progress
         Called with the work done and the work in all.
     table
@@ -100,7 +105,9 @@ def total_leakage(
     """
     settings = Settings(structure, target_delta, confidence, reports, seed, progress)
     _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
-    known, matrix = prepare(data, epsilon, mechanism, delta, view, guarantee, **table)
+    known, matrix = prepare(
+        data, epsilon, mechanism, delta, view, guarantee, sample=sample, seed=seed, **table
+    )
     if guarantee == "auto":
         guarantee = _auto(known, matrix)
     return compute(guarantee, known, matrix, settings)
@@ -113,20 +120,24 @@ def prepare(
     delta: Any,
     view: View,
     guarantee: str = "auto",
+    *,
+    sample: int | None = None,
+    seed: int | None = 0,
     **table: Any,
 ) -> tuple[PairCounts | Tuples, LeakageMatrix]:
     """Return the data as pair counts or tuples, and the pairwise leakages at the budgets."""
     _checks.choice(view, "view", VIEWS)
+    options = table if sample is None else {**table, "sample": sample}
     if isinstance(data, (PairCounts, Tuples)):
-        if table:
-            raise InputError(f"{min(table)!r} is an option of tables, and these are counted")
+        if options:
+            raise InputError(f"{min(options)!r} is an option of tables, and these are counted")
         known = data
-    elif guarantee in ("worst", "independent"):
+    elif guarantee in ("worst", "independent") and sample is None:
         from seepage.counting import count_pairs
 
         known = count_pairs(data, **table)
     else:
-        known = Tuples.from_records(data, **table)
+        known = Tuples.from_records(data, seed=seed, **options)
     if not known.records:
         raise DomainError("there is no leakage without records, and this table has none")
     released = releases(known.domain, epsilon, mechanism, delta)

@@ -10,6 +10,7 @@ import numpy as np
 from seepage._numerics import Floats
 from seepage.domain import Domain
 from seepage.errors import DomainError
+from seepage.evidence import sample_caution
 from seepage.leakage.release import View
 from seepage.leakage.statistics.surrogates import QUANTILES, Significance
 
@@ -120,6 +121,8 @@ class LeakageEstimate:
         The number of records.
     settings
         How the estimate was made.
+    population
+        Where the records are a sample, how many it was drawn from; None where they are all.
     """
 
     target: str
@@ -136,6 +139,7 @@ class LeakageEstimate:
     unseen: int
     records: int
     settings: Settings
+    population: int | None = None
 
     @property
     def source(self) -> str:
@@ -169,7 +173,8 @@ class LeakageEstimate:
     @property
     def cautions(self) -> tuple[str, ...]:
         """What to know before the number is used, one line each."""
-        found = []
+        caution = sample_caution(self)
+        found = [] if caution is None else [caution]
         if self.unseen:
             found.append(
                 f"{self.unseen:,} cells are empty although their report came with another target "
