@@ -253,3 +253,35 @@ def test_budgets_of_each_attribute_start_the_map(opened):
     shown = page.evaluate("Array.from(seepage.state.matrix)")
     assert shown == pytest.approx(exact.values.ravel().tolist(), abs=1e-3)
     assert page.input_value("#mechanism") == "analysed"
+
+
+def test_a_sample_is_called_one_and_gives_no_plan(opened, adult, adult_page):
+    sample = sp.PairCounts(adult.domain, adult.marginals, adult.counts, population=10**6)
+    page = opened(analysed(sample, epsilon=0.1, limit=5.0, name="adult"))
+    size = "sample of 48,842 of 1,000,000 records"
+    assert page.inner_text("#setting").startswith(f"{size}, 15 attributes;")
+    assert page.is_visible("#caution")
+    assert f"from a {size}: right only if" in page.inner_text("#caution")
+    assert size in page.inner_text("#methods-body")
+    for _ in range(2):
+        assert page.is_disabled("#download-plan")
+        assert "A plan needs all records" in page.inner_text("#plan-note")
+        page.click("#calibrate-equal")
+    assert page.evaluate(CONTRAST) == []
+    whole = opened(adult_page)
+    assert not whole.is_visible("#caution")
+    assert whole.inner_text("#setting").startswith("48,842 records, 15 attributes;")
+    whole.click("#calibrate-equal")
+    assert whole.is_enabled("#download-plan")
+
+
+def test_witnesses_of_a_sample_refute_by_name(opened):
+    """They are of kind assumed, as all totals of a sample."""
+    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    codes = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]
+    coins = sp.Tuples(domain, codes, [1000] * 4, population=10**6)
+    matrix = sp.leakage_matrix(coins.pairs(), 1.0, "grr")
+    totals = compared_totals(coins, matrix, ["independent", "witness"])
+    text = opened(Analysis(matrix, totals)).inner_text("#totals-body")
+    assert "Refuted for 3" in text
+    assert "NaN" not in text

@@ -160,3 +160,14 @@ def test_scripts_parse_as_modules(tmp_path):
             ["node", "--check", place], capture_output=True, text=True, check=False
         )
         assert found.returncode == 0, found.stderr
+
+
+def test_a_result_cannot_lose_its_population(small, tmp_path):
+    pairs = small.matrix.pairs
+    sample = sp.PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=10**6)
+    result = analysed(sample).to_dict()
+    for edited in ({**result, "population": None}, {**result, "population": 10**7}):
+        with pytest.raises(InputError, match="do not match its digest"):
+            write_report(edited, tmp_path / "x.html")
+    without = {key: value for key, value in small.to_dict().items() if key != "population"}
+    assert report_page(without) == report_page(small)

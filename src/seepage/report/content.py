@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from seepage.domain import MISSING
+from seepage.evidence import how_many, sample_caution
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.pairs import PairCounts
 from seepage.plan.attribute import as_json_number
@@ -49,6 +50,8 @@ def page_content(result: Mapping[str, Any]) -> dict[str, Any]:
     matrix = _bound(pairs, epsilons, result.get("smoothing") or {})
     return {
         **{key: result.get(key) for key in _KEPT},
+        "counted": how_many(pairs),
+        "caution": sample_caution(pairs),
         "epsilon": epsilons,
         "mechanism": _each(result["mechanism"], len(pairs.domain)),
         "limit": _each(result.get("limit"), len(pairs.domain)),

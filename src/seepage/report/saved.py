@@ -60,7 +60,12 @@ def pairs_of(result: Mapping[str, Any]) -> PairCounts:
         ends = np.cumsum(domain.sizes)
         if len(numbers) != ends[-1] + pair_offsets(domain.sizes)[-1]:
             raise InputError("the result's counts do not fit its domain")
-        pairs = PairCounts(domain, np.split(numbers[: ends[-1]], ends[:-1]), numbers[ends[-1] :])
+        pairs = PairCounts(
+            domain,
+            np.split(numbers[: ends[-1]], ends[:-1]),
+            numbers[ends[-1] :],
+            population=result.get("population"),
+        )
     except (KeyError, TypeError, binascii.Error, zlib.error) as problem:
         raise InputError(f"the result's pair counts cannot be read: {problem}") from None
     if pairs.digest != result.get("digest"):

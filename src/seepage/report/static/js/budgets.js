@@ -131,13 +131,19 @@ export class BudgetSection {
       ? `${over.length} of ${model.count} totals exceed their limit: ${listed(over, 5)}.`
       : `All totals are within their limits. ${binds}${gain}.`;
     byId("binding").textContent = text;
-    const idle = this.epsilons.every((e) => e === 0);
-    byId("download-plan").disabled = over.length > 0 || idle;
-    byId("plan-note").textContent = over.length
-      ? "A plan must keep its limits: lower the budgets or calibrate them."
-      : idle
-        ? "A plan must collect something."
-        : "JSON for seepage perturb and seepage estimate; guarantee: independent (assumed), view: report.";
+    const missing = this.planLacks(over);
+    byId("download-plan").disabled = missing !== "";
+    byId("plan-note").textContent =
+      missing || "JSON for seepage perturb and seepage estimate; guarantee: independent (assumed), view: report.";
+  }
+
+  /** Why these budgets make no plan; nothing where they do. */
+  planLacks(over) {
+    if (this.app.content.caution) {
+      return "A plan needs all records, and this is a sample: people left out may have what leaks most.";
+    }
+    if (over.length) return "A plan must keep its limits: lower the budgets or calibrate them.";
+    return this.epsilons.every((e) => e === 0) ? "A plan must collect something." : "";
   }
 
   gainText() {

@@ -26,8 +26,9 @@ class App {
 
   start() {
     byId("title").textContent = this.content.name || "What attributes give away";
-    const records = Number(this.content.records).toLocaleString("en");
-    byId("setting").textContent = `${records} records, ${this.model.count} attributes; ${settingText(this.content)}`;
+    byId("setting").textContent = `${this.content.counted}, ${this.model.count} attributes; ${settingText(this.content)}`;
+    byId("caution").hidden = !this.content.caution;
+    byId("caution").textContent = this.content.caution ? `Leakages on this page, and all totals but worst, are ${this.content.caution}.` : "";
     showVerdict(this.content, this.state.given);
     this.map = new MapSection(this);
     this.budgets = new BudgetSection(this);

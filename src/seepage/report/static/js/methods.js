@@ -34,7 +34,7 @@ function factsOf(content) {
   const smooth = Object.values(smoothing).some((value) => value > 0);
   return [
     ["Data", content.name || "not named"],
-    ["Records", Number(content.records).toLocaleString("en")],
+    ["Records", content.counted],
     ["Attributes", String(content.attributes.length)],
     ["Data digest", element("code", {}, content.digest)],
     ["Missing values", missing.length ? listed(missing.map((a) => `${a.name}: ${a.missing.toLocaleString("en")}`), 12) : "none as a category of their own"],

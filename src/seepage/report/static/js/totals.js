@@ -47,7 +47,7 @@ export function showTotals(content, limits) {
 /** Which assumed totals a witness refutes, as the analysis found: keys "name number, attribute". */
 function refutations(content, totals, numbers) {
   const found = new Map();
-  const witness = totals.findIndex((total) => total.kind === "lower bound");
+  const witness = totals.findIndex((total) => total.guarantee === "witness");
   totals.forEach((total, t) => {
     const wrong = new Set((content.refuted || {})[total.guarantee] || []);
     content.attributes.forEach((attribute, i) => {
@@ -75,7 +75,7 @@ function legendOf(totals) {
 }
 
 function refutedText(refuted, totals) {
-  const searched = totals.some((total) => total.kind === "lower bound");
+  const searched = totals.some((total) => total.guarantee === "witness");
   if (!refuted.size) {
     const text = searched
       ? "No assumed total is refuted by the witnesses found; that is not the same as certified."
