@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from seepage.charts import save_chart as save_chart
     from seepage.correlation import correlation_matrix as correlation_matrix
     from seepage.counting import count_pairs as count_pairs
+    from seepage.counting.merging import merge_pairs as merge_pairs
     from seepage.datasets import dataset as dataset
     from seepage.datasets import load_pairs as load_pairs
     from seepage.datasets import make_survey as make_survey
@@ -126,6 +127,7 @@ _HOMES = {
     "load_reports": "mechanisms",
     "make_survey": "datasets",
     "mechanism": "mechanisms",
+    "merge_pairs": "counting.merging",
     "register": "mechanisms",
     "register_analyser": "baselines",
     "registered": "mechanisms",

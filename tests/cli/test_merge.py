@@ -1,5 +1,7 @@
 """`seepage count` on shards and `seepage merge`."""
 
+import time
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,9 +11,9 @@ from click.testing import CliRunner
 import seepage as sp
 from seepage.cli.count import command as count
 from seepage.cli.merge import command as merge
-from seepage.counting.merging import merge_pairs
+from seepage.counting.merging import merge_pairs, widened
 from seepage.domain import Attribute, Domain
-from seepage.errors import DomainError
+from seepage.errors import DomainError, SeepageError
 from seepage.pairs_io import load_pairs_file
 
 
@@ -87,3 +89,80 @@ def test_a_master_without_spark_is_refused(shards, tmp_path):
 
     with pytest.raises(InputError, match="--master needs --engine spark"):
         run(count, shards[0], "-o", tmp_path / "x.pairs", "--master", "local[2]")
+
+
+def test_the_recipe_of_the_docs_works_on_ordinary_shards(shards, tmp_path):
+    """The domain of a first shard refuses what others have; open edges never do."""
+    first = tmp_path / "0.pairs"
+    run(count, shards[0], "-o", first)
+    with pytest.raises(SeepageError):
+        run(count, shards[1], "-o", tmp_path / "x.pairs", "--domain", first)
+    files = [path.with_suffix(".pairs") for path in shards]
+    for shard, file in zip(shards, files, strict=True):
+        assert run(count, shard, "-o", file, "--bins", "age=-inf,18,65,inf").exit_code == 0
+    assert run(merge, *files, "-o", tmp_path / "all.pairs").exit_code == 0
+    expected = sp.count_pairs(shards, bins={"age": [-np.inf, 18, 65, np.inf]})
+    assert load_pairs_file(tmp_path / "all.pairs") == expected
+
+
+def test_text_that_reads_as_numbers_may_have_another_order():
+    """Labels do not tell; whichever the order, the counts are the same."""
+
+    def counts(*values):
+        return sp.count_pairs(pa.table({"code": list(values), "all": ["x"] * len(values)}))
+
+    whole = counts("1", "2", "10", "10")
+    merged = merge_pairs([counts("1", "2"), counts("10", "10")])
+    assert whole.domain["code"].values == ("1", "10", "2")
+    assert merged.domain["code"].values == ("1", "2", "10")
+    assert widened(merged, whole.domain) == whole
+    text = merge_pairs([counts("1", "10", "2"), counts("10")])
+    assert text.domain["code"].values == ("1", "10", "2")
+
+
+def test_an_order_that_all_shards_share_is_kept():
+    values = ("(missing)", "[0, 1)", "[1, 2]")
+    part = sp.PairCounts(Domain([Attribute("age", values, (0, 1, 2))]), [[1, 2, 3]], [])
+    assert merge_pairs([part, part]) == part + part
+
+
+def test_counts_are_widened_cell_by_cell():
+    draw = np.random.default_rng(2)
+    sizes, wider = (1, 2, 3, 2, 4, 2), (3, 2, 5, 4, 4, 3)
+    domain = Domain(Attribute(f"a{i}", tuple("abcd"[:k])) for i, k in enumerate(sizes))
+    orders = [tuple(draw.permutation(list("abcdefgh"[:k])).tolist()) for k in wider]
+    wide = Domain(Attribute(f"a{i}", order) for i, order in enumerate(orders))
+    people = sp.Tuples(domain, np.stack([draw.integers(0, k, 90) for k in sizes], axis=1))
+    found = widened(people.pairs(), wide)
+    for a in range(len(sizes)):
+        for b in range(len(sizes)):
+            expected = np.zeros((wider[a], wider[b]), dtype=int)
+            for i, row in enumerate(people.pairs().table(a, b)):
+                for j, cell in enumerate(row):
+                    expected[orders[a].index("abcd"[i]), orders[b].index("abcd"[j])] = cell
+            assert np.array_equal(found.table(a, b), expected)
+
+
+def test_many_pairs_are_widened_at_once():
+    domain = Domain(Attribute(f"a{i}", ("x", "y")) for i in range(1000))
+    wide = Domain(Attribute(f"a{i}", ("w", "x", "y")) for i in range(1000))
+    pairs = sp.PairCounts(domain, [[1, 1]] * 1000, [1, 0, 0, 1] * (1000 * 999 // 2))
+    begin = time.process_time()
+    found = widened(pairs, wide)
+    assert time.process_time() - begin < 2
+    assert found.table(3, 999).tolist() == [[0, 0, 0], [0, 1, 0], [0, 0, 1]]
+
+
+def test_with_the_sample_of_a_shard_the_sum_is_a_sample(tmp_path):
+    def counts(*values, population=None):
+        domain = Domain([Attribute("town", values)])
+        return sp.PairCounts(domain, [[1] * len(values)], [], population=population)
+
+    parts = [counts("a", "b"), counts("c", population=10)]
+    assert sp.merge_pairs(parts).population == 12
+    assert sp.merge_pairs([counts("a"), counts("b")]).population is None
+    for number, part in enumerate(parts):
+        sp.save_pairs(part, tmp_path / f"{number}.pairs")
+    done = run(merge, tmp_path / "0.pairs", tmp_path / "1.pairs", "-o", tmp_path / "all.pairs")
+    assert done.output.startswith("2 files, sample of 3 of 12 records, 1 attributes -> ")
+    assert load_pairs_file(tmp_path / "all.pairs").population == 12

@@ -14,21 +14,22 @@ def command(counts: tuple[str, ...], output: str) -> None:
     """Add the files of pair counts COUNTS up into OUTPUT.
 
     Shards can be counted anywhere and in any order, by any scheduler.  They must have the same
-    attributes and, for numbers with bins, the same bins: give the edges (--bins), or count every
-    shard in the domain of the first (--domain).
+    attributes and, for numbers with bins, the same bins: give their edges (--bins), open at both
+    ends so that no shard has a number outside.
 
     \b
     Examples:
-      seepage merge a.pairs b.pairs -o all.pairs
-      seepage count part-1.parquet -o 1.pairs --domain 0.pairs
+      seepage count part-0.parquet -o 0.pairs --bins age=-inf,18,65,inf
+      seepage count part-1.parquet -o 1.pairs --bins age=-inf,18,65,inf
+      seepage merge 0.pairs 1.pairs -o all.pairs
     """
     from seepage.counting.merging import merge_pairs
+    from seepage.evidence import how_many
     from seepage.pairs_io import load_pairs_file, save_pairs
 
     merged = merge_pairs([load_pairs_file(path) for path in counts])
     with whole_file(output) as partial:
         save_pairs(merged, partial)
     click.echo(
-        f"{len(counts)} files, {merged.records:,} records, "
-        f"{len(merged.domain)} attributes -> {output}"
+        f"{len(counts)} files, {how_many(merged)}, {len(merged.domain)} attributes -> {output}"
     )

@@ -1,14 +1,20 @@
 """Counts of shards put together, where each shard has its own values."""
 
 from collections.abc import Callable, Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from seepage.domain import MISSING, Attribute, Domain
 from seepage.errors import DomainError
-from seepage.pairs import PairCounts, pair_offsets
+from seepage.pairs import (
+    PairCounts,
+    marginal_offsets,
+    pair_offsets,
+    pairs_by_shape,
+    put_stack,
+    stacked,
+)
 
 __all__ = ["merge_pairs", "widened"]
 
@@ -16,19 +22,26 @@ __all__ = ["merge_pairs", "widened"]
 def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
     """Return the counts of all shards together.
 
-    Shards must have the same attributes, and the same bins; of categories each may have seen
-    others: a value that a shard does not have occurs there 0 times.  So shards can be counted
-    anywhere, each for itself.
+    Shards must have the same attributes, and the same bins: count each with the same edges, open
+    at both ends (`bins={"age": [-inf, 18, 65, inf]}`), so that none has a number outside.  Of
+    categories each may have seen others: a value that a shard does not have occurs there 0 times.
+    So shards can be counted anywhere, each for itself.
 
     Parameters
     ----------
     parts
-        The counts of the shards.
+        The counts of the shards, which have no record in common.
 
     Notes
     -----
     Values are ordered as every shard has them: by number, else as text, missing last.  Where
-    the shards have another order of their own, new values follow those of the first.
+    the shards have another order of their own, new values follow those of the first.  The sum is
+    then equal to the counts of the whole table, with one exception: labels do not tell text such
+    as "1", "2", "10" from numbers, so values of a text column that all read as numbers come by
+    number where every shard has them so, while a whole table has its text as text: "1", "10",
+    "2".  The counts are the same, in another order of values.
+
+    With the sample of a shard the sum is a sample, of the records of all shards.
 
     Examples
     --------
@@ -59,19 +72,19 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
 def _union(attributes: Sequence[Attribute]) -> Attribute:
     """Return the attribute with the values of all."""
     first = attributes[0]
+    if all(attribute == first for attribute in attributes):
+        return first
     if any(attribute.edges != first.edges for attribute in attributes):
         raise DomainError(
             f"attribute {first.name!r} has other bins in some counts: "
             f"{_bins(attributes[0])} against "
             f"{next(_bins(a) for a in attributes if a.edges != first.edges)}; "
-            "count every shard with the domain of the first (--domain)"
+            "count every shard with the same edges, such as -inf,18,65,inf (--bins)"
         )
     values = list(dict.fromkeys(value for a in attributes for value in a.values))
     if first.edges:
         values.sort(key=MISSING.__eq__)
         return Attribute(first.name, tuple(values), first.edges)
-    if all(attribute.values == first.values for attribute in attributes):
-        return first
     for place in (_as_number, _as_text):
         if all(_ascends(attribute, place) for attribute in attributes):
             values.sort(key=place)
@@ -108,6 +121,10 @@ def widened(pairs: PairCounts, domain: Domain) -> PairCounts:
         The counts.
     domain
         The same attributes, each with all values of the counts', in any order.
+
+    Notes
+    -----
+    Pairs of one shape are moved at once, so the cost is that of the cells.
     """
     if pairs.domain == domain:
         return pairs
@@ -118,9 +135,19 @@ def widened(pairs: PairCounts, domain: Domain) -> PairCounts:
     marginals = [np.zeros(size, dtype=np.int64) for size in domain.sizes]
     for marginal, place, counts in zip(marginals, places, pairs.marginals, strict=True):
         marginal[place] = counts
-    offsets = pair_offsets(domain.sizes)
+    sizes, flat = pairs.domain.sizes, np.concatenate(places)
+    starts, begins, offsets = (
+        marginal_offsets(sizes),
+        pair_offsets(sizes),
+        pair_offsets(domain.sizes),
+    )
     cells = np.zeros(offsets[-1], dtype=np.int64)
-    for pair, (a, b) in enumerate(combinations(range(len(domain)), 2)):
-        table = cells[offsets[pair] : offsets[pair + 1]].reshape(domain.sizes[a], -1)
-        table[np.ix_(places[a], places[b])] = pairs.table(a, b)
-    return PairCounts(domain, marginals, cells)
+    for numbers, a, b in pairs_by_shape(sizes, domain.sizes):
+        wide = np.zeros((len(numbers), domain.sizes[a[0]], domain.sizes[b[0]]), dtype=np.int64)
+        rows, columns = (stacked(flat, starts[part], sizes[part[0]]) for part in (a, b))
+        every = np.arange(len(numbers))[:, None, None]
+        wide[every, rows[:, :, None], columns[:, None, :]] = stacked(
+            pairs.counts, begins[numbers], sizes[a[0]], sizes[b[0]]
+        )
+        put_stack(cells, offsets[numbers], wide)
+    return PairCounts(domain, marginals, cells, population=pairs.population)
