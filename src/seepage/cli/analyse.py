@@ -10,11 +10,12 @@ import click
 
 from seepage import _checks
 from seepage.cli.engines import engine_options, engine_session
-from seepage.cli.inputs import read_pairs, read_records
+from seepage.cli.inputs import all_options_but, read_pairs, read_records, refuse_options
 from seepage.cli.options import named_settings, output_options, table_arguments, table_options
 from seepage.cli.output import emit, encode_json, progress_bar
 from seepage.domain import Domain
 from seepage.errors import InputError
+from seepage.evidence import sample_caution
 from seepage.pairs import PairCounts
 
 __all__ = ["command"]
@@ -107,6 +108,9 @@ def _analyse_reports(
     from seepage.plan import Plan
     from seepage.plan.analysis import analyse_reports
 
+    used = ("data", "plan", "view", "strongest", "form", "output")
+    refuse_options(all_options_but(*used), "with --plan, DATA are reports, and the plan says how")
+
     with progress_bar("analysing") as progress:
         found = analyse_reports(
             Plan.load(options["plan"]), data, options["view"], progress=progress
@@ -164,6 +168,9 @@ def _formatted(analysis: Any, name: str, form: str, strongest: int) -> str:
     if form == "json":
         return encode_json(analysis.to_dict(strongest))
     if form == "csv":
+        caution = sample_caution(analysis.matrix.pairs)
+        if caution is not None:
+            click.echo(f"{name}: {caution}", err=True)
         return analysis.to_csv()  # type: ignore[no-any-return]
     from seepage.cli.text import analysis_text
 

@@ -7,7 +7,7 @@ import click
 
 from seepage import _checks
 from seepage.cli.engines import engine_options, engine_session
-from seepage.cli.inputs import read_records
+from seepage.cli.inputs import OF_TABLES, all_options_but, read_records, refuse_options
 from seepage.cli.options import named_settings, table_arguments, table_options
 from seepage.cli.output import emit, encode_json, progress_bar
 from seepage.errors import InputError
@@ -63,6 +63,7 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
     if options["check"]:
         _check(data, arguments, options["check"], output)
         return
+    _refuse_unused(options["compare"])
     with engine_session(options["engine"], options["master"]):
         records = read_records(data, arguments | {"engine": options["engine"]})
     limit = _limits(records, options)
@@ -96,6 +97,28 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
     emit(encode_json(plan.to_dict()) if form == "json" else _text(plan, Path(data).name), None)
 
 
+OF_COMPARISONS = (
+    "limit",
+    "limit_of",
+    "compare",
+    "simulate",
+    "seed",
+    "form",
+    "output",
+    "engine",
+    "master",
+)
+
+
+def _refuse_unused(compare: bool) -> None:
+    """Refuse options that have no effect with --compare, or without."""
+    if compare:
+        others = all_options_but("data", *OF_COMPARISONS, *OF_TABLES)
+        refuse_options(others, "--compare tries strategies of its own")
+    else:
+        refuse_options(["simulate"], "it needs --compare")
+
+
 def _text(plan: Any, name: str) -> str:
     from seepage.cli.columns import columns
 
@@ -122,10 +145,17 @@ def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) 
 
     A table is read in the plan's own domain, whatever its bins; anything else as it is.
     """
+    from seepage.pairs_io import is_pairs_file
     from seepage.plan import Plan, certify
 
-    known = data if Path(data).exists() else read_records(data, arguments)
-    plan = certify(Plan.load(path, unchecked=True), known)
+    others = all_options_but("data", "check", "output", *OF_TABLES)
+    refuse_options(others, "--check computes the totals of a plan as the plan says")
+    plan = Plan.load(path, unchecked=True)
+    if Path(data).exists() and not is_pairs_file(data):
+        refuse_options(["bins"], "--check reads a table in the plan's own domain")
+        plan = certify(plan, data, **arguments)
+    else:
+        plan = certify(plan, read_records(data, arguments))
     if output is not None:
         plan.save(output)
     emit(f"every total is within its limit ({plan.guarantee}, {plan.kind})", None)

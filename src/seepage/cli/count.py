@@ -38,6 +38,7 @@ def command(
       seepage count people.tsv -o people.pairs --bins width:8 --missing drop
       seepage count people/ -o people.pairs --engine spark --master spark://host:7077
     """
+    from seepage.evidence import how_many
     from seepage.pairs_io import load_pairs_file, save_pairs
 
     arguments = table_arguments(options) | {"engine": engine}
@@ -47,7 +48,7 @@ def command(
         pairs = read_pairs(data, arguments)
     with whole_file(output) as partial:
         save_pairs(pairs, partial)
-    click.echo(f"{pairs.records:,} records, {len(pairs.domain)} attributes -> {output}")
+    click.echo(f"{how_many(pairs)}, {len(pairs.domain)} attributes -> {output}")
     for attribute in pairs.domain:
         if attribute.size == 1:
             click.echo(f"{attribute.name} is constant: always {attribute.values[0]}")

@@ -1,13 +1,46 @@
 """DATA on the command line: a table, a file of pair counts, or a bundled name."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+import click
+from click.core import ParameterSource
 
 from seepage.cli.output import progress_bar
 from seepage.errors import InputError
 from seepage.pairs import PairCounts
 
-__all__ = ["read_pairs", "read_records"]
+__all__ = ["OF_TABLES", "all_options_but", "read_pairs", "read_records", "refuse_options"]
+
+OF_RECORDS = ("bins", "missing", "missing_marker", "delimiter", "max_values")
+"""Options that say how records are read, of which counts have none."""
+
+OF_TABLES = ("columns", "drop", "rename", *OF_RECORDS)
+"""All that `table_options` adds."""
+
+
+def refuse_options(names: Iterable[str], why: str) -> None:
+    """Refuse those of these options that stand on the command line: they would have no effect.
+
+    Parameters
+    ----------
+    names
+        The options by the names of their parameters.
+    why
+        Why they have none.
+    """
+    context = click.get_current_context()
+    for option in context.command.params:
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if option.name in names and given:
+            raise InputError(f"{option.opts[-1]} has no effect: {why}")
+
+
+def all_options_but(*names: str) -> list[str]:
+    """Return the parameters of the command that runs, without these."""
+    params = click.get_current_context().command.params
+    return [option.name for option in params if option.name and option.name not in names]
 
 
 def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
@@ -16,8 +49,7 @@ def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
     from seepage.pairs_io import is_pairs_file
 
     if _is_name(data) or is_pairs_file(data):
-        if arguments.get("engine") == "spark":
-            raise InputError(f"--engine spark reads Parquet files, and {data} is counted already")
+        refuse_options((*OF_RECORDS, "domain", "engine"), f"{data} is counted already")
         return _chosen(load_pairs(data), arguments)
     from seepage.counting import count_pairs
 

@@ -2,6 +2,7 @@
 
 from seepage.analysis import Analysis
 from seepage.cli.columns import columns
+from seepage.evidence import how_many, sample_caution
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals import TotalLeakage
 
@@ -36,7 +37,7 @@ def _heading(matrix: LeakageMatrix, name: str) -> str:
     budgets = sorted({release.epsilon for release in matrix.releases})
     epsilon = " to ".join(f"{budget:g}" for budget in dict.fromkeys([budgets[0], budgets[-1]]))
     return (
-        f"{name}: {matrix.pairs.records:,} records, {len(matrix.domain)} attributes\n"
+        f"{name}: {how_many(matrix.pairs)}, {len(matrix.domain)} attributes\n"
         f"Mechanism: {how}, epsilon {epsilon}\n"
         f"View: {matrix.view} ({VIEWS[matrix.view]})"
     )
@@ -92,16 +93,17 @@ def _cell(matrix: LeakageMatrix, target: int, source: int) -> str:
 
 
 RESTS_ON = {
-    "exact": "the most telling of all report tuples, in this table",
-    "merged": "all sources taken as one, in this table",
+    "exact": "the most telling of all report tuples, in this {table}",
+    "merged": "all sources taken as one, in this {table}",
     "worst": "the sum of all budgets, whatever the data",
     "sampled": "from reports drawn at random, with a delta and a confidence",
     "tree": "right if the data follow the given structure",
     "independent": "the paper's sum; right only if sources are independent given the target, "
     "which real data exceed",
-    "witness": "the most telling reports that a search found; no total with delta 0 is below it",
+    "witness": "the most telling reports that a search found; no total of this {table} with "
+    "delta 0 is below it",
 }
-"""What each kind of total rests on, in words."""
+"""What each kind of total rests on, in words: of a whole table, or of a sample."""
 
 
 def _totals(analysis: Analysis) -> str:
@@ -114,8 +116,13 @@ def _totals(analysis: Analysis) -> str:
             if attribute in found.refuted.get(total.guarantee, ()):
                 cells[position] += " !"
         rows.append([_short(attribute), f"{analysis.matrix.epsilons[index]:.2f}", *cells])
-    legend = [f"  {t.guarantee}: {RESTS_ON[t.guarantee]}{_terms(t)}" for t in found.totals]
-    legend += ["  ! refuted: below what reports in this table say (witness)"] * bool(found.refuted)
+    table = "table" if analysis.matrix.pairs.population is None else "sample"
+    legend = [
+        f"  {t.guarantee}: {RESTS_ON[t.guarantee].format(table=table)}{_terms(t)}"
+        for t in found.totals
+    ]
+    if found.refuted:
+        legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
     legend += [f"  {name}: {reason}" for name, reason in found.refused.items()]
     return "\n".join(["What each attribute gives away in total (nats)", columns(rows), *legend])
 
@@ -136,7 +143,11 @@ def _notes(analysis: Analysis) -> str:
     ]
     if any(matrix.smoothing.values()):
         notes.append(f"smoothed by {matrix.smoothing}: leakages may be below the table's own")
-    notes += dict.fromkeys(note for total in analysis.totals.totals for note in total.notes)
+    caution = sample_caution(matrix.pairs)
+    if caution is not None:
+        notes.append(f"leakages, and all totals but worst, are {caution}")
+    told = dict.fromkeys(note for total in analysis.totals.totals for note in total.notes)
+    notes += [note for note in told if caution is None or caution not in note]
     return "\n".join(notes)
 
 

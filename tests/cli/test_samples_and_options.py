@@ -1,0 +1,125 @@
+"""Samples on the command line are called samples; options without effect are refused."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from command import run
+
+SAMPLED = "from a sample of 100 of 5,000 records: right only if"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table with one record that no small sample is likely to have, its counts, and a plan."""
+    place = tmp_path_factory.mktemp("people")
+    draw = np.random.default_rng(0)
+    first = draw.choice(["x", "y"], 5000).astype(object)
+    second = np.where(draw.random(5000) < 0.7, first, draw.choice(["x", "y"], 5000))
+    first[0] = "rare"
+    ages = draw.integers(0, 99, 5000)
+    table = pa.table({"a": first.tolist(), "b": second.tolist(), "age": ages})
+    pa.csv.write_csv(table, place / "t.csv")
+    assert run("count", "t.csv", "-o", "t.pairs", cwd=place).returncode == 0
+    plan = ("--guarantee", "independent", "--no-audit", "-o", "plan.json")
+    assert run("calibrate", "t.csv", "--limit", 3, *plan, cwd=place).returncode == 0
+    return place
+
+
+def analyse(folder, *options):
+    done = run("analyse", "t.csv", "--sample", 100, *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.parametrize("totals", ["worst", "independent,worst", "exact,witness"])
+def test_the_text_of_a_sample_says_so(folder, totals):
+    text = analyse(folder, "--totals", totals, "-m", "grr").stdout
+    assert text.startswith("t.csv: sample of 100 of 5,000 records, 3 attributes\n")
+    assert text.count(SAMPLED) == 1
+    assert "this table" not in text
+    assert "no record of the sample has 'rare' of 'a'" in text
+    assert "no record has" not in text
+
+
+def test_the_text_of_a_whole_table_does_not(folder):
+    text = run("analyse", "t.csv", "--totals", "exact", "-m", "grr", cwd=folder).stdout
+    assert text.startswith("t.csv: 5,000 records, 3 attributes\n")
+    assert "in this table" in text
+    assert "sample" not in text
+
+
+def test_json_and_csv_of_a_sample_say_so(folder):
+    result = json.loads(analyse(folder, "--totals", "worst", "--format", "json").stdout)
+    assert (result["records"], result["population"]) == (100, 5000)
+    assert SAMPLED in result["totals"]["worst"]["notes"][0]
+    done = analyse(folder, "--format", "csv")
+    assert SAMPLED in done.stderr
+    assert "sample" not in done.stdout
+    whole = run("analyse", "t.csv", "--format", "json", cwd=folder)
+    assert json.loads(whole.stdout)["population"] is None
+
+
+COUNTED = "has no effect: t.pairs is counted already"
+CHECKED = "has no effect: --check computes the totals of a plan as the plan says"
+PLANNED = "has no effect: with --plan, DATA are reports"
+WITHOUT_EFFECT = {
+    "bins of counts": ("count t.pairs -o x --bins a=0,1,2", f"--bins {COUNTED}"),
+    "missing in counts": ("count t.pairs -o x --missing drop", f"--missing {COUNTED}"),
+    "markers of counts": ("analyse t.pairs --missing-marker ?", f"--missing-marker {COUNTED}"),
+    "delimiter of counts": ("analyse t.pairs --delimiter ;", f"--delimiter {COUNTED}"),
+    "values of counts": ("simulate t.pairs -m grr --max-values 9", f"--max-values {COUNTED}"),
+    "domain of counts": ("count t.pairs -o x --domain t.pairs", f"--domain {COUNTED}"),
+    "engine of counts": ("count t.pairs -o x --engine numba", f"--engine {COUNTED}"),
+    "counts to calibrate": ("calibrate t.pairs --limit 3 --bins 4", f"--bins {COUNTED}"),
+    "spark of a check": (
+        "calibrate t.csv --check plan.json --engine spark --master nowhere",
+        f"--engine {CHECKED}",
+    ),
+    "limit of a check": ("calibrate t.csv --check plan.json --limit 9", f"--limit {CHECKED}"),
+    "bins of a check": (
+        "calibrate t.csv --check plan.json --bins 4",
+        "--bins has no effect: --check reads a table in the plan's own domain",
+    ),
+    "spark of reports": ("analyse t.csv --plan plan.json --engine spark", f"--engine {PLANNED}"),
+    "sample of reports": ("analyse t.csv --plan plan.json --sample 9", f"--sample {PLANNED}"),
+    "budget of reports": ("analyse t.csv --plan plan.json --epsilon 9", f"--epsilon {PLANNED}"),
+    "simulation": ("calibrate t.csv --limit 3 --simulate", "--simulate has no effect: it needs"),
+    "comparison": (
+        "calibrate t.csv --limit 3 --compare --guarantee worst",
+        "--guarantee has no effect: --compare",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WITHOUT_EFFECT)
+def test_an_option_without_effect_is_refused(folder, case):
+    command, message = WITHOUT_EFFECT[case]
+    before = sorted(folder.iterdir())
+    done = run(*command.split(), cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"seepage: {message}")
+    assert done.stderr.count("\n") == 1
+    assert not done.stdout
+    assert sorted(folder.iterdir()) == before
+
+
+def test_counts_still_have_columns_to_choose(folder, tmp_path):
+    chosen = ("--columns", "b,a", "--rename", "a=first", "-o", tmp_path / "x.pairs")
+    done = run("count", "t.pairs", *chosen, cwd=folder)
+    assert done.stdout.startswith("5,000 records, 2 attributes -> ")
+
+
+@pytest.mark.parametrize("data", ["t.csv", "t.pairs"])
+def test_a_plan_is_checked_on_a_table_or_its_counts(folder, data):
+    done = run("calibrate", data, "--check", "plan.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "every total is within its limit (independent, assumed)" in done.stdout
+
+
+def test_a_check_reads_the_table_as_it_is_told(folder):
+    done = run("calibrate", "t.csv", "--check", "plan.json", "--missing-marker", "x", cwd=folder)
+    assert "column 'a' is missing, and the domain has no category for that" in done.stderr
