@@ -2,8 +2,8 @@
 
 The paper does not say which columns and bins its tables rest on.  What is found by trying is
 here, as the *nearest reading* of a dataset: the choice of columns and bins, out of a stated
-search, whose Table II comes nearest to the printed one; for CVD, where many come as near, Table I
-decided among the simplest.
+search, whose Table II comes nearest to the printed one; for CVD, where many come as near, one
+whose Table I does as well.
 """
 
 from functools import cached_property
