@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
+from seepage.calibration import calibrate_as_the_paper
 from seepage.errors import InputError
 from seepage.plan import certify, make_plan
 from seepage.totals import GuaranteeError
@@ -65,6 +66,12 @@ def test_budgets_need_all_records(data, guarantee):
     for find in (sp.find_budgets, sp.calibrate):
         with pytest.raises(GuaranteeError, match=r"budgets need all records, .* 40 of 4,000 rec"):
             find(data, 3.0, guarantee)
+
+
+def test_the_paper_calibrates_on_all_records_too():
+    assert calibrate_as_the_paper(ALL.pairs(), 3.0) > 1
+    with pytest.raises(GuaranteeError, match="budgets need all records"):
+        calibrate_as_the_paper(SAMPLE.pairs(), 3.0)
 
 
 @pytest.mark.parametrize("guarantee", ["exact", "independent"])

@@ -8,6 +8,7 @@ from seepage import _checks
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
 from seepage.pairs import PairCounts
+from seepage.totals.result import refuse_sample
 
 __all__ = ["calibrate_as_the_paper", "equal_split"]
 
@@ -26,7 +27,7 @@ def calibrate_as_the_paper(
     Parameters
     ----------
     pairs
-        The pair counts of a table.
+        The pair counts of a table, not of a sample.
     limit
         The allowed total of every attribute.
     step
@@ -45,6 +46,7 @@ def calibrate_as_the_paper(
     """
     allowed = _checks.epsilon(limit, "limit")
     stride = _checks.epsilon(step, "step")
+    refuse_sample(pairs, "independent", "budgets")
     if stride == 0:
         raise InputError("step must be above 0")
     budget, largest = allowed / len(pairs.domain), 0.0

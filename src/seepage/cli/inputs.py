@@ -49,6 +49,8 @@ def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
     from seepage.pairs_io import is_pairs_file
 
     if _is_name(data) or is_pairs_file(data):
+        if arguments.get("engine") == "spark":
+            raise InputError(f"--engine spark reads Parquet files, and {data} is counted already")
         refuse_options((*OF_RECORDS, "domain", "engine"), f"{data} is counted already")
         return _chosen(load_pairs(data), arguments)
     from seepage.counting import count_pairs
