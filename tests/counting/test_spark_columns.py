@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import seepage as sp
+from seepage.counting import spark_jobs
 from seepage.counting.spark import opened, spark_session
 from seepage.counting.spark_jobs import run
 from seepage.errors import DomainError, SeepageError, TableError
@@ -147,7 +148,11 @@ def test_no_record_left_is_said_as_here(spark, tmp_path):
 @pytest.mark.parametrize("missing", ["category", "drop"])
 @pytest.mark.parametrize("few", [5, 50], ids=["bins", "categories"])
 def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, missing):
-    monkeypatch.setattr("seepage.counting.spark_jobs.TREE_FROM", 2)
+    monkeypatch.setattr(spark_jobs, "TREE_FROM", 2)
+    counted, groups = spark_jobs._groups, []
+    monkeypatch.setattr(
+        spark_jobs, "_groups", lambda table: groups.append(counted(table)) or groups[-1]
+    )
     monkeypatch.setattr("seepage.counting.spark_shards.TASKS_A_CORE", 10)
     draw = np.random.default_rng(8)
     table = pa.table(
@@ -167,6 +172,7 @@ def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, 
     records = Tuples.from_records(table, **options)
     assert Tuples.from_records(tmp_path / "t.parquet", engine="spark", **options) == records
     assert Tuples.from_records(frame, **options) == records
+    assert set(groups) == {4, 2}, "20 shards of the files; as many as a shuffle's for the frame"
 
 
 def test_groups_refuse_as_all_do(spark, tmp_path, monkeypatch):
