@@ -99,6 +99,7 @@ def counted(spark, table, folder, **options):
         "feather": (folder / "one.feather", "auto"),
         "spark files": (folder / "parts", "spark"),
         "spark frame": (frame, "auto"),
+        "spark frame, computed": (frame.where("true"), "auto"),
         "spark frame, partitions": (frame.repartition(5), "auto"),
     }
     return {

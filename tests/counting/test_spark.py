@@ -10,6 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from spark_frames import computed
 
 import seepage as sp
 from command import run
@@ -59,7 +60,7 @@ def test_files_give_what_the_local_engine_gives(spark, tmp_path, table, missing)
 @pytest.mark.parametrize("missing", ["category", "drop"])
 @pytest.mark.parametrize("table", [people, categories], ids=["bins", "categories"])
 def test_frames_give_what_the_local_engine_gives(spark, tmp_path, table, missing):
-    frame = spark.read.parquet(str(written(table(), tmp_path)))
+    frame = computed(spark, str(written(table(), tmp_path)))
     assert sp.count_pairs(frame, missing=missing) == sp.count_pairs(table(), missing=missing)
 
 
@@ -75,7 +76,7 @@ def test_options_reach_the_executors(spark, tmp_path):
     expected = sp.count_pairs(folder, **options)
     assert expected.domain["kids"].edges
     assert sp.count_pairs(folder, engine="spark", **options) == expected
-    assert sp.count_pairs(spark.read.parquet(str(folder)), **options) == expected
+    assert sp.count_pairs(computed(spark, str(folder)), **options) == expected
 
 
 def test_a_given_domain_is_counted_in(spark, tmp_path):
@@ -99,7 +100,7 @@ def test_numbers_that_need_bins_only_late_or_in_all_shards_together(spark, tmp_p
     expected = sp.count_pairs(tmp_path)
     assert expected.domain["n"].edges
     assert sp.count_pairs(tmp_path, engine="spark") == expected
-    assert sp.count_pairs(spark.read.parquet(str(tmp_path))) == expected
+    assert sp.count_pairs(computed(spark, str(tmp_path))) == expected
 
 
 def test_a_large_sample_gives_the_edges_of_the_local_engine(spark, tmp_path):
@@ -107,7 +108,7 @@ def test_a_large_sample_gives_the_edges_of_the_local_engine(spark, tmp_path):
     pq.write_table(pa.table({"x": numbers}), tmp_path / "x.parquet", row_group_size=50_000)
     expected = sp.count_pairs(tmp_path / "x.parquet")
     assert sp.count_pairs(tmp_path / "x.parquet", engine="spark") == expected
-    of_frame = sp.count_pairs(spark.read.parquet(str(tmp_path / "x.parquet")))
+    of_frame = sp.count_pairs(computed(spark, str(tmp_path / "x.parquet")))
     ranks = np.searchsorted(np.sort(numbers), of_frame.domain["x"].edges[1:-1]) / len(numbers)
     np.testing.assert_allclose(ranks, np.arange(1, 10) / 10, atol=0.006)
 
@@ -140,7 +141,7 @@ def test_a_corrupt_file_names_itself(spark, tmp_path):
     bad = folder / "part-1.parquet"
     content = bytearray(bad.read_bytes())
     content[200:2000] = b"\xff" * 1800
-    frame = spark.read.parquet(str(folder))
+    frame = computed(spark, str(folder))
     bad.write_bytes(content)
     with pytest.raises(TableError, match=r"^\S+part-1.parquet cannot be read as Parquet: .+"):
         sp.count_pairs(folder, engine="spark")
@@ -182,7 +183,7 @@ def test_distinct_records_are_those_of_the_local_engine(spark, tmp_path, missing
     folder = written(people(), tmp_path)
     expected = Tuples.from_records(folder, missing=missing)
     assert Tuples.from_records(folder, engine="spark", missing=missing) == expected
-    frame = spark.read.parquet(str(folder))
+    frame = computed(spark, str(folder))
     assert Tuples.from_records(frame, missing=missing) == expected
     chosen = {"columns": ["smoker", "age", "code"], "missing": missing}
     joint = Tuples.from_records(frame, **chosen).counts()
@@ -202,7 +203,7 @@ def test_a_sample_is_that_of_the_local_engine(spark, tmp_path, missing):
     expected = Tuples.from_records(folder, **options)
     assert expected.records == 700
     assert Tuples.from_records(folder, engine="spark", **options) == expected
-    frame = spark.read.parquet(str(folder))
+    frame = computed(spark, str(folder))
     of_frame = Tuples.from_records(frame, **options)
     assert of_frame.population == expected.population
     assert of_frame.domain == expected.domain

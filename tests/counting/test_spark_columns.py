@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from spark_frames import computed
 
 import seepage as sp
 from seepage.counting import spark_jobs
@@ -27,7 +28,7 @@ def refusal(data, **options):
 def in_both(spark, folder, table, **options):
     """The counts of a table as files and as a DataFrame."""
     pq.write_table(table, folder / "t.parquet", row_group_size=-(-len(table) // 5))
-    frame = spark.read.parquet(str(folder / "t.parquet"))
+    frame = computed(spark, str(folder / "t.parquet"))
     return [
         sp.count_pairs(folder / "t.parquet", engine="spark", **options),
         sp.count_pairs(frame.repartition(3), **options),
@@ -68,7 +69,7 @@ def test_whole_numbers_beyond_double_precision(spark, tmp_path):
 def test_names_that_differ_in_case_only(spark, tmp_path):
     table = pa.table({"A": [1, 2, 2], "a": [True, None, False], "a.b`": ["x", "y", "x"]})
     pq.write_table(table.rename_columns(["p", "q", "r"]), tmp_path / "t.parquet")
-    frame = spark.read.parquet(str(tmp_path / "t.parquet")).toDF(*table.column_names)
+    frame = computed(spark, str(tmp_path / "t.parquet")).toDF(*table.column_names)
     assert sp.count_pairs(frame) == sp.count_pairs(table)
     assert Tuples.from_records(frame, columns=["a", "A"]) == Tuples.from_records(
         table, columns=["a", "A"]
@@ -118,7 +119,7 @@ def test_numbers_outside_bins_are_refused_as_here(spark, tmp_path, bins):
     expected = refusal(table, bins=bins)
     assert "record 42: column 'x' is outside its bins, which reach from 0 to 20" in expected[1]
     assert refusal(tmp_path / "t.parquet", engine="spark", bins=bins) == expected
-    frame = spark.read.parquet(str(tmp_path / "t.parquet"))
+    frame = computed(spark, str(tmp_path / "t.parquet"))
     kind, message = refusal(frame, bins=bins)
     assert (kind, message.partition(": ")[2]) == (expected[0], expected[1].partition(": ")[2])
     inside = sp.count_pairs(table, bins=[0, 10, 30])
@@ -132,7 +133,7 @@ def test_no_record_left_is_said_as_here(spark, tmp_path):
     for other in (np.arange(rows) % 2 + 1, np.arange(rows)):
         table = pa.table({"a": nothing, "b": pa.array(other, pa.int32())})
         pq.write_table(table, tmp_path / "t.parquet", row_group_size=100)
-        frame = spark.read.parquet(str(tmp_path / "t.parquet"))
+        frame = computed(spark, str(tmp_path / "t.parquet"))
         for given in (None, domain)[: 2 if other.max() == 2 else 1]:
             options = {"missing": "drop", "domain": given}
             expected = refusal(table, **options)
@@ -181,7 +182,7 @@ def test_groups_refuse_as_all_do(spark, tmp_path, monkeypatch):
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=40)
     expected = refusal(table, max_values=50)
     assert refusal(tmp_path / "t.parquet", engine="spark", max_values=50) == expected
-    assert refusal(spark.read.parquet(str(tmp_path / "t.parquet")), max_values=50) == expected
+    assert refusal(computed(spark, str(tmp_path / "t.parquet")), max_values=50) == expected
 
 
 def test_a_session_of_another_thread_is_used_and_stays(spark, tmp_path):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from seepage.counting import is_spark_frame
 from seepage.counting.spark_coding import count_shard, plan_coding
 from seepage.counting.spark_domain import Settled, keeping, settle, settle_late
+from seepage.counting.spark_files import files_of
 from seepage.counting.spark_jobs import Finish, Input, Work, run, spark_errors
 from seepage.counting.spark_lanes import Escaped, plan_lanes
 from seepage.counting.spark_shards import plan_shards
@@ -127,7 +128,8 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     no order: of a column with more than 262,144 fractional numbers a sample decides, and a
     quantile is off by about 0.1% of the records (one standard deviation).
 
-    A DataFrame is computed once where no column needs bins; once more to count in bins, for
+    A DataFrame that is nothing but Parquet files on a mounted file system is counted as those.
+    Any other is computed once where no column needs bins; once more to count in bins, for
     numbers beyond 16 bits, for columns that only all partitions together show to need bins, and
     for those whose numbers turn out to have none.  Cache one that is expensive.
     """
@@ -139,11 +141,15 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
 def opened(data: Any, options: TableOptions) -> Iterator[Input]:
     """Give a table as Spark sees it, in a session that lasts as long as the block; or refuse it."""
     if is_spark_frame(data):
-        yield _packed(data.sparkSession, data, options, ())
+        files = files_of(data, [choice.source for choice in options.choose(data.columns)])
+        if files:
+            yield _opened(data.sparkSession, files, data.columns)
+        else:
+            yield _packed(data.sparkSession, data, options, ())
         return
-    files = _parquet_files(data)
+    paths = _parquet_files(data)
     with spark_session() as session:
-        yield _opened(session, files)
+        yield _opened(session, paths)
 
 
 def _parquet_files(data: Any) -> Sequence[Path]:
@@ -162,14 +168,17 @@ def _parquet_files(data: Any) -> Sequence[Path]:
     return files
 
 
-def _opened(session: "SparkSession", files: Sequence[Path]) -> Input:
+def _opened(
+    session: "SparkSession", files: Sequence[Path], names: Sequence[str] | None = None
+) -> Input:
+    """Return Parquet files, with all columns or some."""
     source = ColumnarSource(PARQUET, files)
     if not source.rows_total:
         raise TableError("the table has no records")
     cores = session.sparkContext.defaultParallelism
     shards = plan_shards(files, cores)
     rows = source.rows_total
-    return Input(session, source.names, tuple(shards), rows, rows // cores)
+    return Input(session, tuple(names or source.names), tuple(shards), rows, rows // cores)
 
 
 def _packed(

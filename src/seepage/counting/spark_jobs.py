@@ -96,7 +96,7 @@ class Input:
             )
         count = len(self.shards)
         numbers = self.session.range(0, count, 1, count)
-        return _mapped(numbers, _shard_task(work, self.shards), SCHEMA)
+        return _mapped(numbers, _shard_task(work, self.shards, self.names), SCHEMA)
 
 
 def _mapped(frame: "DataFrame", task: Callable[..., Any], schema: str) -> "DataFrame":
@@ -106,17 +106,17 @@ def _mapped(frame: "DataFrame", task: Callable[..., Any], schema: str) -> "DataF
         return frame.mapInArrow(task, schema)
 
 
-def _shard_task(work: Work, shards: Sequence[Shard]) -> Callable[..., Any]:
+def _shard_task(work: Work, shards: Sequence[Shard], names: Sequence[str]) -> Callable[..., Any]:
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield task_row(number, partial(_read_and_work, work, shards[number]))
+                yield task_row(number, partial(_read_and_work, work, shards[number], names))
 
     return task
 
 
-def _read_and_work(work: Work, shard: Shard) -> Any:
-    return work(RowGroupSource(shard), shard.first)
+def _read_and_work(work: Work, shard: Shard, names: Sequence[str]) -> Any:
+    return work(RowGroupSource(shard, names), shard.first)
 
 
 def _partition_task(work: Work, names: Sequence[str], layout: Layout) -> Callable[..., Any]:

@@ -73,10 +73,11 @@ def _records_of_groups(file: Path) -> list[int]:
 
 
 class RowGroupSource(ColumnarSource):
-    """The records of one shard of Parquet files; see `seepage.table.reading.Source`."""
+    """Some columns of one shard of Parquet files; see `seepage.table.reading.Source`."""
 
-    def __init__(self, shard: Shard) -> None:
+    def __init__(self, shard: Shard, names: Sequence[str]) -> None:
         super().__init__(PARQUET, [Path(piece.file) for piece in shard.pieces])
+        self.names = tuple(names)
         self._pieces = shard.pieces
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
