@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Integers
+from seepage.counting import is_spark_frame
 from seepage.counting.records import (
     Codes,
     DistinctRecords,
@@ -148,7 +149,7 @@ class Tuples:
         options = TableOptions(**table)
         start = _start(sample, seed)
         _checks.choice(engine, "engine", ENGINES)
-        if engine == "spark" or type(data).__module__.startswith("pyspark.sql."):
+        if engine == "spark" or is_spark_frame(data):
             from seepage.counting.spark_records import gather_with_spark
 
             domain, kept = gather_with_spark(data, options, start)
