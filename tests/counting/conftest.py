@@ -23,7 +23,7 @@ def needs_spark():
         pytest.skip("Spark needs Java 17 or later, and there is none")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def spark(needs_spark):
     from pyspark.sql import SparkSession
 

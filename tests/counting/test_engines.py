@@ -120,7 +120,9 @@ def test_every_engine_counts_the_same(spark, tmp_path, table, missing):
 @pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
 )
-@pytest.mark.parametrize("name", ["adult", "cardio", "celeba"])
+@pytest.mark.parametrize(
+    "name", ["adult", "cardio", pytest.param("celeba", marks=pytest.mark.slow)]
+)
 def test_every_engine_counts_the_same_on_real_data(spark, tmp_path, name):
     real = dataset(name)
     found = counted(spark, real.read(), tmp_path, **real.table)

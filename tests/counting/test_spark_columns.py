@@ -146,7 +146,7 @@ def test_no_record_left_is_said_as_here(spark, tmp_path):
         sp.count_pairs(frame.where("b < 0"), domain=domain)
 
 
-@pytest.mark.parametrize("missing", ["category", "drop"])
+@pytest.mark.parametrize("missing", ["category", pytest.param("drop", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("few", [5, 50], ids=["bins", "categories"])
 def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, missing):
     monkeypatch.setattr(spark_jobs, "TREE_FROM", 2)
