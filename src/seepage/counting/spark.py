@@ -12,7 +12,6 @@ domain and the counts.
 
 import os
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ from seepage.counting import is_spark_frame
 from seepage.counting.spark_coding import count_shard, plan_coding
 from seepage.counting.spark_domain import Settled, keeping, settle, settle_late
 from seepage.counting.spark_files import files_of
-from seepage.counting.spark_jobs import Finish, Input, Work, run, spark_errors
+from seepage.counting.spark_jobs import Finish, Input, Work, pandas_accepted, run, spark_errors
 from seepage.counting.spark_lanes import Escaped, plan_lanes
 from seepage.counting.spark_shards import plan_shards
 from seepage.counting.spark_tasks import find_values, gather_numbers
@@ -51,7 +50,7 @@ def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
         Where a session of our own runs: `local[2]`, `spark://host:7077`, ...; on all cores of
         this machine by default.
     """
-    with _pandas_accepted():
+    with pandas_accepted():
         try:
             from pyspark import SparkContext
             from pyspark.sql import SparkSession
@@ -85,7 +84,7 @@ def _started(builder: Any, master: str | None) -> "SparkSession":
         builder = builder.master(place)
     refusals: tuple[type[Exception], ...] = (*spark_errors(), OSError)
     try:
-        with _pandas_accepted():
+        with pandas_accepted():
             session: SparkSession = builder.getOrCreate()
     except refusals as problem:
         raise InputError(f"Spark does not start at {place}: {_reason(str(problem))}") from None
@@ -101,14 +100,6 @@ def _reason(message: str) -> str:
             "local[2] or spark://host:7077"
         )
     return message.strip().splitlines()[0]
-
-
-@contextmanager
-def _pandas_accepted() -> Iterator[None]:
-    """Let PySpark load without a word about the version of pandas, which is not used here."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
-        yield
 
 
 def count_with_spark(data: Any, options: TableOptions) -> PairCounts:

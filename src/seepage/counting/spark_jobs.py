@@ -21,7 +21,7 @@ from seepage.table.reading import Source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Finish", "Input", "Refusal", "Work", "run", "spark_errors"]
+__all__ = ["Finish", "Input", "Refusal", "Work", "pandas_accepted", "run", "spark_errors"]
 
 SCHEMA = "shard bigint, content binary"
 
@@ -100,10 +100,16 @@ class Input:
 
 
 def _mapped(frame: "DataFrame", task: Callable[..., Any], schema: str) -> "DataFrame":
-    with warnings.catch_warnings():
-        # PySpark looks at the pandas that is installed, which `mapInArrow` does not use.
-        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+    with pandas_accepted():
         return frame.mapInArrow(task, schema)
+
+
+@contextmanager
+def pandas_accepted() -> Iterator[None]:
+    """Keep PySpark from a word about the version of pandas, which is not used here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+        yield
 
 
 def _shard_task(work: Work, shards: Sequence[Shard], names: Sequence[str]) -> Callable[..., Any]:
