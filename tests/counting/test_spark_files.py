@@ -44,7 +44,7 @@ def test_a_plain_scan_is_its_files(spark, folder):
         lambda frame: frame.limit(2),
         lambda frame: frame.union(frame),
         lambda frame: frame.distinct(),
-        lambda frame: frame.sample(0.5, seed=1),
+        lambda frame: frame.sample(fraction=0.5, seed=1),
     ],
     ids=["where", "withColumn", "renamed", "limit", "union", "distinct", "sample"],
 )
