@@ -132,7 +132,8 @@ plan = make_plan(PairCounts(domain, [[1, 1]], []), 1.0, limit=1.0, guarantee="wo
 def wait(done, total):
     if done > 400_000:
         print("writing", flush=True)
-        time.sleep(60)
+        for _ in range(600):  # a signal just before one long sleep would not cut it short
+            time.sleep(0.1)
 
 perturb_file(plan, pa.table({"a": [0, 1] * 500_000}), sys.argv[1], progress=wait)
 """
