@@ -2,7 +2,6 @@
 
 import dataclasses
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -26,19 +25,18 @@ def make(name: str, k: int, epsilon: float, delta: float = DELTA) -> Mechanism:
     return mechanism(name, k, epsilon, delta if registered()[name].approximate else 0.0)
 
 
-def accepted(tested: Mechanism, candidates: Reports) -> list[Reports]:
+def accepted(tested: Mechanism, candidates: Reports) -> Reports:
     """Those candidates that the mechanism does not refuse as reports of its own."""
-    kept = []
+    kept = np.ones(len(candidates), dtype=bool)
     for row in range(len(candidates)):
         try:
             tested.log_likelihood(candidates[row : row + 1])
         except InputError:
-            continue
-        kept.append(candidates[row : row + 1])
-    return kept
+            kept[row] = False
+    return candidates[kept]
 
 
-def every_report(tested: Mechanism, seeds: int) -> list[list[Reports]]:
+def every_report(tested: Mechanism, seeds: int) -> list[Reports]:
     """Groups of reports, each complete: one of the group is drawn, whatever the value.
 
     Reports of local hashing are complete for each seed, of which some are taken.
@@ -51,23 +49,23 @@ def every_report(tested: Mechanism, seeds: int) -> list[list[Reports]]:
         sets = np.array(list(itertools.product([False, True], repeat=k)))
         return [accepted(tested, BitReports(origin, BitReports.pack(sets)))]
     if tested.reports is HashReports:
-        buckets = np.arange(64, dtype=np.uint8)
+        tried = HashReports(origin, np.zeros(64, np.uint64), np.arange(64, dtype=np.uint8))
+        buckets = accepted(tested, tried).buckets
         drawn = np.random.default_rng(1).integers(2**63, size=seeds, dtype=np.uint64)
-        groups = (HashReports(origin, np.full(64, seed), buckets) for seed in drawn)
-        return [accepted(tested, group) for group in groups]
+        return [HashReports(origin, np.full(len(buckets), seed), buckets) for seed in drawn]
     pytest.fail(f"there is no enumeration of {tested.reports.__name__}")
 
 
-def likelihoods(tested: Mechanism, group: list[Reports]) -> np.ndarray:
+def likelihoods(tested: Mechanism, reports: Reports) -> np.ndarray:
     """P(report given value), one row a report."""
-    return np.exp(np.concatenate([tested.log_likelihood(report) for report in group]))
+    return np.exp(tested.log_likelihood(reports))
 
 
-def told(tested: Mechanism, report: Reports, channel: np.ndarray) -> float:
-    """What one report tells about the target: ln of the largest ratio between its values."""
-    logarithms = tested.log_likelihood(report)[0]
-    rows = channel @ np.exp(logarithms - logarithms.max())
-    return math.log(rows.max() / rows.min())
+def told(tested: Mechanism, reports: Reports, channel: np.ndarray) -> np.ndarray:
+    """What each report tells about the target: ln of the largest ratio between its values."""
+    logarithms = tested.log_likelihood(reports)
+    rows = channel @ np.exp(logarithms - logarithms.max(axis=1, keepdims=True)).T
+    return np.log(rows.max(axis=0) / rows.min(axis=0))
 
 
 def same(first: Reports, second: Reports) -> bool:

@@ -1,10 +1,9 @@
 """What every registered mechanism must keep.  A new one is tested the day it is registered.
 
-Do the probabilities it states describe what it draws, and do its budget, its estimates, its
-attack and its leakage follow from them?  Truth comes from enumerating every report of small
-alphabets.  Entries of vector reports are continuous; there the densities are integrated and
-extreme reports tried.  Odd columns, bad input, files and randomness are in
-test_contract_columns.
+Do the probabilities it states describe what it draws, and do its budget, its estimates and its
+attack follow from them?  Truth comes from enumerating every report of small alphabets.  Entries
+of vector reports are continuous; there the densities are integrated.  Leakage is in
+test_contract_leakage; odd columns, bad input, files and randomness in test_contract_columns.
 """
 
 import itertools
@@ -22,17 +21,11 @@ from contract import (
     every_report,
     likelihoods,
     make,
-    told,
 )
-from scipy.stats import chi2
+from scipy.stats import binomtest, chi2
 
-from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
-from seepage.mechanisms.reports import Reports, VectorReports
-
-CHANNEL = np.array([[0.55, 0.2, 0.15, 0.1], [0.1, 0.2, 0.3, 0.4], [0.25, 0.25, 0.25, 0.25]])
-
-ANY_SET = [name for name in NAMES if make(name, 4, 1.0).likely_sets.kind == "all"]
+from seepage.mechanisms.reports import VectorReports
 
 
 def test_the_registry_holds_every_mechanism_of_the_paper_and_the_approximate_ones() -> None:
@@ -46,7 +39,7 @@ def test_the_registry_holds_every_mechanism_of_the_paper_and_the_approximate_one
 def integrated(tested: Mechanism) -> np.ndarray:
     """The total of the density of vector reports under each value, by the trapezoidal rule."""
     width = 12 * math.sqrt(float(tested.variance(1)))
-    axis = np.linspace(-width, width, 20_001 if tested.k == 1 else 801)
+    axis = np.linspace(-width, width, 801)
     points = np.array(list(itertools.product(axis, repeat=tested.k)))
     density = np.exp(tested.log_likelihood(VectorReports(tested.describe(), points)))
     return density.sum(axis=0) * (axis[1] - axis[0]) ** tested.k
@@ -57,7 +50,7 @@ def integrated(tested: Mechanism) -> np.ndarray:
 def test_probabilities_of_all_reports_sum_to_one(name: str, k: int) -> None:
     tested = make(name, k, 1.0)
     if tested.reports is VectorReports:
-        if k <= 2:
+        if k == 2:
             assert integrated(tested) == pytest.approx(1.0, abs=1e-3)
         return
     for group in every_report(tested, seeds=3):
@@ -104,7 +97,7 @@ def test_epsilon_and_delta_follow_from_the_probabilities(name: str, epsilon: flo
     tested = make(name, 3, epsilon)
     if tested.reports is VectorReports:
         witnesses = [tested.witness_report(likely) for likely in np.eye(3, dtype=bool)]
-        groups = [likelihoods(tested, [report]) for report in witnesses]
+        groups = [likelihoods(tested, report) for report in witnesses]
     else:
         groups = [likelihoods(tested, group) for group in every_report(tested, seeds=20)]
     pairs = list(itertools.permutations(range(3), 2))
@@ -185,6 +178,20 @@ def fit(seen: np.ndarray, channel: np.ndarray, count: int) -> float:
 
 
 @every_mechanism
+def test_guesses_of_a_large_alphabet_hit_as_often_as_stated(name: str) -> None:
+    k, epsilon, count = 20, 1.5, 200_000
+    codes = np.arange(count) % k
+
+    def plausible(budget: float) -> float:
+        tested = make(name, k, budget)
+        hits = np.sum(tested.infer(tested.perturb(codes, 43), 44) == codes)
+        return binomtest(int(hits), count, make(name, k, epsilon).hit_rate).pvalue
+
+    assert plausible(epsilon) > PLAUSIBLE
+    assert max(plausible(0.7 * epsilon), plausible(1.3 * epsilon)) < IMPOSSIBLE
+
+
+@every_mechanism
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("k", [1, 2, 50])
 def test_inferred_channel_is_a_channel_at_every_budget(name: str, k: int, epsilon: float) -> None:
@@ -197,78 +204,3 @@ def test_inferred_channel_is_a_channel_at_every_budget(name: str, k: int, epsilo
     assert tested.hit_rate >= 1 / k - 1e-12
     if tested.delta == 0:
         assert tested.guess_contrast <= tested.epsilon + 1e-12 * k
-
-
-# Leakage -----------------------------------------------------------------------------------------
-
-
-def telling_reports(tested: Mechanism) -> list[Reports]:
-    """Every report, or for vectors the extreme ones and some that are drawn."""
-    if tested.reports is not VectorReports:
-        return [report for group in every_report(tested, seeds=400) for report in group]
-    sets = [np.array(likely) for likely in itertools.product([False, True], repeat=tested.k)]
-    drawn = tested.perturb(np.arange(200) % tested.k, 51)
-    return [*map(tested.witness_report, sets), *(drawn[row : row + 1] for row in range(200))]
-
-
-@every_mechanism
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
-def test_leakage_is_the_most_that_any_report_tells(name: str, epsilon: float) -> None:
-    tested = make(name, 4, epsilon)
-    leakage = tested.leakage(CHANNEL)
-    most = max(told(tested, report, CHANNEL) for report in telling_reports(tested))
-    assert most == pytest.approx(leakage.value, rel=1e-9)
-    assert leakage.value >= most - 1e-12
-    if tested.delta == 0:
-        assert leakage.value <= tested.epsilon
-
-
-@every_mechanism
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
-def test_witness_report_attains_the_leakage(name: str, epsilon: float) -> None:
-    tested = make(name, 4, epsilon)
-    leakage = tested.leakage(CHANNEL)
-    witness = leakage.witness
-    logarithms = tested.log_likelihood(witness.report)[0]
-    likely = set(np.flatnonzero(np.isclose(logarithms, logarithms.max())).tolist())
-    assert likely == set(witness.likely)
-    rows = CHANNEL @ np.exp(logarithms - logarithms.max())
-    attained = math.log(rows[witness.likelier] / rows[witness.other])
-    assert attained == pytest.approx(leakage.value, rel=1e-9)
-
-
-@pytest.mark.parametrize("name", ANY_SET)
-def test_leakage_equals_the_bound_where_any_set_can_be_likely(name: str) -> None:
-    tested = make(name, 4, 1.0)
-    growth = math.expm1(tested.likely_sets.contrast)
-    bound = max(
-        math.log((1 + growth * x[list(s)].sum()) / (1 + growth * y[list(s)].sum()))
-        for x, y in itertools.permutations(CHANNEL, 2)
-        for size in range(5)
-        for s in itertools.combinations(range(4), size)
-    )
-    assert tested.leakage(CHANNEL).value == pytest.approx(bound, rel=1e-12)
-
-
-@every_mechanism
-@pytest.mark.parametrize("epsilon", EPSILONS)
-def test_leakage_at_the_limits(name: str, epsilon: float) -> None:
-    tested = make(name, 3, epsilon)
-    equal = [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0]]
-    apart = [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
-    assert tested.leakage(equal).value == 0
-    assert make(name, 1, epsilon).leakage([[1.0], [1.0]]).value == 0
-    contrast = tested.leakage(apart).value
-    relaxed = tested.relaxed_leakage(apart)
-    assert relaxed.value == pytest.approx(tested.epsilon)
-    assert relaxed.relaxation == pytest.approx(tested.delta, rel=1e-9)
-    if tested.delta == 0:
-        assert 0 <= contrast <= tested.epsilon
-    else:
-        assert contrast > tested.epsilon
-
-
-@every_mechanism
-def test_leakage_refuses_a_channel_of_other_columns(name: str) -> None:
-    with pytest.raises(InputError, match="4 columns"):
-        make(name, 4, 1.0).leakage([[0.5, 0.5], [0.2, 0.8]])

@@ -10,6 +10,7 @@ from scipy.stats import chisquare
 
 from seepage.errors import InputError
 from seepage.mechanisms import mechanism
+from seepage.mechanisms.base import ROWS
 from seepage.mechanisms.reports import load_reports, reports_from_arrow
 
 # Odd columns -------------------------------------------------------------------------------------
@@ -30,6 +31,21 @@ def test_alphabets_of_one_two_and_a_thousand(name: str, k: int, secure: bool) ->
     wrong = np.abs(found.frequencies - np.bincount(codes, minlength=k) / count)
     assert (wrong <= 6 * found.standard_errors + 1e-9).all()
     assert tested.bits >= 0
+
+
+@every_mechanism
+@pytest.mark.parametrize("epsilon", [0.0, 2.0])
+def test_an_alphabet_of_one_tells_nothing(name: str, epsilon: float) -> None:
+    tested = make(name, 1, epsilon)
+    assert (tested.epsilon, tested.delta, tested.realised_epsilon) == (0.0, 0.0, 0.0)
+    assert tested.inferred_channel() == pytest.approx(1.0)
+    assert tested.guess_contrast == 0
+    assert tested.leakage([[1.0], [1.0]]).value == 0
+    reports = tested.perturb([0, 0, 0], 1)
+    assert tested.infer(reports, 2).tolist() == [0, 0, 0]
+    found = tested.estimate(reports)
+    assert found.frequencies.tolist() == [1.0]
+    assert found.standard_errors.tolist() == [0.0]
 
 
 @every_mechanism
@@ -112,7 +128,7 @@ def test_reports_of_others_are_refused(name: str) -> None:
 
 
 @every_mechanism
-@pytest.mark.parametrize("k", [1, 3, 70])
+@pytest.mark.parametrize("k", [1, 3, 64, 70])
 @pytest.mark.parametrize("rows", [0, 200])
 def test_reports_survive_arrow_and_parquet(name: str, k: int, rows: int, tmp_path) -> None:
     tested = make(name, k, 1.0)
@@ -144,7 +160,7 @@ def test_description_is_plain_and_makes_the_mechanism_again(name: str) -> None:
 
 @every_mechanism
 def test_a_seed_fixes_the_reports_and_the_guesses(name: str) -> None:
-    tested, codes = make(name, 40, 1.0), np.arange(500) % 40
+    tested, codes = make(name, 7, 1.0), np.arange(ROWS + 500) % 7
     assert same(tested.perturb(codes, 81), tested.perturb(codes, 81))
     assert same(tested.perturb(codes, 81), tested.perturb(codes, np.random.default_rng(81)))
     assert not same(tested.perturb(codes, 81), tested.perturb(codes, 82))

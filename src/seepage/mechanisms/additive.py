@@ -91,17 +91,19 @@ class HistogramEncoding(Mechanism):
         return grid.values(cells)
 
     def tally(self, reports: VectorReports) -> Floats:
-        """Return the sum of each entry over the reports."""
+        """Return the sum of each entry over the reports; with one value, their number."""
         self._own(reports)
+        if self.k == 1:
+            return np.array([float(len(reports))])
         return _finite(reports.vectors.sum(axis=0))
 
     def _frequencies(self, tally: Floats, records: int) -> Floats:
         return tally / records
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
-        """Return the variance of one entry's noise over n, whatever the frequency."""
+        """Return the variance of one entry's noise over n, whatever the frequency; k = 1 has none."""
         count = _checks.whole(n, "n", 1)
-        return np.full(np.shape(frequency), self.noise_variance / count)
+        return np.full(np.shape(frequency), self.noise_variance / count if self.k > 1 else 0.0)
 
     def _own(self, reports: Any) -> None:
         super()._own(reports)

@@ -273,8 +273,8 @@ class Gaussian(HistogramEncoding):
 
     @property
     def likely_sets(self) -> LikelySets:
-        """One value, by a contrast without limit."""
-        return LikelySets("singletons", math.inf)
+        """One value, by a contrast without limit; an alphabet of one tells nothing."""
+        return LikelySets("singletons", math.inf if self.k > 1 else 0.0)
 
     def witness_report(self, likely: Booleans) -> VectorReports:
         """Return a report that speaks for the likely values with 700 nats."""
