@@ -101,7 +101,7 @@ class HistogramEncoding(Mechanism):
         return tally / records
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
-        """Return the variance of one entry's noise over n, whatever the frequency; k = 1 has none."""
+        """Return the variance of one entry's noise over n, at any frequency; 0 for one value."""
         count = _checks.whole(n, "n", 1)
         return np.full(np.shape(frequency), self.noise_variance / count if self.k > 1 else 0.0)
 
