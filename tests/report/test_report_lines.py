@@ -39,6 +39,20 @@ def test_lines_are_close_and_never_below(shape, kind, seed):
         assert (shown <= exact + TOLERANCE + 1e-6).all()
 
 
+@pytest.mark.parametrize("kind", ["singletons", "all"])
+@pytest.mark.parametrize("most", [45.0, 400.0, 875.0])
+def test_lines_serve_budgets_whose_exponential_overflows(kind, most):
+    stack = _stack(4, 5, 4, 6)
+    stack[1] = (stack[1] + 0.01) / 1.06
+    sets = LikelySets(kind, 1.0)
+    found = _each(profile_lines(stack, sets, TOLERANCE, most=most))
+    for contrast in [*CONTRASTS, 0.5 * most, 0.82 * most, most]:
+        exact = sets.best(stack, np.full(len(stack), contrast)).value
+        shown = np.array([evaluate(lines, contrast) for lines in found])
+        assert (shown >= exact * (1 - 1e-9) - 1e-13).all()
+        assert (shown <= exact + TOLERANCE + 1e-6).all()
+
+
 def test_equal_rows_need_no_lines():
     stack = np.broadcast_to([[[0.2, 0.3, 0.5]] * 3], (2, 3, 3))
     for kind in ("singletons", "all"):

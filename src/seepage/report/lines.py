@@ -28,6 +28,9 @@ Singles: TypeAlias = NDArray[np.float32]
 LEAST_CONTRAST = 1e-7
 """Where the search begins; E at H = 1 lies above its value there by no more than this."""
 
+LARGEST_CONTRAST = 700.0
+"""Where the search ends: soon after, e^c overflows, and all that saturates has long done so."""
+
 SLACK = 2.0**-22
 """Relative amount by which A is raised and B lowered before both become single precision."""
 
@@ -63,7 +66,7 @@ def evaluate(lines: Floats, contrast: float) -> float:
     """
     if not len(lines):
         return 0.0
-    ratios = _leakage(np.expm1(contrast), lines[:, 0], lines[:, 1])
+    ratios = _leakage(np.float64(contrast), lines[:, 0], lines[:, 1])
     return float(min(contrast, ratios.max()))
 
 
@@ -93,23 +96,24 @@ def profile_lines(
     once: a pair whose E has n pieces is exact after about 2 n questions of O(m^2 t).
     """
     if sets.kind == "singletons":
-        return _singleton_lines(channels, np.exp(most))
-    pairs, points = _refined(len(channels), _questions(channels, sets), tolerance, least, most)
+        return _singleton_lines(channels, most)
+    ends = max(least, LEAST_CONTRAST), min(most, LARGEST_CONTRAST)
+    pairs, points = _refined(len(channels), _questions(channels, sets), tolerance, *ends)
     return _chords(pairs, points, len(channels))
 
 
-def _singleton_lines(channels: Floats, steepest: float) -> Lines:
+def _singleton_lines(channels: Floats, most: float) -> Lines:
     """Return max_x G[x,u] - H min_x G[x,u] for the source values u that matter, exactly."""
     high, low = channels.max(axis=1), channels.min(axis=1)
-    chosen = [_envelope(a, b, steepest) for a, b in zip(high, low, strict=True)]
+    chosen = [_envelope(a, b, most) for a, b in zip(high, low, strict=True)]
     counts = np.array([len(part) for part in chosen], dtype=np.int64)
     pairs = np.repeat(np.arange(len(channels)), counts)
     source = np.concatenate(chosen)
     return Lines(counts, _safe(np.stack([high[pairs, source], low[pairs, source]], axis=1)))
 
 
-def _envelope(high: Floats, low: Floats, steepest: float) -> Integers:
-    """Return which of the lines high - H low are largest for some H from 1 to `steepest`."""
+def _envelope(high: Floats, low: Floats, most: float) -> Integers:
+    """Return which of the lines high - H low are largest for some H from 1 to e^most."""
     at, kept = 1.0, list[int]()
     left = np.flatnonzero(high > low)
     while len(left):
@@ -123,7 +127,7 @@ def _envelope(high: Floats, low: Floats, steepest: float) -> Integers:
             break
         crossings = (high[leader] - high[left]) / (low[leader] - low[left])
         at = max(at, float(crossings.min()))
-        if at > steepest:
+        if np.log(at) > most:
             break
     return np.array(kept, dtype=np.int64)
 
@@ -152,7 +156,7 @@ def _refined(
 ) -> tuple[Integers, Floats]:
     """Return pairs and points on their E, so many that chords between them are close enough."""
     pairs = np.arange(count)
-    left = ask(pairs, np.full(count, max(least, LEAST_CONTRAST)))
+    left = ask(pairs, np.full(count, least))
     right = ask(pairs, np.full(count, most))
     known = [(pairs, left), (pairs, right)]
     for _ in range(ROUNDS):
@@ -179,11 +183,11 @@ def _crossings(left: Floats, right: Floats, tolerance: float) -> tuple[Floats, B
         crossing = np.log1p(growth)
         inside = (crossing > left[:, 0] * (1 + 1e-6)) & (crossing < right[:, 0] * (1 - 1e-6))
         contrasts = left[:, 0] * (right[:, 0] / left[:, 0]) ** SHARES
-        growths = np.expm1(np.vstack([contrasts, np.where(inside, crossing, left[:, 0])]))
+        asked = np.vstack([contrasts, np.where(inside, crossing, left[:, 0])])
         tangents = np.maximum(
-            _leakage(growths, left[:, 2], left[:, 3]), _leakage(growths, right[:, 2], right[:, 3])
+            _leakage(asked, left[:, 2], left[:, 3]), _leakage(asked, right[:, 2], right[:, 3])
         )
-        above = _leakage(growths, *_chord(left, right).T) - tangents
+        above = _leakage(asked, *_chord(left, right).T) - tangents
     return crossing, inside & (above.max(axis=0) > tolerance)
 
 
@@ -191,16 +195,17 @@ def _chord(left: Floats, right: Floats) -> Floats:
     """Return A and B of the line through two points of each pair, or of the tangent they share."""
     top, bottom = _height(left), _height(right)
     with np.errstate(all="ignore"):
-        width = np.exp(left[:, 1]) * np.expm1(right[:, 1] - left[:, 1])
-        slope = np.where(width > 0, np.maximum(0.0, (top - bottom) / width), 0.0)
-    line = np.stack([top + np.exp(left[:, 1]) * slope, slope], axis=1)
+        apart = np.expm1(right[:, 1] - left[:, 1])
+        rise = np.where(apart > 0, np.maximum(0.0, (top - bottom) / apart), 0.0)
+    line = np.stack([top + rise, rise * np.exp(-left[:, 1])], axis=1)
     same = (left[:, 2:] == right[:, 2:]).all(axis=1)
     return np.where(same[:, None], left[:, 2:], line)
 
 
 def _height(points: Floats) -> Floats:
-    """Return E(H) = (H - 1)/lambda at each point."""
-    return np.asarray(np.expm1(points[:, 1]) / np.expm1(points[:, 0]))
+    """Return E(H) = (H - 1)/lambda at each point, of H and lambda that may overflow."""
+    contrast, leakage = points[:, 0], points[:, 1]
+    return np.asarray(np.exp(leakage - contrast) * np.expm1(-leakage) / np.expm1(-contrast))
 
 
 def _chords(pairs: Integers, points: Floats, count: int) -> Lines:
@@ -213,11 +218,20 @@ def _chords(pairs: Integers, points: Floats, count: int) -> Lines:
     return Lines(np.bincount(pairs, minlength=count), _safe(lines))
 
 
-def _leakage(growth: Any, high: Any, low: Any) -> Floats:
-    """Return ln (1 + lambda A)/(1 + lambda B) for several lambda."""
-    return np.asarray(np.log1p(growth * (high - low) / (1 + growth * low)))
+def _leakage(contrast: Any, high: Any, low: Any) -> Floats:
+    """Return ln (1 + lambda A)/(1 + lambda B), of a lambda = e^c - 1 that may overflow.
+
+    Both sides are taken times e^-c; where that vanishes and B is 0, ln lambda A is c + ln A.
+    """
+    least, rest = np.exp(-contrast), -np.expm1(-contrast)
+    with np.errstate(all="ignore"):
+        found = np.log1p(rest * (high - low) / (least + rest * low))
+        alone = contrast + np.log(least + rest * high)
+    return np.where((low == 0) & (contrast > 1), alone, found)
 
 
 def _safe(lines: Floats) -> Singles:
-    """Return lines in single precision, rounded to the safe side."""
-    return (lines * [1 + SLACK, 1 - SLACK]).astype(np.float32)
+    """Return lines in single precision, rounded to the safe side; a tiny B becomes 0."""
+    high, low = (lines * [1 + SLACK, 1 - SLACK]).T
+    low = np.where(low < np.finfo(np.float32).tiny, 0.0, low)
+    return np.stack([high, low], axis=1).astype(np.float32)

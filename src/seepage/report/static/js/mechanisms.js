@@ -13,6 +13,8 @@ export const MECHANISM_NAMES = {
   ss: "SS, subset selection",
 };
 
+const MOST_BUCKETS = 65536;
+
 /** The likely sets of a report: singletons, subsets of a size or all, with their contrast. */
 export function likelySets(mechanism, view, k, epsilon) {
   if (k < 2) return { kind: "singletons", size: 1, contrast: 0 };
@@ -31,7 +33,7 @@ function subsetSize(k, epsilon) {
 }
 
 function bucketCount(mechanism, epsilon) {
-  return mechanism === "blh" ? 2 : Math.max(2, Math.round(Math.exp(epsilon)) + 1);
+  return mechanism === "blh" ? 2 : Math.min(Math.max(2, Math.round(Math.exp(epsilon)) + 1), MOST_BUCKETS);
 }
 
 /** By how much a value guessed from the report favours itself: ln a (k - 1)/(1 - a). */
@@ -40,8 +42,8 @@ export function guessContrast(mechanism, k, epsilon) {
   if (mechanism === "exp") return epsilon / 2;
   if (mechanism === "ss") {
     const size = subsetSize(k, epsilon);
-    const growth = Math.exp(epsilon);
-    return Math.max(0, Math.log((growth * (k - 1)) / ((size - 1) * growth + k - size)));
+    const found = Math.log((k - 1) / (size - 1 + (k - size) * Math.exp(-epsilon)));
+    return Math.min(Math.max(0, found), epsilon);
   }
   const missed = missRate(mechanism, k, epsilon);
   const found = Math.log(((1 - missed) * (k - 1)) / missed);
@@ -51,25 +53,26 @@ export function guessContrast(mechanism, k, epsilon) {
 function missRate(mechanism, k, epsilon) {
   if (mechanism === "oue") return unaryMiss(0.5, 1 / (Math.exp(epsilon) + 1), k);
   if (mechanism === "rappor") {
-    const other = 1 / (Math.exp(epsilon / 2) + 1);
-    return unaryMiss(1 - other, other, k);
+    const flipped = 1 / (Math.exp(epsilon / 2) + 1);
+    return unaryMiss(flipped, flipped, k);
   }
   if (mechanism === "she") return laplaceMiss(k, epsilon);
   const buckets = bucketCount(mechanism, epsilon);
-  const right = Math.exp(epsilon) / (Math.exp(epsilon) + buckets - 1);
+  const right = 1 / (1 + (buckets - 1) * Math.exp(-epsilon));
   const away = Math.log1p(-1 / buckets);
   const chosen = (-Math.expm1(k * away) * buckets) / k;
   return 1 - right * chosen - (1 - right) * (Math.exp((k - 1) * away) / k);
 }
 
-function unaryMiss(trueBit, otherBit, k) {
+/** How often a guess is wrong, from bits of which the true one is lost and others set so often. */
+function unaryMiss(lost, otherBit, k) {
   const noneElse = Math.exp((k - 1) * Math.log1p(-otherBit));
   const many = k * otherBit;
   const chosenOver =
     many > 1e-4
       ? 1 + Math.expm1(k * Math.log1p(-otherBit)) / many
       : ((k - 1) * otherBit) / 2 - ((k - 1) * (k - 2) * otherBit * otherBit) / 6;
-  return (1 - trueBit) * (1 - noneElse / k) + trueBit * chosenOver;
+  return lost * (1 - noneElse / k) + (1 - lost) * chosenOver;
 }
 
 function laplaceMiss(k, epsilon) {

@@ -1,7 +1,9 @@
 // The leakage of every pair at any budget, from the lines that the page carries.
 //
 // leakage(c) = max over a pair's lines of ln (1 + lambda A)/(1 + lambda B), lambda = e^c - 1, with c
-// the contrast of the source's report.  The lines lie above the exact profile, never below.
+// the contrast of the source's report.  The lines lie above the exact profile, never below.  Both
+// sides of the ratio are taken times e^-c, for lambda itself overflows at large budgets; where B
+// is 0, and e^-c may vanish, ln lambda A is c + ln A.
 
 import { decodeNumbers } from "./bytes.js";
 import { likelySets } from "./mechanisms.js";
@@ -47,14 +49,19 @@ export class Model {
 
   along(store, target, source, contrast) {
     const cell = store.slots[source] * this.count + target;
-    const growth = Math.expm1(contrast);
+    const least = Math.exp(-contrast);
+    const rest = -Math.expm1(-contrast);
     let best = 0;
+    let alone = 0;
     for (let line = store.begins[cell]; line < store.begins[cell + 1]; line++) {
+      const high = store.values[2 * line];
       const low = store.values[2 * line + 1];
-      const gain = (store.values[2 * line] - low) / (1 + growth * low);
-      if (gain > best) best = gain;
+      const gain = (rest * (high - low)) / (least + rest * low);
+      if (low === 0 && contrast > 1) alone = Math.max(alone, high);
+      else if (gain > best) best = gain;
     }
-    return Math.min(contrast, Math.log1p(growth * best));
+    const unbounded = alone > 0 ? contrast + Math.log(least + rest * alone) : 0;
+    return Math.min(contrast, Math.max(Math.log1p(best), unbounded));
   }
 
   /** Every leakage at the budgets of all: rows targets, columns sources. */

@@ -45,21 +45,21 @@ export class Tables {
 
 /** The two target values and the likely source values that attain a channel's leakage. */
 export function findWitness(channel, sets) {
-  const growth = Math.expm1(sets.contrast);
   const rows = channel.map((_, i) => i).filter((i) => channel[i]);
   let best = { ratio: 1, likelier: -1, other: -1, likely: [] };
   for (;;) {
     const found = mostTelling(channel, rows, best.ratio, sets);
     if (!found) return best.likelier < 0 ? null : best;
-    const ratio = ratioOf(channel, found, growth);
+    const ratio = ratioOf(channel, found, sets.contrast);
     if (!(ratio > best.ratio * (1 + 1e-14))) return best.likelier < 0 ? null : best;
     best = { ratio, ...found };
   }
 }
 
-function ratioOf(channel, found, growth) {
-  const sum = (row) => found.likely.reduce((total, u) => total + channel[row][u], 0);
-  return (1 + growth * sum(found.likelier)) / (1 + growth * sum(found.other));
+function ratioOf(channel, found, contrast) {
+  const chance = (row) =>
+    Math.exp(-contrast) - Math.expm1(-contrast) * found.likely.reduce((total, u) => total + channel[row][u], 0);
+  return chance(found.likelier) / chance(found.other);
 }
 
 function mostTelling(channel, rows, ratio, sets) {
