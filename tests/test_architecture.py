@@ -82,3 +82,21 @@ def test_every_module_is_in_the_architecture_page():
 def test_files_stay_readable():
     long = [p for p in MODULES if len(p.read_text(encoding="utf-8").splitlines()) > 400]
     assert not long
+
+
+REFERENCE = re.compile(r"[\[(;]\s*(theory(?:-totals)?)(?:: ([^\])(;]+))?[\]);]")
+
+
+@pytest.mark.parametrize("page", ["theory", "theory-totals"])
+def test_docstrings_refer_to_sections_that_exist(page):
+    """`[theory: The bound]` is the section "The bound" of docs/theory.md."""
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    sections = set(re.findall(r"^## (.+)$", text, re.MULTILINE))
+    found = [
+        " ".join(section.split())
+        for path in MODULES
+        for name, section in REFERENCE.findall(path.read_text(encoding="utf-8"))
+        if name == page and section
+    ]
+    assert found
+    assert not set(found) - sections

@@ -47,7 +47,7 @@ class Analyser(Protocol):
 class Budgets:
     """SPL-ANL: every pair's leakage is the source's epsilon, as under perfect correlation.
 
-    [THEORY section 9; the paper's reading of budget splitting.]
+    [paper, section V-A: its reading of budget splitting]
     """
 
     name: str = "SPL-ANL"
@@ -61,7 +61,7 @@ class Budgets:
 class DependencyGraph:
     """GRF: the source's epsilon for two attributes in one connected component, else 0.
 
-    An edge joins two attributes with |PCC| at or above the threshold [THEORY section 9].
+    An edge joins two attributes with |PCC| at or above the threshold.
     """
 
     threshold: float
@@ -85,7 +85,7 @@ class CovarianceBased:
 
     r = |Cov| / max(Var_i, Var_j),  CPL = ln (e^eps (1+r) + 1-r) / (e^eps (1-r) + 1+r).
     It fits all that the paper says of it: covariance-based, symmetric, never above the leakage of
-    GRR [THEORY section 9].
+    GRR.
     """
 
     name: str = "CBP"

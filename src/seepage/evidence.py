@@ -186,10 +186,10 @@ def two_level_leakage(
 def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:
     """Return delta' with which a target's channel is (value, delta')-LDP, rounded up.
 
-    delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [THEORY section 3]: the optimum over all
-    (eps, delta)-LDP mechanisms, and never above the paper's delta A.  At epsilon 0 it is delta
-    times the largest total variation distance between two rows.  Above 0 it stays above 0 even
-    where it is too small for a float.
+    delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [theory: The certified delta]: the optimum
+    over all (eps, delta)-LDP mechanisms, and never above the paper's delta A.  At epsilon 0 it is
+    delta times the largest total variation distance between two rows.  Above 0 it stays above 0
+    even where it is too small for a float.
     """
     if epsilon == 0:
         distance = profile(channel, 0.0)[0]

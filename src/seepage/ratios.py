@@ -6,7 +6,7 @@ Given its report, a two-level mechanism makes each input u of the source either 
     H(x, x', S) = (1 + lambda G_x(S)) / (1 + lambda G_x'(S)),   lambda = e^eps - 1,
 
 times likelier under target value x than under x', where G_x(S) is the sum of G[x, u] over S
-(THEORY section 3 and 4; the paper's equation for H-bar).  Mechanisms differ in which S they allow:
+(theory: The bound; the paper's equation for H-bar).  Mechanisms differ in which S they allow:
 
 * `best_singleton`: one input (GRR, the exponential mechanism), O(m t);
 * `best_subset`: exactly omega inputs (subset selection);
@@ -100,7 +100,7 @@ class LikelySets:
         """Return d value / d contrast of each channel at its optimal S.
 
         e^eps (A / (1 + lambda A) - B / (1 + lambda B)), with A and B the sums over S in the
-        likelier and the other row [THEORY section 3]; between 0 and 1.
+        likelier and the other row [theory: The bound]; between 0 and 1.
         """
         found = self.best(channels, contrast)
         floor, weight = np.exp(-contrast), -np.expm1(-contrast)

@@ -1,6 +1,6 @@
 """`Tuples`: the distinct records of a table and how many people share each.
 
-Pairs cannot tell how much several sources reveal together [THEORY section 7]; what does is here.
+Pairs cannot tell how much several sources reveal together [theory-totals]; what does is here.
 """
 
 import secrets

@@ -21,7 +21,7 @@ def given_rows(joint):
     return joint / joint.sum(axis=1, keepdims=True)
 
 
-# Numbers of the paper [THEORY section 11] ---------------------------------------------------------
+# Numbers of the paper ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

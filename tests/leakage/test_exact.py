@@ -15,7 +15,7 @@ from strategies import EPSILONS, attribute, just_above, shares, tables
 
 
 def randomised_response(size, epsilon):
-    """Return GRR's transition matrix [THEORY section 4]."""
+    """Return GRR's transition matrix [theory: Whole reports]."""
     matrix = np.full((size, size), math.exp(-epsilon))
     np.fill_diagonal(matrix, 1.0)
     return matrix / matrix.sum(axis=1, keepdims=True)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 EQUAL_BUDGET = 0.9264
-"""What the sum allows for every attribute at a limit of 10 [THEORY section 7]."""
+"""What the sum allows for every attribute at a limit of 10 [theory-totals]."""
 
 
 @pytest.fixture(scope="module")

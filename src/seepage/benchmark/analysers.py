@@ -1,6 +1,6 @@
 """How far analysers are from a reference leakage: undershoot against overshoot.
 
-[paper, section V-A; THEORY section 9]
+[paper, section V-A]
 """
 
 import time

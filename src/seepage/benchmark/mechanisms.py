@@ -1,6 +1,6 @@
 """What mechanisms give for what they leak: utility against total leakage.
 
-[paper, section V-B; THEORY section 9]
+[paper, section V-B]
 """
 
 import time

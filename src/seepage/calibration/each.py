@@ -1,7 +1,7 @@
 """One budget for each attribute: the most useful ones within the limits.
 
 minimise    sum_i w_i V_i(eps_i)
-subject to  eps_i + sum_j L(j -> i; eps_j) <= limit_i       [THEORY section 8]
+subject to  eps_i + sum_j L(j -> i; eps_j) <= limit_i       [theory-totals: Calibration]
 
 V_i is the variance that the attribute's mechanism has in closed form, summed over its values.
 L and its slope are closed form too, so the solver (SLSQP) gets exact gradients.  What it returns

@@ -18,7 +18,7 @@ def leakage_bound(G: Channel | ArrayLike | SparseLike, epsilon: Any, delta: Any 
     """Return the most that any (epsilon, delta)-LDP mechanism on the source leaks about a target.
 
     exp(l) = max over x, x', S of (1 + lambda G_x(S)) / (1 + lambda G_x'(S)),
-    lambda = e^epsilon - 1, G_x(S) the sum of G[x, u] over u in S   [THEORY section 3].
+    lambda = e^epsilon - 1, G_x(S) the sum of G[x, u] over u in S   [theory: The bound].
 
     Parameters
     ----------

@@ -99,7 +99,7 @@ def _profile(matrix: Operand, value: float) -> float:
 def epsilon_for_leakage(G: Channel | ArrayLike | SparseLike, leakage: Any) -> float:
     """Return the largest epsilon whose leakage bound is at most `leakage`, rounded down.
 
-    eps(l) = ln(1 + (e^l - 1) / E(e^l)), E the hockey-stick profile [THEORY section 3].
+    eps(l) = ln(1 + (e^l - 1) / E(e^l)), E the hockey-stick profile [theory: The bound].
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def exact_leakage(
 ) -> Leakage:
     """Return the exact leakage about a target when its source is released through C.
 
-    CPL = ln max_y ( max_x W[x, y] / min_x W[x, y] ),  W = G C   [THEORY section 2].
+    CPL = ln max_y ( max_x W[x, y] / min_x W[x, y] ),  W = G C   [theory].
 
     Parameters
     ----------

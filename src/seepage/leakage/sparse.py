@@ -54,7 +54,7 @@ def sparse_leakage_bound(G: SparseLike, epsilon: Any, delta: Any = 0.0) -> Leaka
 
     Notes
     -----
-    Two rows x and x' are compared by their profile [THEORY section 3], of which only the source
+    Two rows x and x' are compared by their profile [theory: The bound], of which only the source
     values that x can have need work.  The largest ratio of the winning two is computed from both
     rows as `leakage_bound` does, and rounded up like it.  Where several pairs of target values
     attain the maximum, the witness may be another one of them.

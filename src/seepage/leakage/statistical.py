@@ -2,8 +2,8 @@
 
 The paper perturbs r copies of every record, lets an attacker guess each value, and counts; the
 same distribution is drawn here from pair counts, in time that does not grow with the records
-[THEORY section 6].  Beside the paper's estimate, which reads too high, stand a corrected one, a
-confidence interval and a p-value; `statistics` holds the parts.
+[theory: The statistical method].  Beside the paper's estimate, which reads too high, stand a
+corrected one, a confidence interval and a p-value; `statistics` holds the parts.
 """
 
 import os

@@ -161,7 +161,7 @@ class HistogramEncoding(Mechanism):
     def hit_rate(self) -> float:
         """The probability a = integral of f(y - 1) F(y)^(k-1) dy that the true entry is largest.
 
-        f and F are the noise's density and distribution function [THEORY section 5].
+        f and F are the noise's density and distribution function [theory: The paper's attacker].
         """
         return 1.0 - self._miss_rate
 

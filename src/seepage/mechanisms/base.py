@@ -186,7 +186,7 @@ class Mechanism(ABC):
     @cached_property
     @abstractmethod
     def hit_rate(self) -> float:
-        """The probability a = P(guess = u given u), in closed form [THEORY section 5]."""
+        """The chance a = P(guess = u given u), in closed form [theory: The paper's attacker]."""
 
     @property
     def guess_contrast(self) -> float:
@@ -232,7 +232,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def likely_sets(self) -> LikelySets | None:
-        """Which inputs a report can favour [THEORY section 4].
+        """Which inputs a report can favour [theory: Whole reports].
 
         None for a mechanism that is not two-level, which then has its own `leakage`.
         """
@@ -251,7 +251,7 @@ class Mechanism(ABC):
 
         Notes
         -----
-        The largest two-level ratio over the likely sets [THEORY section 4]; rounded up.
+        The largest two-level ratio over the likely sets [theory: Whole reports]; rounded up.
         """
         self._check_columns(G)
         if self.likely_sets is None:
@@ -262,7 +262,7 @@ class Mechanism(ABC):
         """Return (l, delta'): the bound at this epsilon with the relaxation it certifies.
 
         A mechanism with delta > 0 exceeds e^epsilon with a small probability, so its `leakage`
-        may be large; this is what holds but for delta' [THEORY section 3].
+        may be large; this is what holds but for delta' [theory: The certified delta].
         """
         self._check_columns(G)
         return two_level_leakage(G, LikelySets("all", self.epsilon), self.delta)

@@ -155,7 +155,7 @@ class DirectResponse(PureMechanism):
 
     @property
     def likely_sets(self) -> LikelySets:
-        """Singletons: a report favours the value it holds [THEORY section 4]."""
+        """Singletons: a report favours the value it holds [theory: Whole reports]."""
         return LikelySets("singletons", self.contrast)
 
     def witness_report(self, likely: Booleans) -> ValueReports:
@@ -201,7 +201,7 @@ class ApproximateGRR(DirectResponse):
     """GRR that tells the truth a little more often than e^eps allows.
 
     p = (e^eps + (k-1) delta) / (e^eps + k - 1), the largest p that is (eps, delta)-LDP
-    [THEORY section 4].
+    [theory: Whole reports].
 
     Parameters
     ----------

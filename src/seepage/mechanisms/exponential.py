@@ -37,7 +37,7 @@ class Exponential(DirectResponse):
     """The exponential mechanism whose utility is 1 for the true value and 0 otherwise.
 
     Its sensitivity is 1, so it is direct response with p = e^(eps/2) / (e^(eps/2) + k - 1) and
-    realises half of its budget: `epsilon` is eps/2 [THEORY section 4].
+    realises half of its budget: `epsilon` is eps/2 [theory: Whole reports].
 
     Parameters
     ----------

@@ -51,9 +51,9 @@ class LocalHashing(PureMechanism):
     Notes
     -----
     `leakage` takes every set of values for a possible likely set, which holds for a hash family
-    that contains every split of the alphabet [THEORY section 4].  Ours has 2^64 functions: while
-    a split has a fair chance among them (about 60 values for g = 2, fewer for more buckets) the
-    leakage is exact, beyond it is an upper bound, never too low.  `witness_report` finds a seed
+    that contains every split of the alphabet [theory: Whole reports].  Ours has 2^64 functions:
+    while a split has a fair chance among them (about 60 values for g = 2, fewer for more buckets)
+    the leakage is exact, beyond it is an upper bound, never too low.  `witness_report` finds a seed
     for a split if that takes about four million tries (some 20 values for g = 2); else None.
 
     `perturb` is O(1) a report; `estimate` and `infer` hash all k values for each, O(n k).
@@ -159,7 +159,10 @@ class LocalHashing(PureMechanism):
 
     @cached_property
     def hit_rate(self) -> float:
-        """The rate a = p (g/k) (1 - (1-1/g)^k) + (1-p) (1-1/g)^(k-1) / k [THEORY section 5]."""
+        """The rate a = p (g/k) (1 - (1-1/g)^k) + (1-p) (1-1/g)^(k-1) / k.
+
+        [theory: The paper's attacker]
+        """
         away = math.log1p(-1 / self.buckets)
         chosen = -math.expm1(self.k * away) * self.buckets / self.k
         alone = math.exp((self.k - 1) * away) / self.k

@@ -163,7 +163,7 @@ class SubsetSelection(PureMechanism):
 
     @cached_property
     def hit_rate(self) -> float:
-        """The rate a = p / w [THEORY section 5]."""
+        """The rate a = p / w [theory: The paper's attacker]."""
         return float(self._inside / self.size)
 
     @property
@@ -196,7 +196,7 @@ class SubsetSelection(PureMechanism):
 
     @property
     def likely_sets(self) -> LikelySets:
-        """Every set of w values [THEORY section 4]."""
+        """Every set of w values [theory: Whole reports]."""
         return LikelySets("subsets", self.epsilon, self.size)
 
     def witness_report(self, likely: Booleans) -> BitReports:

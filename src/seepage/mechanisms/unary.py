@@ -2,7 +2,7 @@
 
 The bit of the true value is reported as 1 with probability p, every other bit with q < p, all
 independent.  A report that sets the bits S makes the values in S likelier than the others by the
-contrast ln(p(1-q) / (q(1-p))), and S may be any set [THEORY section 4].
+contrast ln(p(1-q) / (q(1-p))), and S may be any set [theory: Whole reports].
 
 With one value (k = 1) a report says nothing: epsilon is 0 and the frequency is known to be 1.
 """
@@ -142,7 +142,10 @@ class UnaryEncoding(PureMechanism):
 
     @cached_property
     def hit_rate(self) -> float:
-        """The rate a = p (1 - (1-q)^k) / (k q) + (1-p) (1-q)^(k-1) / k [THEORY section 5]."""
+        """The rate a = p (1 - (1-q)^k) / (k q) + (1-p) (1-q)^(k-1) / k.
+
+        [theory: The paper's attacker]
+        """
         return 1.0 - self._miss_rate
 
     @property
@@ -201,8 +204,8 @@ class UnaryEncoding(PureMechanism):
 class RAPPOR(UnaryEncoding):
     """Symmetric unary encoding at a given budget: basic one-time RAPPOR.
 
-    p = e^(epsilon/2) / (e^(epsilon/2) + 1) and q = 1 - p [Erlingsson et al. 2014; THEORY
-    section 5].  `BasicRAPPOR` takes the original's (f, p, q) instead.
+    p = e^(epsilon/2) / (e^(epsilon/2) + 1) and q = 1 - p [Erlingsson et al. 2014].
+    `BasicRAPPOR` takes the original's (f, p, q) instead.
 
     Parameters
     ----------
@@ -265,9 +268,9 @@ class ApproximateSUE(UnaryEncoding):
 
         q = (1 - delta) / (1 + s),   s = sqrt(1 + (e^epsilon - 1)(1 - delta)),
 
-    which is p = (e^eps - sqrt(e^eps (1-delta) + delta)) / (e^eps - 1) [THEORY section 4] without
-    its 0/0 at epsilon 0.  There it is the limit, q = (1 - delta)/2: with delta
-    above 0 the reports still tell something; with delta 0 nothing.
+    which is p = (e^eps - sqrt(e^eps (1-delta) + delta)) / (e^eps - 1) [theory: Whole reports]
+    without its 0/0 at epsilon 0.  There it is the limit, q = (1 - delta)/2: with delta above 0 the
+    reports still tell something; with delta 0 nothing.
 
     `leakage` is that of the pure contrast 2 ln(p/q), above epsilon; `relaxed_leakage` is what
     holds but for its delta'.

@@ -4,7 +4,7 @@ A report with likely set S is exp(l) times likelier under target value x than un
 
     l(x, x', S) = ln w(x, S) - ln w(x', S),   w(x, S) = (f_x + lambda F_x(S)) / f_x / e^eps,
 
-lambda = e^eps - 1, F_x(S) the joint frequency of x and S, f_x that of x [THEORY sections 3 and 4].
+lambda = e^eps - 1, F_x(S) the joint frequency of x and S, f_x that of x [theory: The bound].
 The leakage is the largest l.  Both parts of w are means over reports of unbiased terms, so that
 the limits of w are Fieller's, from the spread between groups of reports: they widen to all that is
 possible, e^-eps to 1, where x is too rare to tell it from 0.  The two logarithms' distances to

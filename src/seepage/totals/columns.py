@@ -6,7 +6,7 @@ report alphabet need be walked; those of any other mechanism are read from its m
 
 Where only a budget is known the columns are those of every likely set: p(y given x) over
 p(y given x') is linear-fractional in each source's column, so the worst column of an epsilon-LDP
-mechanism is an extreme one, which has two levels [THEORY sections 3 and 4].
+mechanism is an extreme one, which has two levels [theory: The bound].
 """
 
 from abc import ABC, abstractmethod

@@ -42,7 +42,7 @@ def merged_totals(
     tuple[Floats, Floats]
         Totals and their deltas, rounded up: certified.  The others' reports together are one
         (sum eps, sum delta)-LDP report of Z, independent of the target's own report given the
-        target [THEORY section 7].  Between `exact` and `worst`.
+        target [theory-totals].  Between `exact` and `worst`.
 
     Notes
     -----

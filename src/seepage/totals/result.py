@@ -41,7 +41,7 @@ GUARANTEES: dict[str, Kind] = {
     "independent": "assumed",
     "witness": "lower bound",
 }
-"""The names of totals [THEORY section 7] and what each is."""
+"""The names of totals [theory-totals] and what each is."""
 
 Progress = Callable[[int, int], object]
 """Called with the work done and the work in all."""

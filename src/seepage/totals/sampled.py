@@ -3,7 +3,7 @@
 With P_x the law of all reports given X_k = x, an attribute's total is (L, delta) where
 
     E over y ~ P_x of (1 - exp(L - loss(y)))+ <= delta  for all x, x',
-    loss(y) = ln p(y given x) / p(y given x')   [THEORY section 7].
+    loss(y) = ln p(y given x) / p(y given x')   [theory-totals].
 
 Reports are drawn once for all targets; p(y given x) is a sum over the whole table, exact for the
 table's own joint distribution.  What is statistical is only the expectation over reports.

@@ -40,7 +40,7 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     -------
     tuple[Floats, Floats]
         Totals and their deltas.  They hold where the sources are independent given the target,
-        and are exceeded by real tables [THEORY section 7]: an assumption, not a guarantee.  A
+        and are exceeded by real tables [theory-totals]: an assumption, not a guarantee.  A
         source with delta > 0 counts with the bound of its (epsilon, delta) and its delta'.
     """
     if any(release.delta > 0 and release.mechanism is not None for release in matrix.releases):

@@ -7,7 +7,7 @@ say about the value at t, the forward leakage what those from t on say:
     FPL_t = eps_t + bound(P(X_(t+1) given X_t), FPL_(t+1)),
     TPL_t = BPL_t + FPL_t - eps_t
 
-[Cao et al. 2017, "Quantifying differential privacy under temporal correlations"; THEORY section 7].
+[Cao et al. 2017, "Quantifying differential privacy under temporal correlations"; theory-totals].
 """
 
 import math

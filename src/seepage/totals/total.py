@@ -49,7 +49,7 @@ def total_leakage(
         all others are post-processings, and refuses larger ones.  Or a registered name, or one
         for each attribute.
     guarantee
-        What the totals rest on [THEORY section 7]:
+        What the totals rest on [theory-totals]:
 
         * `"worst"`, `"exact"`, `"merged"`: certified for the table's own joint distribution;
         * `"sampled"`: holds with `target_delta`, and for all attributes at once with

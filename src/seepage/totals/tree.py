@@ -2,7 +2,7 @@
 
 Given a forest, everything that reaches a target through a neighbour passes through that
 neighbour's value.  Seen from the neighbour it is one report with some total; the correlation
-channel in between weakens it as it would any report (THEORY section 3), pair of values by pair.
+channel in between weakens it as it would any report (theory: The bound), pair of values by pair.
 """
 
 import math
@@ -21,7 +21,7 @@ __all__ = ["forest_totals", "pair_bounds", "row_bounds"]
 
 
 def pair_bounds(channel: Floats, epsilon: float) -> Floats:
-    """Return the bound of THEORY section 3 for each ordered pair of rows, rounded up.
+    """Return the bound for each ordered pair of rows, rounded up.
 
     bound[z, z'] = ln max over S of (1 + lambda G_z(S)) / (1 + lambda G_z'(S)).
 
@@ -84,7 +84,7 @@ def forest_totals(
 
     Rooted at the target, bottom-up:
     total(i) = eps_i + max over z, z' of sum over children c of
-    bound_pair(G[c given i], total(c))[z, z']   [THEORY section 7].
+    bound_pair(G[c given i], total(c))[z, z']   [theory-totals].
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def forest_totals(
     -------
     tuple[Floats, Floats]
         Totals and their deltas, rounded up.  delta(i) = delta_i + max over z, z' of the sum of
-        the children's, each weakened as in THEORY section 3.
+        the children's, each weakened likewise.
 
     Notes
     -----

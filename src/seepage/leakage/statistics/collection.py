@@ -39,7 +39,7 @@ class Collection:
 def simulate(
     table: Integers, channel: Floats, replicas: int, generator: np.random.Generator
 ) -> Collection:
-    """Return a collection drawn from the records' counts [THEORY section 6].
+    """Return a collection drawn from the records' counts [theory: The statistical method].
 
     The r n[x, u] records of cell (x, u) report `Multinomial(r n[x, u], C[u, :])`: exactly the
     distribution of perturbing and inferring record by record, at a cost that grows with
