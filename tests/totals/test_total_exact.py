@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -71,6 +72,34 @@ def test_exact_is_the_supremum_over_all_reports(drawn):
         truth = max(exact_total(joint, matrices, target), column.contrast)
         assert found.values[target] >= truth * (1 - 1e-14) - 1e-15
         assert found.values[target] <= truth * (1 + 1e-12) + 1e-12
+
+
+@pytest.mark.parametrize("budgets", [(1e-12, 1e-12), (1e-6, 1e-12), (0.0, 1e-17), (10.0, 1e-12)])
+def test_rounding_hides_nothing_that_tiny_budgets_say(budgets):
+    """Two sides of a table that differ by one person in two million: ratios of 1 in floats."""
+    joint = np.array([[1_000_000, 1_000_001], [1_000_000, 1_000_000]])
+    columns = [TwoLevelColumns(2, LikelySets("all", contrast)) for contrast in budgets]
+    with localcontext(prec=80):
+        shares = [Decimal(int(row[1])) / int(row.sum()) for row in joint]
+        more = Decimal(budgets[1]).exp() - 1
+        ratio = max(
+            (1 + more * a) / (1 + more * b)
+            for first, second in itertools.permutations(shares)
+            for a, b in [(first, second), (1 - first, 1 - second)]
+        )
+        truth = Decimal(budgets[0]) + ratio.ln()
+    assert Decimal(float(exact_totals(tuples_of(joint), columns).values[0])) >= truth
+    assert Decimal(float(total_leakage(tuples_of(joint), budgets, None, "exact")["a0"])) >= truth
+
+
+@given(joints(most=2), contrasts)
+def test_independent_sources_add_nothing(joint, contrast):
+    """An attribute beside a copy of the table that has the same shares for each of its values."""
+    tuples = tuples_of(np.multiply.outer([2, 0, 3], joint))
+    columns = [TwoLevelColumns(3, LikelySets("all", contrast))]
+    columns += [TwoLevelColumns(k, LikelySets("all", 1.0)) for k in joint.shape]
+    value = exact_totals(tuples, columns).values[0]
+    assert contrast <= value <= contrast * (1 + 1e-14) + 1e-13
 
 
 @settings(max_examples=60)

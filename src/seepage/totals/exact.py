@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seepage._numerics import Floats, round_up
-from seepage.totals.columns import Columns, Numbers
+from seepage.totals.columns import Columns, MatrixColumns, Numbers
 from seepage.totals.result import GuaranteeError, JointWitness, Progress, rounding
 from seepage.tuples import Tuples
 
@@ -122,8 +122,10 @@ def exact_totals(
     Notes
     -----
     The target's own report is independent of the others' given the target, so its best log-ratio
-    between x and x' is added.  Values are rounded up.  A target value that never occurred has no
-    likelihood; the total is at least what the own report says between any two values.
+    between x and x' is added.  Values are rounded up, also where rounding may hide all that the
+    others say: only of what is independent of them do they say nothing.  A target value that
+    never occurred has no likelihood; the total is at least what the own report says between any
+    two values.
 
     One source may have far more columns than values (any likely set of 12 values: 4,094): it is
     left untransformed, and its best column found for each combination of the others.
@@ -134,13 +136,29 @@ def exact_totals(
     search = _Search(tuples, columns, progress)
     search.run()
     guard = rounding(tuples.domain.sizes)
-    values = np.array([_raised(best.value, guard) for best in search.best])
-    direct = [float(own.max()) for own in search.own]
-    return Exact(np.maximum(values, direct), [search.witness(k) for k in range(len(columns))])
+    values = np.array([float(own.max()) for own in search.own])
+    for target, (column, best) in enumerate(zip(columns, search.best, strict=True)):
+        rounded = best.value > 0 or (values[target] > 0 and isinstance(column, MatrixColumns))
+        if rounded or not _independent(tuples, target):
+            values[target] = round_up(max(values[target], best.value), 8) + guard
+    return Exact(values, [search.witness(k) for k in range(len(columns))])
 
 
-def _raised(value: float, guard: float) -> float:
-    return round_up(value, 8) + guard if value > 0 else 0.0
+def _independent(tuples: Tuples, target: int) -> bool:
+    """Say whether all values of a target that occur come with the others in the same shares.
+
+    In whole numbers: in lowest terms, the people in each group of the others are as many.
+    """
+    others = tuples.groups(k for k in range(len(tuples.domain)) if k != target)
+    column = tuples.column(target)
+    order = np.lexsort((others, column))
+    borders = np.flatnonzero(np.diff(column[order])) + 1
+    groups, people = (np.split(part[order], borders) for part in (others, tuples.weights))
+    shares = [part // np.gcd.reduce(part) for part in people]
+    return all(
+        np.array_equal(groups[0], group) and np.array_equal(shares[0], share)
+        for group, share in zip(groups, shares, strict=True)
+    )
 
 
 @dataclass
