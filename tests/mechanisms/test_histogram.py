@@ -48,7 +48,7 @@ def test_she_epsilon_comes_back_from_its_scale(epsilon: float) -> None:
     assert mechanism.epsilon <= epsilon
     assert mechanism.epsilon == pytest.approx(epsilon, rel=1e-15)
     if epsilon:
-        assert 2 / Fraction(mechanism.scale) <= Fraction(epsilon)
+        assert 2 / Fraction(mechanism.scale) <= Fraction(mechanism.epsilon) <= Fraction(epsilon)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)

@@ -77,8 +77,9 @@ class SHE(HistogramEncoding):
 
     @property
     def epsilon(self) -> float:
-        """The privacy budget 2/b, recomputed from the noise's scale b."""
-        return 2 / self.scale if self.k > 1 else 0.0
+        """The privacy budget 2/b, recomputed from the noise's scale b and rounded up."""
+        told = self.k > 1 and math.isfinite(self.scale)
+        return float_above(2 / Fraction(self.scale)) if told else 0.0
 
     @property
     def realised_epsilon(self) -> float:
