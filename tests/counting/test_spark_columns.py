@@ -66,6 +66,38 @@ def test_whole_numbers_beyond_double_precision(spark, tmp_path):
     assert in_both(spark, tmp_path, none, bins={"x": 4}) == [expected] * 2
 
 
+def test_values_that_only_dropped_records_have(spark, tmp_path):
+    words, gone = np.array(["x", "y"] * 100, dtype=object), np.zeros(200, dtype=bool)
+    words[7], gone[7] = "rare", True
+    table = pa.table({"w": words, "m": pa.array(np.ones(200), mask=gone), "n": np.arange(200)})
+    expected = sp.count_pairs(table, missing="drop")
+    assert expected.domain["w"].values == ("x", "y")
+    assert expected.domain["n"].edges
+    assert in_both(spark, tmp_path, table, missing="drop") == [expected] * 2
+    inside = {"missing": "drop", "domain": expected.domain}
+    assert in_both(spark, tmp_path, table, **inside) == [expected] * 2
+    records = Tuples.from_records(table, missing="drop")
+    frame = computed(spark, str(tmp_path / "t.parquet"))
+    assert Tuples.from_records(frame, missing="drop") == records
+    edges = {"missing": "drop", "bins": {"n": [0, 100, 200]}}
+    apart = table.set_column(2, "n", pa.array(np.where(gone, -5, np.arange(200))))
+    assert in_both(spark, tmp_path, apart, **edges) == [sp.count_pairs(apart, **edges)] * 2
+    far = apart.set_column(2, "n", pa.array(np.arange(200) - 150))
+    assert refusal(computed(spark, str(tmp_path / "t.parquet")), **edges | {"bins": {"n": [0, 9]}})
+    pq.write_table(far, tmp_path / "far.parquet", row_group_size=40)
+    assert refusal(tmp_path / "far.parquet", engine="spark", **edges) == refusal(far, **edges)
+
+
+def test_columns_without_any_value(spark, tmp_path):
+    table = pa.table({"a": pa.nulls(30, pa.int8()), "b": np.arange(30) % 2})
+    frame = spark.range(30).selectExpr("null as a", "id % 2 as b")
+    assert dict(frame.dtypes)["a"] == "void"
+    for options in ({}, {"bins": {"a": 3}}, {"bins": {"a": [0, 1, 2]}}):
+        expected = sp.count_pairs(table, **options)
+        assert sp.count_pairs(frame, **options) == expected
+        assert in_both(spark, tmp_path, table, **options) == [expected] * 2
+
+
 def test_names_that_differ_in_case_only(spark, tmp_path):
     table = pa.table({"A": [1, 2, 2], "a": [True, None, False], "a.b`": ["x", "y", "x"]})
     pq.write_table(table.rename_columns(["p", "q", "r"]), tmp_path / "t.parquet")

@@ -251,3 +251,15 @@ def test_moments_with_a_zone_are_named_in_utc(unit, zone):
     assert labels(pa.table({"x": array.dictionary_encode()}))["x"] == expected
     fields = [None if moment is pd.NaT else str(moment.tz_convert(zone)) for moment in moments]
     assert [key_label(field_key(field)) for field in fields] == expected
+
+
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint64(), pa.int8()])
+def test_many_edges_and_whole_numbers_that_no_float_is(kind):
+    far = [0] if kind == pa.int8() else [2**62, 2**62 + 1, 2**62 + 600, 2**62 + 1024, 2**62 + 1900]
+    low = [] if kind == pa.uint64() else [-9, -1]
+    edges = [-1e300, *range(-10, 120), 2.0**62, 2.0**62 + 1024, 2.0**62 + 2048, 1e19, 1e300]
+    table = pa.table({"x": pa.array([*low, 3, *far], kind)})
+    found = labels(table, bins={"x": edges})["x"]
+    for number, label in zip(table["x"].to_pylist(), found, strict=True):
+        begin, end = (int(float(part)) for part in label.strip("[])").split(", "))
+        assert begin <= number < end

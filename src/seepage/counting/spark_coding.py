@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans
@@ -17,7 +16,7 @@ from seepage.counting.records import Gathering
 from seepage.domain import Domain
 from seepage.errors import TableError
 from seepage.table.binning import Edges
-from seepage.table.columns import Column
+from seepage.table.columns import Column, complete_records
 from seepage.table.kinds import unpacked
 from seepage.table.options import TableOptions
 from seepage.table.reading import Source
@@ -105,21 +104,11 @@ def _coded_batches(source: Source, coding: Coding, first: int) -> Iterator[_Batc
                 column.begin(array.type)
         coded = [column.code(a, before) for column, a in zip(columns, arrays, strict=True)]
         codes = [part for part in coded if part is not None]
-        kept = _complete(columns, codes) if coding.dropping else None
+        kept = complete_records(columns, codes, before) if coding.dropping else None
         if kept is not None:
             codes = [part[kept] for part in codes]
         yield _Batch(codes, before, batch.num_rows, kept)
         before += batch.num_rows
-
-
-def _complete(columns: Sequence[Column], codes: Sequence[NDArray[Any]]) -> Booleans | None:
-    """Return which records have no missing value, None where no column can have one."""
-    out = [
-        part == column.coder.missing
-        for column, part in zip(columns, codes, strict=True)
-        if column.coder.missing is not None
-    ]
-    return ~np.logical_or.reduce(out) if out else None
 
 
 def count_shard(source: Source, coding: Coding, first: int, expected: int = 0) -> Kept:

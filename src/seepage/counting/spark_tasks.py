@@ -94,8 +94,10 @@ class _Finder:
         """Take out records with missing values, note which codes are left; return the records."""
         out = [part for part in missing if part is not None]
         stays = ~np.logical_or.reduce(out) if out else np.ones(rows, dtype=np.bool_)
+        before = self._first + self.found.rows
         for place, part in enumerate(codes):
             if part is not None:
+                self.columns[place].check_inside(part, stays, before)
                 codes[place] = left = part[stays]
                 size = self.columns[place].coder.size
                 seen = np.bincount(left, minlength=size) > 0

@@ -48,8 +48,15 @@ class Alphabet(Protocol):
     def given(self) -> bool:
         """Whether the codes are those of a given domain."""
 
+    @property
+    def outside(self) -> int | None:
+        """The code of values outside a given domain, None where none occurred."""
+
     def code(self, key: Key) -> int:
         """Return the code of a value."""
+
+    def admit_outside(self) -> int | None:
+        """Return the code of values outside a given domain, None where they are refused."""
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
         """Return the values in their final order, and the code of each.
@@ -81,6 +88,7 @@ class FoundAlphabet:
     """
 
     given = False
+    outside = None
 
     def __init__(
         self,
@@ -122,6 +130,10 @@ class FoundAlphabet:
             self._check_number()
         return self._codes[label]
 
+    def admit_outside(self) -> int | None:
+        """Return None: no value is outside."""
+        return None
+
     def _check_number(self) -> None:
         values = self.size - (MISSING in self._codes)
         if self._few is not None and values > self._few and not self._words:
@@ -158,22 +170,25 @@ class GivenAlphabet:
         Labels that stand for a missing value.
     dropping
         Whether records with missing values are dropped: missing then needs no category, and has
-        the code behind the last.
+        the code behind the last.  The next one is for values outside the domain, until it is
+        known whether their records are dropped: see `seepage.table.columns.complete_records`.
     """
 
     given = True
 
     def __init__(self, attribute: Attribute, *, markers: frozenset[str], dropping: bool) -> None:
+        self.outside: int | None = None
         self._attribute = attribute
         self._markers = markers
+        self._dropping = dropping
         self._codes = {value: code for code, value in enumerate(attribute.values)}
         if dropping:
             self._codes.setdefault(MISSING, attribute.size)
 
     @property
     def size(self) -> int:
-        """The number of values of the attribute."""
-        return self._attribute.size
+        """The number of codes: of the values, and of what is in records to be dropped."""
+        return self._attribute.size + (2 if self.outside is not None else 0)
 
     @property
     def missing(self) -> int | None:
@@ -189,6 +204,12 @@ class GivenAlphabet:
             raise OutsideDomain(missing=label == MISSING)
         return self._codes[label]
 
+    def admit_outside(self) -> int | None:
+        """Return the code of values outside, None where they are refused."""
+        if self._dropping:
+            self.outside = self._attribute.size + 1
+        return self.outside
+
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
         """Return the given attribute, and its codes as they are."""
-        return self._attribute, np.arange(self.size, dtype=np.int64)
+        return self._attribute, np.arange(self._attribute.size, dtype=np.int64)

@@ -46,6 +46,12 @@ class BinCoder:
         The attribute of a given domain, whose values the bins then are.
     dropping
         Whether records with missing values are dropped.
+
+    Attributes
+    ----------
+    outside
+        The code of numbers outside the edges, until it is known whether their records are dropped;
+        None where none occurred.
     """
 
     def __init__(
@@ -57,6 +63,8 @@ class BinCoder:
         given: Attribute | None = None,
         dropping: bool = False,
     ) -> None:
+        self.outside: int | None = None
+        self._dropping = dropping
         self._edges = edges
         self._markers = markers
         self._given = given
@@ -78,7 +86,7 @@ class BinCoder:
     @property
     def size(self) -> int:
         """The number of codes so far."""
-        return self.attribute()[0].size
+        return self.attribute()[0].size if self.outside is None else self.outside + 1
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
         """Return the final attribute, all its bins included, and its codes as they are."""
@@ -89,12 +97,14 @@ class BinCoder:
     def code(self, array: pa.Array) -> Codes:
         """Return the code of each entry's bin."""
         values, missing = numbers_of(array, self._markers)
-        self._check_inside(values, missing)
+        outside = self._rows_outside(values, missing)
         codes = _bins_of(values, self._edges[1:-1])
         if self._slots[-1] >= len(self._slots):
             codes = self._slots[codes].astype(codes.dtype)
         if missing is not None:
             codes[missing] = self._admit_missing(missing)
+        if outside is not None:
+            codes[outside] = self._admit_outside(outside)
         return codes
 
     def _admit_missing(self, missing: Booleans) -> int:
@@ -105,11 +115,19 @@ class BinCoder:
         self._any_missing = True
         return self._slot_of_missing
 
-    def _check_inside(self, values: NDArray[Any], missing: Booleans | None) -> None:
+    def _admit_outside(self, outside: Booleans) -> int:
+        if not self._dropping:
+            raise OutsideBins(int(np.argmax(outside)))
+        self.outside = self._with_missing.size + 1
+        return self.outside
+
+    def _rows_outside(self, values: NDArray[Any], missing: Booleans | None) -> Booleans | None:
+        """Return which numbers are outside the edges, None where all are inside."""
         present = values if missing is None else values[~missing]
-        if len(present) and self._outside(np.array([present.min(), present.max()])).any():
-            outside = self._outside(values)
-            raise OutsideBins(int(np.argmax(outside if missing is None else outside & ~missing)))
+        if not len(present) or not self._outside(np.array([present.min(), present.max()])).any():
+            return None
+        outside = self._outside(values)
+        return outside if missing is None else outside & ~missing
 
     def _outside(self, values: NDArray[Any]) -> Booleans:
         low, high = self._edges[0], self._edges[-1]
@@ -121,12 +139,20 @@ def _bins_of(values: NDArray[Any], inner: tuple[float, ...]) -> Codes:
     """Return how many of the inner edges each value reaches."""
     edges = [_comparable(edge, values.dtype) for edge in inner]
     if len(edges) > FEW_EDGES:
-        places = np.searchsorted(np.array(edges), values, side="right")
-        return np.asarray(places.astype(code_type(len(edges) + 2)))
+        places = np.searchsorted(_in_type(edges, values.dtype), values, side="right")
+        return np.asarray(places.astype(code_type(len(edges) + 4)))
     codes = np.zeros(len(values), dtype=np.uint8)
     for edge in edges:
         codes += (values >= edge).view(np.uint8)
     return codes
+
+
+def _in_type(edges: list[Any], kind: np.dtype[Any]) -> NDArray[Any]:
+    """Return comparable edges in the type of the values, without those above all of its numbers."""
+    if kind.kind == "f":
+        return np.array(edges, dtype=kind)
+    limits = np.iinfo(kind)
+    return np.array([max(edge, limits.min) for edge in edges if edge <= limits.max], dtype=kind)
 
 
 def _comparable(edge: float, kind: np.dtype[Any], *, up: bool = True) -> Any:

@@ -50,6 +50,10 @@ class Coder(Protocol):
     def missing(self) -> int | None:
         """The code of missing values, None where there is none."""
 
+    @property
+    def outside(self) -> int | None:
+        """The code of values outside a given domain, None where none occurred."""
+
     def code(self, array: pa.Array) -> Codes:
         """Return the code of each entry."""
 
@@ -72,6 +76,11 @@ class _CategoryCoder:
     def missing(self) -> int | None:
         """The code of missing values, None where there is none."""
         return self._alphabet.missing
+
+    @property
+    def outside(self) -> int | None:
+        """The code of values outside a given domain, None where none occurred."""
+        return self._alphabet.outside
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
         """Return the final attribute and, in its order, the codes."""
@@ -121,7 +130,10 @@ class _CategoryCoder:
             return self._alphabet.code(key)
         except OutsideDomain as refusal:
             refusal.position = row
-            raise
+            code = self._alphabet.admit_outside()
+            if code is None:
+                raise
+            return code
 
     def _code_of_missing(self, array: pa.Array) -> int:
         if self.missing is not None:

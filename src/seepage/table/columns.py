@@ -1,7 +1,11 @@
 """One column of a stream: what it is binned by, its coder, and how it refuses values."""
 
+from collections.abc import Sequence
+
+import numpy as np
 import pyarrow as pa
 
+from seepage._numerics import Booleans
 from seepage.errors import DomainError, TableError
 from seepage.table.alphabet import (
     Alphabet,
@@ -19,7 +23,7 @@ from seepage.table.labels import number_label
 from seepage.table.numbers import NotANumber, is_number_type
 from seepage.table.options import Choice, TableOptions
 
-__all__ = ["Column"]
+__all__ = ["Column", "complete_records"]
 
 
 class Column:
@@ -127,7 +131,25 @@ class Column:
             raise self._outside_bins(refusal, before) from None
         except NotANumber as refusal:
             raise self.not_a_number(refusal, before) from None
+        except UnicodeDecodeError:
+            raise TableError(f"column {self.name!r} holds text that is not UTF-8") from None
         return codes.astype(code_type(self.coder.size), copy=False)
+
+    def check_inside(self, codes: Codes, kept: Booleans | None, before: int) -> None:
+        """Refuse a value outside domain or bins in the records that are kept, None for all."""
+        if self.coder.outside is None:
+            return
+        outside = codes == self.coder.outside
+        if kept is not None:
+            outside &= kept
+        if not outside.any():
+            return
+        position = int(np.argmax(outside))
+        if self.edges:
+            raise self._outside_bins(OutsideBins(position), before)
+        refusal = OutsideDomain(missing=False)
+        refusal.position = position
+        raise self._outside_domain(refusal, before)
 
     def _outside_domain(self, refusal: OutsideDomain, before: int) -> DomainError:
         what = "has a value outside the domain"
@@ -151,3 +173,23 @@ class Column:
             f"record {before + refusal.position + 1:,}: column {self.name!r} is no number and has "
             "no bin; if it means missing, list it in missing_markers"
         )
+
+
+def complete_records(
+    columns: Sequence[Column], codes: Sequence[Codes], before: int
+) -> Booleans | None:
+    """Return which records of a batch have no missing value, None where all have none.
+
+    The others are to be dropped, whatever else is in them.  In these, values outside a given
+    domain are refused; `before` is the number of records before the batch.
+    """
+    out = [
+        part == column.coder.missing
+        for column, part in zip(columns, codes, strict=True)
+        if column.coder.missing is not None
+    ]
+    missing = np.logical_or.reduce(out) if out else None
+    kept = None if missing is None or not missing.any() else ~missing
+    for column, part in zip(columns, codes, strict=True):
+        column.check_inside(part, kept, before)
+    return kept

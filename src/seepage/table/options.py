@@ -49,7 +49,7 @@ class TableOptions:
         column that the mapping names is binned however few values it has.
     missing
         `"category"`: missing values form a category of their own; `"drop"`: records with a
-        missing value are left out.
+        missing value are left out, whatever else is in them.
     max_values
         A column with more values is refused.
     few

@@ -101,15 +101,15 @@ class CodedStream:
             if not self._started:
                 self._begin(arrays)
             codes, crowded = self._code(arrays)
-            first = not self.rows_read
+            before = self.rows_read
             self.rows_read += len(arrays[0])
             if crowded:
-                if not first:
+                if before:
                     raise self._restart(crowded, batches)
                 codes = self._code_again(arrays, crowded, codes)
             complete = tuple(part for part in codes if part is not None)
             if self._options.dropping:
-                complete = self._drop_missing(complete)
+                complete = self._drop_missing(complete, before)
             if len(complete[0]):
                 yield complete
         self._check_records()
@@ -156,17 +156,20 @@ class CodedStream:
 
         find_edges(self._source, [self._columns[place] for place in places])
 
-    def _drop_missing(self, codes: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
+    def _drop_missing(
+        self, codes: tuple[NDArray[Any], ...], before: int
+    ) -> tuple[NDArray[Any], ...]:
         """Return the codes of records without missing values, and note which codes those have."""
-        missing = np.zeros(len(codes[0]), dtype=np.bool_)
-        for column, part in zip(self._columns, codes, strict=True):
-            if column.coder.missing is not None:
-                missing |= part == column.coder.missing
-        dropped = int(np.count_nonzero(missing))
-        self.rows_dropped += dropped
-        self.kept = ~missing if dropped else None
+        from seepage.table.coding import code_type
+        from seepage.table.columns import complete_records
+
+        self.kept = complete_records(self._columns, codes, before)
         if self.kept is not None:
-            codes = tuple(part[self.kept] for part in codes)
+            self.rows_dropped += len(self.kept) - int(np.count_nonzero(self.kept))
+            codes = tuple(
+                part[self.kept].astype(code_type(size), copy=False)
+                for part, size in zip(codes, self.sizes, strict=True)
+            )
         if self._options.domain is None:
             for place, part in enumerate(codes):
                 self._note_kept(place, part)
