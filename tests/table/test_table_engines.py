@@ -14,6 +14,8 @@ import pyarrow.parquet
 import pytest
 from table_oracle import final_codes, labels, values
 
+from seepage.errors import TableError
+
 N = 400
 
 
@@ -218,6 +220,42 @@ def test_pandas_kinds():
     }
     assert values(frame)["category"] == ("x", "y", "(missing)")
     assert values(frame)["numbers"] == ("2", "10")
+
+
+def test_numbers_that_are_none_are_missing_from_every_engine(tmp_path):
+    table = pa.table({"x": [0.5, float("nan"), None, 2.0], "one": pa.array([1, 2, 2, 1])})
+    frames = [table, table.to_pandas(), pl.from_arrow(table)]
+    files = [writer(table, tmp_path) for writer in (_parquet, _feather)]
+    pyarrow.csv.write_csv(table, tmp_path / "arrow.csv")
+    pl.from_arrow(table).write_csv(tmp_path / "polars.csv")
+    texts = [tmp_path / "arrow.csv", tmp_path / "polars.csv"]
+    assert ["nan" in texts[0].read_text(), "NaN" in texts[1].read_text()] == [True, True]
+    for engine in (*frames, *files, *texts):
+        assert labels(engine)["x"] == ["0.5", "(missing)", "(missing)", "2"]
+        assert values(engine, bins={"x": 2})["x"][-1] == "(missing)"
+
+
+@pytest.mark.parametrize("rule", ["none", 3, "width:2", [0, 1, 2]])
+def test_a_column_without_any_value_may_have_a_type_or_none(tmp_path, rule):
+    typed = pa.table({"x": pa.nulls(3, pa.float64()), "y": [1, 2, 3]})
+    untyped = pa.table({"x": pa.nulls(3), "y": [1, 2, 3]})
+    expected = values(typed, bins={"x": rule})
+    assert expected["x"][-1] == "(missing)"
+    pyarrow.csv.write_csv(typed, tmp_path / "x.csv")
+    objects = pd.DataFrame({"x": np.full(3, None), "y": [1, 2, 3]})
+    for engine in (untyped, objects, pl.from_arrow(untyped), tmp_path / "x.csv"):
+        assert values(engine, bins={"x": rule}) == expected
+
+
+def test_what_is_no_text_and_no_number_of_arrow_is_refused():
+    broken = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(np.array([0, 1, 2], np.int32)), pa.py_buffer(b"\xffa")]
+    )
+    for words in (broken, broken.dictionary_encode()):
+        with pytest.raises(TableError, match=r"^column 'x' holds text that is not UTF-8$"):
+            labels(pa.table({"x": words}))
+    with pytest.raises(TableError, match=r"^column 'x' does not hold one kind of values: "):
+        labels(pd.DataFrame({"x": [2**70, 1]}))
 
 
 def test_polars_kinds():

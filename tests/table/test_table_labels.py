@@ -48,7 +48,8 @@ from seepage.table.labels import field_key, key_label, moment_label, number_labe
         ("NaN", "(missing)"),
         (None, "(missing)"),
         ("(missing)", "(missing)"),
-        ("nan", "nan"),
+        ("nan", "(missing)"),
+        ("Nan", "Nan"),
         ("NA", "NA"),
         ("1_000", "1_000"),
         ("0x10", "0x10"),
@@ -117,7 +118,11 @@ def test_moments():
     assert moment_label("2020-01-02T00:00:00+0130") == "2020-01-01T22:30:00+00:00"
     assert moment_label("2020-01-02T23:00:00.5-01:30") == "2020-01-03T00:30:00.5+00:00"
     assert moment_label("2020-01-02 01:00:00+01") == "2020-01-02T00:00:00+00:00"
+    assert moment_label("1900-01-01 05:41:16+05:41:16") == "1900-01-01T00:00:00+00:00"
+    assert moment_label("2020-01-02 01:00:00+99:00") == "2020-01-02T01:00:00+99:00"
     assert moment_label("03:04:05+01:00") == "03:04:05+01:00"
+    assert moment_label("03:04:05Z") == "03:04:05+00:00"
+    assert moment_label("03:04:05-0130") == "03:04:05-01:30"
     assert moment_label("03:04:00.000") == "03:04:00"
     assert moment_label("2020-1-2 03:04:05") == "2020-1-2 03:04:05"
 

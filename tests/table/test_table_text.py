@@ -133,6 +133,16 @@ def test_nothing_but_a_header(file):
     refused(file("a,b\n"), "is empty", skip_lines=3)
 
 
+def test_an_empty_line_is_a_record_where_there_is_one_column(file):
+    expected = ["x", "(missing)", "y", "(missing)"]
+    assert labels(file("a\nx\n\ny\n\n"))["a"] == expected
+    assert labels(file("a\r\nx\r\n\r\ny\r\n\r\n"))["a"] == expected
+    assert labels(file("x\n\ny\n\n"), column_names=["a"])["a"] == expected
+    assert labels(file("\nnote\n\na\nx\n\ny\n\n"), skip_lines=2)["a"] == expected
+    assert labels(file("a\n\n"))["a"] == ["(missing)"]
+    refused(file("a\n"), "the table has no records")
+
+
 def test_files_with_other_columns(file, tmp_path):
     file("a,b\n1,2\n", "1.csv")
     file("b;a\n2;1\n", "2.csv")

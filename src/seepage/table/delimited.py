@@ -1,7 +1,8 @@
 """CSV, TSV and other delimited text, plain or gzipped, as Arrow batches of texts.
 
 All fields are read as text; what a field stands for is decided by the field alone
-(`labels.field_key`), so a column means the same whatever its first rows look like.
+(`labels.field_key`), so a column means the same whatever its first rows look like.  Empty lines are
+ignored, except in a file of one column: there they are records whose only field is empty.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -89,6 +90,7 @@ class TextSource:
             parse_options=pa_csv.ParseOptions(
                 delimiter=layout.delimiter,
                 newlines_in_values=True,
+                ignore_empty_lines=len(layout.names) > 1,
                 invalid_row_handler=refuse,
             ),
             convert_options=pa_csv.ConvertOptions(

@@ -12,6 +12,8 @@ from seepage.errors import TableError
 __all__ = ["FrameSource", "open_frame"]
 
 BATCH = 2**17
+CONVERSION = (TypeError, ValueError, OverflowError)
+"""What conversions to Arrow raise beside its own exceptions."""
 
 
 def open_frame(data: Any) -> "FrameSource":
@@ -59,7 +61,7 @@ class FrameSource:
         if name not in self._columns:
             try:
                 array = self._frame[:, [self.names.index(name)]].to_arrow().column(0)
-            except (pa.ArrowException, NarwhalsError, TypeError, ValueError) as reason:
+            except (pa.ArrowException, NarwhalsError, *CONVERSION) as reason:
                 what = " ".join(str(reason).split())
                 raise TableError(
                     f"column {name!r} does not hold one kind of values: {what}"

@@ -14,8 +14,11 @@ __all__ = ["category_coder", "unpacked"]
 def unpacked(array: pa.Array) -> pa.Array:
     """Return an array in one of the types that coders take.
 
-    Extensions of text and views of text become text, and dictionaries of anything else plain.
+    Extensions of text and views of text become text, dictionaries of anything else plain, and
+    a column without any value, which has no type, one of numbers that are all missing.
     """
+    if pa.types.is_null(array.type):
+        return array.cast(pa.float64())
     if isinstance(array, pa.ExtensionArray) and _is_text(array.type.storage_type):
         return array.storage
     if pa.types.is_string_view(array.type):
@@ -48,7 +51,7 @@ def category_coder(name: str, kind: pa.DataType, alphabet: Alphabet, *, fields: 
         return BooleanCoder(alphabet)
     if is_number_type(kind):
         return NumberCoder(alphabet, _number_keys)
-    if pa.types.is_dictionary(kind) or _is_text(kind) or pa.types.is_null(kind):
+    if pa.types.is_dictionary(kind) or _is_text(kind):
         return WordCoder(alphabet, _texts)
     if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind):
         return WordCoder(alphabet, _moments)

@@ -13,7 +13,7 @@ the zone in which a file or a session writes it.
 """
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from typing import Any, TypeAlias, TypeGuard
 
@@ -40,7 +40,7 @@ NUMBER = re.compile(r"[+-]?(?:([0-9]+)|[0-9]+\.[0-9]*|\.[0-9]+|(?:inf|infinity))
 SCIENTIFIC = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,9}")
 MOMENT = re.compile(
     r"(?:([0-9]{4}-[0-9]{2}-[0-9]{2})[T ])?([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?"
-    r"(?:(Z)|([+-][0-9]{2})(?::?([0-9]{2}))?)?"
+    r"(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?"
 )
 BOOLEANS = {word: word.lower() for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
 LONGEST_WHOLE = 40
@@ -58,9 +58,9 @@ EXACTLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 def field_key(text: str | None) -> Key:
     """Return what a field of a text file stands for, blanks around it aside.
 
-    An empty field and `NaN` are missing, a decimal number is that number, however many digits it
-    has, `True`, `TRUE` and `true` are `true`, a moment is in its ISO form, and anything else is
-    itself.  A number with an exponent is the float of which it is the shortest text, if any.
+    An empty field, `NaN` and `nan` are missing, a decimal number is that number, however many
+    digits it has, `True`, `TRUE` and `true` are `true`, a moment is in its ISO form, and anything
+    else is itself.  A number with an exponent is the float of which it is the shortest text, if any.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def field_key(text: str | None) -> Key:
     [3.0, 1000.0, 'Male', 'false', None]
     """
     word = "" if text is None else text.strip()
-    if word in ("", "NaN", MISSING):
+    if word in ("", "NaN", "nan", MISSING):
         return None
     plain = NUMBER.fullmatch(word)
     if plain:
@@ -111,8 +111,8 @@ def moment_label(text: str) -> str:
     parts = MOMENT.fullmatch(text)
     if not parts:
         return text
-    date, time, fraction, zulu, hours, minutes = parts.groups()
-    zone = "+00:00" if zulu else f"{hours}:{minutes or '00'}" if hours else ""
+    date, time, fraction, written = parts.groups()
+    zone = _zone(written)
     if date and zone:
         date, time, zone = _in_utc(date, time, zone)
     time += (fraction or "").rstrip("0").rstrip(".")
@@ -121,11 +121,18 @@ def moment_label(text: str) -> str:
     return f"{date}T{time}{zone}" if date else f"{time}{zone}"
 
 
+def _zone(written: str | None) -> str:
+    """Return a zone with hours, minutes and, in a local mean time of old, seconds; none as ''."""
+    if not written or written == "Z":
+        return "+00:00" if written else ""
+    digits = written[1:].replace(":", "").ljust(4, "0")
+    return written[0] + ":".join(digits[place : place + 2] for place in range(0, len(digits), 2))
+
+
 def _in_utc(date: str, time: str, zone: str) -> tuple[str, str, str]:
     """Return a moment in UTC; one that no calendar has, such as a leap second, as it is."""
-    offset = timedelta(hours=int(zone[:3]), minutes=int(zone[0] + zone[4:]))
     try:
-        moment = datetime.fromisoformat(f"{date}T{time}") - offset
+        moment = datetime.fromisoformat(f"{date}T{time}{zone}").astimezone(UTC)
     except (ValueError, OverflowError):
         return date, time, zone
     return moment.date().isoformat(), moment.time().isoformat(), "+00:00"

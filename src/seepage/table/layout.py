@@ -117,7 +117,8 @@ def find_layout(file: Path, options: TableOptions) -> Layout:
         header, names = 0, options.column_names
         if names is None:
             header, names = _header(rows, file)
-        return Layout(mark, tuple(names), header, complete and not any(rows))
+        left = any(rows) if len(names) > 1 else next(rows, None) is not None
+        return Layout(mark, tuple(names), header, complete and not left)
 
 
 def _start(file: Path, options: TableOptions) -> tuple[str, bool]:
