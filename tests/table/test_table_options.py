@@ -30,6 +30,12 @@ def test_choose_drop_rename():
     assert values(TABLE, rename={"sex": "gender"})["gender"] == ("f", "m")
 
 
+def test_a_domain_has_its_own_bins_whatever_max_values():
+    stream, _ = read(TABLE, columns=["age", "sex"], bins={"age": [0, 2, 9]}, max_values=2)
+    domain = stream.finish()[0]
+    assert read(TABLE, domain=domain, max_values=2)[0].finish()[0] == domain
+
+
 def test_bins_name_columns_as_they_are_called_in_the_end():
     assert values(TABLE, rename={"age": "years"}, bins={"years": [0, 2, 9]})["years"] == (
         "[0, 2)",

@@ -60,7 +60,8 @@ def field_key(text: str | None) -> Key:
 
     An empty field, `NaN` and `nan` are missing, a decimal number is that number, however many
     digits it has, `True`, `TRUE` and `true` are `true`, a moment is in its ISO form, and anything
-    else is itself.  A number with an exponent is the float of which it is the shortest text, if any.
+    else is itself.  A number with an exponent is the float of which it is the shortest text, if
+    any.
 
     Examples
     --------

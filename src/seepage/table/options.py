@@ -108,8 +108,10 @@ class TableOptions:
             ) from None
 
     def _check_bins(self) -> None:
-        if self.domain is not None and self.bins is not None:
-            raise InputError("bins and domain exclude each other: a domain has its own bins")
+        if self.domain is not None:
+            if self.bins is not None:
+                raise InputError("bins and domain exclude each other: a domain has its own bins")
+            return
         rules = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
         for rule in map(read_rule, rules):
             bins = rule.bins if isinstance(rule, (Quantile, Width)) else 0
