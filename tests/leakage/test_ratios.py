@@ -3,7 +3,7 @@
 import math
 from decimal import Decimal
 from fractions import Fraction
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 import pytest
@@ -56,6 +56,20 @@ def test_the_likely_set_attains_the_value(counts, epsilon, data):
         attained = oracles.log1p(oracles.ratio_of(*chosen, oracles.growth(epsilon)))
         assert just_above(value, attained, epsilon, 64 + 8 * size), sets
         assert sets.kind == "all" or likely.sum() == sets.size
+
+
+@pytest.mark.parametrize(("inputs", "size"), [(6, 2), (6, 3), (6, 5), (40, 2)])
+def test_the_best_subset_at_a_large_ratio_is_not_the_best_at_one(inputs, size):
+    """Sets of rare inputs win as H grows, so the first set must be left for better ones."""
+    channels = np.random.default_rng(size).dirichlet(np.full(inputs, 0.3), (60, 4))
+    every = range(inputs)
+    masks = np.array([[u in chosen for u in every] for chosen in combinations(every, size)])
+    masses = channels @ masks.T
+    for epsilon in (0.5, 3.0, 8.0):
+        weights = 1 + math.expm1(epsilon) * masses
+        truth = np.log(weights.max(axis=1) / weights.min(axis=1)).max(axis=1)
+        found = best_subset(channels, np.full(60, epsilon), size).value
+        assert found == pytest.approx(truth, rel=1e-12)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
