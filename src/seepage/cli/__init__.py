@@ -1,11 +1,13 @@
 """The command line: parse, call, print.  Each command is loaded when it is used."""
 
+import os
 import sys
 from importlib import import_module
 from typing import Any
 
 import click
 
+from seepage import _checks
 from seepage._version import __version__
 from seepage.errors import SeepageError
 
@@ -28,6 +30,7 @@ COMMANDS = {
 """Each command with its one-line help; its module in this package has the same name."""
 
 BAD_INPUT = 2
+HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 INTERRUPTED = 130
 
 
@@ -41,7 +44,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command by name."""
         if cmd_name not in COMMANDS:
-            return None
+            hint = _checks.near_miss(cmd_name, COMMANDS)
+            raise click.UsageError(f"there is no command {cmd_name!r}{hint}", ctx)
         command: click.Command = import_module(f"seepage.cli.{cmd_name}").command
         return command
 
@@ -72,7 +76,10 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         group.main(args=arguments, prog_name="seepage", standalone_mode=False)
     except click.ClickException as problem:
-        problem.show()
+        if isinstance(problem, HELP):
+            problem.show()
+        else:
+            click.echo(f"seepage: {_in_one_line(problem)}", err=True)
         sys.exit(problem.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("seepage: stopped", err=True)
@@ -83,3 +90,21 @@ def main(arguments: list[str] | None = None) -> Any:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except OSError as problem:
+        click.echo(f"seepage: {_in_words(problem)}", err=True)
+        sys.exit(BAD_INPUT)
+
+
+def _in_one_line(problem: click.ClickException) -> str:
+    """Return what Click has to say about an argument, and where to read on."""
+    context = getattr(problem, "ctx", None)
+    hint = f"; see `{context.command_path} --help`" if context is not None else ""
+    return " ".join(problem.format_message().split()).rstrip(".") + hint
+
+
+def _in_words(problem: OSError) -> str:
+    """Return what the operating system refused; without a file it is the screen."""
+    reason = problem.strerror or str(problem)
+    if problem.filename is None:
+        return f"cannot write the result: {reason}"
+    return f"cannot open {os.fsdecode(problem.filename)!r}: {reason}"

@@ -10,8 +10,9 @@ import click
 
 from seepage import _checks
 from seepage.cli.engines import engine_options, engine_session
+from seepage.cli.files import FileCommand, OutputFile
 from seepage.cli.inputs import all_options_but, read_pairs, read_records, refuse_options
-from seepage.cli.options import named_settings, output_options, table_arguments, table_options
+from seepage.cli.options import SEED, named_settings, output_options, table_arguments, table_options
 from seepage.cli.output import emit, encode_json, progress_bar
 from seepage.domain import Domain
 from seepage.errors import InputError
@@ -21,7 +22,7 @@ from seepage.pairs import PairCounts
 __all__ = ["command"]
 
 
-@click.command("analyse")
+@click.command("analyse", cls=FileCommand)
 @click.argument("data")
 @click.option("-e", "--epsilon", type=float, default=1.0, show_default=True, help="The budget.")
 @click.option("--epsilon-of", multiple=True, metavar="NAME=EPS", help="Another for one attribute.")
@@ -48,12 +49,14 @@ __all__ = ["command"]
     "--sample", type=int, metavar="N", help="Look at N records drawn at random: totals are assumed."
 )
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Of sampled, witness and --sample."
+    "--seed", type=SEED, default=0, show_default=True, help="Of sampled, witness and --sample."
 )
 @click.option("--limit", type=float, help="The allowed total, shown in the report.")
-@click.option("--report", metavar="FILE", help="Write the report, one self-contained HTML page.")
+@click.option("--report", type=OutputFile(), help="Write the report, one self-contained page.")
 @click.option("--plan", metavar="PLAN", help="DATA are reports collected with this plan.")
-@click.option("--chart", metavar="FILE", help="Draw the matrix: a .svg, .png, .pdf or .html file.")
+@click.option(
+    "--chart", type=OutputFile(), help="Draw the matrix: a .svg, .png, .pdf or .html file."
+)
 @click.option("--prior", type=float, default=0.0, help="A pseudo-count added to every cell.")
 @engine_options()
 @output_options
@@ -77,6 +80,8 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
     from seepage.leakage import leakage_matrix
 
     _checks.whole(strongest, "--strongest", 0)
+    if options["report"] is None and form != "json":
+        refuse_options(["limit"], "it is shown by --report and kept by --format json")
     budget, slack = _checks.epsilon(options["epsilon"]), _checks.delta(options["delta"])
     wanted = _wanted(options["totals"])
     known = _read(data, wanted, options)
@@ -142,7 +147,7 @@ def _read(data: str, wanted: list[str], options: dict[str, Any]) -> Any:
     """Return pair counts, or the records where a total needs them."""
     engine, sample = options["engine"], options["sample"]
     arguments = table_arguments(options) | {"engine": engine}
-    with engine_session(engine, options["master"]):
+    with engine_session(data, engine, options["master"]):
         if set(wanted) <= {"worst", "independent"} and sample is None:
             return read_pairs(data, arguments)
         return read_records(data, arguments, sample=sample, seed=options["seed"])

@@ -7,17 +7,23 @@ from typing import Any
 
 import click
 
+from seepage.cli.files import FileCommand, OutputFile
 from seepage.cli.inputs import read_pairs
-from seepage.cli.options import output_options, table_arguments, table_options
+from seepage.cli.options import SEED, output_options, table_arguments, table_options
 from seepage.cli.output import emit, encode_json, progress_bar
+from seepage.errors import InputError
 
 __all__ = ["command"]
 
 EPSILON = click.option(
     "-e", "--epsilon", multiple=True, type=float, help="A budget; may be given several times."
 )
-CHART = click.option("--chart", metavar="FILE", help="Draw it: a .svg, .png, .pdf or .html file.")
-SEED = click.option("--seed", type=int, default=0, show_default=True, help="Of the simulation.")
+CHART = click.option(
+    "--chart", type=OutputFile(), help="Draw it: a .svg, .png, .pdf or .html file."
+)
+SEED_OPTION = click.option(
+    "--seed", type=SEED, default=0, show_default=True, help="Of the simulation."
+)
 
 
 @click.group("benchmark")
@@ -31,7 +37,7 @@ def command() -> None:
     """
 
 
-@command.command("analysers")
+@command.command("analysers", cls=FileCommand)
 @click.argument("data", nargs=-1, required=True)
 @EPSILON
 @click.option(
@@ -42,7 +48,7 @@ def command() -> None:
 )
 @click.option("--analyser", "chosen", multiple=True, help="Only this one; may be repeated.")
 @CHART
-@SEED
+@SEED_OPTION
 @output_options
 @table_options
 def analysers_command(
@@ -63,7 +69,8 @@ def analysers_command(
     from seepage.benchmark import benchmark_analysers
 
     arguments = table_arguments(options)
-    tables = {Path(name).name: read_pairs(name, arguments) for name in data}
+    names = _names(data)
+    tables = {names[path]: read_pairs(path, arguments) for path in data}
     with progress_bar("comparing") as progress:
         found = benchmark_analysers(
             tables, epsilon or (1.0,), reference, chosen or None, seed=seed, progress=progress
@@ -75,12 +82,12 @@ def analysers_command(
     _finish(found, text, chart, output)
 
 
-@command.command("mechanisms")
+@command.command("mechanisms", cls=FileCommand)
 @click.argument("data")
 @EPSILON
 @click.option("-m", "--mechanism", "chosen", multiple=True, help="Only this; may be repeated.")
 @CHART
-@SEED
+@SEED_OPTION
 @output_options
 @table_options
 def mechanisms_command(
@@ -106,6 +113,18 @@ def mechanisms_command(
     if form == "table":
         text += "".join(f"\n{note}" for note in _constant({data: pairs}))
     _finish(found, text, chart, output)
+
+
+def _names(data: tuple[str, ...]) -> dict[str, str]:
+    """Return a name for each DATA: that of its file, or all of it where files share one."""
+    short = [Path(path).name for path in data]
+    names = {
+        path: name if short.count(name) == 1 else path
+        for path, name in zip(data, short, strict=True)
+    }
+    if len(names) < len(data):
+        raise InputError("each DATA must be given once, got one twice")
+    return names
 
 
 def _write(found: Any, form: str) -> str:

@@ -7,15 +7,16 @@ import click
 
 from seepage import _checks
 from seepage.cli.engines import engine_options, engine_session
+from seepage.cli.files import FileCommand, OutputFile
 from seepage.cli.inputs import OF_TABLES, all_options_but, read_records, refuse_options
-from seepage.cli.options import named_settings, table_arguments, table_options
+from seepage.cli.options import SEED, named_settings, table_arguments, table_options
 from seepage.cli.output import emit, encode_json, progress_bar
 from seepage.errors import InputError
 
 __all__ = ["command"]
 
 
-@click.command("calibrate")
+@click.command("calibrate", cls=FileCommand)
 @click.argument("data")
 @click.option("--limit", type=float, help="The allowed total of every attribute, in nats.")
 @click.option("--limit-of", multiple=True, metavar="NAME=LIMIT", help="Another for one attribute.")
@@ -38,15 +39,15 @@ __all__ = ["command"]
 @click.option("--least", type=float, default=0.0, help="The smallest useful budget.")
 @click.option("--weight", multiple=True, metavar="NAME=W", help="How much one attribute counts.")
 @click.option("--audit/--no-audit", default=True, help="Search for a witness after an assumption.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of sampling and searching.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of sampling and searching.")
 @click.option("--check", metavar="PLAN", help="Certify a plan that was edited, on DATA.")
-@click.option("--chart", metavar="FILE", help="Draw the plan: a .svg, .png, .pdf or .html file.")
+@click.option("--chart", type=OutputFile(), help="Draw the plan: a .svg, .png, .pdf or .html file.")
 @click.option("--compare", is_flag=True, help="Show other ways to spend the same limit.")
 @click.option("--simulate", is_flag=True, help="With --compare: simulate the errors too.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the plan here.")
+@click.option("-o", "--output", type=OutputFile(), help="Write the plan here.")
 @engine_options()
 @table_options
 def command(data: str, form: str, output: str | None, **options: Any) -> None:
@@ -63,8 +64,8 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
     if options["check"]:
         _check(data, arguments, options["check"], output)
         return
-    _refuse_unused(options["compare"])
-    with engine_session(options["engine"], options["master"]):
+    _refuse_unused(options["compare"], options["budgets"])
+    with engine_session(data, options["engine"], options["master"]):
         records = read_records(data, arguments | {"engine": options["engine"]})
     limit = _limits(records, options)
     if options["compare"]:
@@ -110,13 +111,15 @@ OF_COMPARISONS = (
 )
 
 
-def _refuse_unused(compare: bool) -> None:
+def _refuse_unused(compare: bool, budgets: str) -> None:
     """Refuse options that have no effect with --compare, or without."""
     if compare:
         others = all_options_but("data", *OF_COMPARISONS, *OF_TABLES)
         refuse_options(others, "--compare tries strategies of its own")
     else:
         refuse_options(["simulate"], "it needs --compare")
+        if budgets == "equal":
+            refuse_options(["weight"], "it needs --budgets per-attribute")
 
 
 def _text(plan: Any, name: str) -> str:

@@ -5,16 +5,16 @@ from typing import Any
 import click
 
 from seepage.cli.engines import engine_options, engine_session
+from seepage.cli.files import FileCommand, OutputFile
 from seepage.cli.inputs import read_pairs
 from seepage.cli.options import table_arguments, table_options
-from seepage.cli.output import whole_file
 
 __all__ = ["command"]
 
 
-@click.command("count")
+@click.command("count", cls=FileCommand)
 @click.argument("data")
-@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The file.")
+@click.option("-o", "--output", required=True, type=OutputFile(), help="The file.")
 @engine_options("numpy", "numba")
 @click.option(
     "--domain",
@@ -44,10 +44,9 @@ def command(
     arguments = table_arguments(options) | {"engine": engine}
     if domain is not None:
         arguments["domain"] = load_pairs_file(domain).domain
-    with engine_session(engine, master):
+    with engine_session(data, engine, master):
         pairs = read_pairs(data, arguments)
-    with whole_file(output) as partial:
-        save_pairs(pairs, partial)
+    save_pairs(pairs, output)
     click.echo(f"{how_many(pairs)}, {len(pairs.domain)} attributes -> {output}")
     for attribute in pairs.domain:
         if attribute.size == 1:

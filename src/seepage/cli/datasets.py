@@ -24,6 +24,7 @@ def command(context: click.Context, form: str) -> None:
         return
     from seepage.cli.columns import columns
     from seepage.datasets import BUNDLED, DATASETS
+    from seepage.datasets.files import FOLDER_VARIABLE, download_folder
 
     rows = []
     for found in DATASETS.values():
@@ -35,7 +36,12 @@ def command(context: click.Context, form: str) -> None:
         emit(encode_json([dict(zip(keys, row, strict=True)) for row in rows]), None)
         return
     rows.insert(0, ["name", "files", "counts", "licence", "what it holds"])
-    emit(columns(rows, left=True), None)
+    there = "" if download_folder().is_dir() else ", which does not exist"
+    legend = (
+        f"Files are looked for in {download_folder()} ({FOLDER_VARIABLE} names another){there}.\n"
+        "`seepage datasets fetch NAME` downloads them, or says how to get them by hand."
+    )
+    emit(f"{columns(rows, left=True)}\n{legend}", None)
 
 
 @command.command("fetch")
@@ -45,7 +51,10 @@ def fetch_command(name: str) -> None:
     from seepage.datasets import dataset
     from seepage.datasets.fetch import fetch
 
+    found = dataset(name)
+    if not found.files:
+        click.echo(f"{name} has no files: it is {found.address}")
     with progress_bar("downloading") as progress:
-        places = fetch(dataset(name), progress)
+        places = fetch(found, progress)
     for place in places:
         click.echo(str(place))

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from seepage.cli.inputs import is_counted
 from seepage.errors import InputError
 
 __all__ = ["engine_options", "engine_session"]
@@ -39,14 +40,23 @@ def engine_options(*local: str) -> Callable[[Command], Command]:
 
 
 @contextmanager
-def engine_session(engine: str, master: str | None) -> Iterator[None]:
-    """Keep a Spark session open as long as the block lasts, where Spark is the engine."""
+def engine_session(data: str, engine: str, master: str | None) -> Iterator[None]:
+    """Keep a Spark session open as long as the block lasts, where Spark is the engine.
+
+    What Spark cannot read is refused before it starts.
+    """
     if engine != "spark":
         if master is not None:
             raise InputError("--master needs --engine spark")
         yield
         return
     from seepage.counting.spark import spark_session
+    from seepage.table.paths import PARQUET, find_files
 
+    if is_counted(data):
+        raise InputError(f"--engine spark reads Parquet files, and {data} is counted already")
+    kind, files = find_files(data)
+    if kind != PARQUET:
+        raise InputError(f"--engine spark reads Parquet files, got {kind} ({files[0].name})")
     with spark_session(master):
         yield

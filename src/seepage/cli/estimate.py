@@ -4,6 +4,8 @@ from typing import Any
 
 import click
 
+from seepage.cli.files import FileCommand
+from seepage.cli.inputs import refuse_options
 from seepage.cli.options import output_options
 from seepage.cli.output import emit, encode_json
 from seepage.errors import InputError
@@ -11,7 +13,7 @@ from seepage.errors import InputError
 __all__ = ["command"]
 
 
-@click.command("estimate")
+@click.command("estimate", cls=FileCommand)
 @click.argument("reports")
 @click.option(
     "--plan", "plan_path", required=True, type=click.Path(dir_okay=False), help="The plan's file."
@@ -50,6 +52,8 @@ def command(
     """
     from seepage.plan import Plan
 
+    if joint is None:
+        refuse_options(["method"], "it says how --joint is estimated")
     plan = Plan.load(plan_path)
     if joint is None:
         found: Any = plan.estimate(reports, consistent=consistent)

@@ -1,19 +1,31 @@
 """DATA on the command line: a table, a file of pair counts, or a bundled name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
+from seepage.cli.files import files_behind
 from seepage.cli.output import progress_bar
 from seepage.errors import InputError
 from seepage.pairs import PairCounts
 
-__all__ = ["OF_TABLES", "all_options_but", "read_pairs", "read_records", "refuse_options"]
+__all__ = [
+    "OF_TABLES",
+    "all_options_but",
+    "is_counted",
+    "read_pairs",
+    "read_records",
+    "refuse_options",
+    "refuse_reports",
+]
 
-OF_RECORDS = ("bins", "missing", "missing_marker", "delimiter", "max_values")
+OF_TEXT = ("delimiter", "encoding")
+"""Options that say how text files are read."""
+
+OF_RECORDS = ("bins", "missing", "missing_marker", "max_values", *OF_TEXT)
 """Options that say how records are read, of which counts have none."""
 
 OF_TABLES = ("columns", "drop", "rename", *OF_RECORDS)
@@ -30,11 +42,15 @@ def refuse_options(names: Iterable[str], why: str) -> None:
     why
         Why they have none.
     """
-    context = click.get_current_context()
-    for option in context.command.params:
-        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
-        if option.name in names and given:
+    for option in click.get_current_context().command.params:
+        if option.name in names and _was_given(option.name):
             raise InputError(f"{option.opts[-1]} has no effect: {why}")
+
+
+def _was_given(name: str) -> bool:
+    """Say whether an option stands on the command line, by the name of its parameter."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source is ParameterSource.COMMANDLINE
 
 
 def all_options_but(*names: str) -> list[str]:
@@ -46,15 +62,13 @@ def all_options_but(*names: str) -> list[str]:
 def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
     """Return the pair counts of DATA, counting them if it is a table."""
     from seepage.datasets import load_pairs
-    from seepage.pairs_io import is_pairs_file
 
-    if _is_name(data) or is_pairs_file(data):
-        if arguments.get("engine") == "spark":
-            raise InputError(f"--engine spark reads Parquet files, and {data} is counted already")
+    if is_counted(data):
         refuse_options((*OF_RECORDS, "domain", "engine"), f"{data} is counted already")
         return _chosen(load_pairs(data), arguments)
     from seepage.counting import count_pairs
 
+    refuse_reports(data)
     with progress_bar("counting") as progress:
         return count_pairs(data, progress=progress, **arguments)
 
@@ -72,20 +86,61 @@ def read_records(
         Keep so many records only, drawn with this seed.
     """
     from seepage.datasets import DATASETS
-    from seepage.pairs_io import is_pairs_file
     from seepage.tuples import Tuples
 
-    named = _is_name(data)
-    if named and data in DATASETS and DATASETS[data].at_hand:
+    if _is_name(data) and data in DATASETS and DATASETS[data].at_hand:
         found = DATASETS[data]
-        settings = {**found.table, **{k: v for k, v in arguments.items() if v}}
+        refuse_options(OF_TEXT, f"the files of {data} have a format of their own")
+        settings = _settings(found.table, arguments)
         return Tuples.from_records(found.read(), sample=sample, seed=seed, **settings)
-    if named or is_pairs_file(data):
+    if is_counted(data):
         if sample is not None:
             raise InputError(f"--sample needs records, and {data} has pair counts only")
         return read_pairs(data, arguments)
+    refuse_reports(data)
     with progress_bar("reading") as progress:
         return Tuples.from_records(data, sample=sample, seed=seed, progress=progress, **arguments)
+
+
+def is_counted(data: str) -> bool:
+    """Say whether DATA stands for pair counts: a file of them, or a name."""
+    from seepage.pairs_io import is_pairs_file
+
+    return _is_name(data) or is_pairs_file(data)
+
+
+def refuse_reports(data: str) -> None:
+    """Refuse our own files where records are read: reports are noise, and noise leaks less."""
+    import pyarrow.parquet as pq
+    from pyarrow import ArrowException
+
+    for file in files_behind(data):
+        try:
+            metadata = pq.read_schema(file).metadata or {}
+        except (ArrowException, OSError):
+            return
+        if any(key.startswith(b"seepage") for key in metadata):
+            raise InputError(
+                f"{file} must hold records, got reports or counts that seepage wrote; "
+                "reports are read by `seepage analyse` and `seepage estimate` with --plan"
+            )
+
+
+def _settings(own: Mapping[str, Any], arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return how a dataset is read: as its own settings say, but for options that were given.
+
+    Its bins are by its own names of columns; those that are not used, or renamed, follow.
+    """
+    parameters = {"missing_markers": "missing_marker"}
+    given = {k: v for k, v in arguments.items() if _was_given(parameters.get(k, k))}
+    settings = {**own, **given}
+    bins, chosen = own.get("bins"), arguments["bins"]
+    if isinstance(bins, Mapping) and (chosen is None or isinstance(chosen, Mapping)):
+        used = set(arguments["columns"] or bins) - set(arguments["drop"])
+        new = arguments["rename"]
+        kept = {new.get(name, name): rule for name, rule in bins.items() if name in used}
+        settings["bins"] = {**kept, **(chosen or {})}
+    return settings
 
 
 def _is_name(data: str) -> bool:
@@ -95,7 +150,9 @@ def _is_name(data: str) -> bool:
 
 def _chosen(pairs: PairCounts, arguments: dict[str, Any]) -> PairCounts:
     """Return the counts with the columns chosen, dropped and renamed."""
-    wanted = arguments["columns"] or pairs.domain.names
+    wanted = pairs.domain.names if arguments["columns"] is None else arguments["columns"]
     dropped = {pairs.domain[name].name for name in arguments["drop"]}
     kept = [name for name in wanted if name not in dropped]
+    if not kept:
+        raise InputError("there is no column left to read")
     return pairs.select(kept).rename(arguments["rename"])

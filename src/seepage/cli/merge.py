@@ -1,15 +1,19 @@
 """`seepage merge`: counts of shards to the counts of the whole table."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import click
 
-from seepage.cli.output import whole_file
+from seepage.cli.files import FileCommand, OutputFile
+from seepage.errors import InputError
 
 __all__ = ["command"]
 
 
-@click.command("merge")
-@click.argument("counts", nargs=-1, required=True, type=click.Path(dir_okay=False))
-@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False), help="The file.")
+@click.command("merge", cls=FileCommand)
+@click.argument("counts", nargs=-1, required=True)
+@click.option("-o", "--output", required=True, type=OutputFile(), help="The file.")
 def command(counts: tuple[str, ...], output: str) -> None:
     """Add the files of pair counts COUNTS up into OUTPUT.
 
@@ -27,9 +31,17 @@ def command(counts: tuple[str, ...], output: str) -> None:
     from seepage.evidence import how_many
     from seepage.pairs_io import load_pairs_file, save_pairs
 
+    _refuse_twice(counts)
     merged = merge_pairs([load_pairs_file(path) for path in counts])
-    with whole_file(output) as partial:
-        save_pairs(merged, partial)
+    save_pairs(merged, output)
     click.echo(
         f"{len(counts)} files, {how_many(merged)}, {len(merged.domain)} attributes -> {output}"
     )
+
+
+def _refuse_twice(counts: Sequence[str]) -> None:
+    """Refuse a file that is given more than once: its records would count more than once."""
+    seen = dict[Path, str]()
+    for path in counts:
+        if seen.setdefault(Path(path).resolve(), path) is not path:
+            raise InputError(f"each file must be given once, got {path!r} twice")

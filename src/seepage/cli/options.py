@@ -5,11 +5,21 @@ from typing import Any, TypeVar
 
 import click
 
+from seepage.cli.files import OutputFile
 from seepage.errors import InputError
 
-__all__ = ["named_settings", "output_options", "table_arguments", "table_options"]
+__all__ = [
+    "SEED",
+    "delimiter",
+    "named_settings",
+    "output_options",
+    "table_arguments",
+    "table_options",
+]
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+SEED = click.IntRange(min=0)
 
 TABLE_OPTIONS = (
     click.option("--columns", metavar="A,B,...", help="Only these columns."),
@@ -34,6 +44,9 @@ TABLE_OPTIONS = (
     ),
     click.option("--delimiter", metavar="CHAR", help="The CSV delimiter; detected by default."),
     click.option(
+        "--encoding", default="utf-8", show_default=True, help="Of text files, such as latin-1."
+    ),
+    click.option(
         "--max-values",
         type=int,
         default=1000,
@@ -51,9 +64,7 @@ OUTPUT_OPTIONS = (
         show_default=True,
         help="How to write the result.",
     ),
-    click.option(
-        "-o", "--output", type=click.Path(dir_okay=False), help="Write to a file, not the screen."
-    ),
+    click.option("-o", "--output", type=OutputFile(), help="Write to a file, not the screen."),
 )
 
 
@@ -80,18 +91,21 @@ def table_arguments(options: dict[str, Any]) -> dict[str, Any]:
         "bins": _bins(options.pop("bins")),
         "missing": options.pop("missing"),
         "missing_markers": options.pop("missing_marker"),
-        "delimiter": _delimiter(options.pop("delimiter")),
+        "delimiter": delimiter(options.pop("delimiter")),
+        "encoding": options.pop("encoding"),
         "max_values": options.pop("max_values"),
     }
 
 
 def named_settings(settings: tuple[str, ...], option: str) -> dict[str, str]:
     """Return NAME=VALUE settings as a mapping."""
-    result = {}
+    result = dict[str, str]()
     for setting in settings:
         name, sign, value = setting.rpartition("=")
         if not sign or not name:
             raise InputError(f"{option} must be NAME=VALUE, got {setting!r}")
+        if name in result:
+            raise InputError(f"{option} must name each once, got {name!r} twice")
         result[name] = value
     return result
 
@@ -100,16 +114,21 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _delimiter(text: str | None) -> str | None:
-    return {"\\t": "\t", "tab": "\t", "space": " "}.get(text, text) if text else None
+def delimiter(text: str | None) -> str | None:
+    """Return the delimiter that an option names, where it is given."""
+    return text if text is None else {"\\t": "\t", "tab": "\t", "space": " "}.get(text, text)
 
 
 def _bins(rules: tuple[str, ...]) -> Any:
     """Return bins for all columns, or a mapping by column with `"*"` for the others."""
     if not rules:
         return None
-    named = dict(rule.rpartition("=")[::2] for rule in rules)
-    parsed = {name or "*": _bin_rule(rule) for name, rule in named.items()}
+    parsed = dict[str, str | list[float]]()
+    for text in rules:
+        name, _, rule = text.rpartition("=")
+        if (name or "*") in parsed:
+            raise InputError(f"--bins must name each column once, got {text!r} too")
+        parsed[name or "*"] = _bin_rule(rule)
     return parsed["*"] if set(parsed) == {"*"} else parsed
 
 

@@ -3,41 +3,24 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
 
-from seepage.errors import InputError
-
-__all__ = ["Progress", "emit", "encode_json", "progress_bar", "whole_file"]
+__all__ = ["Progress", "emit", "encode_json", "progress_bar"]
 
 Progress = Callable[[int, int | None], None]
 
 
 def emit(text: str, output: str | None) -> None:
-    """Write text to the screen, or to a file: first a temporary one, then renamed."""
+    """Write text to the screen, or to a file that appears whole or not at all."""
     if output is None:
         click.echo(text.rstrip("\n"))
         return
-    with whole_file(output) as partial:
-        partial.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+    from seepage.plan.output import whole_file
 
-
-@contextmanager
-def whole_file(output: str | Path) -> Iterator[Path]:
-    """Give a temporary path beside a file that takes its place once all is written."""
-    final = Path(output)
-    if not final.parent.is_dir():
-        raise InputError(f"the folder of the output must exist, there is no {str(final.parent)!r}")
-    partial = final.with_name(f".{final.name}.partial")
-    try:
-        yield partial
-        partial.replace(final)
-    except OSError as problem:
-        raise InputError(f"cannot write {str(final)!r}: {problem.strerror}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(output) as file:
+        file.write((text.rstrip("\n") + "\n").encode())
 
 
 def encode_json(content: Any) -> str:

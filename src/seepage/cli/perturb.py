@@ -5,7 +5,9 @@ from typing import Any
 
 import click
 
-from seepage.cli.options import named_settings
+from seepage.cli.files import FileCommand, OutputFile
+from seepage.cli.inputs import refuse_reports
+from seepage.cli.options import SEED, delimiter, named_settings
 from seepage.cli.output import progress_bar
 from seepage.domain import Domain
 from seepage.errors import InputError
@@ -13,14 +15,12 @@ from seepage.errors import InputError
 __all__ = ["command"]
 
 
-@click.command("perturb")
+@click.command("perturb", cls=FileCommand)
 @click.argument("data")
 @click.option(
     "--plan", "plan_path", required=True, type=click.Path(dir_okay=False), help="The plan's file."
 )
-@click.option(
-    "-o", "--output", required=True, type=click.Path(dir_okay=False), help="The reports' file."
-)
+@click.option("-o", "--output", required=True, type=OutputFile(), help="The reports' file.")
 @click.option(
     "--other",
     multiple=True,
@@ -29,14 +29,17 @@ __all__ = ["command"]
 )
 @click.option(
     "--seed",
-    type=int,
+    type=SEED,
     help="FOR RESEARCH ONLY: the same reports again.  Whoever knows the seed can undo the noise.",
 )
 @click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a column of DATA.")
 @click.option(
     "--missing-marker", multiple=True, metavar="TEXT", help="Text that means missing, as ?."
 )
-@click.option("--delimiter", metavar="CHAR", help="The CSV delimiter; detected by default.")
+@click.option("--delimiter", "mark", metavar="CHAR", help="The CSV delimiter; detected by default.")
+@click.option(
+    "--encoding", default="utf-8", show_default=True, help="Of text files, such as latin-1."
+)
 def command(
     data: str,
     plan_path: str,
@@ -45,7 +48,8 @@ def command(
     seed: int | None,
     rename: tuple[str, ...],
     missing_marker: tuple[str, ...],
-    delimiter: str | None,
+    mark: str | None,
+    encoding: str,
 ) -> None:
     """Perturb the records of DATA as a plan says, into the Parquet file of reports OUTPUT.
 
@@ -62,10 +66,12 @@ def command(
     from seepage.plan.perturbing import perturb_file
 
     plan = Plan.load(plan_path)
+    refuse_reports(data)
     table: dict[str, Any] = {
         "rename": named_settings(rename, "--rename"),
         "missing_markers": missing_marker,
-        "delimiter": {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter),
+        "delimiter": delimiter(mark),
+        "encoding": encoding,
     }
     with progress_bar("perturbing") as progress:
         written = perturb_file(

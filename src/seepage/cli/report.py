@@ -2,15 +2,17 @@
 
 import click
 
+from seepage.cli.files import FileCommand, OutputFile
+
 __all__ = ["command"]
 
 
-@click.command("report")
-@click.argument("result", type=click.Path())
+@click.command("report", cls=FileCommand)
+@click.argument("result")
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False),
+    type=OutputFile(),
     default="report.html",
     show_default=True,
     help="The page to write.",

@@ -8,8 +8,9 @@ from typing import Any
 import click
 
 from seepage import _checks
+from seepage.cli.files import FileCommand, OutputFile
 from seepage.cli.inputs import read_pairs
-from seepage.cli.options import output_options, table_arguments, table_options
+from seepage.cli.options import SEED, output_options, table_arguments, table_options
 from seepage.cli.output import emit, encode_json, progress_bar
 from seepage.errors import InputError
 
@@ -19,13 +20,13 @@ SHOWN = 20
 """Pairs in the table, the largest estimates first; all of them in JSON and CSV."""
 
 
-@click.command("simulate")
+@click.command("simulate", cls=FileCommand)
 @click.argument("data")
 @click.option("-e", "--epsilon", type=float, default=1.0, show_default=True, help="The budget.")
 @click.option("-m", "--mechanism", default="grr", show_default=True, help="The mechanism.")
 @click.option("--replicas", type=int, default=50, show_default=True, help="Reports a record.")
 @click.option("--surrogates", type=int, default=10_000, show_default=True, help="0: no p-value.")
-@click.option("--seed", type=int, help="Repeat a run; drawn and printed by default.")
+@click.option("--seed", type=SEED, help="Repeat a run; drawn and printed by default.")
 @click.option(
     "--view",
     type=click.Choice(["inferred", "report"]),
@@ -40,7 +41,7 @@ SHOWN = 20
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of intervals.")
 @click.option(
     "--checkpoint",
-    type=click.Path(dir_okay=False),
+    type=OutputFile(),
     help="Keep what is done in this file; the same call continues where it stopped.",
 )
 @output_options

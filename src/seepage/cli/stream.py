@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from seepage.cli.inputs import read_pairs
+from seepage.cli.files import FileCommand
+from seepage.cli.inputs import OF_TABLES, read_pairs, refuse_options
 from seepage.cli.options import output_options, table_arguments, table_options
 from seepage.cli.output import emit, encode_json
 from seepage.errors import InputError
@@ -14,7 +15,7 @@ from seepage.errors import InputError
 __all__ = ["command"]
 
 
-@click.command("stream")
+@click.command("stream", cls=FileCommand)
 @click.argument("data", required=False)
 @click.option(
     "--transitions",
@@ -50,19 +51,30 @@ def command(
     arguments = table_arguments(options)
     if (data is None) == (transitions is None):
         raise InputError("give either DATA, whose columns are the steps, or --transitions")
-    known = read_pairs(data, arguments) if data is not None else _matrix(str(transitions))
+    if transitions is not None:
+        refuse_options(OF_TABLES, "--transitions has no columns to choose from")
+        known: Any = _matrix(transitions)
+    else:
+        known = read_pairs(str(data), arguments)
     found = stream_leakage(known, epsilon, steps)
     emit(_formatted(found, form), output)
 
 
 def _matrix(path: str) -> list[list[float]]:
     try:
-        with Path(path).open(newline="", encoding="utf-8") as lines:
-            return [[float(cell) for cell in row] for row in csv.reader(lines) if row]
+        with Path(path).open(newline="", encoding="utf-8-sig") as lines:
+            rows = [[float(cell) for cell in row] for row in csv.reader(lines) if row]
     except OSError as problem:
         raise InputError(f"cannot read {path!r}: {problem.strerror}") from None
-    except ValueError as problem:
+    except (ValueError, csv.Error) as problem:
         raise InputError(f"{path!r} must hold numbers with commas between: {problem}") from None
+    odd = next((number for number, row in enumerate(rows, 1) if len(row) != len(rows)), None)
+    if not rows or odd is not None:
+        raise InputError(
+            f"{path!r} must have as many numbers in every row as rows, got {len(rows)} rows"
+            + (f" and {len(rows[odd - 1])} numbers in row {odd}" if odd is not None else "")
+        )
+    return rows
 
 
 def _formatted(found: Any, form: str) -> str:

@@ -1,0 +1,93 @@
+"""Files that a command reads and writes, looked at before any work begins."""
+
+import glob
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seepage.errors import InputError
+
+__all__ = ["FileCommand", "OutputFile", "files_behind"]
+
+READ = ("data", "counts", "reports", "result", "plan", "plan_path", "domain", "transitions")
+"""Parameters that name what is read.  Not `check`: a plan is certified again in its place."""
+
+
+class OutputFile(click.ParamType):
+    """A file to write: its folder must be there, and only a regular file is ever replaced.
+
+    Results are written beside their place and moved there, which would also move them over a
+    device, a pipe or a socket.
+    """
+
+    name = "file"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the path if a file can be written there."""
+        place = Path(value)
+        option = param.opts[-1] if param is not None else "the output"
+        if not place.name or _special(place):
+            hint = "; without it the result goes to the screen" if option == "--output" else ""
+            raise InputError(f"{option} must be a file, got {value!r}{hint}")
+        if not place.parent.is_dir():
+            raise InputError(
+                f"the folder of the output must exist, there is no {str(place.parent)!r}"
+            )
+        if not os.access(place.parent, os.W_OK):
+            raise InputError(f"cannot write {value!r}: its folder does not permit it")
+        return str(value)
+
+
+class FileCommand(click.Command):
+    """A command that refuses to read a file without a name, or to write over what it reads."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Look at the files, then run."""
+        given = [name for param in self.params if (name := param.name) in READ]
+        read = [path for name in given for path in _paths(ctx.params[name])]
+        if "" in read:
+            raise InputError("what is read must have a name, got ''")
+        outputs = [
+            ctx.params[param.name]
+            for param in self.params
+            if isinstance(param.type, OutputFile) and param.name and ctx.params[param.name]
+        ]
+        for number, output in enumerate(outputs):
+            if output in outputs[:number]:
+                raise InputError(f"two results cannot be written to one file, got {output!r} twice")
+            if Path(output).exists() and any(
+                file.samefile(output) for path in read for file in files_behind(path)
+            ):
+                raise InputError(f"the output must not be what is read, got {output!r} for both")
+        return super().invoke(ctx)
+
+
+def _special(place: Path) -> bool:
+    """Say whether something other than a regular file is there."""
+    try:
+        return not stat.S_ISREG(place.stat().st_mode)
+    except FileNotFoundError:
+        return False
+    except OSError as problem:
+        raise InputError(f"cannot write {str(place)!r}: {problem.strerror}") from None
+
+
+def _paths(value: Any) -> tuple[str, ...]:
+    return () if value is None else (value,) if isinstance(value, str) else tuple(value)
+
+
+def files_behind(path: str) -> list[Path]:
+    """Return the files that are there behind a file, a folder or a glob, sorted by name."""
+    place = Path(path)
+    if place.is_dir():
+        found = list(place.iterdir())
+    else:
+        found = [place] if place.is_file() else [Path(name) for name in _matches(path)]
+    return sorted(file for file in found if file.is_file())
+
+
+def _matches(pattern: str) -> list[str]:
+    return glob.glob(pattern, recursive=True)  # noqa: PTH207 (the pattern may be absolute)

@@ -1,0 +1,238 @@
+"""Files are looked at before the work; whatever is refused is refused in one line."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+
+import seepage as sp
+from command import run
+from seepage.counting import spark
+from seepage.datasets import DATASETS, Dataset
+
+COLUMNS = ["coffee", "screen", "sleep"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A table as text and Parquet, its counts, a plan, reports, a saved result, transitions."""
+    monkeypatch.chdir(tmp_path)
+    people = sp.make_survey(500).select(COLUMNS)
+    pyarrow.csv.write_csv(people, "t.csv")
+    pyarrow.parquet.write_table(people, "t.parquet")
+    plan = sp.calibrate(people, limit=3.0, guarantee="worst", mechanism="grr")
+    plan.save("plan.json")
+    pyarrow.parquet.write_table(plan.perturb(people), "reports.parquet")
+    sp.save_pairs(sp.count_pairs(people), "t.pairs")
+    run("analyse", "t.pairs", "--format", "json", "-o", "result.json")
+    (tmp_path / "steps.csv").write_text("0.8,0.2\n0.2,0.8\n")
+    return tmp_path
+
+
+def refused(*arguments):
+    """Return the one line with which a command is refused; no file may have changed."""
+    before = {path: path.read_bytes() for path in _files()}
+    done = run(*arguments)
+    assert done.returncode == 2, done.stdout
+    assert done.stdout == ""
+    assert done.stderr.startswith("seepage: ")
+    assert done.stderr.count("\n") == 1
+    assert {path: path.read_bytes() for path in _files()} == before
+    return done.stderr
+
+
+def _files():
+    return [path for path in Path().iterdir() if path.is_file()]
+
+
+WRITERS = [
+    ("count", "t.csv", "-o"),
+    ("merge", "t.pairs", "-o"),
+    ("analyse", "t.pairs", "-o"),
+    ("analyse", "t.pairs", "--report"),
+    ("analyse", "t.pairs", "--chart"),
+    ("calibrate", "t.pairs", "--limit", "3", "-o"),
+    ("calibrate", "t.pairs", "--limit", "3", "--chart"),
+    ("perturb", "t.csv", "--plan", "plan.json", "-o"),
+    ("estimate", "reports.parquet", "--plan", "plan.json", "-o"),
+    ("simulate", "t.pairs", "--surrogates", "0", "-o"),
+    ("simulate", "t.pairs", "--surrogates", "0", "--checkpoint"),
+    ("benchmark", "analysers", "t.pairs", "--chart"),
+    ("report", "result.json", "-o"),
+    ("stream", "t.pairs", "-o"),
+]
+
+
+@pytest.mark.parametrize("command", WRITERS, ids=" ".join)
+def test_only_a_file_is_written_over(folder, command):
+    os.mkfifo("pipe.svg")
+    (folder / "inner.svg").mkdir()
+    for output, words in [
+        ("pipe.svg", "must be a file, got 'pipe.svg'"),
+        ("inner.svg", "must be a file, got 'inner.svg'"),
+        ("", "must be a file, got ''"),
+        ("none/x.svg", "the folder of the output must exist, there is no 'none'"),
+        ("t.csv/x.svg", "cannot write 't.csv/x.svg': Not a directory"),
+        ("x" * 300 + ".svg", "File name too long"),
+    ]:
+        assert words in refused(*command, output)
+    assert stat.S_ISFIFO((folder / "pipe.svg").stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("count", "t.csv", "-o", "t.csv"),
+        ("count", "*.csv", "-o", "t.csv"),
+        ("analyse", "t.csv", "-o", "./t.csv"),
+        ("analyse", "t.csv", "--report", "t.csv"),
+        ("calibrate", "t.csv", "--limit", "3", "-o", "t.csv"),
+        ("perturb", "t.csv", "--plan", "plan.json", "-o", "plan.json"),
+        ("estimate", "reports.parquet", "--plan", "plan.json", "-o", "reports.parquet"),
+        ("report", "result.json", "-o", "result.json"),
+        ("merge", "t.pairs", "-o", "t.pairs"),
+        ("count", "t.csv", "--domain", "t.pairs", "-o", "t.pairs"),
+        ("stream", "--transitions", "steps.csv", "--steps", "3", "-o", "steps.csv"),
+    ],
+    ids=" ".join,
+)
+def test_nothing_is_written_over_what_is_read(folder, command):
+    assert "must not be what is read" in refused(*command)
+
+
+def test_two_results_need_two_files(folder):
+    line = refused("analyse", "t.pairs", "--report", "x.html", "-o", "x.html")
+    assert "got 'x.html' twice" in line
+
+
+def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert "its folder does not permit it" in refused("count", "t.csv", "-o", "x.pairs")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (("analyse", ""), "what is read must have a name, got ''"),
+        (("estimate", "reports.parquet", "--plan", ""), "must have a name"),
+        (("analyse", "reports.parquet"), "must hold records, got reports or counts"),
+        (("analyse", ".", "--columns", "sleep"), "all files must be of one kind"),
+        (("calibrate", "reports.parquet", "--limit", "3"), "must hold records, got reports"),
+        (("perturb", "reports.parquet", "--plan", "plan.json", "-o", "x"), "must hold records"),
+        (("perturb", "t.pairs", "--plan", "plan.json", "-o", "x"), "must hold records"),
+        (("merge", "t.pairs", "./t.pairs", "-o", "m"), "each file must be given once"),
+        (("benchmark", "analysers", "t.pairs", "t.pairs"), "each DATA must be given once"),
+        (("analyse", "t.csv", "--encoding", "nosuch"), "one that Python knows, got 'nosuch'"),
+        (("analyse", "t.csv", "--delimiter", ""), "must be one ASCII character, got ''"),
+        (("analyse", "t.csv", "--bins", "3", "--bins", "4"), "each column once, got '4' too"),
+        (("analyse", "t.csv", "--rename", "sleep=a", "--rename", "sleep=b"), "got 'sleep' twice"),
+        (("analyse", "t.pairs", "--epsilon-of", "sleep=1", "--epsilon-of", "sleep=2"), "twice"),
+        (("analyse", "t.pairs", "--columns", ""), "there is no column left"),
+        (("analyse", "t.pairs", "--limit", "3"), "--limit has no effect: it is shown by --report"),
+        (("analyse", "t.csv", "--totals", "sampled", "--seed", "-1"), "-1 is not in the range"),
+        (("benchmark", "mechanisms", "t.pairs", "--seed", "-1"), "-1 is not in the range"),
+        (("analyse", "t.pairs", "-e", "1,5"), "'1,5' is not a valid float; see `seepage analyse"),
+        (("analyse",), "Missing argument 'DATA'; see `seepage analyse --help`"),
+        (("analyze", "t.csv"), "there is no command 'analyze'; did you mean 'analyse'?"),
+        (("datasets", "nosuch"), "No such command 'nosuch'"),
+        (("calibrate", "t.csv", "--limit", "3", "--weight", "sleep=2"), "--budgets per-attribute"),
+        (("estimate", "reports.parquet", "--plan", "plan.json", "--method", "em"), "--joint"),
+        (("stream", "--transitions", "steps.csv", "--steps", "2", "--drop", "a"), "no columns"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_bad_input_is_one_line(folder, command, words):
+    assert words in refused(*command)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("0.8,0.2\n0.2\n", "got 2 rows and 1 numbers in row 2"), ("", "got 0 rows"), ("a\n", "'a'")],
+)
+def test_transitions_must_be_a_square_of_numbers(folder, text, words):
+    (folder / "odd.csv").write_text(text)
+    assert words in refused("stream", "--transitions", "odd.csv", "--steps", "2")
+
+
+def test_transitions_with_a_byte_order_mark(folder):
+    (folder / "marked.csv").write_text("0.8,0.2\r\n0.2,0.8\r\n", encoding="utf-8-sig")
+    same = [run("stream", "--transitions", f, "--steps", "2") for f in ("marked.csv", "steps.csv")]
+    assert same[0] == same[1]
+    assert same[0].returncode == 0
+
+
+def test_text_in_another_encoding(folder):
+    (folder / "latin.csv").write_bytes("who,b\nMüller,1\nMaier,2\n".encode("latin-1"))
+    assert "is not text in the encoding expected" in refused("count", "latin.csv", "-o", "x")
+    assert run("count", "latin.csv", "--encoding", "latin-1", "-o", "x").returncode == 0
+    assert sp.load_pairs("x").domain["who"].values == ("Maier", "Müller")
+
+
+@pytest.mark.parametrize("data", ["t.pairs", "adult", "t.csv", "none.parquet"])
+@pytest.mark.parametrize("command", [("analyse",), ("count", "-o", "x"), ("calibrate",)])
+def test_spark_is_not_started_for_what_it_cannot_read(folder, monkeypatch, command, data):
+    def start(master):
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr(spark, "spark_session", start)
+    line = refused(*command, data, "--engine", "spark")
+    assert "--engine spark reads Parquet files" in line or "there is no file or folder" in line
+
+
+def test_files_of_one_name_are_told_apart(folder):
+    (folder / "other").mkdir()
+    sp.save_pairs(sp.load_pairs("t.pairs").select(["coffee", "sleep"]), "other/t.pairs")
+    done = run("benchmark", "analysers", "t.pairs", "other/t.pairs", "--analyser", "its")
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == [
+        "t.pairs",
+        "other/t.pairs",
+    ]
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full")
+@pytest.mark.parametrize("command", [["analyse", "adult"], ["--help"], ["datasets"]])
+def test_a_full_disk_behind_the_screen(command):
+    """The shell opens the device: only what is printed goes there."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from seepage.cli import main; main()", *command],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "seepage: cannot write the result: No space left on device\n"
+
+
+@pytest.mark.parametrize("options", [("--columns", "sex,income"), ("--drop", "age,fnlwgt")])
+def test_a_dataset_keeps_its_own_bins(tmp_path, monkeypatch, options):
+    """Columns are chosen from records as from the bundled counts, with the same bins."""
+    if not sp.dataset("adult").at_hand:
+        pytest.skip("the records of Adult are not at hand")
+    monkeypatch.chdir(tmp_path)
+    totals = ("--totals", "merged", "--strongest", "0", *options)
+    rename = ("--rename", "sex=who", "--format", "json")
+    records = run("analyse", "adult", *totals, *rename)
+    assert records.returncode == 0, records.stderr
+    counts = run("analyse", "adult", "--totals", "worst", *totals[2:], *rename)
+    digests = [json.loads(done.stdout)["digest"] for done in (records, counts)]
+    assert digests[0] == digests[1]
+
+
+def test_a_dataset_keeps_its_own_settings(monkeypatch):
+    """The defaults of options are no settings of the user."""
+    table = pa.table({"a": ["x", None, "y"], "b": ["p", "q", "?"], "n": [1, 2, 3]})
+    own = {"missing": "drop", "missing_markers": ["?"], "max_values": 5, "bins": 3}
+    made = Dataset("madeup", "t", (), lambda: table, "l", "c", "a", table=own)
+    monkeypatch.setitem(DATASETS, "madeup", made)
+    command = ("analyse", "madeup", "--totals", "merged", "--strongest", "0", "--columns", "a,b")
+    assert run(*command).stdout.startswith("madeup: 1 records, 2 attributes")
+    assert run(*command, "--missing", "category").stdout.startswith("madeup: 3 records")
