@@ -7,6 +7,7 @@ import io
 import threading
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,30 @@ def test_refuses_a_truncated_gzip(folder):
     (folder / "folder/table.csv.gz").write_bytes(gzip.compress(CONTENT * 99)[:-9])
     with pytest.raises(TableError, match=r"table.csv.gz is truncated"):
         FILE.read()
+
+
+def test_refuses_a_damaged_gzip(folder):
+    packed = bytearray(gzip.compress(bytes(range(256)) * 99))
+    packed[len(packed) // 2] ^= 255
+    (folder / "folder/table.csv.gz").write_bytes(packed)
+    with pytest.raises(TableError, match=r"table.csv.gz is truncated, damaged or no gzip file"):
+        FILE.read()
+
+
+def test_refuses_what_may_not_be_read(folder, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    (folder / "folder/table.csv").write_bytes(CONTENT)
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(TableError, match=r"table.csv cannot be read: Permission denied"):
+        FILE.read()
+
+
+def test_a_dataset_that_is_not_at_hand_says_where_it_was_looked_for(folder):
+    place = folder / "celeba" / "list_attr_celeba.txt"
+    with pytest.raises(TableError, match=f"there is no {place}; accept the agreement"):
+        dataset("celeba").read()
 
 
 def test_without_the_variable_the_cache_is_used(tmp_path, monkeypatch):
@@ -105,7 +130,7 @@ def test_fetches_with_checksum_and_progress(folder, server):
 @pytest.mark.parametrize(
     ("path", "files", "message"),
     [
-        ("/none", (FILE,), "cannot download"),
+        ("/none", (FILE,), r"/none: the server answers 404; .* put them into .*folder$"),
         ("/short", (FILE,), "truncated or no zip"),
         ("/all", (PublishedFile("f/broken.csv", FILE.sha256),), "is not the published file"),
         ("/all", (PublishedFile("f/absent.csv", FILE.sha256),), "does not hold absent.csv"),
@@ -115,6 +140,22 @@ def test_refuses_what_is_not_the_file(folder, server, path, files, message):
     with pytest.raises(TableError, match=message):
         fetch(_known(server, path, files))
     assert [place for place in folder.rglob("*") if place.is_file()] == []
+
+
+def test_without_a_network_there_is_one_clear_line(folder):
+    with pytest.raises(TableError) as refused:
+        fetch(_known("http://127.0.0.1:1"))
+    assert str(refused.value) == (
+        "cannot download http://127.0.0.1:1/all: no connection; try again later, or take the files "
+        f"from https://archive.ics.uci.edu/dataset/2 and put them into {folder / 'folder'}"
+    )
+
+
+def test_a_folder_that_is_a_file(folder, server, monkeypatch):
+    (folder / "file").write_bytes(b"")
+    monkeypatch.setenv("SEEPAGE_DATA", str(folder / "file"))
+    with pytest.raises(TableError, match=r"table.csv cannot be written: Not a directory"):
+        fetch(_known(server))
 
 
 def test_says_what_to_do_by_hand(folder):

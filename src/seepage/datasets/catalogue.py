@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seepage import _checks
-from seepage.datasets.files import PublishedFile
+from seepage.datasets.files import PublishedFile, download_folder
 from seepage.errors import TableError
 from seepage.pairs import PairCounts
 
@@ -56,7 +56,10 @@ class Dataset:
         missing = [file.path for file in self.files if file.locate() is None]
         if missing:
             way = f"`seepage datasets fetch {self.name}`" if self.archive else self.by_hand
-            raise TableError(f"dataset {self.name!r} is not at hand ({missing[0]}); {way}")
+            raise TableError(
+                f"dataset {self.name!r} is not at hand: there is no "
+                f"{download_folder() / missing[0]}; {way}"
+            )
         return self.reader()
 
     def pairs(self) -> PairCounts:

@@ -1,8 +1,8 @@
 """Downloading published files where their owners allow it, checked before they are kept."""
 
-import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -39,7 +39,7 @@ def fetch(found: Dataset, progress: Progress | None = None) -> list[Path]:
             )
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "archive.zip")
-            _download(found.archive, archive, progress)
+            _download(found, found.archive, archive, progress)
             for file in missing:
                 _keep(archive, file)
     places = [file.locate() for file in found.files]
@@ -67,7 +67,7 @@ class _Meter:
         """End; there is nothing to close."""
 
 
-def _download(address: str, archive: Path, progress: Progress | None) -> None:
+def _download(found: Dataset, address: str, archive: Path, progress: Progress | None) -> None:
     import pooch
     from requests.exceptions import RequestException
 
@@ -76,7 +76,24 @@ def _download(address: str, archive: Path, progress: Progress | None) -> None:
     try:
         download(address, archive, None)
     except (RequestException, OSError, ValueError) as problem:
-        raise TableError(f"cannot download {address}: {problem}") from None
+        folder = (download_folder() / found.files[0].path).parent
+        raise TableError(
+            f"cannot download {address}: {_reason(problem)}; try again later, or take the files "
+            f"from {found.address} and put them into {folder}"
+        ) from None
+
+
+def _reason(problem: Exception) -> str:
+    """Return in few words why a download failed; the long ones repeat the address."""
+    from requests import exceptions
+
+    if isinstance(problem, exceptions.Timeout):
+        return f"no answer within {TIMEOUT} s"
+    if isinstance(problem, exceptions.HTTPError):
+        return f"the server answers {problem.response.status_code}"
+    if isinstance(problem, exceptions.ConnectionError):
+        return "no connection"
+    return " ".join(str(problem).split())
 
 
 def _keep(archive: Path, file: PublishedFile) -> None:
@@ -88,11 +105,17 @@ def _keep(archive: Path, file: PublishedFile) -> None:
             if inside is None:
                 raise TableError(f"the downloaded archive does not hold {name}")
             content = members.read(inside)
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, zlib.error):
         raise TableError("the downloaded archive is truncated or no zip file") from None
     file.check(content, name)
     final = download_folder() / file.path
-    final.parent.mkdir(parents=True, exist_ok=True)
     partial = final.with_name(f".{final.name}.partial")
-    partial.write_bytes(content)
-    shutil.move(partial, final)
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(content)
+        partial.replace(final)
+    except OSError as reason:
+        raise TableError(f"{final} cannot be written: {reason.strerror}") from None
+    finally:
+        if partial.parent.is_dir():
+            partial.unlink(missing_ok=True)

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import os
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,12 +42,15 @@ class PublishedFile:
             raise TableError(
                 f"{self.path} is not at hand; set {FOLDER_VARIABLE} to the folder that has it"
             )
-        content = place.read_bytes()
+        try:
+            content = place.read_bytes()
+        except OSError as reason:
+            raise TableError(f"{place} cannot be read: {reason.strerror}") from None
         if place.suffix == ".gz":
             try:
                 content = gzip.decompress(content)
-            except (OSError, EOFError) as reason:
-                raise TableError(f"{place.name} is truncated or no gzip file: {reason}") from None
+            except (OSError, EOFError, zlib.error) as reason:
+                raise TableError(f"{place.name} is truncated, damaged or no gzip file: {reason}") from None
         self.check(content, place.name)
         return content
 
