@@ -59,6 +59,16 @@ def _cell(page, target, source):
     )
 
 
+def test_a_page_without_scripts_says_so(browser, tmp_path, adult_page):
+    place = tmp_path / "quiet.html"
+    place.write_text(adult_page, encoding="utf-8")
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(place.as_uri())
+    assert page.inner_text("h1") == "adult"
+    assert "allow scripts" in page.inner_text("noscript")
+    page.close()
+
+
 def test_a_click_opens_a_pair_and_swap_turns_it(opened, adult, adult_page):
     page = opened(adult_page)
     sex, occupation = (adult.domain.index(name) for name in ("sex", "occupation"))
@@ -230,8 +240,30 @@ def test_a_hundred_and_fifty_attributes_are_usable(opened):
 
 
 def test_one_attribute_has_no_pairs(opened):
-    page = opened(analysed(synthetic(1, 3)))
+    page = opened(analysed(synthetic(1, 3), limit=3.0))
     assert "no pairs" in page.inner_text("#pair-title")
+    assert ", 1 attribute;" in page.inner_text("#setting")
+    assert "The attribute is within its limit." in page.inner_text("#verdict")
+    assert not page.is_visible("#map-canvas")
+    assert not page.is_visible("#graph")
+
+
+def test_names_from_right_to_left_keep_the_direction_of_an_arrow(opened):
+    """Without isolation, two such names and the arrow between them change places."""
+    names = ["الجنس", "العمر", "דת"]
+    page = opened(analysed(synthetic(3, 3, names=names), limit=2.0))
+    order = """(id) => { const node = document.getElementById(id).firstChild;
+      const place = (text) => { const range = document.createRange();
+        const at = node.data.indexOf(text);
+        range.setStart(node, at); range.setEnd(node, at + text.length);
+        return range.getBoundingClientRect().left; };
+      return [%s].map(place); }"""
+    for target, source in ((0, 1), (1, 0), (2, 0)):
+        page.evaluate(f"seepage.setPair({target}, {source})")
+        wanted = ", ".join(f"'{text}'" for text in (names[source], "→", names[target]))
+        for place in ("pair-title", "map-readout"):
+            lefts = page.evaluate(order % wanted, place)
+            assert lefts == sorted(lefts), place
 
 
 def test_a_mechanism_without_curves_says_so(opened):

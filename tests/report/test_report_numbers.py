@@ -79,7 +79,8 @@ def test_a_pair_shows_what_python_says(opened, adult, adult_page):
     assert value == pytest.approx(exact.value, abs=AGREEMENT)
     sentence = page.locator("#pair-body .witness").first.inner_text()
     assert f"“{exact.witness.likelier}”" in sentence
-    assert f"{np.exp(exact.value):.3g} times" in sentence
+    assert f"{np.exp(exact.value):.3g} times likelier, against " in sentence
+    assert sentence.endswith("than before.")
     assert all(f"“{name}”" in sentence for name in exact.witness.likely[:4])
     table = page.locator("#pair-body table").first.inner_text()
     for metric in ("mi", "nmi", "pcc"):

@@ -1,7 +1,7 @@
 """Whole curves of leakage against epsilon in a few numbers, never below the exact ones.
 
 With lambda = e^c - 1, c the contrast of a report, the leakage of a pair is ln H for the one H >= 1
-with lambda E(H) = H - 1 [THEORY section 3].  E, the hockey-stick profile over the likely sets that
+with lambda E(H) = H - 1 [theory: The bound].  E, the hockey-stick profile over the likely sets that
 a mechanism allows, is a maximum of lines A - H B, so it is convex, and
 
     leakage(c) = max over its lines of ln (1 + lambda A) / (1 + lambda B).

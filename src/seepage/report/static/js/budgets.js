@@ -1,7 +1,7 @@
 // Budgets: sliders, totals that follow, calibration, and the plan as a file.
 
 import { budgetDown, budgetsForEach, equalBudgets, totalVariance } from "./calibrate.js";
-import { byId, element, listed, nats } from "./dom.js";
+import { byId, counted, element, isolated, listed, nats } from "./dom.js";
 import { planFile } from "./plan.js";
 
 const SLOW_FROM = 60;
@@ -125,10 +125,10 @@ export class BudgetSection {
     const tightest = slack.indexOf(Math.min(...slack));
     const over = model.names.filter((_, i) => slack[i] < 0);
     const { total } = this.totals[tightest];
-    const binds = `${model.names[tightest]} binds: ${nats(total)} of ${nats(state.limits[tightest])} nats`;
+    const binds = `${isolated(model.names[tightest])} binds: ${nats(total)} of ${nats(state.limits[tightest])} nats`;
     const gain = this.way === "per-attribute" ? `; ${this.gainText()}` : "";
     const text = over.length
-      ? `${over.length} of ${model.count} totals exceed their limit: ${listed(over, 5)}.`
+      ? `${over.length} of ${counted(model.count, "total")} ${over.length === 1 ? "exceeds its" : "exceed their"} limit: ${listed(over, 5)}.`
       : `All totals are within their limits. ${binds}${gain}.`;
     byId("binding").textContent = text;
     const missing = this.planLacks(over);

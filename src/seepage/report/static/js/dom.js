@@ -44,10 +44,27 @@ export function times(leakage) {
   return `${ratio >= 100 ? Math.round(ratio) : ratio.toPrecision(3)} times`;
 }
 
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+/** Text for the middle of a sentence: from right to left within itself only, not with what is beside it. */
+export function isolated(text) {
+  return RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text;
+}
+
 /** Text cut to a length, with an ellipsis. */
 export function shortened(text, length) {
   const letters = Array.from(text);
-  return letters.length <= length ? text : `${letters.slice(0, length - 1).join("")}…`;
+  return isolated(letters.length <= length ? text : `${letters.slice(0, length - 1).join("")}…`);
+}
+
+/** The way from a source to a target, in words. */
+export function arrow(source, target) {
+  return `${isolated(source)} → ${isolated(target)}`;
+}
+
+/** A number of things, in words. */
+export function counted(count, thing) {
+  return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
 
 /** A value's name in quotation marks, cut to a length. */
@@ -56,7 +73,7 @@ export function quoted(text) {
 }
 
 /** Some names with commas, and how many more there are. */
-export function listed(names, most, length = 42) {
+export function listed(names, most, length = 46) {
   const shown = names.slice(0, most).map((name) => shortened(name, length));
   const more = names.length - shown.length;
   return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");

@@ -1,9 +1,10 @@
 // The dependency graph: attributes on a circle, an arrow each way as wide as its leakage.
 
-import { byId, nats, shortened, svg } from "./dom.js";
+import { arrow, byId, nats, shortened, svg } from "./dom.js";
 
 const MOST_ARROWS = 400;
-const SIDE = 760;
+const SIDE = 800;
+const WIDE_LETTERS = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]/;
 
 /** The least leakage at which a picture has about three arrows an attribute. */
 export function usualLeast(matrix, count) {
@@ -14,7 +15,7 @@ export function usualLeast(matrix, count) {
 /** Draw the arrows of leakages from a least one on. */
 export function showGraph(app, least) {
   const { state, model, content } = app;
-  const radius = SIDE / 2 - 130;
+  const radius = SIDE / 2 - 150;
   const places = new Map();
   content.order.forEach((index, i) => {
     const angle = (2 * Math.PI * i) / model.count - Math.PI / 2;
@@ -34,7 +35,7 @@ export function showGraph(app, least) {
       "svg",
       { viewBox: `0 0 ${SIDE} ${SIDE}`, class: "graph", role: "img", "aria-label": label },
       svg("defs", {}, tip),
-      ...arrows.reverse().map((arrow) => arrowOf(arrow, places, most, model)),
+      ...arrows.reverse().map((one) => arrowOf(one, places, most, model)),
       ...content.order.map((index) => nodeOf(model, index, places.get(index))),
     ),
   );
@@ -72,7 +73,7 @@ function arrowOf({ target, source, value }, places, most, model) {
       "stroke-opacity": (0.2 + 0.6 * share).toFixed(2),
       "marker-end": "url(#tip)",
     },
-    svg("title", {}, `${model.names[source]} → ${model.names[target]}: ${nats(value)} nats`),
+    svg("title", {}, `${arrow(model.names[source], model.names[target])}: ${nats(value)} nats`),
   );
 }
 
@@ -93,7 +94,7 @@ function nodeOf(model, index, { x, y, angle }) {
         "dominant-baseline": "central",
         transform: `translate(${x},${y}) rotate(${turned})`,
       },
-      shortened(model.names[index], 16),
+      shortened(model.names[index], WIDE_LETTERS.test(model.names[index]) ? 9 : 16),
       svg("title", {}, model.names[index]),
     ),
   );

@@ -1,7 +1,7 @@
 // The page as a whole: its state, and what is shown anew when a part of it changes.
 
 import { BudgetSection } from "./budgets.js";
-import { byId, nats } from "./dom.js";
+import { byId, counted, nats } from "./dom.js";
 import { showGraph, usualLeast } from "./graph.js";
 import { MapSection } from "./mapsection.js";
 import { MECHANISM_NAMES } from "./mechanisms.js";
@@ -26,7 +26,7 @@ class App {
 
   start() {
     byId("title").textContent = this.content.name || "What attributes give away";
-    byId("setting").textContent = `${this.content.counted}, ${this.model.count} attributes; ${settingText(this.content)}`;
+    byId("setting").textContent = `${this.content.counted}, ${counted(this.model.count, "attribute")}; ${settingText(this.content)}`;
     byId("caution").hidden = !this.content.caution;
     byId("caution").textContent = this.content.caution ? `Leakages on this page, and all totals but worst, are ${this.content.caution}.` : "";
     showVerdict(this.content, this.state.given);
@@ -39,6 +39,7 @@ class App {
   }
 
   startBelow() {
+    byId("graph-part").hidden = this.model.count < 2;
     const least = byId("graph-least");
     least.max = Math.max(...this.state.epsilons, 0.01);
     least.value = usualLeast(this.state.matrix, this.model.count);

@@ -1,7 +1,7 @@
 // The map and its controls: epsilon, mechanism, view, order; hover, keys and the table.
 
 import { scaleGradient } from "./colour.js";
-import { byId, dataTable, element, nats } from "./dom.js";
+import { arrow, byId, dataTable, element, nats } from "./dom.js";
 import { HeatMap } from "./heatmap.js";
 import { MECHANISM_NAMES } from "./mechanisms.js";
 
@@ -15,6 +15,7 @@ export class MapSection {
     this.map = new HeatMap(this.canvas, app.model.names);
     this.hovered = null;
     this.setControls();
+    byId("map-figure").hidden = app.model.count < 2;
     this.listen();
     this.map.resize(byId("map-scroll").clientWidth);
   }
@@ -148,7 +149,7 @@ export class MapSection {
     if (!pair) return;
     const value = state.matrix[pair.target * model.count + pair.source];
     byId("map-readout").textContent =
-      `${model.names[pair.source]} → ${model.names[pair.target]}: ${value.toFixed(4)} nats ` +
+      `${arrow(model.names[pair.source], model.names[pair.target])}: ${value.toFixed(4)} nats ` +
       `at epsilon ${state.epsilons[pair.source].toFixed(2)}`;
   }
 

@@ -2,7 +2,7 @@
 
 import { curveChart } from "./axes.js";
 import { correlationOf } from "./correlation.js";
-import { byId, dataTable, element, listed, nats, quoted, shortened, times } from "./dom.js";
+import { arrow, byId, dataTable, element, isolated, listed, nats, quoted, shortened, times } from "./dom.js";
 import { findWitness, saturationOf } from "./witness.js";
 
 const CURVE_POINTS = 120;
@@ -17,7 +17,7 @@ export function showPair(app) {
     return;
   }
   const { target, source } = state.pair;
-  byId("pair-title").textContent = `${model.names[source]} → ${model.names[target]}`;
+  byId("pair-title").textContent = arrow(model.names[source], model.names[target]);
   const swap = element(
     "button",
     { type: "button", id: "swap", onclick: () => app.setPair(source, target) },
@@ -26,7 +26,7 @@ export function showPair(app) {
   byId("pair-body").replaceChildren(
     direction(app, target, source, true),
     tables.counts ? correlations(app, target, source) : element("p", { class: "note" }, TOO_LARGE),
-    element("h3", {}, `The way back: ${model.names[target]} → ${model.names[source]}`),
+    element("h3", {}, `The way back: ${arrow(model.names[target], model.names[source])}`),
     direction(app, source, target, false),
     element("p", {}, swap),
   );
@@ -47,7 +47,7 @@ function direction(app, target, source, wide) {
     return [epsilon, model.leakage(target, source, model.sets(source, epsilon, mechanism, state.view))];
   });
   const label =
-    `Leakage of ${model.names[source]} about ${model.names[target]} against epsilon: ` +
+    `Leakage of ${isolated(model.names[source])} about ${isolated(model.names[target])} against epsilon: ` +
     `${nats(value)} nats at ${nats(state.epsilons[source])}, ` +
     (Number.isFinite(saturation) ? `saturates at ${nats(saturation)}` : "does not saturate");
   const now = [state.epsilons[source], value];
@@ -82,7 +82,7 @@ function witnessText(app, target, source, found) {
   return (
     `Seeing a report that favours ${name(source)} ${listed(favoured, 4)} makes ` +
     `${name(target)} ${value(found.likelier)} ` +
-    `${times(Math.log(found.ratio))} likelier than ${value(found.other)}.`
+    `${times(Math.log(found.ratio))} likelier, against ${value(found.other)}, than before.`
   );
 }
 
@@ -100,7 +100,7 @@ function distributions(app, target, source, channel, found, open) {
   return element(
     "details",
     { open, class: "distributions" },
-    element("summary", {}, `${app.model.names[source]} given ${app.model.names[target]}`),
+    element("summary", {}, `${isolated(app.model.names[source])} given ${isolated(app.model.names[target])}`),
     element(
       "p",
       { class: "legend-line" },

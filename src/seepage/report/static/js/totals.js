@@ -1,7 +1,7 @@
 // Each attribute's total by every name that the data allow, as one picture.
 
 import { axisTicks } from "./axes.js";
-import { byId, dataTable, element, listed, nats, shortened, svg, times } from "./dom.js";
+import { byId, dataTable, element, listed, nats, quoted, shortened, svg, times } from "./dom.js";
 
 const KIND_WORDS = {
   certified: "certified: holds whatever the adversary does",
@@ -121,7 +121,7 @@ function picture(content, totals, numbers, limits, refuted) {
     if (Number.isFinite(limits[i])) parts.push(svg("path", { class: "limit-mark", d: `M${x(limits[i])},${y - 10}v20` }));
     totals.forEach((total, t) => {
       if (numbers[t][i] > most) {
-        parts.push(svg("text", { class: "tick", x: width - 32, y: y + 4, "text-anchor": "end" }, `${nats(numbers[t][i])} →`));
+        parts.push(svg("text", { class: "tick beyond", x: width - 32, y: y + 4, "text-anchor": "end" }, `${nats(numbers[t][i])} →`));
       }
     });
     totals.forEach((total, t) => parts.push(pointOf(total, t, numbers[t][i], x(numbers[t][i]), y, name, refuted.has(`${t}-${i}`))));
@@ -159,12 +159,12 @@ function evidenceOf(totals, numbers) {
 }
 
 function evidenceText({ target, likelier, other, reports, more, value, held_out: heldOut }) {
-  const named = Object.entries(reports).map(([name, likely]) => `${shortened(name, 30)} ${listed(likely, 3)}`);
+  const named = Object.entries(reports).map(([name, likely]) => `${shortened(name, 30)} ${listed(likely.map(quoted), 3)}`);
   const shown = named.join("; ") + (more > 0 ? ` and ${more} more` : "");
   const seen = heldOut === null || heldOut === undefined ? "" : ` (${nats(heldOut)} nats on people not searched)`;
   return (
     `Reports that favour ${shown} are ${times(value === "inf" ? Infinity : value)} likelier under ` +
-    `${shortened(target, 30)} ${shortened(String(likelier), 30)} than under ${shortened(String(other), 30)}${seen}.`
+    `${shortened(target, 30)} ${quoted(likelier)} than under ${quoted(other)}${seen}.`
   );
 }
 

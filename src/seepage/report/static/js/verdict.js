@@ -1,6 +1,6 @@
 // The verdict in plain words: the strongest leaks, and totals against limits.
 
-import { byId, element, listed, nats, quoted, shortened, times } from "./dom.js";
+import { arrow, byId, counted, element, listed, nats, quoted, shortened, times } from "./dom.js";
 import { MECHANISM_NAMES } from "./mechanisms.js";
 
 const PROMISES = ["exact", "merged", "sampled", "tree", "independent", "worst"];
@@ -63,10 +63,10 @@ function leakWords(leak) {
   const value = leak.cpl === "inf" ? Infinity : leak.cpl;
   const why = leak.likely
     ? ` Seeing a report that favours ${shortened(leak.source, 40)} ${listed(leak.likely.map(quoted), 4) || "nothing"} makes ` +
-      `${shortened(leak.target, 40)} ${quoted(leak.likelier)} ${times(value)} likelier than ${quoted(leak.other)}.`
+      `${shortened(leak.target, 40)} ${quoted(leak.likelier)} ${times(value)} likelier, against ${quoted(leak.other)}, than before.`
     : "";
   return [
-    element("strong", {}, `${shortened(leak.source, 60)} → ${shortened(leak.target, 60)}`),
+    element("strong", {}, arrow(shortened(leak.source, 60), shortened(leak.target, 60))),
     ` ${nats(leak.cpl)} nats.`,
     element("span", { class: "muted" }, why),
   ];
@@ -87,8 +87,10 @@ function totalsPart(content, limits) {
   const words = !limited
     ? "No limit was given with the analysis; set one under Budgets."
     : over
-      ? `${over} of ${values.length} attributes exceed their limit.`
-      : `All ${values.length} attributes are within their limit.`;
+      ? `${over} of ${counted(values.length, "attribute")} ${over === 1 ? "exceeds its" : "exceed their"} limit.`
+      : values.length === 1
+        ? "The attribute is within its limit."
+        : `All ${values.length} attributes are within their limit.`;
   const scale = Math.max(...values.filter(Number.isFinite), ...limits.filter(Number.isFinite), 1e-9);
   const rows = ranked.slice(0, MOST_TOTALS).map(({ value, i }) => totalRow(content, i, value, limits[i], scale));
   const rest = values.length - rows.length;
