@@ -151,6 +151,35 @@ def test_budgets_for_each_are_a_local_optimum():
             assert not feasible(moved) or cost(moved) > best * (1 - 2e-4)
 
 
+@pytest.mark.parametrize("budgets", ["equal", "per-attribute"])
+@pytest.mark.parametrize("limit", [1e-3, 1e-9, 1e-14])
+def test_a_tiny_limit_is_used_too(coins, limit, budgets):
+    found = find_budgets(coins, limit, "worst", "grr", budgets)
+    assert found.epsilons.sum() == pytest.approx(limit, rel=1e-6)
+    assert found.totals.values.max() <= limit
+    assert found.gain is None or found.gain >= 1
+
+
+def test_budgets_for_each_where_nothing_varies():
+    domain = sp.Domain([sp.Attribute(name, ("only",)) for name in ("a", "b")])
+    found = find_budgets(Tuples(domain, [[0, 0]]), 1.0, "exact", "grr", "per-attribute")
+    assert found.gain == 1
+    assert found.epsilons.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("guarantee", ["independent", "exact", "merged"])
+def test_budgets_for_each_beside_public_attributes(guarantee):
+    """A public attribute has no limit of its own, and must not lift that of the others."""
+    domain = sp.Domain([sp.Attribute(f"a{k}", tuple("abcd"[:k])) for k in (2, 3, 4)])
+    counts = np.random.default_rng(4).integers(40, 60, (2, 3, 4))
+    found = find_budgets(
+        Tuples.from_joint(domain, counts), 3.0, guarantee, "grr", "per-attribute", public=["a2"]
+    )
+    assert found.gain >= 1
+    assert found.epsilons[0] == 0
+    assert found.totals.values[1:].max() <= 3.0
+
+
 def test_weights_move_budgets():
     pairs = sp.load_pairs("adult").select(["sex", "relationship", "income"])
     plain = find_budgets(pairs, 2.0, "independent", "grr", "per-attribute")

@@ -113,8 +113,10 @@ def find_budgets(
     if excess_of(problem, totals.values) > 0:
         raise AssertionError("a calibrated total exceeds its limit")
     if budgets == "per-attribute":
-        before = weighted_variance(pairs, problem, importance, equal)
-        gain = before / weighted_variance(pairs, problem, importance, epsilons)
+        before, after = (
+            weighted_variance(pairs, problem, importance, each) for each in (equal, epsilons)
+        )
+        gain = before / after if 0 < after < np.inf else 1.0
     found = Calibration(problem, epsilons, totals, budgets, gain)
     found = replace(found, dropped=_to_drop(data, found, name, settings))
     return _audited(data, found, settings) if audit else found

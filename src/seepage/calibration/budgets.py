@@ -30,6 +30,8 @@ __all__ = [
 Budgets = Literal["equal", "per-attribute"]
 
 TOLERANCE = 1e-9
+"""To what a budget is found; where the limit is below 1, to what share of it."""
+
 SAMPLED_TOLERANCE = 1e-2
 """To what share of the limit a budget is found where each evaluation draws its own sample."""
 
@@ -106,11 +108,11 @@ def equal_budgets(
     The total is continuous and increasing in the budget, so it is solved for to 1e-9, and to a
     hundredth of the limit for `sampled`, whose answer `confirmed` must still confirm.
     """
-    evaluate = evaluator(data, problem, guarantee, options)
+    evaluate, most = evaluator(data, problem, guarantee, options), problem.most
     found = largest_within(
         lambda budget: excess_of(problem, evaluate(problem.epsilons(_all(problem, budget)))),
-        problem.most,
-        SAMPLED_TOLERANCE * problem.most if guarantee == "sampled" else TOLERANCE,
+        most,
+        SAMPLED_TOLERANCE * most if guarantee == "sampled" else TOLERANCE * min(most, 1.0),
     )
     return problem.epsilons(_all(problem, found))
 

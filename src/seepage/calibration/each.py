@@ -54,9 +54,11 @@ def budgets_for_each(
 
     Under another guarantee than `independent` the solver's direction is found with the sum of
     leakages at a limit that the guarantee's own equal budget attains, then drawn back until the
-    guarantee holds.
+    guarantee holds.  Where equal budgets tell nothing, or nothing has a variance, they stay.
     """
     pairs = data if isinstance(data, PairCounts) else data.pairs()
+    if not 0 < weighted_variance(pairs, problem, weights, equal) < np.inf:
+        return equal
     limits = _surrogate_limits(pairs, problem, guarantee, equal)
     wished = _solve(pairs, problem, weights, equal, limits)
     evaluate = evaluator(data, problem, guarantee, options)
@@ -76,8 +78,9 @@ def _surrogate_limits(pairs: PairCounts, problem: Problem, guarantee: str, equal
     """Return limits for the sum of leakages that allow the equal budgets and little more."""
     if guarantee == "independent":
         return problem.limits
+    limited = np.isfinite(problem.limits)
     sums = equal_sums(pairs, problem, equal)
-    return np.where(np.isfinite(problem.limits), np.maximum(sums, sums.max()), np.inf)
+    return np.where(limited, sums[limited].max(), np.inf)
 
 
 def equal_sums(pairs: PairCounts, problem: Problem, epsilons: Floats) -> Floats:
@@ -93,7 +96,7 @@ def _solve(
     solve: Any = minimize
     free = np.flatnonzero(problem.collected)
     bound = np.flatnonzero(np.isfinite(limits))
-    scale = weighted_variance(pairs, problem, weights, equal) or 1.0
+    scale = weighted_variance(pairs, problem, weights, equal)
 
     def whole(part: Floats) -> Floats:
         epsilons = np.zeros(len(problem.domain))
@@ -106,7 +109,7 @@ def _solve(
         return now, _variance_slopes(pairs, problem, weights, epsilons)[free] / scale
 
     def slack(part: Floats) -> Floats:
-        return (limits - equal_sums(pairs, problem, whole(part)))[bound]
+        return limits[bound] - equal_sums(pairs, problem, whole(part))[bound]
 
     def slack_slopes(part: Floats) -> Floats:
         return -_total_slopes(pairs, problem, whole(part))[np.ix_(bound, free)]
@@ -165,7 +168,7 @@ def _direct_of(problem: Problem, index: int) -> Callable[[float], float]:
 
 def _difference(function: Callable[[float], float], at: float) -> float:
     """Return a derivative by a central difference."""
-    step = STEP * max(at, STEP)
+    step = STEP * (at or STEP)
     low = max(at - step, 0.0)
     return (function(at + step) - function(low)) / (at + step - low)
 
