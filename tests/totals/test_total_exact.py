@@ -92,14 +92,21 @@ def test_rounding_hides_nothing_that_tiny_budgets_say(budgets):
     assert Decimal(float(total_leakage(tuples_of(joint), budgets, None, "exact")["a0"])) >= truth
 
 
-@given(joints(most=2), contrasts)
-def test_independent_sources_add_nothing(joint, contrast):
-    """An attribute beside a copy of the table that has the same shares for each of its values."""
-    tuples = tuples_of(np.multiply.outer([2, 0, 3], joint))
-    columns = [TwoLevelColumns(3, LikelySets("all", contrast))]
-    columns += [TwoLevelColumns(k, LikelySets("all", 1.0)) for k in joint.shape]
-    value = exact_totals(tuples, columns).values[0]
-    assert contrast <= value <= contrast * (1 + 1e-14) + 1e-13
+@given(joints(most=3, size=3), st.booleans())
+def test_only_equal_shares_in_fractions_are_independent(joint, multiplied):
+    """Beside any table, one that repeats its own people for each value of another attribute."""
+    if multiplied:
+        joint = np.multiply.outer([2, 0, 3], joint)
+    rows = joint.reshape(len(joint), -1)
+    shares = {tuple(Fraction(int(n), int(row.sum())) for n in row) for row in rows if row.sum()}
+    assert exact_module._independent(tuples_of(joint), 0) == (len(shares) == 1)
+
+
+@pytest.mark.parametrize("records", [1, 10**6, 2**53])
+def test_the_smallest_likelihood_is_a_normal_number(records):
+    for contrast in np.linspace(640, 720, 41).tolist():
+        kind = exact_module._precision([TwoLevelColumns(2, LikelySets("all", contrast))], records)
+        assert np.exp(-np.longdouble(contrast)) / records >= np.finfo(kind).tiny
 
 
 @settings(max_examples=60)
