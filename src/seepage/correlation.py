@@ -41,7 +41,8 @@ def correlation_matrix(pairs: PairCounts, metric: Metric) -> Floats:
     Notes
     -----
     An attribute with one value correlates with nothing: its entries are 0, the diagonal
-    included.  Cost: linear in the number of pair cells.
+    included.  Of a sample of records (`pairs.population`) this is the sample's own correlation,
+    which a plain matrix cannot say.  Cost: linear in the number of pair cells.
 
     Examples
     --------

@@ -133,6 +133,24 @@ def test_frames_and_dicts(adult, mechanisms):
     assert len(found.to_dict()["scores"]) == 4
 
 
+def test_what_comes_from_a_sample_says_so(adult):
+    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b")])
+    part = sp.Tuples(domain, [[0, 0], [0, 1], [1, 1]], [10] * 3, population=4000).pairs()
+    analysed = sp.benchmark_analysers({"all": adult, "few": part}, chosen=["SPL-ANL"])
+    assert len(analysed.notes) == 1
+    assert analysed.notes[0].startswith("few: from a sample of 30 of 4,000 records: right only if")
+    drawn = sp.benchmark_mechanisms(part, [1.0], ["grr"])
+    assert drawn.notes[0].startswith("from a sample of 30 of 4,000 records: right only if")
+    for found in (analysed, drawn):
+        assert found.to_dict()["notes"] == list(found.notes)
+        assert "sample of 30 of 4,000 records" in found.chart().to_json()
+    assert "all: against bound" in analysed.chart().to_json()
+    whole = sp.benchmark_analysers(adult, chosen=["SPL-ANL"])
+    assert whole.notes == ()
+    assert whole.to_dict()["notes"] == []
+    assert "sample of" not in whole.chart().to_json()
+
+
 def test_charts_show_every_point(adult, mechanisms):
     chart = sp.benchmark_analysers(adult, [1.0], chosen=["SPL-ANL", "ITS"]).chart().to_json()
     for word in ("P1 exact", "R1 underestimates", "R2 overestimates", "R3 both", "SPL-ANL"):

@@ -5,7 +5,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +14,7 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage.baselines import Analyser, Leakages, analyse_with, analyser, analysers
 from seepage.errors import InputError
+from seepage.evidence import how_many, sample_caution
 from seepage.pairs import PairCounts
 
 __all__ = ["AnalyserBenchmark", "AnalyserScore", "benchmark_analysers"]
@@ -63,11 +64,19 @@ class AnalyserBenchmark:
         (data set, analyser, reason) for each that refused the data.
     tolerance
         What counts as no undershoot or overshoot.
+    samples
+        The data sets that are samples of records, by name.
     """
 
     scores: tuple[AnalyserScore, ...]
     left_out: tuple[tuple[str, str, str], ...]
     tolerance: float
+    samples: Mapping[str, PairCounts] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know besides: which leakages are those of a sample."""
+        return tuple(f"{name}: {sample_caution(pairs)}" for name, pairs in self.samples.items())
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON."""
@@ -75,6 +84,7 @@ class AnalyserBenchmark:
             "scores": [asdict(score) for score in self.scores],
             "left_out": [list(item) for item in self.left_out],
             "tolerance": self.tolerance,
+            "notes": list(self.notes),
         }
 
     def to_frame(self, frame: Callable[[dict[str, Any]], Any]) -> Any:
@@ -86,7 +96,11 @@ class AnalyserBenchmark:
         """Return the paper's chart: undershoot against overshoot, with the regions labelled."""
         from seepage.charts.benchmark import analyser_chart
 
-        return analyser_chart([asdict(score) for score in self.scores])
+        drawn = {name: f"{name} ({how_many(pairs)})" for name, pairs in self.samples.items()}
+        rows = [asdict(score) for score in self.scores]
+        return analyser_chart(
+            [{**row, "data": drawn.get(row["data"], row["data"])} for row in rows]
+        )
 
 
 def benchmark_analysers(
@@ -157,7 +171,8 @@ def benchmark_analysers(
                     )
                 if progress is not None:
                     progress(len(scores) + len(left_out), total)
-    return AnalyserBenchmark(tuple(scores), tuple(dict.fromkeys(left_out)), slack)
+    samples = {name: pairs for name, pairs in tables.items() if pairs.population is not None}
+    return AnalyserBenchmark(tuple(scores), tuple(dict.fromkeys(left_out)), slack, samples)
 
 
 def _positive(epsilon: Any) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 from seepage._numerics import Floats
 from seepage.benchmark.analysers import _check_table, _positive
 from seepage.errors import InputError
+from seepage.evidence import how_many, sample_caution
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import Mechanism, mechanism
 from seepage.pairs import PairCounts
@@ -61,13 +62,28 @@ class MechanismScore:
 
 @dataclass(frozen=True)
 class MechanismBenchmark:
-    """The scores of several mechanisms on one data set."""
+    """The scores of several mechanisms on one data set.
+
+    Parameters
+    ----------
+    scores
+        One for each epsilon and mechanism.
+    sample
+        The data set where it is a sample of records; None where all were counted.
+    """
 
     scores: tuple[MechanismScore, ...]
+    sample: PairCounts | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know besides: that the leakages are those of a sample."""
+        caution = None if self.sample is None else sample_caution(self.sample)
+        return () if caution is None else (caution,)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON."""
-        return {"scores": [asdict(score) for score in self.scores]}
+        return {"scores": [asdict(score) for score in self.scores], "notes": list(self.notes)}
 
     def to_frame(self, frame: Callable[[dict[str, Any]], Any]) -> Any:
         """Return the scores as a tidy frame: `to_frame(pandas.DataFrame)`."""
@@ -78,7 +94,8 @@ class MechanismBenchmark:
         """Return the paper's two panels, and a third with the leakage of the whole report."""
         from seepage.charts.benchmark import mechanism_chart
 
-        return mechanism_chart([asdict(score) for score in self.scores])
+        chart = mechanism_chart([asdict(score) for score in self.scores])
+        return chart if self.sample is None else chart.properties(title=how_many(self.sample))
 
 
 def benchmark_mechanisms(
@@ -128,7 +145,7 @@ def benchmark_mechanisms(
             scores.append(_score(pairs, name, epsilon, bound, seed))
             if progress is not None:
                 progress(len(scores), len(budgets) * len(mechanisms))
-    return MechanismBenchmark(tuple(scores))
+    return MechanismBenchmark(tuple(scores), None if pairs.population is None else pairs)
 
 
 def _score(pairs: PairCounts, name: str, epsilon: float, bound: float, seed: int) -> MechanismScore:
