@@ -144,6 +144,11 @@ def test_whole_chances_keep_the_budget_exactly(seed, k, outputs, epsilon, range_
         assert error.max() < 1e-7 / min(1.0, mechanism.epsilon)
 
 
+def test_a_limit_of_one_leaves_the_average_row():
+    chances = whole_chances(np.array([[0.75, 0.25], [0.25, 0.75]]), Fraction(1))
+    assert chances.tolist() == [[1 << (TOTAL_BITS - 1)] * 2] * 2
+
+
 def test_a_channel_beyond_the_limit_is_drawn_within_it():
     chances = whole_chances(np.array([[1.0, 0.0], [0.0, 1.0]]), Fraction(3))
     assert 1 < largest_ratio(chances) <= 3

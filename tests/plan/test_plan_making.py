@@ -11,7 +11,7 @@ from plan_examples import DOMAIN, counts, people, plan_for
 
 from seepage.domain import Attribute, Domain
 from seepage.errors import DomainError, InputError
-from seepage.mechanisms import GRR, OUE, BasicRAPPOR, mechanism, registered
+from seepage.mechanisms import GRR, OUE, BasicRAPPOR, InClear, mechanism, registered
 from seepage.pairs import PairCounts
 from seepage.plan import Plan, best_mechanism, certify, make_plan
 from seepage.totals import total_leakage
@@ -99,6 +99,23 @@ def test_totals_of_other_attributes_are_refused():
             guarantee="exact",
             totals=total_leakage(PAIRS, 0.5, None, "worst"),
         )
+
+
+def test_totals_and_plan_must_agree_on_what_is_public():
+    budgets = {"sex": 0.0, "job": 1.0, "age": 1.0, "ill": 1.0}
+    in_clear = {name: InClear(2) if name == "sex" else None for name in DOMAIN.names}
+    hidden, public = (total_leakage(PAIRS, budgets, how, "independent") for how in (None, in_clear))
+    limit = np.full(4, np.inf)
+    assert make_plan(PAIRS, budgets, limit=limit, totals=public, public=["sex"])["sex"].public
+    assert not make_plan(PAIRS, budgets, limit=limit, totals=hidden)["sex"].public
+    for totals, names in ((hidden, ["sex"]), (public, [])):
+        with pytest.raises(InputError, match="not computed for the mechanism or budget of 'sex'"):
+            make_plan(PAIRS, budgets, limit=limit, totals=totals, public=names)
+
+
+def test_plain_totals_have_no_delta():
+    plan = make_plan(PAIRS, 1.0, limit=4.0, guarantee="worst", totals=[4.0] * 4)
+    assert [planned.total_delta for planned in plan.attributes] == [0.0] * 4
 
 
 def test_a_total_above_its_limit_is_refused():
