@@ -1,5 +1,8 @@
 """Every result can be drawn: the charts hold what the results say, and files appear whole."""
 
+import re
+
+import pyarrow as pa
 import pytest
 
 import seepage as sp
@@ -67,6 +70,44 @@ def test_a_plan_is_drawn_against_its_limits(survey):
     plan = sp.calibrate(survey, limit=2.0, guarantee="exact", mechanism="grr")
     for row in _rows(plan.chart()):
         assert row["epsilon"] <= row["total"] <= row["limit"]
+
+
+def _words(chart, folder):
+    sp.save_chart(chart, folder / "chart.svg")
+    return re.findall(r"<text[^>]*>([^<]*)</text>", (folder / "chart.svg").read_text())
+
+
+def test_a_curve_without_budgets_is_refused_and_one_budget_is_a_point(pairs, tmp_path):
+    channel = pairs.channel("sex", "income")
+    with pytest.raises(sp.InputError, match="without any budget"):
+        sp.leakage_curve(channel, []).chart()
+    sp.save_chart(sp.leakage_curve(channel, [1.0]).chart(), tmp_path / "one.svg")
+    assert 'aria-roledescription="point"' in (tmp_path / "one.svg").read_text()
+
+
+def test_what_leaks_nothing_has_a_scale(tmp_path):
+    table = pa.table({"a": ["x"] * 9, "b": ["y"] * 9})
+    counted = sp.count_pairs(table)
+    for chart in (
+        sp.leakage_curve(counted.channel("a", "b"), [0.0, 1.0]).chart(),
+        sp.compare_totals(counted, 1.0, "grr", ["worst"]).chart(),
+    ):
+        assert {"0.0", "1.0"} <= set(_words(chart, tmp_path))
+    assert '"log"' not in sp.benchmark_mechanisms(counted, [1.0]).chart().to_json()
+
+
+def test_a_small_heat_map_has_room_for_its_titles(pairs):
+    two = sp.leakage_matrix(pairs.select(["sex", "race"]), 1.0).chart().to_dict()
+    assert two["width"] == two["height"] >= 200
+
+
+def test_the_axes_of_analysers_begin_at_0_and_budgets_are_in_order(pairs, tmp_path):
+    scores = sp.benchmark_analysers(pairs, [10.0, 1.0, 5.0], "grr", ["ITS", "EXP-ANL"])
+    words = _words(scores.chart(), tmp_path)
+    assert [word for word in words if word in ("1", "5", "10")] == ["1", "5", "10"]
+    ticks = [float(word) for word in words if re.fullmatch(r"[-−]?[0-9.]+", word)]
+    assert min(ticks) == 0
+    assert not any(word.startswith(("-", "−")) for word in words)
 
 
 @pytest.mark.parametrize("ending", ["svg", "png", "pdf", "html", "json"])

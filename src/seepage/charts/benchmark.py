@@ -1,5 +1,6 @@
 """The charts of the two benchmarks: the paper's Fig. 6 and Fig. 7."""
 
+import math
 from typing import Any
 
 from seepage.charts.theme import PALETTE, finish, table
@@ -19,7 +20,12 @@ SHAPES = [
 ]
 SIDE = 340
 BELOW, ABOVE = 0.1, 0.12
-"""Room around the points, as shares of the longest axis: the labels of P1 and R1 stand below 0."""
+"""Room around the points, as shares of each axis: the labels of P1 and R1 stand below 0."""
+
+LEAST, SHARE = 0.05, 0.25
+"""How far an axis goes at least: this, and this share of the other one."""
+
+TICKS = 6
 
 
 def analyser_chart(rows: list[dict[str, Any]]) -> Any:
@@ -32,8 +38,10 @@ def analyser_chart(rows: list[dict[str, Any]]) -> Any:
     """
     import altair as alt
 
-    far = {axis: max([row[axis] for row in rows] + [0.05]) for axis in ("undershoot", "overshoot")}
+    ends = {axis: max(row[axis] for row in rows) for axis in ("undershoot", "overshoot")}
+    far = {axis: max(end, SHARE * max(ends.values()), LEAST) for axis, end in ends.items()}
     names = sorted({row["analyser"] for row in rows})
+    epsilons = _in_order(rows)
     panels = []
     for data in dict.fromkeys(row["data"] for row in rows):
         chosen = [{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows if row["data"] == data]
@@ -46,7 +54,9 @@ def analyser_chart(rows: list[dict[str, Any]]) -> Any:
                 shape=alt.Shape(
                     "analyser:N", title="Analyser", scale=alt.Scale(domain=names, range=SHAPES)
                 ),
-                color=alt.Color("epsilon:N", title="Epsilon", scale=alt.Scale(range=PALETTE)),
+                color=alt.Color(
+                    "epsilon:N", title="Epsilon", scale=alt.Scale(domain=epsilons, range=PALETTE)
+                ),
                 tooltip=["analyser:N", "epsilon:N", "undershoot:Q", "overshoot:Q", "region:N"],
             )
         )
@@ -64,7 +74,24 @@ def _position(field: str, title: str, far: dict[str, float]) -> Any:
     axis = alt.X if field == "undershoot" else alt.Y
     reach = far[field]
     domain = [-BELOW * reach, (1 + ABOVE) * reach]
-    return axis(f"{field}:Q", title=title, scale=alt.Scale(domain=domain, nice=False))
+    return axis(
+        f"{field}:Q",
+        title=title,
+        scale=alt.Scale(domain=domain, nice=False),
+        axis=alt.Axis(values=_ticks(domain[1]), format="~g", grid=False),
+    )
+
+
+def _ticks(most: float) -> list[float]:
+    """Return round numbers from 0 to a largest one, `TICKS` of them at most."""
+    power = 10.0 ** math.floor(math.log10(most / TICKS))
+    step = next(unit * power for unit in (1, 2, 5, 10, 20) if most / (unit * power) < TICKS)
+    return [float(f"{i * step:.12g}") for i in range(math.floor(most / step) + 1)]
+
+
+def _in_order(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the budgets as the legend has them, the smallest first."""
+    return [f"{epsilon:g}" for epsilon in sorted({row["epsilon"] for row in rows})]
 
 
 def _regions(far: dict[str, float]) -> Any:
@@ -110,7 +137,10 @@ def mechanism_chart(rows: list[dict[str, Any]]) -> Any:
     names = [row["mechanism"] for row in rows]
     shown = [{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows]
     charts = []
-    for error, leakage, title, scale in panels:
+    for error, leakage, title, kind in panels:
+        largest, positive = max(row[error] for row in rows), all(row[error] > 0 for row in rows)
+        scale = kind if positive else "linear"
+        top = {} if largest > 0 else {"domain": [0, 1]}
         charts.append(
             alt.Chart(table(shown))
             .mark_point(size=110, filled=True, opacity=0.8)
@@ -123,7 +153,7 @@ def mechanism_chart(rows: list[dict[str, Any]]) -> Any:
                 y=alt.Y(
                     f"{error}:Q",
                     title=titles[error],
-                    scale=alt.Scale(type=scale),
+                    scale=alt.Scale(type=scale, **top),
                     axis=alt.Axis(format="~g" if scale == "linear" else "~e", tickCount=6),
                 ),
                 shape=alt.Shape(
@@ -131,7 +161,11 @@ def mechanism_chart(rows: list[dict[str, Any]]) -> Any:
                     title="Mechanism",
                     scale=alt.Scale(domain=list(dict.fromkeys(names)), range=SHAPES),
                 ),
-                color=alt.Color("epsilon:N", title="Epsilon", scale=alt.Scale(range=PALETTE)),
+                color=alt.Color(
+                    "epsilon:N",
+                    title="Epsilon",
+                    scale=alt.Scale(domain=_in_order(rows), range=PALETTE),
+                ),
                 tooltip=["mechanism:N", "epsilon:N", f"{leakage}:Q", f"{error}:Q", "bits:Q"],
             )
             .properties(width=SIDE - 60, height=SIDE - 60, title=title)

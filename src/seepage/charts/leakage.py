@@ -4,10 +4,14 @@ import math
 from typing import Any
 
 from seepage.charts.theme import PALETTE, finish, table
+from seepage.errors import InputError
 
 __all__ = ["curve_chart", "matrix_chart"]
 
 CELL = 26
+LEAST_SIDE = 220
+"""So long are the titles of the axes, however few the cells."""
+
 LARGEST_WITH_NUMBERS = 24
 
 
@@ -35,7 +39,7 @@ def matrix_chart(
         for source, value in zip(names, line, strict=True)
         if target != source
     ]
-    side = CELL * len(names)
+    side = max(CELL * len(names), LEAST_SIDE)
     base = alt.Chart(table(rows)).encode(
         x=alt.X("source:N", sort=order, title="Source: what is released", axis=_slanted()),
         y=alt.Y("target:N", sort=order, title="Target: what it tells about"),
@@ -64,6 +68,8 @@ def matrix_chart(
 def curve_chart(epsilons: list[float], values: list[float], saturation: float, pair: str) -> Any:
     """Return leakage against epsilon, with the line it cannot exceed and its saturation level.
 
+    One budget is drawn as points; none is refused.
+
     Parameters
     ----------
     epsilons, values
@@ -75,6 +81,8 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
     """
     import altair as alt
 
+    if not epsilons:
+        raise InputError("a curve without any budget cannot be drawn")
     rows = [
         {"epsilon": epsilon, "leakage": value, "line": "leakage"}
         for epsilon, value in zip(epsilons, values, strict=True)
@@ -87,13 +95,13 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
     order = list(dict.fromkeys(str(row["line"]) for row in rows))
     chart = (
         alt.Chart(table(rows))
-        .mark_line(clip=True)
+        .mark_line(clip=True, point=len(epsilons) == 1)
         .encode(
             x=alt.X("epsilon:Q", title="Epsilon of the source"),
             y=alt.Y(
                 "leakage:Q",
                 title="Leakage (nats)",
-                scale=alt.Scale(domain=[0, max([*values, 1e-9]) * 1.25]),
+                scale=alt.Scale(domain=[0, 1.25 * max(values) or max(epsilons) or 1.0]),
             ),
             color=alt.Color("line:N", title=None, scale=alt.Scale(domain=order, range=PALETTE)),
             strokeDash=alt.StrokeDash("line:N", title=None, scale=alt.Scale(domain=order)),

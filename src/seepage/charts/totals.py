@@ -24,8 +24,10 @@ def totals_chart(rows: list[dict[str, Any]]) -> Any:
     import altair as alt
 
     order = list(dict.fromkeys(row["attribute"] for row in rows))
+    nothing = not any(row["total"] for row in rows)
+    scale = alt.Scale(domain=[0, 1]) if nothing else alt.Scale(zero=True)
     base = alt.Chart(table(rows)).encode(
-        x=alt.X("total:Q", title="Total leakage (nats)", scale=alt.Scale(zero=True)),
+        x=alt.X("total:Q", title="Total leakage (nats)", scale=scale),
         y=alt.Y("attribute:N", sort=order, title=None),
     )
     points = base.mark_point(filled=True, size=90, opacity=0.85).encode(
