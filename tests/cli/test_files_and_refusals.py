@@ -236,3 +236,9 @@ def test_a_dataset_keeps_its_own_settings(monkeypatch):
     command = ("analyse", "madeup", "--totals", "merged", "--strongest", "0", "--columns", "a,b")
     assert run(*command).stdout.startswith("madeup: 1 records, 2 attributes")
     assert run(*command, "--missing", "category").stdout.startswith("madeup: 3 records")
+
+
+def test_a_budget_on_the_screen_is_not_above_the_plan(folder):
+    """Whoever copies it from there must not exceed the limit: a third of 2 reads 0.6666."""
+    done = run("calibrate", "t.csv", "--limit", 2, "--guarantee", "worst")
+    assert [line.split()[2] for line in done.stdout.splitlines()[3:6]] == ["0.6666"] * 3

@@ -24,11 +24,24 @@ __all__ = ["command"]
 
 @click.command("analyse", cls=FileCommand)
 @click.argument("data")
-@click.option("-e", "--epsilon", type=float, default=1.0, show_default=True, help="The budget.")
-@click.option("--epsilon-of", multiple=True, metavar="NAME=EPS", help="Another for one attribute.")
-@click.option("--delta", type=float, default=0.0, show_default=True, help="The relaxation.")
+@click.option(
+    "-e",
+    "--epsilon",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="The budget of each attribute.",
+)
+@click.option(
+    "--epsilon-of", multiple=True, metavar="NAME=EPS", help="Another budget for one attribute."
+)
+@click.option(
+    "--delta", type=float, default=0.0, show_default=True, help="Of (epsilon, delta)-LDP."
+)
 @click.option("-m", "--mechanism", help="A mechanism, such as grr; by default the bound over all.")
-@click.option("--mechanism-of", multiple=True, metavar="NAME=MECH", help="Another for one.")
+@click.option(
+    "--mechanism-of", multiple=True, metavar="NAME=MECH", help="Another for one attribute."
+)
 @click.option(
     "--view",
     type=click.Choice(["report", "inferred"]),
@@ -36,7 +49,9 @@ __all__ = ["command"]
     show_default=True,
     help="What the adversary keeps: the whole report, or the value inferred from it.",
 )
-@click.option("--strongest", type=int, default=10, show_default=True, help="Leaks in words.")
+@click.option(
+    "--strongest", type=int, default=10, show_default=True, help="How many leaks to put into words."
+)
 @click.option("--min-count", type=float, default=0.0, help="Count rarer cells as seen this often.")
 @click.option(
     "--totals",
@@ -51,7 +66,7 @@ __all__ = ["command"]
 @click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Of sampled, witness and --sample."
 )
-@click.option("--limit", type=float, help="The allowed total, shown in the report.")
+@click.option("--limit", type=float, help="The allowed total in nats, for --report and JSON.")
 @click.option("--report", type=OutputFile(), help="Write the report, one self-contained page.")
 @click.option("--plan", metavar="PLAN", help="DATA are reports collected with this plan.")
 @click.option(
@@ -99,10 +114,12 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
         from seepage.charts import save_chart
 
         save_chart(matrix.chart(), options["chart"])
+        click.echo(f"wrote {options['chart']}", err=True)
     if options["report"] is not None:
         from seepage.report import write_report
 
         write_report(analysis, options["report"])
+        click.echo(f"wrote {options['report']}: open it in a browser", err=True)
     emit(_formatted(analysis, name, form, strongest), output)
 
 

@@ -37,7 +37,7 @@ def command() -> None:
     """
 
 
-@command.command("analysers", cls=FileCommand)
+@command.command("analysers", cls=FileCommand, short_help="Undershoot against overshoot.")
 @click.argument("data", nargs=-1, required=True)
 @EPSILON
 @click.option(
@@ -64,7 +64,8 @@ def analysers_command(
 ) -> None:
     """Compare analysers with a reference leakage on one or more DATA: undershoot, overshoot.
 
-    P1 is exact, R1 underestimates (a risk), R2 overestimates (needless noise), R3 does both.
+    Both are means over all ordered pairs, as shares of epsilon.  P1 is exact, R1 underestimates
+    (a risk), R2 overestimates (needless noise), R3 does both.
     """
     from seepage.benchmark import benchmark_analysers
 
@@ -82,7 +83,7 @@ def analysers_command(
     _finish(found, text, chart, output)
 
 
-@command.command("mechanisms", cls=FileCommand)
+@command.command("mechanisms", cls=FileCommand, short_help="Utility against leakage.")
 @click.argument("data")
 @EPSILON
 @click.option("-m", "--mechanism", "chosen", multiple=True, help="Only this; may be repeated.")
@@ -100,7 +101,12 @@ def mechanisms_command(
     output: str | None,
     **options: Any,
 ) -> None:
-    """Compare mechanisms on DATA: the utility of their reports against what they leak."""
+    """Compare mechanisms on DATA: the utility of their reports against what they leak.
+
+    Frequency error is the squared error over the sum of squared frequencies, zero one error how
+    often an attacker's guess is wrong, each simulated and expected.  Normalised tcpl is the sum
+    of all leakages over that of the bound; bits are those of one report.
+    """
     from seepage.benchmark import benchmark_mechanisms
     from seepage.benchmark.mechanisms import EIGHT
 

@@ -1,5 +1,6 @@
 """`seepage calibrate`: from an allowed total to a plan that can be deployed."""
 
+from decimal import ROUND_DOWN, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ __all__ = ["command"]
 @click.command("calibrate", cls=FileCommand)
 @click.argument("data")
 @click.option("--limit", type=float, help="The allowed total of every attribute, in nats.")
-@click.option("--limit-of", multiple=True, metavar="NAME=LIMIT", help="Another for one attribute.")
+@click.option(
+    "--limit-of", multiple=True, metavar="NAME=LIMIT", help="Another limit for one attribute."
+)
 @click.option(
     "--guarantee",
     default="auto",
@@ -130,17 +133,22 @@ def _text(plan: Any, name: str) -> str:
         [
             planned.name,
             planned.mechanism or ("public" if planned.public else "not collected"),
-            f"{planned.epsilon:.4f}",
+            _rounded_down(planned.epsilon),
             planned.total if isinstance(planned.total, str) else f"{planned.total:.4f}",
             "-" if planned.limit is None else f"{planned.limit:g}",
         ]
         for planned in plan.attributes
     ]
     heading = (
-        f"{name}: budgets whose totals stay within the limit\n"
+        f"{name}: budgets whose totals stay within the limit (all in nats)\n"
         f"Guarantee: {plan.guarantee} ({plan.kind})"
     )
     return "\n".join([heading, columns(rows), *plan.notes])
+
+
+def _rounded_down(epsilon: float) -> str:
+    """Return a budget with four decimals, never above it: it may be copied from the screen."""
+    return str(Decimal(epsilon).quantize(Decimal("0.0001"), ROUND_DOWN))
 
 
 def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) -> None:

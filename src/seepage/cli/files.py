@@ -16,22 +16,22 @@ READ = ("data", "counts", "reports", "result", "plan", "plan_path", "domain", "t
 """Parameters that name what is read.  Not `check`: a plan is certified again in its place."""
 
 
-class OutputFile(click.ParamType):
+class OutputFile(click.Path):
     """A file to write: its folder must be there, and only a regular file is ever replaced.
 
     Results are written beside their place and moved there, which would also move them over a
     device, a pipe or a socket.
     """
 
-    name = "file"
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the path if a file can be written there."""
         place = Path(value)
         option = param.opts[-1] if param is not None else "the output"
         if not place.name or _special(place):
-            hint = "; without it the result goes to the screen" if option == "--output" else ""
-            raise InputError(f"{option} must be a file, got {value!r}{hint}")
+            raise InputError(f"{option} must be a file, got {value!r}")
         if not place.parent.is_dir():
             raise InputError(
                 f"the folder of the output must exist, there is no {str(place.parent)!r}"

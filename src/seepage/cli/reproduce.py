@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from seepage.cli.output import progress_bar
+from seepage.errors import InputError
 
 __all__ = ["command"]
 
@@ -44,6 +45,9 @@ def command(items: tuple[str, ...], output: str, again: bool, listing: bool) -> 
         rows = [[item.name, item.place, item.title] for item in ITEMS.values()]
         click.echo(columns(rows, left=True))
         return
+
+    if not output:
+        raise InputError("--output must be a folder, got ''")
 
     def tell(kept: Kept, made: bool) -> None:
         tally = Counter(one.verdict for one in kept.comparisons)

@@ -22,10 +22,25 @@ SHOWN = 20
 
 @click.command("simulate", cls=FileCommand)
 @click.argument("data")
-@click.option("-e", "--epsilon", type=float, default=1.0, show_default=True, help="The budget.")
+@click.option(
+    "-e",
+    "--epsilon",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="The budget of each attribute.",
+)
 @click.option("-m", "--mechanism", default="grr", show_default=True, help="The mechanism.")
-@click.option("--replicas", type=int, default=50, show_default=True, help="Reports a record.")
-@click.option("--surrogates", type=int, default=10_000, show_default=True, help="0: no p-value.")
+@click.option(
+    "--replicas", type=int, default=50, show_default=True, help="How often each record reports."
+)
+@click.option(
+    "--surrogates",
+    type=int,
+    default=10_000,
+    show_default=True,
+    help="Independent tables drawn for p-values; 0: none.",
+)
 @click.option("--seed", type=SEED, help="Repeat a run; drawn and printed by default.")
 @click.option(
     "--view",
@@ -37,7 +52,7 @@ SHOWN = 20
 @click.option(
     "--pair", multiple=True, metavar="SOURCE->TARGET", help="Only this pair; may be repeated."
 )
-@click.option("--population", is_flag=True, help="Of the population that the table is from.")
+@click.option("--population", is_flag=True, help="Ask about the population that DATA are from.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of intervals.")
 @click.option(
     "--checkpoint",
@@ -124,7 +139,7 @@ def _table(columns: dict[str, list[Any]], settings: Any, name: str) -> str:
             f"{columns['corrected'][i]:.4f}",
             f"{columns['lower'][i]:.4f} to {columns['upper'][i]:.4f}",
             f"{columns['plug_in'][i]:.4f}",
-            f"{columns['holm'][i]:.2g}",
+            f"{columns['holm'][i]:.2g}" if settings.surrogates else "-",
         ]
         for i in shown
     ]
@@ -135,7 +150,7 @@ def _table(columns: dict[str, list[Any]], settings: Any, name: str) -> str:
     ]
     of = "the population" if settings.population else "the table"
     lines = [
-        f"{name}: leakage estimated from {settings.replicas} reports a record, seed "
+        f"{name}: leakage (nats) estimated from {settings.replicas} reports a record, seed "
         f"{settings.seed}; view: {settings.view}; intervals for {of}",
         in_columns(rows),
     ]

@@ -59,7 +59,7 @@ def _because(matrix: LeakageMatrix, source: str, target: str, value: float) -> s
         return ""
     counts = dict(zip(matrix.domain[target].values, matrix.pairs.marginal(target), strict=True))
     rare = [
-        f"{target} {label} was seen {counts[label]} times"
+        f"{target} {label} was seen {'once' if counts[label] == 1 else f'{counts[label]} times'}"
         for label in map(str, (witness.likelier, witness.other))
         if counts[label] < RARE
     ]

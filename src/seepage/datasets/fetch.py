@@ -89,7 +89,7 @@ def _reason(problem: Exception) -> str:
 
     if isinstance(problem, exceptions.Timeout):
         return f"no answer within {TIMEOUT} s"
-    if isinstance(problem, exceptions.HTTPError):
+    if isinstance(problem, exceptions.HTTPError) and problem.response is not None:
         return f"the server answers {problem.response.status_code}"
     if isinstance(problem, exceptions.ConnectionError):
         return "no connection"

@@ -50,7 +50,9 @@ class PublishedFile:
             try:
                 content = gzip.decompress(content)
             except (OSError, EOFError, zlib.error) as reason:
-                raise TableError(f"{place.name} is truncated, damaged or no gzip file: {reason}") from None
+                raise TableError(
+                    f"{place.name} is truncated, damaged or no gzip file: {reason}"
+                ) from None
         self.check(content, place.name)
         return content
 
