@@ -2,8 +2,11 @@
 
 import doctest
 import importlib.util
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -161,6 +164,23 @@ def test_every_public_name_is_in_the_full_reference(page: Path) -> None:
     if page.name == "api.md":
         documented = set(re.findall(r"^::: seepage\.(\w+)$", page.read_text(), re.MULTILINE))
         assert documented == set(seepage._HOMES)
+
+
+def test_the_mechanism_of_the_guide_keeps_the_contract(page: Path, tmp_path: Path) -> None:
+    """As the guide says: in a file of one's own, the contract tests run over it."""
+    if page.name != "researcher.md":
+        return
+    example = next(block for block in blocks(page) if block.language == "python")
+    (tmp_path / "shy.py").write_text(example.text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "shy", "tests/mechanisms", "-k", "shy"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTEST_ADDOPTS": "-p no:cacheprovider"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+    assert int(re.findall(r"(\d+) passed", done.stdout)[0]) > 100
 
 
 def test_pictures_are_drawn(page: Path, tmp_path: Path) -> None:
