@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from seepage.totals import Forest, leakage_supremum, stream_leakage, total_leaka
 from seepage.totals.chains import stationary
 
 STICKY = np.array([[0.8, 0.2], [0.3, 0.7]])
+EDGE = Decimal("1e-12")
 
 
 def chain_joint(forward, initial, steps, scale=10**6):
@@ -71,6 +73,34 @@ def test_changing_budgets_and_transitions():
     assert found.forward == pytest.approx(ahead, rel=1e-12)
     assert found.total == pytest.approx(np.array(expected) + ahead - budgets, rel=1e-12)
     assert found.supremum is None
+
+
+def test_transitions_that_differ_are_taken_in_their_order():
+    transitions = np.random.default_rng(5).dirichlet([0.5, 0.5], (3, 2))
+    initial, budgets = np.array([0.3, 0.7]), [0.2, 1.0, 0.5, 0.1]
+    found = stream_leakage(transitions, budgets, initial=initial)
+    ahead = [budgets[-1]]
+    for matrix, budget in zip(transitions[::-1], budgets[-2::-1], strict=True):
+        ahead.insert(0, budget + sp.leakage_bound(matrix, ahead[0]).value)
+    assert found.forward == pytest.approx(ahead, rel=1e-12)
+    behind, share = [budgets[0]], initial
+    for matrix, budget in zip(transitions, budgets[1:], strict=True):
+        joint = (share[:, None] * matrix).T
+        back = joint / joint.sum(axis=1, keepdims=True)
+        behind.append(budget + sp.leakage_bound(back, behind[-1]).value)
+        share = share @ matrix
+    assert found.backward == pytest.approx(behind, rel=1e-12)
+
+
+def test_the_supremum_is_never_below_its_closed_form():
+    with localcontext(prec=60):
+        for stay, epsilon in itertools.product((0.55, 0.6, 0.75, 0.8, 0.99), (1e-9, 0.1, 1.0, 5.0)):
+            chain = [[stay, 1 - stay], [1 - stay, stay]]
+            A, B, w = Decimal(stay), Decimal(1 - stay), (-Decimal(epsilon)).exp()
+            slope = w * (1 - B) - A
+            h = (-slope + (slope**2 + 4 * B * w * (1 - A)).sqrt()) / (2 * B)
+            truth = Decimal(epsilon) + h.ln()
+            assert truth <= Decimal(leakage_supremum(chain, epsilon)) <= truth * (1 + EDGE) + EDGE
 
 
 @st.composite
