@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from adult_readings import print_adult_search
 from reading_grid import (
     NUMBERS_OF_BINS,
     Cell,
@@ -61,7 +62,7 @@ DRAWS = 50
 """Collections behind each mean error, so that what the search finds does not hang on a draw."""
 
 SEEDS = range(SEED, SEED + COLLECTIONS)
-NEAREST = ("height quantile:6[", "weight bands:40-140/6[", "ap_hi quantile:2[")
+NEAR = ("height quantile:6[", "weight bands:40-140/6[", "ap_hi quantile:2[")
 TABLE_ONE = [(name, epsilon) for name in ("grr", "exp") for epsilon in EPSILONS]
 
 
@@ -133,10 +134,10 @@ def print_found(found: Grid, readings: Integers) -> None:
     print("\nwhich column has the rarest bin, of those within a factor 3 of all four")
     for column, count in Counter(rare.tolist()).most_common(10):
         print(f"{wide.pairs.domain.names[column]}: {count:,}")
-    nearest = [wide.columns[label] for label in NEAREST]
-    chosen = [{*nearest} & {*reading} == {*nearest} for reading in readings[used == len(nearest)]]
-    print(f"\nthe nearest reading is among them: {any(chosen)}")
-    row(", ".join(NEAREST), found.errors(nearest)[-4:])
+    ours = [wide.columns[label] for label in NEAR]
+    chosen = [{*ours} & {*reading} == {*ours} for reading in readings[used == len(ours)]]
+    print(f"\nthe near reading is among them: {any(chosen)}")
+    row(", ".join(NEAR), found.errors(ours)[-4:])
 
 
 def print_trimmed(records: Any, always: list[str]) -> None:
@@ -165,9 +166,13 @@ def mean_error(found: Iterable[Floats], theory: Floats) -> float:
 
 
 def adult() -> None:
-    """Print the floors of Adult's errors: theory and estimates from different records."""
+    """Print the search over the readings of Adult, and the floors of its errors in Table I.
+
+    A floor remains without any noise where theory and estimates rest on different records.
+    """
+    print_adult_search()
     data = Data()
-    complete, wider = data.nearest_adult, data.incomplete_adult
+    complete, wider = data.near_adult, data.incomplete_adult
     among = [complete.domain.index(name) for name in wider.domain.names]
 
     def replaced(name: str, epsilon: float) -> Floats:
@@ -194,7 +199,7 @@ def adult() -> None:
 
 
 def adult_parts(complete: PairCounts, size: int) -> list[PairCounts]:
-    """Return the counts of so many records of Adult's nearest reading, drawn several times."""
+    """Return the counts of so many records of Adult's near reading, drawn several times."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -229,9 +234,29 @@ def celeba() -> None:
     for label, make in found.items():
         own = [leakages(pairs, cell[1], cell[0]) for cell in TABLE_ONE]
         row(label, [mean_error(make(*cell), one) for cell, one in zip(TABLE_ONE, own, strict=True)])
-    cells = [compared(sample, Cell(*cell, np.nan), DRAWS) for cell in TABLE_ONE]
-    row("half of the people, 50 replicas", [mean_error(*cell) for cell in cells])
+    once = Tuples(people.domain, people.codes).pairs()
+    others = {
+        "half of the people": sample,
+        f"each of {once.records:,} different records once": once,
+    }
+    for label, other in others.items():
+        cells = [compared(other, Cell(*cell, np.nan), DRAWS) for cell in TABLE_ONE]
+        row(f"{label}, 50 replicas", [mean_error(*cell) for cell in cells])
+    print_scatter(pairs)
     print_denominators(pairs)
+
+
+def print_scatter(pairs: PairCounts) -> None:
+    """Print how far estimates of CelebA are from each other, and how their errors scatter."""
+    cells = [compared(pairs, Cell(*cell, np.nan), DRAWS) for cell in TABLE_ONE]
+    twice = [zip(found[::2], found[1::2], strict=True) for found, _ in cells]
+    row(
+        "a second estimate as the theory",
+        [np.mean([nmse(*two)[0] for two in one]) for one in twice],
+    )
+    errors = [[nmse(one, theory)[0] for one in found] for found, theory in cells]
+    spread = [np.std(one) / np.mean(one) for one in errors]
+    row("relative standard deviation of an error, 50 replicas", spread, unit=1.0)
 
 
 def with_replacement(people: Tuples, seed: int) -> PairCounts:

@@ -93,11 +93,11 @@ def test_the_heat_map_has_the_values_of_the_theory(data):
 
 
 @real_data
-def test_the_nearest_readings_come_near_table_two_in_closed_form(data):
+def test_the_near_readings_come_near_table_two_in_closed_form(data):
     """All sixteen numbers of Adult and CVD but those that are noise, without any simulation."""
-    nearest = [reading for reading in readings(data) if "nearest" in reading.label]
-    assert [reading.paper for reading in nearest] == ["Adult", "CVD"]
-    for label, paper, pairs, *_ in nearest:
+    near = [reading for reading in readings(data) if "near" in reading.label]
+    assert [reading.paper for reading in near] == ["Adult", "CVD"]
+    for label, paper, pairs, *_ in near:
         for epsilon in (1.0, 3.0):
             bound = leakage_matrix(pairs, epsilon).values
             for (name, title), value in zip(
@@ -111,7 +111,7 @@ def test_the_nearest_readings_come_near_table_two_in_closed_form(data):
 
 @real_data
 def test_the_floor_of_the_papers_text_does_not_give_its_errors(data):
-    pairs = data.nearest_adult
+    pairs = data.near_adult
     bound = leakage_matrix(pairs, 1.0).values
     floored = nmse(leakage_matrix(pairs, 1.0, "ss", "inferred").values, bound)[0]
     assert floored < 0.5 * 0.082
@@ -135,8 +135,8 @@ def test_nmse_by_hand():
 
 
 @real_data
-def test_the_nearest_adult_has_no_rare_category(data):
-    pairs = data.nearest_adult
+def test_the_near_adult_has_no_rare_category(data):
+    pairs = data.near_adult
     categories = ["workclass", "marital-status", "occupation", "relationship", "race", "sex"]
     assert min(pairs.marginal(name).min() for name in categories) >= 50
     assert all("(missing)" not in attribute.values for attribute in pairs.domain)

@@ -91,7 +91,7 @@ def test_each_verdict_is_shown_with_its_tolerance(tmp_path):
 def test_missing_data_are_said(tmp_path):
     page = make_page([_kept([], data={"CelebA": "not at hand", "Adult": "at hand"})], tmp_path)
     assert "Not at hand in this run: CelebA" in page
-    assert "DSS, the paper&#x27;s fourth dataset, is not public" in page
+    assert "No copy of DSS, the paper&#x27;s fourth dataset, was found" in page
 
 
 def test_items_that_were_not_made_are_said(tmp_path):

@@ -37,9 +37,9 @@ def _ratios(reading, paper):
 
 def _floor(data, name, epsilon):
     """Return the error without noise, of the theory of all records against that of complete."""
-    theory = leakage_matrix(data.nearest_adult, epsilon, name, "inferred").values
+    theory = leakage_matrix(data.near_adult, epsilon, name, "inferred").values
     wider = leakage_matrix(data.incomplete_adult, epsilon, name, "inferred").values
-    among = [data.nearest_adult.domain.index(one) for one in data.incomplete_adult.domain.names]
+    among = [data.near_adult.domain.index(one) for one in data.incomplete_adult.domain.names]
     other = theory.copy()
     other[np.ix_(among, among)] = wider
     return nmse(other, theory)[0]
@@ -47,17 +47,17 @@ def _floor(data, name, epsilon):
 
 @real_data
 def test_a_bin_of_fifty_records_makes_the_errors_of_cvd(data):
-    nearest = {one.label: one for one in readings(data)}["CVD, nearest reading"]
+    near = {one.label: one for one in readings(data)}["CVD, near reading"]
     merged = {one.label: one for one in variants(data)}[MERGED]
-    assert data.nearest_cardio.marginal("weight").min() == 52
+    assert data.near_cardio.marginal("weight").min() == 52
     assert min(marginal.min() for marginal in data.merged_cardio.marginals) > 500
-    assert np.all(np.abs(np.log(_ratios(nearest, "CVD"))) < np.log(3))
+    assert np.all(np.abs(np.log(_ratios(near, "CVD"))) < np.log(3))
     assert np.all(_ratios(merged, "CVD") < 1 / 3)
 
 
 @real_data
 def test_merging_keeps_everything_but_the_outer_bands(data):
-    rare, merged = data.nearest_cardio, data.merged_cardio
+    rare, merged = data.near_cardio, data.merged_cardio
     assert rare.domain.names == merged.domain.names
     for name in rare.domain.names:
         counts = rare.marginal(name)
@@ -71,8 +71,8 @@ def test_incomplete_records_make_a_floor_that_does_not_fall_with_epsilon(data):
     floor = [_floor(data, name, epsilon) for name, epsilon in CELLS]
     assert np.round(np.array(floor) * 1e4, 1) == pytest.approx([2.5, 2.2, 2.9, 2.3])
     noise = nmse(
-        plug_in(data.nearest_adult, "grr", 3.0),
-        leakage_matrix(data.nearest_adult, 3.0, "grr", "inferred").values,
+        plug_in(data.near_adult, "grr", 3.0),
+        leakage_matrix(data.near_adult, 3.0, "grr", "inferred").values,
     )[0]
     printed = PRINTED["Adult"][1]
     assert noise < printed / 3 < noise + floor[1] < 3 * printed
@@ -80,7 +80,7 @@ def test_incomplete_records_make_a_floor_that_does_not_fall_with_epsilon(data):
 
 @real_data
 def test_incomplete_records_are_all_that_differs(data):
-    complete, wider = data.nearest_adult, data.incomplete_adult
+    complete, wider = data.near_adult, data.incomplete_adult
     left = {"workclass", "occupation"}
     assert set(complete.domain.names) - set(wider.domain.names) == left
     assert wider.records > complete.records
@@ -92,10 +92,10 @@ def test_incomplete_records_are_all_that_differs(data):
 
 @real_data
 def test_estimates_of_a_wider_table_take_the_place_of_its_pairs_only(data):
-    reading = Reading(INCOMPLETE, "Adult", data.nearest_adult, 1, data.incomplete_adult)
+    reading = Reading(INCOMPLETE, "Adult", data.near_adult, 1, data.incomplete_adult)
     (found,) = reading.estimates("grr", 1.0)
-    names = list(data.nearest_adult.domain.names)
-    plain = plug_in(data.nearest_adult, "grr", 1.0)
+    names = list(data.near_adult.domain.names)
+    plain = plug_in(data.near_adult, "grr", 1.0)
     among = np.array([name in data.incomplete_adult.domain.names for name in names])
     inside = among[:, None] & among[None, :] & ~np.eye(len(names), dtype=bool)
     outside = ~inside & ~np.eye(len(names), dtype=bool)
@@ -111,7 +111,7 @@ def test_the_committed_run_shows_each_reason():
         cells = [f"{label}: {name.upper()}, epsilon {epsilon:g}" for name, epsilon in CELLS]
         return np.array([known[cell] for cell in cells]) / PRINTED[paper]
 
-    for label, paper in ((INCOMPLETE, "Adult"), ("CVD, nearest reading", "CVD")):
+    for label, paper in ((INCOMPLETE, "Adult"), ("CVD, near reading", "CVD")):
         assert np.all(np.abs(np.log(ratios(label, paper))) < np.log(3)), label
     for label, paper in ((MERGED, "CVD"), ("CVD, documented columns", "CVD")):
         assert np.all(ratios(label, paper) < 1 / 3), label

@@ -14,6 +14,7 @@ __all__ = ["find"]
 SHOWN = ("grr", "rappor", "exp", "olh", "oue")
 SOURCES = ("occupation", "education", "income")
 TARGET = "sex"
+SURROGATES = 999
 
 SHOWS = (
     "Bars of the leakage about Gender caused by Occupation, Education and Income in Adult, for "
@@ -22,7 +23,8 @@ SHOWS = (
 )
 NOTES = (
     "Bars are the paper's estimate (50 reports a record, the attacker keeps one guessed value); "
-    "black lines are its closed form, without any simulation.",
+    "black lines are its closed form, without any simulation. Surrogates are tables of the same "
+    "reports in which they no longer depend on sex, as in the paper's test.",
     "For income, which has two values, OUE and OLH leak slightly less than RAPPOR and EXP, and for "
     "the others more: on a binary attribute the guess from OUE is right less often. The paper's "
     "remark holds for the mean of the three sources.",
@@ -43,7 +45,7 @@ def find(data: Data) -> Finding:
             1.0,
             pairs=[(TARGET, source) for source in SOURCES],
             replicas=REPLICAS,
-            surrogates=0,
+            surrogates=SURROGATES,
             seed=SEED,
         )
         inferred = leakage_matrix(pairs, 1.0, name, "inferred")
@@ -59,6 +61,7 @@ def find(data: Data) -> Finding:
                     "statistical": estimate.plug_in,
                     "interval_low": estimate.lower,
                     "interval_high": estimate.upper,
+                    "p_value": estimate.p_value,
                     "inferred_value": inferred[TARGET, source].value,
                     "whole_report": report[TARGET, source].value,
                 }
@@ -98,10 +101,14 @@ def _compare(rows: list[dict[str, Any]]) -> list[Comparison]:
             most=1.0,
         ),
         stated(
+            f"Largest p-value of the {len(rows)} estimates, {SURROGATES} surrogates",
+            "the estimates are significant at the 5 % level",
+            max(row["p_value"] for row in rows),
+            most=0.05,
+        ),
+        ours(
             "Largest gap between estimate and closed form (nats)",
-            "the estimates are statistically significant",
             max(abs(row["statistical"] - row["inferred_value"]) for row in rows),
-            most=0.02,
         ),
         ours(
             "Leakage of OUE's whole report over GRR's, from occupation",

@@ -45,9 +45,9 @@ REFERENCES = {"bound": "Algorithm 2", "grr": "GRR, exact", "oue:inferred": "OUE,
 NOTES = (
     "The paper prints no coordinates; compared are regions, at epsilon 1, 3 and 5 (it does not say "
     "which budgets its colours are).",
-    "DSS is not public. In its place stand Diabetes 130 and NIST ACS, under their own names: that "
-    "ITS and GRR-ANL underestimate, as on DSS, is due to alphabets of more than two values and not "
-    "to one dataset.",
+    "No copy of DSS was found. Diabetes 130 and NIST ACS stand in for it, under their own names. "
+    "That ITS and GRR-ANL underestimate, as on DSS, is due to alphabets of more than two values "
+    "and not to one dataset.",
     "CBP's text was not at hand; ours is a reading that fits what the paper says of it. It is "
     "defined for binary attributes only.",
     "For (e) the paper's reference is an estimate; ours is its closed form, so that regions are "
@@ -107,7 +107,7 @@ def _regions(
     rows: list[dict[str, Any]], panel: str, label: str, expected: dict[str, str]
 ) -> list[Comparison]:
     stand_in = label in {LABELS[name] for name in STAND_INS}
-    group = f"Panel {panel}, budgets of {len(EPSILONS)} in the paper's region"
+    group = f"Panel {panel}, how many of {len(EPSILONS)} budgets lie in the paper's region"
     found = []
     for analyser, region in expected.items():
         hits = [
@@ -133,9 +133,9 @@ def _chart(rows: list[dict[str, Any]], panel: str) -> Any:
         {**row, "reference": REFERENCES[row["reference"]]} for row in rows if row["panel"] == panel
     ]
     if panel in "bc":
-        return analyser_chart(chosen)
+        return analyser_chart([{**row, "data": f"({panel}) {row['data']}"} for row in chosen])
     merged = [
-        {**row, "data": "All datasets", "analyser": f"{row['analyser']}, {row['data']}"}
+        {**row, "data": f"({panel}) All datasets", "analyser": f"{row['analyser']}, {row['data']}"}
         for row in chosen
     ]
     return analyser_chart(merged)

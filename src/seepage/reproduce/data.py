@@ -1,9 +1,9 @@
 """The data of the items: each dataset read once, as documented and as the paper seems to read it.
 
 The paper does not say which columns and bins its tables rest on.  What is found by trying is
-here, as the *nearest reading* of a dataset: the choice of columns and bins, out of a stated
-search, whose Table II comes nearest to the printed one; for CVD, where many come as near, one
-whose Table I does as well.
+here, as the *near reading* of a dataset: a choice of columns and bins, out of a stated search,
+whose Table II comes near the printed one; for CVD, where thousands do, one whose Table I does as
+well.
 """
 
 from functools import cached_property
@@ -16,7 +16,7 @@ from seepage.datasets import BUNDLED, dataset, load_pairs
 from seepage.pairs import PairCounts
 from seepage.tuples import Tuples
 
-__all__ = ["LABELS", "STAND_INS", "Data"]
+__all__ = ["ADULT_NUMBERS", "LABELS", "STAND_INS", "Data", "common_records"]
 
 LABELS = {
     "celeba": "CelebA",
@@ -30,7 +30,7 @@ LABELS = {
 """The names on the page."""
 
 STAND_INS = ("diabetes130", "nist-acs")
-"""In the place of DSS, which is not public; their results are not results on DSS."""
+"""In the place of DSS, of which no copy was found; their results are not results on DSS."""
 
 ADULT_NUMBERS = (
     "age",
@@ -41,10 +41,10 @@ ADULT_NUMBERS = (
     "hours-per-week",
 )
 RARE = 50
-"""Records with a category seen fewer times are left out of the nearest reading of Adult."""
+"""Records with a category seen fewer times are left out of the near reading of Adult."""
 
 WEIGHT_BANDS = [0.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0, np.inf]
-"""Edges, in kg, of the nearest reading of CVD."""
+"""Edges, in kg, of the near reading of CVD."""
 
 
 class Data:
@@ -81,29 +81,29 @@ class Data:
         return Tuples.from_records(dataset("celeba").read())
 
     @cached_property
-    def nearest_adult(self) -> PairCounts:
+    def near_adult(self) -> PairCounts:
         """Adult without education (education-num says the same) and native-country.
 
         Numbers in at most 5 quantile bins, records with a missing value or with a category of
         fewer than `RARE` records left out.
         """
-        kept = _common(_fewer_columns().drop_null(), ADULT_NUMBERS)
+        kept = common_records(_fewer_columns().drop_null(), ADULT_NUMBERS)
         return count_pairs(kept, bins=dict.fromkeys(ADULT_NUMBERS, "quantile:5"))
 
     @cached_property
     def incomplete_adult(self) -> PairCounts:
-        """The columns of `nearest_adult` without missing values, incomplete records included.
+        """The columns of `near_adult` without missing values, incomplete records included.
 
-        The bins are those of `nearest_adult`.
+        The bins are those of `near_adult`.
         """
-        table = _common(_fewer_columns(), ADULT_NUMBERS)
+        table = common_records(_fewer_columns(), ADULT_NUMBERS)
         known = [name for name in table.column_names if not table[name].null_count]
-        inner = {name: self.nearest_adult.domain[name].edges[1:-1] for name in ADULT_NUMBERS}
+        inner = {name: self.near_adult.domain[name].edges[1:-1] for name in ADULT_NUMBERS}
         bins = {name: [-np.inf, *edges, np.inf] for name, edges in inner.items()}
         return count_pairs(table.select(known), bins=bins)
 
     @cached_property
-    def nearest_cardio(self) -> PairCounts:
+    def near_cardio(self) -> PairCounts:
         """CVD's seven attributes, height, weight and systolic pressure.
 
         Height in 6 quantile bins, weight in bands of 20 kg, ap_hi in 2 quantile bins.  The
@@ -113,7 +113,7 @@ class Data:
 
     @cached_property
     def merged_cardio(self) -> PairCounts:
-        """`nearest_cardio` with its outer bands of weight merged into their neighbours."""
+        """`near_cardio` with its outer bands of weight merged into their neighbours."""
         return self._binned_cardio([WEIGHT_BANDS[0], *WEIGHT_BANDS[2:-2], WEIGHT_BANDS[-1]])
 
     def _binned_cardio(self, weights: list[float]) -> PairCounts:
@@ -127,8 +127,8 @@ def _fewer_columns() -> Any:
     return dataset("adult").read().drop_columns(["education", "native-country"])
 
 
-def _common(table: Any, numbers: tuple[str, ...]) -> Any:
-    """Return the records all of whose categories are seen at least `RARE` times."""
+def common_records(table: Any, numbers: tuple[str, ...], least: int = RARE) -> Any:
+    """Return the records all of whose categories are seen at least so many times."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -137,7 +137,7 @@ def _common(table: Any, numbers: tuple[str, ...]) -> Any:
         for name in table.column_names:
             if name not in numbers:
                 seen = pc.value_counts(table[name])
-                often = seen.field("values").filter(pc.greater_equal(seen.field("counts"), RARE))
+                often = seen.field("values").filter(pc.greater_equal(seen.field("counts"), least))
                 kept = pc.and_(kept, pc.is_in(table[name], value_set=often))
         fewer = table.filter(kept)
         if fewer.num_rows == table.num_rows:

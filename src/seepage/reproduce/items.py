@@ -91,7 +91,7 @@ ITEMS: dict[str, Item] = {
             "fig8",
             "Fig. 8",
             "Budgets calibrated with CelebA's and with LFW's distribution",
-            ("celeba", "lfw"),
+            ("celeba", "lfw", "lfw-scores"),
             calibration.find,
         ),
         Item("observations", "OB1-OB3", "The three observations, measured", ALL, observations.find),

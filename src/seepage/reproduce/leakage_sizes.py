@@ -112,7 +112,7 @@ def find_histogram(data: Data) -> Finding:
     names = ("celeba", "adult", "cardio", *STAND_INS)
     tables = data.some(*names)
     if data.records_at_hand("adult"):
-        tables["Adult, nearest reading"] = data.nearest_adult
+        tables["Adult, near reading"] = data.near_adult
     edges = np.linspace(0, 1, 21)
     rows: list[dict[str, Any]] = []
     comparisons: list[Comparison] = []
@@ -136,11 +136,12 @@ def find_histogram(data: Data) -> Finding:
         for label in [*data.missing(*names), "DSS"]
     ]
     notes = (
-        "DSS is not public; Diabetes 130 and NIST ACS stand in for it and are no results on it.",
-        "Adult with all its columns and categories has fewer leakages close to 0 than half: "
-        "categories with a handful of records (one person from Holland-Netherlands) tell almost "
-        "surely what those records have elsewhere. In the nearest reading of the paper's columns "
-        "(see Table II), which leaves such categories out, more than half are below 0.2.",
+        "No copy of DSS was found; Diabetes 130 and NIST ACS stand in for it, under their own "
+        "names.",
+        "In Adult with all its columns and categories, fewer than half of the leakages are close "
+        "to 0: categories with a handful of records (one person from Holland-Netherlands) tell "
+        "almost surely what those records have elsewhere. In the near reading of the paper's "
+        "columns (see Table II), which leaves such categories out, more than half are below 0.2.",
     )
     return Finding(HISTOGRAM_SHOWS, rows, comparisons, notes, {"": _histogram(rows)})
 

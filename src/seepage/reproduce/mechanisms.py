@@ -16,7 +16,7 @@ from seepage.reproduce.table_two import library_subset_selection
 __all__ = ["find"]
 
 EPSILONS = (1.0, 3.0, 5.0)
-DOCUMENTED, NEAREST = "Adult, documented columns", "Adult, nearest reading"
+DOCUMENTED, NEAR = "Adult, documented columns", "Adult, near reading"
 
 SHOWS = (
     "Frequency estimation error (a) and normalised 0-1 error (b) against the normalised total "
@@ -26,13 +26,13 @@ SHOWS = (
 )
 NOTES = (
     "The leakage of OLH relative to SS depends on the alphabets: 0.69 with all columns as "
-    "documented, 0.59 in the nearest reading of the paper's columns (see Table II), and 0.65 there "
+    "documented, 0.59 in the near reading of the paper's columns (see Table II), and 0.65 there "
     "with the subset size of the library that the paper uses, which rounds where its text takes "
     "the floor.",
     "The frequency error of all attributes together, sum of squared errors over sum of squared "
-    "frequencies, is near 0.002 with the documented columns and half of that in the nearest "
+    "frequencies, is near 0.002 with the documented columns and half of that in the near "
     "reading. Taken for each attribute by itself and then averaged, as the paper's formula can be "
-    "read too, the nearest reading gives 0.0018. So 0.002 and 60 % come out together: nearest "
+    "read too, the near reading gives 0.0018. So 0.002 and 60 % come out together: near "
     "reading, mean of attributes.",
     "The third panel of the chart is ours: the same utility against the leakage of the whole "
     "report, where OLH, OUE, RAPPOR, BLH and SHE reach the bound. OLH's advantage over SS is one "
@@ -44,14 +44,14 @@ def find(data: Data) -> Finding:
     """Return utility and leakage of the eight mechanisms, and OLH relative to SS."""
     tables = {DOCUMENTED: data.pairs("adult")}
     if data.records_at_hand("adult"):
-        tables[NEAREST] = data.nearest_adult
+        tables[NEAR] = data.near_adult
     rows: list[dict[str, Any]] = []
     comparisons: list[Comparison] = []
     for label, pairs in tables.items():
         rows += _scores(label, pairs)
         comparisons += _compare(label, pairs, rows)
-    if NEAREST not in tables:
-        comparisons.append(absent(NEAREST, "0.6", "the records of Adult are not at hand", NEAREST))
+    if NEAR not in tables:
+        comparisons.append(absent(NEAR, "0.6", "the records of Adult are not at hand", NEAR))
     for label, pairs in data.some("celeba", "cardio", *STAND_INS).items():
         comparisons.append(
             ours(
@@ -121,7 +121,7 @@ def _compare(label: str, pairs: PairCounts, rows: list[dict[str, Any]]) -> list[
             label,
         ),
     ]
-    if label == NEAREST:
+    if label == NEAR:
         rounded = leakage_matrix(pairs, 1.0, library_subset_selection(pairs, 1.0)).tcpl
         guessed = leakage_matrix(pairs, 1.0, "olh", "inferred").tcpl
         what = f"{label}: OLH's total leakage over SS's with the library's subset size"

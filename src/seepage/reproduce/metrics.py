@@ -100,7 +100,7 @@ def _compare(measures: dict[str, Floats], rows: list[dict[str, Any]]) -> list[Co
             ),
             stated(
                 f"Widest range of leakage within a tenth of {title} (nats)",
-                "about 0.6 at NMI 0.5" if metric == "nmi" else "varies widely",
+                "varies widely, by about 0.6 at NMI 0.5" if metric == "nmi" else "varies widely",
                 widest,
                 least=0.5,
             ),

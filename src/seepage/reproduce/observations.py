@@ -33,9 +33,10 @@ NOTES = (
     "at epsilon 1.",
     "OB2: the share of ordered pairs whose leakage at epsilon 8 has reached 90 % of its level; the "
     "level is infinite where a source value never occurs with some target value. It holds most of "
-    "the time on CelebA and CVD, whose cells are all occupied, and on Adult without its rare "
-    "categories; with them, half of Adult's pairs never saturate, and so do most pairs of the "
-    "stand-ins. The paper's own Corollary says so: only if all joint probabilities are above 0.",
+    "the time on CelebA and CVD, almost all of whose cells are occupied, and on Adult without its "
+    "rare categories; with them, about half of Adult's pairs never saturate, nor do most pairs of "
+    "the stand-ins. The paper's own explanation of OB2 says so: only if all joint probabilities "
+    "are above 0.",
     "OB3: among pairs with NMI below 0.05, hardly correlated by that measure, the largest leakage "
     "as a share of the whole budget; and the share of pairs of pairs that NMI puts in the wrong "
     "order.",
@@ -46,7 +47,7 @@ def find(data: Data) -> Finding:
     """Return the measures behind each observation, for every dataset."""
     tables = data.some(*NAMES)
     if data.records_at_hand("adult"):
-        tables["Adult, nearest reading"] = data.nearest_adult
+        tables["Adult, near reading"] = data.near_adult
     rows: list[dict[str, Any]] = [
         {"data": label, **_measure(pairs)} for label, pairs in tables.items()
     ]
@@ -118,7 +119,7 @@ def _chart(rows: list[dict[str, Any]]) -> Any:
     statements = {
         "asymmetric_share": "OB1: asymmetric pairs",
         "saturated_share": "OB2: saturated at epsilon 8",
-        "largest_at_weak_nmi": "OB3: most at NMI < 0.05",
+        "largest_at_weak_nmi": "OB3: largest at NMI < 0.05",
     }
     bars = [
         {"panel": "Share of pairs, or of the budget", "group": label, "series": row["data"],

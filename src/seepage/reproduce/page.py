@@ -164,8 +164,8 @@ def _legend() -> str:
 def _missing(found: Iterable[Kept]) -> str:
     absent = {name for one in found for name, state in one.data.items() if state == "not at hand"}
     lines = [
-        "DSS, the paper's fourth dataset, is not public: what it shows of DSS is not compared. "
-        "Diabetes 130 and NIST ACS stand in for it under their own names."
+        "No copy of DSS, the paper's fourth dataset, was found: what it shows of DSS is not "
+        "compared. Diabetes 130 and NIST ACS stand in for it under their own names."
     ]
     if absent:
         lines.append(

@@ -37,7 +37,7 @@ SHOWS = (
 )
 
 NOTES = (
-    SEARCHED,
+    *SEARCHED,
     "The paper's text gives subset selection a subset of floor(k / (e^epsilon + 1)) values, "
     "but the library that it cites (multi-freq-ldpy) rounds to the nearest whole number. Only "
     "with that rounding do the printed SS errors come out (Adult, epsilon 1: 0.077 against "

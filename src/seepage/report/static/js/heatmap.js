@@ -53,13 +53,18 @@ export class HeatMap {
   /** Draw the cells, on a layer of their own that is kept while only labels and outlines change. */
   drawCells(pen, values, order, most) {
     const { cell, label, head, scale } = this;
-    const key = [cell, scale, most, themeColour("diagonal")].join();
+    const key = [cell, scale, most, this.diagonal()].join();
     if (this.layerKey !== key || this.layerValues !== values || this.layerOrder !== order) {
       this.layer = cell >= 12 ? this.cellLayer(values, order, most) : pixelLayer(values, order, most);
       Object.assign(this, { layerKey: key, layerValues: values, layerOrder: order });
     }
     pen.imageSmoothingEnabled = false;
     pen.drawImage(this.layer, label, head, cell * order.length, cell * order.length);
+  }
+
+  /** The colour of cells without a pair; on paper that of the light theme. */
+  diagonal() {
+    return this.printing ? "#e6e8ec" : themeColour("diagonal");
   }
 
   cellLayer(values, order, most) {
@@ -71,7 +76,7 @@ export class HeatMap {
     const pen = layer.getContext("2d");
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.clearRect(0, 0, side, side);
-    const diagonal = themeColour("diagonal");
+    const diagonal = this.diagonal();
     const digits = cell >= 34 ? 2 : cell >= 22 ? 1 : 0;
     pen.font = `${Math.min(12, Math.floor(cell * 0.42))}px system-ui, sans-serif`;
     pen.textAlign = "center";
