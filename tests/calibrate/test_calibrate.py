@@ -118,6 +118,21 @@ def test_a_limit_for_each_attribute(few):
     assert found.binding == "income"
 
 
+def test_the_first_to_go_leaks_most_about_the_others():
+    """Not the one that is leaked about most: leakages differ by direction."""
+    domain = sp.Domain([sp.Attribute(f"a{k}", tuple("abcd"[:k])) for k in (2, 3, 4)])
+    checked = 0
+    for seed in range(20):
+        counts = np.random.default_rng(seed).integers(0, 9, (2, 3, 4))
+        pairs = Tuples.from_joint(domain, counts).pairs()
+        matrix = sp.leakage_matrix(pairs, 2.0, "grr").values
+        most = int(matrix.sum(axis=0).argmax())
+        found = find_budgets(pairs, 2.5, "independent", "grr", least=2.0)
+        assert found.dropped[0] == domain.names[most]
+        checked += most != matrix.sum(axis=1).argmax()
+    assert checked >= 5
+
+
 def test_budgets_for_each_are_feasible_and_never_worse(few):
     for guarantee in ("independent", "exact"):
         found = find_budgets(few, 2.0, guarantee, "grr", "per-attribute", audit=False)
