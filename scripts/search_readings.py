@@ -252,10 +252,10 @@ def print_scatter(pairs: PairCounts) -> None:
     twice = [zip(found[::2], found[1::2], strict=True) for found, _ in cells]
     row(
         "a second estimate as the theory",
-        [np.mean([nmse(*two)[0] for two in one]) for one in twice],
+        [float(np.mean([nmse(*two)[0] for two in one])) for one in twice],
     )
     errors = [[nmse(one, theory)[0] for one in found] for found, theory in cells]
-    spread = [np.std(one) / np.mean(one) for one in errors]
+    spread = [float(np.std(one) / np.mean(one)) for one in errors]
     row("relative standard deviation of an error, 50 replicas", spread, unit=1.0)
 
 

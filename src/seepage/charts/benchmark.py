@@ -139,8 +139,8 @@ def mechanism_chart(rows: list[dict[str, Any]]) -> Any:
     charts = []
     for error, leakage, title, kind in panels:
         largest, positive = max(row[error] for row in rows), all(row[error] > 0 for row in rows)
-        scale = kind if positive else "linear"
-        top = {} if largest > 0 else {"domain": [0, 1]}
+        domain: Any = alt.Undefined if largest > 0 else [0, 1]
+        scale: Any = kind if positive else "linear"
         charts.append(
             alt.Chart(table(shown))
             .mark_point(size=110, filled=True, opacity=0.8)
@@ -153,7 +153,7 @@ def mechanism_chart(rows: list[dict[str, Any]]) -> Any:
                 y=alt.Y(
                     f"{error}:Q",
                     title=titles[error],
-                    scale=alt.Scale(type=scale, **top),
+                    scale=alt.Scale(type=scale, domain=domain),
                     axis=alt.Axis(format="~g" if scale == "linear" else "~e", tickCount=6),
                 ),
                 shape=alt.Shape(

@@ -227,7 +227,7 @@ def _leakage(contrast: Any, high: Any, low: Any) -> Floats:
     with np.errstate(all="ignore"):
         found = np.log1p(rest * (high - low) / (least + rest * low))
         alone = contrast + np.log(least + rest * high)
-    return np.where((low == 0) & (contrast > 1), alone, found)
+    return np.asarray(np.where((low == 0) & (contrast > 1), alone, found))
 
 
 def _safe(lines: Floats) -> Singles:
