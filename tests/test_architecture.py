@@ -11,7 +11,7 @@ PACKAGE = ROOT / "src" / "seepage"
 
 LAYERS = [
     ["errors", "_version"],
-    ["_checks", "_numerics"],
+    ["_checks", "_numerics", "_output"],
     ["charts"],
     ["domain"],
     ["channel"],

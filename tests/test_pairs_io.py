@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from seepage.counting import count_codes
 from seepage.domain import Attribute, Domain
-from seepage.errors import TableError
+from seepage.errors import InputError, TableError
 from seepage.pairs import PairCounts
 from seepage.pairs_io import is_pairs_file, load_pairs_file, save_pairs
 
@@ -158,24 +158,15 @@ def test_an_existing_file_is_replaced_and_nothing_is_left_beside_it(pairs, saved
 def test_a_failed_write_leaves_the_old_file(pairs, saved, monkeypatch):
     before = saved.read_bytes()
 
-    def fails(table, path, **options):
-        path.write_bytes(b"half")
+    def fails(table, file, **options):
+        file.write(b"half")
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(pq, "write_table", fails)
-    with pytest.raises(TableError, match=r"counts.parquet cannot be written: No space left"):
+    with pytest.raises(InputError, match=r"cannot write '.*counts.parquet': No space left"):
         save_pairs(pairs, saved)
     assert saved.read_bytes() == before
     assert list(saved.parent.iterdir()) == [saved]
-
-
-def test_places_that_cannot_be_written(pairs, tmp_path):
-    with pytest.raises(TableError, match=r"missing.counts cannot be written: "):
-        save_pairs(pairs, tmp_path / "missing" / "counts")
-    with pytest.raises(TableError, match="cannot be written: Is a directory"):
-        save_pairs(pairs, tmp_path)
-    with pytest.raises(TableError, match="to a file, got ''"):
-        save_pairs(pairs, "")
 
 
 # Refusals ---------------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from uuid import uuid4
 
 import msgspec
 import numpy as np
 
 from seepage._numerics import Integers
+from seepage._output import whole_file
 from seepage.domain import Attribute, Domain
 from seepage.errors import DomainError, InputError, TableError
 from seepage.pairs import PairCounts, marginal_offsets, pair_numbers, pair_offsets
@@ -74,17 +74,8 @@ def save_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
     """
     import pyarrow.parquet as pq
 
-    place = Path(path)
-    if not place.name:
-        raise TableError(f"pair counts must be written to a file, got {os.fspath(path)!r}")
-    partial = place.with_name(f".{place.name}.{uuid4().hex}")
-    try:
-        pq.write_table(_to_table(pairs), partial, compression="zstd", write_page_checksum=True)
-        partial.replace(place)
-    except OSError as problem:
-        raise TableError(f"{place} cannot be written: {problem.strerror or problem}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        pq.write_table(_to_table(pairs), file, compression="zstd", write_page_checksum=True)
 
 
 def _to_table(pairs: PairCounts) -> "pa.Table":

@@ -78,8 +78,8 @@ def test_only_a_file_is_written_over(folder, command):
         ("pipe.svg", "must be a file, got 'pipe.svg'"),
         ("inner.svg", "must be a file, got 'inner.svg'"),
         ("", "must be a file, got ''"),
-        ("none/x.svg", "the folder of the output must exist, there is no 'none'"),
-        ("t.csv/x.svg", "cannot write 't.csv/x.svg': Not a directory"),
+        ("none/x.svg", "must exist, there is no folder 'none'"),
+        ("t.csv/x.svg", "must exist, there is no folder 't.csv'"),
         ("x" * 300 + ".svg", "File name too long"),
     ]:
         assert words in refused(*command, output)

@@ -12,11 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 from plan_examples import counts, people, plan_for
 
+from seepage import _output
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms import registered
 from seepage.mechanisms.reports import reports_from_arrow
-from seepage.plan import output
-from seepage.plan.output import whole_file
 from seepage.plan.perturbing import perturb_file
 
 PLAN = plan_for(counts(), 1.0)
@@ -99,7 +98,7 @@ def bad_at_the_end(rows):
 @pytest.mark.parametrize("nameless", [True, False])
 def test_a_refused_record_leaves_nothing(tmp_path, nameless, monkeypatch):
     if not nameless:
-        monkeypatch.setattr(output, "_nameless", lambda folder: None)
+        monkeypatch.setattr(_output, "_nameless", lambda folder: None)
     with pytest.raises(DomainError, match=r"record 200,000: column 'job'.*catch-all"):
         perturb_file(PLAN, bad_at_the_end(200_000), tmp_path / "reports.parquet")
     assert not list(tmp_path.iterdir())
@@ -120,12 +119,13 @@ import sys, time
 import numpy as np
 from seepage.domain import Attribute, Domain
 from seepage.pairs import PairCounts
-from seepage.plan import make_plan, output
+from seepage import _output
+from seepage.plan import make_plan
 from seepage.plan.perturbing import perturb_file
 import pyarrow as pa
 
 if sys.argv[2] == "named":
-    output._nameless = lambda folder: None
+    _output._nameless = lambda folder: None
 domain = Domain([Attribute("a", ("0", "1"))])
 plan = make_plan(PairCounts(domain, [[1, 1]], []), 1.0, limit=1.0, guarantee="worst", totals=[1.0])
 
@@ -162,42 +162,6 @@ def test_a_killed_run_leaves_no_output(tmp_path, kind, number, leftovers):
     left = list(tmp_path.iterdir())
     assert len(left) == leftovers
     assert all(p.name.startswith(".reports.parquet.") for p in left)
-
-
-def test_the_handler_of_sigterm_is_put_back(tmp_path):
-    before = signal.getsignal(signal.SIGTERM)
-    with whole_file(tmp_path / "a") as file:
-        file.write(b"x")
-    assert signal.getsignal(signal.SIGTERM) is before
-
-
-@pytest.mark.parametrize("nameless", [True, False])
-def test_a_file_has_the_usual_permissions(tmp_path, nameless, monkeypatch):
-    if not nameless:
-        monkeypatch.setattr(output, "_nameless", lambda folder: None)
-    (tmp_path / "plain").write_bytes(b"x")
-    with whole_file(tmp_path / "whole") as file:
-        file.write(b"x")
-    assert (tmp_path / "whole").stat().st_mode == (tmp_path / "plain").stat().st_mode
-    assert (tmp_path / "whole").read_bytes() == b"x"
-
-
-def test_where_no_name_can_be_given_later_there_is_one_from_the_start(tmp_path, monkeypatch):
-    def fail(*arguments, **options):
-        raise OSError("not here")
-
-    monkeypatch.setattr(os, "link", fail)
-    with whole_file(tmp_path / "whole") as file:
-        file.write(b"x")
-        assert [p.name.startswith(".whole.") for p in tmp_path.iterdir()] == [True]
-    assert [p.name for p in tmp_path.iterdir()] == ["whole"]
-
-
-def test_outputs_that_cannot_be_written(tmp_path):
-    with pytest.raises(InputError, match="the folder of the output must exist"):
-        perturb_file(PLAN, people(5), tmp_path / "none" / "r.parquet")
-    with pytest.raises(InputError, match="the output must be a file"):
-        perturb_file(PLAN, people(5), tmp_path)
 
 
 def test_the_records_are_not_overwritten(tmp_path):

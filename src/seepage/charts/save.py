@@ -1,8 +1,10 @@
 """Writing charts to files, without a browser and without a network."""
 
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any
 
+from seepage._output import whole_file
 from seepage.errors import InputError
 
 __all__ = ["FORMATS", "save_chart"]
@@ -23,16 +25,15 @@ def save_chart(chart: Any, path: str | Path) -> None:
         ...
     seepage.errors.InputError: a chart's file must end in .svg, .png, .pdf, .html, .json, ...
     """
-    final = Path(path)
-    if final.suffix.lower() not in FORMATS:
-        raise InputError(f"a chart's file must end in {', '.join(FORMATS)}, got {final.name!r}")
-    partial = final.with_name(f".partial-{final.name}")
-    inline = {"inline": True} if final.suffix.lower() == ".html" else {}
-    scale = {"scale_factor": 2} if final.suffix.lower() == ".png" else {}
-    try:
-        chart.save(str(partial), **inline, **scale)
-        partial.replace(final)
-    except OSError as problem:
-        raise InputError(f"cannot write {str(final)!r}: {problem.strerror}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+    ending = Path(path).suffix.lower()
+    if ending not in FORMATS:
+        raise InputError(
+            f"a chart's file must end in {', '.join(FORMATS)}, got {Path(path).name!r}"
+        )
+    binary = ending in (".png", ".pdf")
+    drawn: Any = BytesIO() if binary else StringIO()
+    inline = {"inline": True} if ending == ".html" else {}
+    scale = {"scale_factor": 2} if ending == ".png" else {}
+    with whole_file(path) as file:
+        chart.save(drawn, format=ending[1:], **inline, **scale)
+        file.write(drawn.getvalue() if binary else drawn.getvalue().encode())

@@ -2,12 +2,12 @@
 
 import glob
 import os
-import stat
 from pathlib import Path
 from typing import Any
 
 import click
 
+from seepage._output import writable
 from seepage.errors import InputError
 
 __all__ = ["FileCommand", "OutputFile", "files_behind"]
@@ -17,25 +17,14 @@ READ = ("data", "counts", "reports", "result", "plan", "plan_path", "domain", "t
 
 
 class OutputFile(click.Path):
-    """A file to write: its folder must be there, and only a regular file is ever replaced.
-
-    Results are written beside their place and moved there, which would also move them over a
-    device, a pipe or a socket.
-    """
+    """A file to write, as `writable` has it, in a folder that permits it."""
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the path if a file can be written there."""
-        place = Path(value)
-        option = param.opts[-1] if param is not None else "the output"
-        if not place.name or _special(place):
-            raise InputError(f"{option} must be a file, got {value!r}")
-        if not place.parent.is_dir():
-            raise InputError(
-                f"the folder of the output must exist, there is no {str(place.parent)!r}"
-            )
+        place = writable(value, param.opts[-1] if param is not None else "the output")
         if not os.access(place.parent, os.W_OK):
             raise InputError(f"cannot write {value!r}: its folder does not permit it")
         return str(value)
@@ -63,16 +52,6 @@ class FileCommand(click.Command):
             ):
                 raise InputError(f"the output must not be what is read, got {output!r} for both")
         return super().invoke(ctx)
-
-
-def _special(place: Path) -> bool:
-    """Say whether something other than a regular file is there."""
-    try:
-        return not stat.S_ISREG(place.stat().st_mode)
-    except FileNotFoundError:
-        return False
-    except OSError as problem:
-        raise InputError(f"cannot write {str(place)!r}: {problem.strerror}") from None
 
 
 def _paths(value: Any) -> tuple[str, ...]:

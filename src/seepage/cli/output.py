@@ -17,7 +17,7 @@ def emit(text: str, output: str | None) -> None:
     if output is None:
         click.echo(text.rstrip("\n"))
         return
-    from seepage.plan.output import whole_file
+    from seepage._output import whole_file
 
     with whole_file(output) as file:
         file.write((text.rstrip("\n") + "\n").encode())

@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+from seepage._output import whole_file
 from seepage.datasets.catalogue import Dataset
 from seepage.datasets.files import PublishedFile, download_folder
 from seepage.errors import TableError
@@ -109,13 +110,9 @@ def _keep(archive: Path, file: PublishedFile) -> None:
         raise TableError("the downloaded archive is truncated or no zip file") from None
     file.check(content, name)
     final = download_folder() / file.path
-    partial = final.with_name(f".{final.name}.partial")
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-        partial.replace(final)
     except OSError as reason:
-        raise TableError(f"{final} cannot be written: {reason.strerror}") from None
-    finally:
-        if partial.parent.is_dir():
-            partial.unlink(missing_ok=True)
+        raise TableError(f"cannot write {str(final)!r}: {reason.strerror}") from None
+    with whole_file(final) as kept:
+        kept.write(content)

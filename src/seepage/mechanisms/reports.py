@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Floats
+from seepage._output import whole_file
 from seepage.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,18 +65,13 @@ class Reports(ABC):
         return pa.field(name, self.array().type, nullable=False, metadata={METADATA: content})
 
     def save(self, path: str | Path) -> None:
-        """Write the reports to a Parquet file: first to a temporary one, then renamed."""
+        """Write the reports to a Parquet file, which appears whole or not at all."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        final = Path(path)
-        partial = final.with_name(final.name + ".partial")
         table = pa.Table.from_arrays([self.array()], schema=pa.schema([self.field("report")]))
-        try:
-            pq.write_table(table, partial)
-            partial.replace(final)
-        finally:
-            partial.unlink(missing_ok=True)
+        with whole_file(path) as file:
+            pq.write_table(table, file)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from seepage._output import whole_file
 from seepage.errors import InputError
 from seepage.plan.model import EDITED, Plan
-from seepage.plan.output import whole_file
 
 __all__ = ["SCHEMA", "load_plan", "plan_schema", "save_plan", "to_file"]
 

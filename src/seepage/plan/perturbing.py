@@ -8,12 +8,12 @@ from typing import IO, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from seepage._output import whole_file
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.randomness import Seed, randomness
 from seepage.mechanisms.reports import ValueReports
 from seepage.plan.coding import open_records
 from seepage.plan.model import Plan
-from seepage.plan.output import whole_file
 from seepage.plan.reading import reports_schema
 from seepage.table.paths import find_files
 

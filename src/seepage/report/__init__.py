@@ -8,8 +8,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from seepage._output import whole_file
 from seepage.analysis import Analysis
-from seepage.plan.output import whole_file
 from seepage.report.content import page_content
 from seepage.report.page import render_page
 from seepage.report.saved import as_result, pairs_of, read_result

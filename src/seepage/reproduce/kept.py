@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from seepage._output import whole_file
 from seepage._version import __version__
 from seepage.charts import save_chart
 from seepage.datasets import BUNDLED, dataset
-from seepage.plan.output import whole_file
 from seepage.reproduce.data import LABELS, Data
 from seepage.reproduce.findings import Comparison, Finding, Row
 from seepage.reproduce.items import Item

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from seepage._output import whole_file, writable
 from seepage._version import __version__
 from seepage.errors import InputError
 from seepage.leakage.statistics.result import LeakageEstimate
@@ -51,13 +52,9 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | Path | None, digest: str) -> None:
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else writable(path, "the checkpoint")
         self.digest = digest
         self._written = time.monotonic()
-        if self.path is not None and not self.path.parent.is_dir():
-            raise InputError(
-                f"the folder of the checkpoint must exist, there is no {str(self.path.parent)!r}"
-            )
 
     def load(self, seed: int | None) -> tuple[int | None, Done]:
         """Return the seed to use and what is done; a file of another run is refused.
@@ -84,18 +81,12 @@ class Checkpoint:
             raise InputError(f"{str(path)!r} is no checkpoint of seepage: {reason}") from None
 
     def save(self, seed: int, done: Done, *, now: bool = False) -> None:
-        """Write what is done to a temporary file and rename it, unless that was just done."""
+        """Write what is done, whole or not at all, unless that was just done."""
         if self.path is None or not (now or time.monotonic() - self._written > SECONDS_BETWEEN):
             return
         import msgspec
 
         content = Content(self.digest, seed, sorted(done.items(), key=lambda item: item[0]))
-        partial = self.path.with_name(self.path.name + ".partial")
-        try:
-            partial.write_bytes(msgspec.msgpack.encode(content))
-            partial.replace(self.path)
-        except OSError as reason:
-            raise InputError(f"cannot write {str(self.path)!r}: {reason.strerror}") from None
-        finally:
-            partial.unlink(missing_ok=True)
+        with whole_file(self.path) as file:
+            file.write(msgspec.msgpack.encode(content))
         self._written = time.monotonic()

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from seepage.errors import InputError
 
-__all__ = ["whole_file"]
+__all__ = ["whole_file", "writable"]
 
 
 @contextlib.contextmanager
@@ -30,11 +30,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     process killed by whatever means leaves nothing.  Elsewhere it is a hidden file beside its
     place, which is removed when anything goes wrong, SIGTERM included, but not on SIGKILL.
     """
-    final = Path(path)
-    if not final.name or final.is_dir():
-        raise InputError(f"the output must be a file, got {os.fspath(path)!r}")
-    if not final.parent.is_dir():
-        raise InputError(f"the folder of the output must exist, there is no {str(final.parent)!r}")
+    final = writable(path)
     partial = final.with_name(f".{final.name}.{uuid4().hex}")
     try:
         with _ending_on_sigterm(), _nameless(final.parent) or partial.open("xb") as file:
@@ -48,6 +44,39 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         raise InputError(f"cannot write {str(final)!r}: {problem.strerror or problem}") from None
     finally:
         partial.unlink(missing_ok=True)
+
+
+def writable(path: str | os.PathLike[str], what: str = "the output") -> Path:
+    """Return the path of a file that can be written; refuse any other.
+
+    A device, a pipe or a socket would be replaced, not written to.
+
+    Parameters
+    ----------
+    path
+        Where a file is to be written.
+    what
+        What the message calls it.
+
+    Examples
+    --------
+    >>> writable("/dev/null")
+    Traceback (most recent call last):
+        ...
+    seepage.errors.InputError: the output must be a file, got '/dev/null'
+    """
+    final = Path(path)
+    try:
+        special = final.exists() and not final.is_file()
+    except OSError as problem:
+        raise InputError(f"cannot write {str(final)!r}: {problem.strerror}") from None
+    if not final.name or special:
+        raise InputError(f"{what} must be a file, got {os.fspath(path)!r}")
+    if not final.parent.is_dir():
+        raise InputError(
+            f"the folder of {what} must exist, there is no folder {str(final.parent)!r}"
+        )
+    return final
 
 
 def _nameless(folder: Path) -> IO[bytes] | None:
