@@ -203,7 +203,7 @@ def test_too_many_values_name_the_column_and_the_ways_out(tmp_path):
 
 def test_an_output_folder_must_exist(tmp_path):
     done = run("analyse", "adult", "-o", tmp_path / "none" / "out.json")
-    _check_refusal(done, "the folder of the output must exist")
+    _check_refusal(done, "the folder of --output must exist")
 
 
 def _check_refusal(done, message):
