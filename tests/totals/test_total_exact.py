@@ -102,6 +102,19 @@ def test_only_equal_shares_in_fractions_are_independent(joint, multiplied):
     assert exact_module._independent(tuples_of(joint), 0) == (len(shares) == 1)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_matrix_with_more_reports_than_values(seed):
+    """Its best report is found for each combination of the others, not enumerated with them."""
+    rng = np.random.default_rng(seed)
+    matrices = [two_level_columns(2, "all", 1.0), rng.dirichlet(np.ones(5), 2)]
+    matrices.append(rng.dirichlet(np.ones(3), 3))
+    columns = [TwoLevelColumns(2, LikelySets("all", 1.0)), *map(MatrixColumns, matrices[1:])]
+    joint = rng.integers(0, 9, (2, 2, 3))
+    found = exact_totals(tuples_of(joint), columns).values
+    truth = [exact_total(joint, matrices, target) for target in range(3)]
+    assert found == pytest.approx(truth, rel=1e-12)
+
+
 @pytest.mark.parametrize("records", [1, 10**6, 2**53])
 def test_the_smallest_likelihood_is_a_normal_number(records):
     for contrast in np.linspace(640, 720, 41).tolist():
