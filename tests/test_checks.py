@@ -5,8 +5,10 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+import seepage as sp
 from seepage import _checks
 from seepage.errors import (
     ChannelError,
@@ -21,6 +23,10 @@ from seepage.errors import (
 def test_budgets_that_are_fine(value):
     assert _checks.epsilon(value) == float(value)
     assert isinstance(_checks.epsilon(value), float)
+
+
+def test_a_budget_of_minus_zero_is_zero():
+    assert math.copysign(1, _checks.epsilon(-0.0)) == 1
 
 
 @pytest.mark.parametrize("value", [0, 0.0, 1e-300, 0.999, decimal.Decimal("0.5")])
@@ -94,3 +100,33 @@ def test_every_refusal_is_a_seepage_error_and_a_value_error():
         assert issubclass(family, InputError)
     assert issubclass(InputError, SeepageError)
     assert issubclass(InputError, ValueError)
+
+
+PEOPLE = pa.table({"a": ["x", "y"] * 50, "b": ["x", "x", "y", "y"] * 25})
+RECORDS = sp.Tuples.from_records(PEOPLE)
+SEEDED = {
+    "benchmark": lambda seed: sp.benchmark_mechanisms(RECORDS.pairs(), [1.0], seed=seed),
+    "calibrate": lambda seed: sp.calibrate(RECORDS, 2.0, "sampled", "grr", seed=seed),
+    "compare": lambda seed: sp.compare_strategies(RECORDS.pairs(), 2.0, seed=seed),
+    "estimate": lambda seed: sp.estimate_leakage(RECORDS.pairs(), "grr", 1.0, seed=seed),
+    "perturb": lambda seed: sp.mechanism("grr", 3, 1.0).perturb([0, 1], seed),
+    "records": lambda seed: sp.Tuples.from_records(PEOPLE, sample=10, seed=seed),
+    "sample": lambda seed: RECORDS.sample(3, seed),
+    "sampled": lambda seed: sp.total_leakage(RECORDS, 1.0, "grr", "sampled", seed=seed),
+    "survey": lambda seed: sp.make_survey(10, seed),
+    "witness": lambda seed: sp.total_leakage(RECORDS, 1.0, "grr", "witness", seed=seed),
+}
+
+
+@pytest.mark.parametrize("name", SEEDED)
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", True, [1]])
+def test_seeds_are_whole_numbers(name, seed):
+    with pytest.raises(InputError, match=r"^(seed|rng) must be a whole number"):
+        SEEDED[name](seed)
+
+
+def test_a_generator_is_taken_as_it_is():
+    generator = np.random.default_rng(1)
+    assert _checks.generator(generator) is generator
+    assert _checks.generator(1).random() == generator.random()
+    assert _checks.generator(None).random() != _checks.generator(None).random()

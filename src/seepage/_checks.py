@@ -4,9 +4,12 @@ import difflib
 import math
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seepage.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def epsilon(value: Any, name: str = "epsilon") -> float:
@@ -14,7 +17,7 @@ def epsilon(value: Any, name: str = "epsilon") -> float:
     number = real(value, name)
     if not math.isfinite(number) or number < 0:
         raise InputError(f"{name} must be a finite number of at least 0, got {value!r}")
-    return number
+    return number + 0.0  # no minus before a zero
 
 
 def delta(value: Any, name: str = "delta") -> float:
@@ -55,6 +58,15 @@ def whole(value: Any, name: str, least: int, most: int | None = None) -> int:
     if number < least or (most is not None and number > most):
         raise InputError(f"{name} must be a whole number {rule}, got {value!r}")
     return number
+
+
+def generator(seed: Any, name: str = "seed") -> "np.random.Generator":
+    """Return the generator of a seed: a whole number of at least 0, a generator, or None."""
+    import numpy as np
+
+    if isinstance(seed, np.random.Generator):
+        return seed
+    return np.random.default_rng(None if seed is None else whole(seed, name, 0))
 
 
 def choice(value: Any, name: str, options: Iterable[str]) -> str:

@@ -270,7 +270,7 @@ class Tuples:
         if not self.records:
             raise DomainError("nobody can be drawn from a table without records")
         ends = np.cumsum(self.weights)
-        draws = np.random.default_rng(seed).integers(0, ends[-1], size)
+        draws = _checks.generator(seed).integers(0, ends[-1], size)
         return np.asarray(self.codes[np.searchsorted(ends, draws, side="right")])
 
     def __eq__(self, other: object) -> bool:

@@ -72,6 +72,14 @@ def test_reports_without_a_budget_say_nothing(name: str) -> None:
         tested.estimate(reports)
 
 
+@pytest.mark.parametrize("name", PURE)
+@pytest.mark.parametrize("epsilon", [1e-320, 1e-200])
+def test_tiny_budgets_have_huge_variances(name: str, epsilon: float) -> None:
+    tested = make(name, 3, epsilon)
+    assert (tested.variance(100, [0.0, 0.5, 1.0]) > 1e12).all()
+    assert 0 <= tested.leakage(np.eye(3)).value <= epsilon
+
+
 # Bad input ---------------------------------------------------------------------------------------
 
 SECRET = 987_654_321

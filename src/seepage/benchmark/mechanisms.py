@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import Floats
 from seepage.benchmark.analysers import _check_table, _positive
 from seepage.errors import InputError
@@ -136,13 +137,14 @@ def benchmark_mechanisms(
     """
     _check_table("the data set", pairs)
     budgets = [_positive(epsilon) for epsilon in epsilons]
+    fixed = _checks.whole(seed, "seed", 0)
     if not pairs.records:
         raise InputError("a benchmark needs records, and these counts have none")
     scores = []
     for epsilon in budgets:
         bound = leakage_matrix(pairs, epsilon).tcpl
         for name in mechanisms:
-            scores.append(_score(pairs, name, epsilon, bound, seed))
+            scores.append(_score(pairs, name, epsilon, bound, fixed))
             if progress is not None:
                 progress(len(scores), len(budgets) * len(mechanisms))
     return MechanismBenchmark(tuple(scores), None if pairs.population is None else pairs)

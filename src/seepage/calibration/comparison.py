@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage.calibration.paper import equal_split
@@ -140,6 +138,7 @@ def compare_strategies(
     from seepage.calibration import find_budgets
 
     allowed = _checks.epsilon(limit, "limit")
+    generator = _checks.generator(seed)
     pairs = data if isinstance(data, PairCounts) else data.pairs()
     count = len(pairs.domain)
     equal = find_budgets(data, allowed, guarantee, audit=False)
@@ -156,10 +155,9 @@ def compare_strategies(
     )
     simulated: tuple[float, ...] = ()
     if simulate:
-        sources = np.random.SeedSequence(seed).spawn(len(strategies))
         simulated = tuple(
-            simulated_error(pairs, one, np.random.default_rng(source))
-            for one, source in zip(strategies, sources, strict=True)
+            simulated_error(pairs, one, source)
+            for one, source in zip(strategies, generator.spawn(len(strategies)), strict=True)
         )
     return Comparison(allowed, pairs.domain.names, strategies, simulated)
 

@@ -1,6 +1,6 @@
 """The LDP mechanisms: each perturbs, estimates, infers and tells what its report leaks.
 
-A new mechanism is one class in one file, and one line in `REGISTERED` below.
+A new mechanism is one class in one file, and one `register(...)`.
 """
 
 from seepage import _checks

@@ -315,14 +315,15 @@ class PureMechanism(Mechanism):
         return np.asarray((tally / records - other) / (true - other))
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
-        """Return (f p*(1-p*) + (1-f) q*(1-q*)) / (n (p* - q*)^2); infinite at epsilon 0."""
+        """Return (f p*(1-p*) + (1-f) q*(1-q*)) / (n (p* - q*)^2); infinite where p* = q*."""
         count = _checks.whole(n, "n", 1)
         true, other = self.support
         share = np.asarray(frequency, dtype=np.float64)
         spread = share * true * (1 - true) + (1 - share) * other * (1 - other)
         if true == other:
             return np.full(share.shape, np.inf)
-        return np.asarray(spread / (count * (true - other) ** 2))
+        with np.errstate(over="ignore"):
+            return np.asarray(spread / count / (true - other) / (true - other))
 
 
 def nearest_distribution(frequencies: Floats) -> Floats:

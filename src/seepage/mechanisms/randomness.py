@@ -19,6 +19,7 @@ from typing import Any, Union
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage import _checks
 from seepage._numerics import Booleans, Integers
 from seepage.errors import InputError
 
@@ -108,7 +109,7 @@ def randomness(rng: Seed, secure: bool) -> Randomness:
         return Randomness(None)
     if isinstance(rng, Randomness):
         return rng
-    return Randomness(np.random.default_rng(rng))
+    return Randomness(_checks.generator(rng, "rng"))
 
 
 def chance(probability: Fraction) -> int:

@@ -1,6 +1,5 @@
 """Markov chains as users give them: transitions onward, and back by Bayes' rule."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -50,15 +49,21 @@ def read_budgets(epsilon: Any, steps: int) -> Floats:
 
 def read_matrices(given: Any, name: str) -> list[Floats]:
     """Return one square channel, or several of the same size."""
-    many = not isinstance(given, Channel) and (
-        isinstance(given[0], Channel) if isinstance(given, Sequence) and given else False
-    )
-    several = many or (not isinstance(given, Channel) and np.ndim(given) == 3)
-    matrices = [as_matrix(part, name) for part in (given if several else [given])]
+    matrices = [as_matrix(part, name) for part in (given if _are_several(given) else [given])]
     shapes = {matrix.shape for matrix in matrices}
     if len(shapes) > 1 or any(rows != columns for rows, columns in shapes):
         raise InputError(f"{name} must be square matrices of one size, got {sorted(shapes)}")
     return matrices
+
+
+def _are_several(given: Any) -> bool:
+    """Say whether the first thing given is a matrix, not a row; what is neither is one thing."""
+    if isinstance(given, Channel):
+        return False
+    try:
+        return isinstance(given[0], Channel) or np.ndim(given[0]) == 2
+    except (TypeError, ValueError, IndexError):
+        return False
 
 
 def repeated(matrices: list[Floats], steps: int, name: str) -> list[Floats]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage.domain import Domain
 from seepage.leakage import Release
@@ -101,7 +102,7 @@ def draw_reports(
             f"{count:,} reports of {values:,} values need {values * count / 2**27:.1f} GB, at most "
             f"2 fit; draw fewer reports or choose fewer attributes"
         )
-    generator = np.random.default_rng(seed)
+    generator = _checks.generator(seed)
     extra = _boosts(tuples, count, needed)
     people = _people(tuples, count - int(extra.sum()), extra, generator)
     rows = [

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers
 from seepage.totals.columns import Columns
 from seepage.totals.result import JointWitness, rounding
@@ -62,7 +63,7 @@ def search_witness(
     record, and improves one attribute's report after the other, given the others, until none can
     be.  Each step is one weighted count of the records and the best column for two vectors.
     """
-    generator = np.random.default_rng(seed)
+    generator = _checks.generator(seed)
     first = generator.binomial(tuples.weights, 0.5)
     second = tuples.weights - first
     search = _Search(tuples, columns, target, first)
