@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
+import seepage as sp
 from command import run
 
 SAMPLED = "from a sample of 100 of 5,000 records: right only if"
@@ -61,6 +62,17 @@ def test_json_and_csv_of_a_sample_say_so(folder):
     assert "sample" not in done.stdout
     whole = run("analyse", "t.csv", "--format", "json", cwd=folder)
     assert json.loads(whole.stdout)["population"] is None
+
+
+@pytest.mark.parametrize("which", ["analysers", "mechanisms"])
+def test_a_benchmark_of_a_sample_says_so(folder, tmp_path, which):
+    counts = tmp_path / "sample.pairs"
+    sample = sp.Tuples.from_records(folder / "t.csv", sample=100, seed=1)
+    sp.save_pairs(sample.pairs().select(["b", "age"]), counts)
+    for form, stream in (("table", "stdout"), ("json", "stdout"), ("csv", "stderr")):
+        done = run("benchmark", which, counts, "-e", 1, "--format", form)
+        assert done.returncode == 0, done.stderr
+        assert getattr(done, stream).count(SAMPLED) == 1
 
 
 COUNTED = "has no effect: t.pairs is counted already"

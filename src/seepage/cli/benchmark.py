@@ -76,11 +76,8 @@ def analysers_command(
         found = benchmark_analysers(
             tables, epsilon or (1.0,), reference, chosen or None, seed=seed, progress=progress
         )
-    text = _write(found, form)
-    if form == "table":
-        text += "".join(f"\n{data}: {name} left out: {why}" for data, name, why in found.left_out)
-        text += "".join(f"\n{note}" for note in _constant(tables))
-    _finish(found, text, chart, output)
+    left_out = [f"{data}: {name} left out: {why}" for data, name, why in found.left_out]
+    _finish(found, form, [*left_out, *_constant(tables)], chart, output)
 
 
 @command.command("mechanisms", cls=FileCommand, short_help="Utility against leakage.")
@@ -115,10 +112,7 @@ def mechanisms_command(
         found = benchmark_mechanisms(
             pairs, epsilon or (1.0, 3.0, 5.0), chosen or EIGHT, seed=seed, progress=progress
         )
-    text = _write(found, form)
-    if form == "table":
-        text += "".join(f"\n{note}" for note in _constant({data: pairs}))
-    _finish(found, text, chart, output)
+    _finish(found, form, _constant({data: pairs}), chart, output)
 
 
 def _names(data: tuple[str, ...]) -> dict[str, str]:
@@ -163,9 +157,18 @@ def _constant(tables: dict[str, Any]) -> list[str]:
     ]
 
 
-def _finish(found: Any, text: str, chart: str | None, output: str | None) -> None:
+def _finish(
+    found: Any, form: str, remarks: list[str], chart: str | None, output: str | None
+) -> None:
+    """Write the chart and the result; in CSV, which has no place for them, cautions go beside."""
     if chart is not None:
         from seepage.charts import save_chart
 
         save_chart(found.chart(), chart)
+    text = _write(found, form)
+    if form == "table":
+        text = "\n".join([text.rstrip("\n"), *found.notes, *remarks])
     emit(text, output)
+    if form == "csv":
+        for note in found.notes:
+            click.echo(note, err=True)
