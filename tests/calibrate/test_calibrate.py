@@ -232,6 +232,8 @@ def test_attributes_to_drop_when_the_least_budget_does_not_fit(few):
     assert all(kept.epsilons[few.domain.index(name)] >= 0.9 for name in rest)
     with pytest.raises(sp.InputError, match="no attribute can have its smallest useful budget"):
         find_budgets(few.pairs(), 0.5, "independent", least=0.9)
+    with pytest.raises(sp.InputError, match="no attribute can have its smallest useful budget"):
+        find_budgets(few.pairs(), 2.0, "independent", least=2.0)
 
 
 def test_an_assumption_is_audited_and_refuted(coins):

@@ -172,10 +172,7 @@ def _to_drop(
         if not short.any():
             return tuple(dropped)
         if problem.collected.sum() == 1:
-            raise InputError(
-                "no attribute can have its smallest useful budget within the limit; "
-                "raise the limit or lower `least`"
-            )
+            problem.refuse_least()
         matrix = totals_at(data, problem, "independent", problem.least, {}).matrix
         leaks = np.where(problem.collected, matrix.values.sum(axis=0) + problem.least, -np.inf)
         worst = int(np.argmax(leaks))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -63,6 +63,13 @@ class Problem:
         """A budget that no collected attribute can exceed: its own report counts in its total."""
         return float(self.limits[self.collected].max())
 
+    def refuse_least(self) -> NoReturn:
+        """Refuse the smallest useful budgets: no attribute can have its own within the limit."""
+        raise InputError(
+            "no attribute can have its smallest useful budget within the limit; "
+            "raise the limit or lower `least`"
+        )
+
 
 def make_problem(
     domain: Domain,
@@ -99,7 +106,10 @@ def make_problem(
     limits[known] = np.inf
     floors = [_checks.epsilon(v, "least") for v in for_each(domain, least, "least")]
     names = tuple(for_each(domain, mechanism, "mechanism"))
-    return Problem(domain, limits, collected, known, np.array(floors), names)
+    problem = Problem(domain, limits, collected, known, np.array(floors), names)
+    if (problem.least > limits)[collected].all():
+        problem.refuse_least()
+    return problem
 
 
 def _named(domain: Domain, names: Iterable[str]) -> Booleans:
