@@ -61,6 +61,15 @@ def test_the_kind_of_an_unknown_ending_is_found_from_its_content(tmp_path):
         assert labels(tmp_path / name) == expected
 
 
+@pytest.mark.parametrize("name", ["x.json", "x.XLSX", "x.pairs"])
+def test_files_that_only_pass_for_text_are_refused(tmp_path, name):
+    (tmp_path / name).write_text("a,b\n1,2\n")
+    refused(tmp_path / name, f"must be CSV, TSV, Parquet or Feather, got .{name.split('.')[1]}")
+    pa.parquet.write_table(TABLE, tmp_path / name)
+    assert values(tmp_path / name)
+
+
+
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "feather"])
 def test_empty_files(tmp_path, ending):
     (tmp_path / f"x.{ending}").touch()

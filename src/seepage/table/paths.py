@@ -29,6 +29,10 @@ ENDINGS = {
     ".dat": TEXT,
 }
 SIGNATURES = {b"PAR1": PARQUET, b"ARROW1": FEATHER}
+NO_TABLES = frozenset(
+    (".json", ".jsonl", ".html", ".xml", ".xls", ".xlsx", ".ods", ".zip", ".pkl", ".npy", ".pairs")
+)
+"""Endings of files that are no delimited text, though they would often pass for it."""
 
 
 def find_files(data: PathLike | Iterable[PathLike]) -> tuple[str, list[Path]]:
@@ -63,7 +67,13 @@ def kind_of(file: Path) -> str:
         return known
     with file.open("rb") as stream:
         start = stream.read(8)
-    return next((kind for mark, kind in SIGNATURES.items() if start.startswith(mark)), TEXT)
+    found = next((kind for mark, kind in SIGNATURES.items() if start.startswith(mark)), TEXT)
+    if found == TEXT and file.suffix.lower() in NO_TABLES:
+        raise TableError(
+            f"{file} must be CSV, TSV, Parquet or Feather, got {file.suffix}; if it is one of "
+            "these, give it the ending of its kind"
+        )
+    return found
 
 
 def _kind_by_name(file: Path) -> str | None:
