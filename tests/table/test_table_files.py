@@ -69,7 +69,6 @@ def test_files_that_only_pass_for_text_are_refused(tmp_path, name):
     assert values(tmp_path / name)
 
 
-
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "feather"])
 def test_empty_files(tmp_path, ending):
     (tmp_path / f"x.{ending}").touch()
