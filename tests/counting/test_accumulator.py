@@ -60,6 +60,14 @@ def test_merging_equals_counting_at_once(batches, cut, forth):
     assert first.counts(domain) == by_bincount(joined(batches), domain)
 
 
+def test_what_is_sent_is_the_counts_alone():
+    columns = 300
+    accumulator = PairAccumulator(columns)
+    accumulator.add([np.arange(5) % 2] * columns, [2] * columns, compiled=True)
+    cells = 4 * columns * (columns - 1) // 2
+    assert 8 * cells < len(pickle.dumps(accumulator)) < 8.1 * cells
+
+
 def test_shards_of_pair_counts_add_up():
     domain = domain_of((3, 4, 2))
     generator = np.random.default_rng(5)

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from seepage.counting.spark_found import Numbers
-from seepage.counting.spark_jobs import Refusal, _join_task, _one_line, task_row
+from seepage.counting.spark_jobs import Refusal, _join_task, _one_line, in_one_line, task_row
 from seepage.counting.spark_lanes import Escaped, Lane, Layout, unpack
 from seepage.counting.spark_shards import LARGEST_SHARD, Piece, plan_shards
 from seepage.errors import DomainError, TableError
@@ -45,6 +45,25 @@ def test_outcomes_are_put_together_whatever_the_groups():
     for parts in (rows, rows[::-1], groups):
         assert outcome(parts, finish) == [(0, list(range(70)))]
     assert outcome([], finish) == []
+
+
+def test_what_is_too_large_to_hand_over_is_refused(monkeypatch):
+    monkeypatch.setattr("seepage.counting.spark_jobs.MOST_BYTES", 2000)
+    fits, exceeds = (task_row(4, lambda size=size: bytes(size)) for size in (1900, 2000))
+    assert outcome([fits]) == [(0, bytes(1900))]
+    ((number, refusal),) = outcome([exceeds])
+    assert number == 4
+    assert str(refusal.raised()).startswith("2.02e-06 GB of counts or records are more than the 2e")
+    assert isinstance(outcome([fits], lambda total: total + total)[0][1], Refusal)
+
+
+@pytest.mark.parametrize("problem", [ConnectionRefusedError(111, "refused"), EOFError()])
+def test_a_java_machine_that_ends_is_said_so(needs_spark, problem):
+    with (
+        pytest.raises(TableError, match=r"^Spark's Java machine ended .* more memory"),
+        in_one_line(),
+    ):
+        raise problem
 
 
 def test_only_refusals_are_one_refusal():

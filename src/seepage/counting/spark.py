@@ -12,6 +12,7 @@ domain and the counts.
 
 import os
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,13 +22,22 @@ from seepage.counting import is_spark_frame
 from seepage.counting.spark_coding import count_shard, plan_coding
 from seepage.counting.spark_domain import Settled, keeping, settle, settle_late
 from seepage.counting.spark_files import files_of
-from seepage.counting.spark_jobs import Finish, Input, Work, pandas_accepted, run, spark_errors
+from seepage.counting.spark_jobs import (
+    MOST_BYTES,
+    Finish,
+    Input,
+    Work,
+    in_one_line,
+    pandas_accepted,
+    run,
+    spark_errors,
+)
 from seepage.counting.spark_lanes import Escaped, plan_lanes
 from seepage.counting.spark_shards import plan_shards
 from seepage.counting.spark_tasks import find_values, gather_numbers
 from seepage.domain import Domain
-from seepage.errors import InputError, TableError
-from seepage.pairs import PairCounts
+from seepage.errors import DomainError, InputError, TableError
+from seepage.pairs import PairCounts, pair_offsets
 from seepage.table.collecting import share_of
 from seepage.table.columnar import ColumnarSource
 from seepage.table.columns import Column
@@ -39,10 +49,15 @@ if TYPE_CHECKING:
 
 __all__ = ["count_with_spark", "find_domain", "opened", "run_unpacking", "spark_session"]
 
+LARGEST_CELLS = MOST_BYTES // 8 - 2**17
+"""Pair cells whose counts Spark hands over in one value."""
+
 
 @contextmanager
 def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
-    """Give the running Spark session of any thread, or one of our own that ends with the block.
+    """Give the running Spark session of any thread, or one of our own.
+
+    One of our own ends with the last block that uses it, in whichever thread.
 
     Parameters
     ----------
@@ -50,6 +65,29 @@ def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
         Where a session of our own runs: `local[2]`, `spark://host:7077`, ...; on all cores of
         this machine by default.
     """
+    with _TURN:
+        session = _running()
+        ours = session is None or bool(_OURS)
+        session = session or _started(master)
+        if ours:
+            _OURS.append(session)
+    try:
+        yield session
+    finally:
+        with _TURN:
+            if ours:
+                _OURS.remove(session)
+                if not _OURS:
+                    session.stop()
+
+
+_TURN = threading.Lock()
+_OURS: list["SparkSession"] = []
+"""A session that was started here, once for each block that uses it."""
+
+
+def _running() -> "SparkSession | None":
+    """Return the running session of this thread or another, None where there is none."""
     with pandas_accepted():
         try:
             from pyspark import SparkContext
@@ -59,24 +97,19 @@ def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
                 "Spark needs the package pyspark, which is not installed: pip install "
                 "seepage[spark]"
             ) from None
-        running = SparkSession.getActiveSession()
-        if running is None and SparkContext._active_spark_context is not None:
-            # Another thread's: its session is not active here, and not ours to stop.
-            running = SparkSession.builder.getOrCreate()
-    if running is not None:
-        yield running
-        return
-    session = _started(SparkSession.builder, master)
-    try:
-        yield session
-    finally:
-        session.stop()
+        session: SparkSession | None = SparkSession.getActiveSession()
+        if session is None and SparkContext._active_spark_context is not None:
+            # Another thread's, whose session is not active here.
+            session = SparkSession.builder.getOrCreate()
+        return session
 
 
-def _started(builder: Any, master: str | None) -> "SparkSession":
+def _started(master: str | None) -> "SparkSession":
     """Return a session of our own."""
+    from pyspark.sql import SparkSession
+
     place = master or "local[*]"
-    builder = builder.appName("seepage").config("spark.ui.enabled", "false")
+    builder: Any = SparkSession.builder.appName("seepage").config("spark.ui.enabled", "false")
     if place.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.config("spark.log.level", "ERROR")
@@ -132,9 +165,11 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
 def opened(data: Any, options: TableOptions) -> Iterator[Input]:
     """Give a table as Spark sees it, in a session that lasts as long as the block; or refuse it."""
     if is_spark_frame(data):
-        files = files_of(data, [choice.source for choice in options.choose(data.columns)])
+        with in_one_line():
+            names = data.columns
+        files = files_of(data, [choice.source for choice in options.choose(names)])
         if files:
-            yield _opened(data.sparkSession, files, data.columns)
+            yield _opened(data.sparkSession, files, names)
         else:
             yield _packed(data.sparkSession, data, options, ())
         return
@@ -166,10 +201,19 @@ def _opened(
     source = ColumnarSource(PARQUET, files)
     if not source.rows_total:
         raise TableError("the table has no records")
-    cores = session.sparkContext.defaultParallelism
+    cores = _cores(session)
     shards = plan_shards(files, cores)
     rows = source.rows_total
     return Input(session, tuple(names or source.names), tuple(shards), rows, rows // cores)
+
+
+def _cores(session: "SparkSession") -> int:
+    """Return how many tasks run at once."""
+    context = getattr(session, "sparkContext", None)
+    if context is not None:
+        return int(context.defaultParallelism)
+    # Spark Connect does not say; but it cuts a range into so many partitions.
+    return session.range(2**16).selectExpr("spark_partition_id()").distinct().count()
 
 
 def _packed(
@@ -250,6 +294,13 @@ def _unpacked(table: Input, options: TableOptions, escaped: Escaped) -> Input:
 
 
 def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> PairCounts:
+    cells = int(pair_offsets(domain.sizes)[-1])
+    if cells > LARGEST_CELLS:
+        raise DomainError(
+            f"{len(domain)} attributes of up to {max(domain.sizes):,} values have {cells:,} pair "
+            f"cells, more than the {LARGEST_CELLS:,} that Spark can hand over; choose fewer "
+            "columns or coarser bins, or count without Spark"
+        )
     coding, expected = plan_coding(table.names, options, domain), table.rows_a_core
     _, kept = run_unpacking(
         table, options, lambda source, first: count_shard(source, coding, first, expected)

@@ -21,9 +21,21 @@ from seepage.table.reading import Source
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Finish", "Input", "Refusal", "Work", "pandas_accepted", "run", "spark_errors"]
+__all__ = [
+    "MOST_BYTES",
+    "Finish",
+    "Input",
+    "Refusal",
+    "Work",
+    "in_one_line",
+    "pandas_accepted",
+    "run",
+    "spark_errors",
+]
 
 SCHEMA = "shard bigint, content binary"
+MOST_BYTES = 2**29
+"""The most that is handed over in one value; twice as much ended Java machines of 10 GB."""
 
 
 class Mergeable(Protocol):
@@ -153,6 +165,12 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
     """
     try:
         content = pickle.dumps(work())
+        if len(content) > MOST_BYTES:
+            raise TableError(
+                f"{len(content) / 1e9:.3g} GB of counts or records are more than the "
+                f"{MOST_BYTES / 1e9:.2g} GB that Spark hands over; choose fewer columns or coarser "
+                "bins, take a sample (sample=...), or count without Spark"
+            )
     except Escaped as escaped:
         content = pickle.dumps(escaped)
     except SeepageError as problem:
@@ -187,8 +205,11 @@ def run(table: Input, work: Work, finish: Finish | None = None) -> Any:
     if groups > 1:
         outcomes = _mapped(outcomes.repartition(groups, "shard"), _join_task(None), SCHEMA)
     outcomes = _mapped(outcomes.repartition(1), _join_task(finish), SCHEMA)
-    with _small_methods(table.session):
-        rows = _collect(outcomes)
+    with _small_methods(table.session), in_one_line():
+        rows = outcomes.collect()
+        if not rows:
+            # A Java machine that ended in between also gives no rows; this finds out.
+            table.session.range(1).count()
     if not rows:
         raise TableError("the table has no records")
     outcome = pickle.loads(bytes(rows[0]["content"]))
@@ -275,14 +296,21 @@ def spark_errors() -> tuple[type[Exception], ...]:
     return PySparkException, import_module("py4j.protocol").Py4JError
 
 
-def _collect(frame: "DataFrame") -> list[Any]:
+@contextmanager
+def in_one_line() -> Iterator[None]:
+    """Let what Spark reports be a refusal of one line."""
     from pyspark.errors import PythonException
 
     try:
-        return frame.collect()
+        yield
     except spark_errors() as problem:
         python = isinstance(problem, PythonException)
         raise TableError(_one_line(str(problem), python=python)) from None
+    except (ConnectionError, EOFError):
+        raise TableError(
+            "Spark's Java machine ended while it was counting; give it more memory "
+            "(spark.driver.memory)"
+        ) from None
 
 
 def _one_line(message: str, *, python: bool) -> str:
@@ -295,7 +323,8 @@ def _one_line(message: str, *, python: bool) -> str:
     python
         Whether Python raised it, on an executor: then the table may be as it should.
     """
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    told = message.partition("JVM stacktrace:")[0]
+    lines = [line.strip() for line in told.splitlines() if line.strip()]
     if any("No module named 'seepage'" in line for line in lines):
         return (
             "Spark's executors have no seepage; install it there, or name the Python that has it "

@@ -11,7 +11,7 @@ from seepage.table.options import TableOptions
 
 __all__ = ["gather_with_spark"]
 
-MOST_BYTES = 2**30
+MOST_BYTES = 2**29 - 2**17
 """The most that distinct records may take: they pass through one task and return to the driver."""
 
 
@@ -27,7 +27,7 @@ def gather_with_spark(
     options
         How the table is read.
     start
-        Begins to gather: all distinct records (at most 1 GB of them), or a sample.
+        Begins to gather: all distinct records (at most 0.5 GB of them), or a sample.
 
     Notes
     -----
