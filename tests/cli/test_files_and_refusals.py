@@ -107,6 +107,14 @@ def test_nothing_is_written_over_what_is_read(folder, command):
     assert "must not be what is read" in refused(*command)
 
 
+def test_counts_beside_the_data_of_a_folder_are_made_again(folder):
+    (folder / "data").mkdir()
+    (folder / "t.csv").rename(folder / "data" / "t.csv")
+    for _ in range(2):
+        assert run("count", "data", "-o", "data/all.pairs").returncode == 0
+    assert "must not be what is read" in refused("count", "data", "-o", "data/t.csv")
+
+
 def test_two_results_need_two_files(folder):
     line = refused("analyse", "t.pairs", "--report", "x.html", "-o", "x.html")
     assert "got 'x.html' twice" in line

@@ -1,6 +1,5 @@
 """Files that a command reads and writes, looked at before any work begins."""
 
-import glob
 import os
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import click
 
 from seepage._output import writable
-from seepage.errors import InputError
+from seepage.errors import InputError, TableError
 
 __all__ = ["FileCommand", "OutputFile", "files_behind"]
 
@@ -59,14 +58,12 @@ def _paths(value: Any) -> tuple[str, ...]:
 
 
 def files_behind(path: str) -> list[Path]:
-    """Return the files that are there behind a file, a folder or a glob, sorted by name."""
-    place = Path(path)
-    if place.is_dir():
-        found = list(place.iterdir())
-    else:
-        found = [place] if place.is_file() else [Path(name) for name in _matches(path)]
-    return sorted(file for file in found if file.is_file())
+    """Return the files that are read for a path: itself, or a table's data files behind it."""
+    from seepage.table.paths import find_files
 
-
-def _matches(pattern: str) -> list[str]:
-    return glob.glob(pattern, recursive=True)  # noqa: PTH207 (the pattern may be absolute)
+    if Path(path).is_file():
+        return [Path(path)]
+    try:
+        return find_files(path)[1]
+    except TableError:
+        return []

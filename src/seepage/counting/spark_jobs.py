@@ -35,7 +35,7 @@ __all__ = [
 
 SCHEMA = "shard bigint, content binary"
 MOST_BYTES = 2**29
-"""The most that is handed over in one value; twice as much ended Java machines of 10 GB."""
+"""The most that is handed over in one value; at twice as much a Java machine went silent."""
 
 
 class Mergeable(Protocol):
