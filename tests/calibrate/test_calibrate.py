@@ -3,6 +3,7 @@
 import itertools
 import math
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import seepage as sp
+from seepage.calibration import budgets as budgets_module
 from seepage.calibration import (
     calibrate_as_the_paper,
     compare_strategies,
@@ -18,6 +20,8 @@ from seepage.calibration import (
     largest_within,
     realised_totals,
 )
+from seepage.calibration.budgets import confirmed
+from seepage.calibration.problem import make_problem
 from seepage.calibration.simulation import simulated_error
 from seepage.calibration.strategies import fake_data_budget
 from seepage.datasets import make_survey
@@ -105,10 +109,38 @@ def test_sampled_budgets_are_confirmed_on_fresh_reports(coins):
     assert again.values.max() <= 1.2 * 1.05
     chosen_with = sp.total_leakage(coins, found.epsilons, "grr", "sampled", reports=4_000, seed=3)
     assert not np.array_equal(found.totals.values, chosen_with.values), "stated on fresh reports"
-    assert found.totals.confidence >= 0.975
     each = find_budgets(coins, 1.2, "sampled", "grr", "per-attribute", options=options)
-    assert each.totals.confidence >= 0.975
     assert each.totals.values.max() <= 1.2
+
+
+def test_confirmations_state_the_confidence_that_all_of_them_have_together(coins, monkeypatch):
+    """Totals that each pass wrongly as often as they may: what is stated must still be true."""
+    rng, used = np.random.default_rng(6), []
+    problem = make_problem(coins.domain, 1.0, "grr")
+    truth = sp.total_leakage(coins, 1.0, "grr", "exact")
+
+    def lucky(data, problem, guarantee, epsilons, options):
+        used.append(options["seed"])
+        passes = rng.random() < 1 - options["confidence"]
+        values = truth.values * 0 if passes else truth.values
+        return replace(truth, values=values, confidence=options["confidence"])
+
+    monkeypatch.setattr(budgets_module, "totals_at", lucky)
+    stated, wrong = set(), 0
+    for _ in range(400):
+        try:
+            _, totals = confirmed(coins, problem, np.ones(3), {"confidence": 0.4, "seed": 7})
+        except sp.InputError:
+            continue
+        wrong += 1
+        stated.add(totals.confidence)
+    assert stated == {0.4}
+    assert 0.4 < wrong / 400 <= 0.6
+    assert set(used) == set(range(8, 28))
+    used.clear()
+    with pytest.raises(sp.InputError, match="no sampled total was confirmed"):
+        confirmed(coins, problem, np.ones(3), {"confidence": 1 - 1e-15, "seed": None})
+    assert set(used) == {None}
 
 
 def test_a_limit_for_each_attribute(few):

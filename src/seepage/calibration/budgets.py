@@ -1,7 +1,7 @@
 """Finding budgets: equal ones, one for each attribute, and what a witness says of them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -147,16 +147,17 @@ def confirmed(
 
     The search looks at one set of reports over and over; only a fresh set may confirm, and only
     its totals may be stated.  Budgets that are not confirmed are lowered by 3%.  The j-th
-    confirmation may be wrong with probability beta / 2^j, so all together hold with 1 - beta.
+    confirmation may be wrong with probability beta / 2^j, so all together hold with 1 - beta:
+    that is stated whichever of them succeeds, for it was they that chose which.
     """
     confidence = _checks.probability(options.get("confidence", 0.95), "confidence")
-    seed = int(options.get("seed") or 0)
+    seed = options.get("seed", 0)
     for attempt in range(1, ATTEMPTS + 1):
         sure = 1 - (1 - confidence) / 2**attempt
-        fresh = {**options, "seed": seed + attempt, "confidence": sure}
+        fresh = {**options, "seed": None if seed is None else seed + attempt, "confidence": sure}
         totals = totals_at(data, problem, "sampled", epsilons, fresh)
         if excess_of(problem, totals.values) <= 0:
-            return epsilons, totals
+            return epsilons, replace(totals, confidence=confidence)
         epsilons = scaled(problem, epsilons, 0.97)
     raise InputError("no sampled total was confirmed within its limit; use more reports")
 
