@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -24,8 +25,8 @@ from seepage.totals import GuaranteeError, total_leakage
 from seepage.totals import likelihoods as likelihoods_module
 from seepage.totals import sampled as sampled_module
 from seepage.totals.compiled import sums_by_value
-from seepage.totals.draws import draw_reports, offsets
-from seepage.totals.likelihoods import _sums_by_value, report_densities
+from seepage.totals.draws import IMPOSSIBLE, draw_reports, offsets
+from seepage.totals.likelihoods import _sums_by_value, report_densities, rounding_of
 from seepage.totals.sampled import largest_mean, sampled_totals, smallest_loss
 from seepage.tuples import Tuples
 
@@ -120,6 +121,32 @@ def test_likelihoods_match_a_loop_over_the_table():
         mixed = (likely * draws.density).sum() / tuples.records
         rows = densities[begins[target] : begins[target + 1], y]
         assert rows / own[y] == pytest.approx(sums / mixed, rel=1e-12)
+
+
+@pytest.mark.parametrize("clear", [(), (0,), (0, 2)])
+def test_losses_are_right_to_the_stated_rounding(clear):
+    """Against sums in 45 digits; a value in clear makes the logarithms large."""
+    joint = np.random.default_rng(2).integers(1, 40, (3, 2, 2))
+    tuples, begins = tuples_of(joint), offsets(domain_of(joint.shape))
+    how = {f"a{k}": InClear(size) if k in clear else "oue" for k, size in enumerate(joint.shape)}
+    draws = draw_reports(tuples, releases(tuples.domain, 0.7, how), "report", 200, 5, seed=1)
+    densities, _ = report_densities(tuples, draws)
+    sizes, hidden = joint.shape, [k for k in range(3) if k not in clear]
+    worst = 0.0
+    with localcontext(prec=45):
+        exact = [[Decimal(value) for value in row] for row in draws.logarithms.tolist()]
+        for y, target in itertools.product(range(0, 200, 7), hidden):
+            sums = [Decimal(0)] * sizes[target]
+            for record in np.ndindex(*sizes):
+                power = sum(exact[begins[k] + record[k]][y] for k in range(3))
+                if power > IMPOSSIBLE / 2:
+                    sums[record[target]] += power.exp() * int(joint[record])
+            laws = [total / int(n) for total, n in zip(sums, tuples.marginal(target), strict=True)]
+            found = densities[begins[target] : begins[target + 1], y]
+            for one, two in itertools.permutations(range(sizes[target]), 2):
+                loss = Decimal(found[one]).ln() - Decimal(found[two]).ln()
+                worst = max(worst, abs(float(loss - (laws[one] / laws[two]).ln())))
+    assert 0 < worst <= rounding_of(tuples, draws) <= 1e-8
 
 
 def test_blocks_and_the_compiled_kernel_give_the_same_sums(monkeypatch):

@@ -112,7 +112,12 @@ def rounding_of(tuples: Tuples, draws: Draws) -> float:
     """Return more than the rounding error of a loss.
 
     A likelihood is a sum over the distinct records of exponentials whose arguments are sums
-    over the attributes; a loss is the ratio of two.
+    over the attributes; a loss is the ratio of two.  What stands for the logarithm of 0 is as
+    much a term of those sums as any other.
     """
-    spread = float(_spreads(tuples, draws).max()) if draws.count else 0.0
-    return 4 * UNIT * (len(tuples) + len(tuples.domain) * (8 + spread))
+    if not draws.count:
+        return 4 * UNIT * (len(tuples) + 8 * len(tuples.domain))
+    lowest = np.minimum.reduceat(draws.logarithms, offsets(tuples.domain)[:-1])
+    impossible = (lowest <= IMPOSSIBLE).sum(axis=0)
+    terms = float((_spreads(tuples, draws) - IMPOSSIBLE * impossible).max())
+    return 4 * UNIT * (len(tuples) + len(tuples.domain) * (8 + terms))
