@@ -91,7 +91,16 @@ def test_a_catch_all_is_only_for_the_attributes_that_have_it():
         codes_of(frame(person(sex="X", job="X")), other="other")
     assert codes_of(frame(person(job="X")), other="other")[1] == [3]
     assert catch_alls(DOMAIN, {"*": "no", "sex": "F"}) == {"ill": "no", "sex": "F"}
+    assert catch_alls(DOMAIN, {"*": "other", "job": "nurse"}) == {"job": "nurse"}
     assert catch_alls(DOMAIN, None) == {}
+
+
+def test_catching_beside_more_bins_than_a_byte_can_name():
+    edges = tuple(range(301))
+    bins = (*(f"[{low}, {low + 1})" for low in edges[:-2]), "[299, 300]")
+    domain = Domain([Attribute("x", bins, edges)])
+    found = codes_of(pa.table({"x": [3.0, 299.5, -1.0, 256.0]}), domain, {"x": bins[258]})
+    assert found == [[3, 299, 258, 256]]
 
 
 @pytest.mark.parametrize(
