@@ -12,7 +12,7 @@ from seepage.errors import DomainError, InputError
 from seepage.mechanisms import mechanism, registered
 from seepage.mechanisms.base import nearest_distribution
 from seepage.mechanisms.reports import reports_from_arrow
-from seepage.plan import supports
+from seepage.plan import sums, supports
 from seepage.plan.supports import contributions, is_pure, one_hot_map
 
 NAMES = sorted(registered())
@@ -119,6 +119,21 @@ def test_any_mechanism_can_be_tallied_report_by_report(name, monkeypatch):
     scale, shift = one_hot_map(made)
     expected = made.estimate(reports).frequencies
     assert np.allclose((fast.mean(axis=0) - shift) / scale, expected)
+
+
+@pytest.mark.parametrize("name", ["grr", "she"])
+def test_sums_do_not_depend_on_how_many_reports_are_multiplied_at_once(name, monkeypatch):
+    plan = plan_with(name)
+    codes = [np.tile(column, 20) for column in CODES]
+    reports = collected(plan, codes, np.random.default_rng(3))
+    whole = sums.sum_reports(plan, reports)
+    monkeypatch.setattr(sums, "ENTRIES", 1)
+    pieces = sums.sum_reports(plan, reports)
+    assert pieces.records == whole.records == len(reports) == 20_000
+    assert np.ptp(whole.sizes) <= 1
+    assert pieces.joint("a", "b") == pytest.approx(whole.joint("a", "b"), rel=1e-9, abs=1e-9)
+    with pytest.raises(InputError, match="no estimate without reports, got none"):
+        sums.sum_reports(plan, reports[:0])
 
 
 def test_pure_mechanisms_are_known():
