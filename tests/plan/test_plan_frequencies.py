@@ -136,6 +136,15 @@ def test_sums_do_not_depend_on_how_many_reports_are_multiplied_at_once(name, mon
         sums.sum_reports(plan, reports[:0])
 
 
+def test_there_are_no_groups_without_reports_and_none_that_memory_cannot_hold():
+    """An empty group would count as evidence that groups agree."""
+    plan = plan_with("grr")
+    reports = collected(plan, CODES, np.random.default_rng(3))
+    assert sums.sum_reports(plan, reports[:7]).sizes.tolist() == [1.0] * 7
+    with pytest.raises(InputError, match="5,000 values in all, too many"):
+        sums._group_count(5_001, 10**6)
+
+
 def test_pure_mechanisms_are_known():
     known = [name for name in NAMES if is_pure(plan_with(name).mechanisms["a"])]
     assert sorted(known) == sorted(set(NAMES) - {"she", "gauss"})
