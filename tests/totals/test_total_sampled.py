@@ -97,6 +97,7 @@ def test_weights_are_right_and_never_above_their_ceiling(name):
     tuples = tuples_of(JOINT)
     released = releases(tuples.domain, 1.0, name)
     draws = draw_reports(tuples, released, "report", 20_000, needed=2_000, seed=0)
+    assert tuples.weights @ draws.density == pytest.approx(tuples.records, rel=1e-12)
     densities, own = report_densities(tuples, draws)
     weights = densities / own
     assert (weights.max(axis=1) <= draws.ceilings * (1 + 1e-9)).all()

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from joint_oracle import domain_of, joints, tuples_of, xor
+from joint_oracle import domain_of, joints, report_laws, tuples_of, xor
 from test_total_exact import in_words
 
 from seepage.datasets.survey import survey_joint
-from seepage.mechanisms import InClear, UtilityExponential
+from seepage.mechanisms import GRR, InClear, UtilityExponential
 from seepage.totals import total_leakage
 from seepage.tuples import Tuples
 
@@ -73,6 +73,20 @@ def test_reports_of_other_kinds():
         exact = total_leakage(tuples_of(joint), 1.0, how, "exact").values
         assert (found <= exact).all()
         assert found[0] == pytest.approx(exact[0], abs=0.05)
+
+
+def test_a_report_that_says_more_one_way_than_the_other():
+    """A witness of x against x' is at most what any report says of these two, in this order."""
+    rng = np.random.default_rng(7)
+    for _ in range(8):
+        joint = rng.integers(200, 900, (3, 2))
+        made = UtilityExponential(rng.uniform(-3, 0, (3, 3)), 2.0), GRR(2, 1.0)
+        found = total_leakage(tuples_of(joint), 1.0, {"a0": made[0], "a1": made[1]}, "witness")
+        laws = report_laws(joint, [one.channel() for one in made], 0)
+        witness = found.evidence[0]
+        x, other = (int(value[-1]) for value in (witness.likelier, witness.other))
+        truth = math.log((laws[x] / laws[other]).max())
+        assert truth - 0.05 <= witness.value <= truth
 
 
 def test_values_in_one_half_only_are_left_out():
