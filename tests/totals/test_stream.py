@@ -16,6 +16,7 @@ from seepage.totals import Forest, leakage_supremum, stream_leakage, total_leaka
 from seepage.totals.chains import stationary
 
 STICKY = np.array([[0.8, 0.2], [0.3, 0.7]])
+STEPS = tuples_of(np.array([[3, 1], [1, 2]]))
 EDGE = Decimal("1e-12")
 
 
@@ -188,6 +189,10 @@ def test_values_that_cannot_be_reached():
         ((np.eye(2), 0.1, 3), {}, InputError, "more than one stationary"),
         (([STICKY, STICKY], 0.1), {}, InputError, "need initial or backward"),
         ((STICKY, 0.1, 4), {"backward": [STICKY] * 2}, InputError, "4 steps have 3 backward"),
+        ((STICKY, 0.1, 4), {"backward": [STICKY] * 4}, InputError, "4 steps have 3 backward"),
+        ((STICKY, 0.1, 3), {"backward": np.eye(3)}, InputError, "of the size of transitions"),
+        ((STEPS, 0.1), {"backward": STICKY}, InputError, "counts tell both directions"),
+        ((STEPS, 0.1), {"initial": [0.5, 0.5]}, InputError, "counts tell both directions"),
     ],
 )
 def test_refusals(arguments, options, error, message):

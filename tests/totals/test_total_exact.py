@@ -213,6 +213,16 @@ def test_witness_exact_merged_worst_are_in_order(joint, epsilon, name):
     assert worst == pytest.approx(np.full(joint.ndim, total))
 
 
+@pytest.mark.parametrize("name", ["approximate-grr", "gauss"])
+def test_without_its_delta_a_total_may_exceed_the_sum_of_budgets(name):
+    """Exact totals hold without any delta, so the budgets with one must not cap them."""
+    found = total_leakage(Tuples(domain_of([2]), [[0], [1]]), 1.0, name, "exact", delta=0.01)
+    contrast = mechanism(name, 2, 1.0, 0.01).likely_sets.contrast
+    assert found.values[0] == pytest.approx(contrast)
+    assert found.values[0] > 1.0
+    assert found.deltas[0] == 0.0
+
+
 MECHANISMS = ("grr", "exp", "ss", "rappor", "oue", "approximate-grr", "approximate-sue")
 
 

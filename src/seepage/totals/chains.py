@@ -97,7 +97,13 @@ def backward_channels(
     if backward is not None:
         if initial is not None:
             raise InputError("give backward or initial, not both: one follows from the other")
-        return repeated(read_matrices(backward, "backward"), steps, "backward transitions")
+        matrices = read_matrices(backward, "backward")
+        if matrices[0].shape != given[0].shape:
+            raise InputError(
+                f"backward must be of the size of transitions, {given[0].shape}, "
+                f"got {matrices[0].shape}"
+            )
+        return repeated(matrices, steps, "backward transitions")
     if initial is None:
         if len(given) > 1:
             raise InputError("transitions that change need initial or backward beside them")

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Floats, round_down, round_up
 from seepage.channel import Channel, as_matrix
+from seepage.errors import InputError
 from seepage.evidence import sample_caution
 from seepage.pairs import PairCounts
 from seepage.ratios import best_of_all
@@ -129,6 +130,10 @@ def stream_leakage(
     """
     caution = None
     if isinstance(transitions, (PairCounts, Tuples)):
+        if backward is not None or initial is not None:
+            raise InputError(
+                "backward and initial go with transitions; counts tell both directions themselves"
+            )
         caution = sample_caution(transitions)
         pairs = transitions.pairs() if isinstance(transitions, Tuples) else transitions
         onward, back = from_pairs(pairs)
