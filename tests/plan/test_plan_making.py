@@ -101,6 +101,20 @@ def test_totals_of_other_attributes_are_refused():
         )
 
 
+def test_totals_must_be_of_the_table_that_the_plan_names():
+    """Else a plan would certify one table with what another one leaks."""
+    other = counts(500)
+    for guarantee in ("independent", "worst"):
+        totals = total_leakage(other, 1.0, None, guarantee)
+        settings = {"limit": 9.0, "totals": totals}
+        assert make_plan(other, 1.0, **settings).provenance.digest == other.digest
+        if guarantee == "worst":
+            assert make_plan(PAIRS, 1.0, **settings).provenance.digest == PAIRS.digest
+            continue
+        with pytest.raises(InputError, match=r"own table of 2,000 records, .* another one, of 500"):
+            make_plan(PAIRS, 1.0, **settings)
+
+
 def test_totals_and_plan_must_agree_on_what_is_public():
     budgets = {"sex": 0.0, "job": 1.0, "age": 1.0, "ill": 1.0}
     in_clear = {name: InClear(2) if name == "sex" else None for name in DOMAIN.names}

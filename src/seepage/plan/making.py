@@ -15,7 +15,7 @@ from seepage.pairs import PairCounts
 from seepage.plan.attribute import PlannedAttribute, as_json_number
 from seepage.plan.model import Plan, Provenance
 from seepage.plan.promise import Promise
-from seepage.totals.result import refuse_sample
+from seepage.totals.result import TotalLeakage, refuse_sample
 
 __all__ = ["best_mechanism", "check_limits", "make_plan"]
 
@@ -115,6 +115,7 @@ def make_plan(
     domain = pairs.domain
     promise = Promise.of(totals, guarantee, domain)
     refuse_sample(pairs, promise.guarantee, "plans")
+    _check_source(totals, pairs)
     budgets = [_checks.epsilon(value) for value in for_each(domain, epsilon, "epsilon")]
     slacks = [_checks.delta(value) for value in for_each(domain, delta, "delta")]
     limits = [_limit(value) for value in for_each(domain, limit, "limit")]
@@ -147,6 +148,17 @@ def make_plan(
 
 NOT_AT_ALL: dict[str, Any] = {"mechanism": None, "epsilon": 0.0}
 """How an attribute is collected that is not."""
+
+
+def _check_source(totals: Any, pairs: PairCounts) -> None:
+    """Refuse totals of another table than the provenance would name; budgets add up in any."""
+    if not isinstance(totals, TotalLeakage) or totals.guarantee == "worst":
+        return
+    if totals.matrix.pairs != pairs:
+        raise InputError(
+            f"the totals must be of the plan's own table of {pairs.records:,} records, and were "
+            f"computed from another one, of {totals.matrix.pairs.records:,}"
+        )
 
 
 def _how(chosen: Any, k: int, epsilon: float, delta: float) -> dict[str, Any]:
