@@ -143,3 +143,12 @@ def test_bad_limits_are_refused_in_one_line(leakage, message):
     with pytest.raises(InputError) as refused:
         epsilon_for_leakage(BINARY, leakage)
     assert str(refused.value) == message
+
+
+def test_a_chart_joins_budgets_with_their_own_leakages():
+    channel = [[0.9, 0.1], [0.2, 0.8]]
+    mixed, ascending = (
+        leakage_curve(channel, budgets).chart().to_dict()
+        for budgets in ([2.0, 0.5, 1.0], [0.5, 1.0, 2.0])
+    )
+    assert mixed == ascending

@@ -96,6 +96,13 @@ def test_totals_of_a_sample_beside_the_matrix_of_a_table_are_no_plan():
         make_plan(ALL.pairs(), 1.0, "grr", limit=3.0, totals=total)
 
 
+def test_totals_beside_the_matrix_of_a_sample_are_assumed():
+    matrix = sp.leakage_matrix(SAMPLE.pairs(), 1.0, "grr")
+    total = compare_prepared(ALL, matrix, ["exact"], Settings())["exact"]
+    assert total.kind == "assumed"
+    assert total.notes[0].startswith("from a sample of 40 of 4,000 records")
+
+
 def test_a_plan_by_the_sum_of_budgets_names_the_sample(tmp_path):
     plan = sp.calibrate(SAMPLE, 3.0, "worst")
     assert plan.kind == "certified"

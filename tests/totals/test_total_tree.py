@@ -1,6 +1,9 @@
 """`tree`: never below the exact total of data that follow the tree; groups; refusals."""
 
+import itertools
 import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -52,6 +55,47 @@ def test_pair_bounds_are_ordered_maxima_over_sets(counts, epsilon):
             best, math.log((1 + math.expm1(epsilon) * high) / (1 + math.expm1(epsilon) * low))
         )
     assert pair_bounds(channel, epsilon)[0, 1] == pytest.approx(best, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 0.1, 1.0, 50.0, 800.0])
+def test_pair_bounds_are_never_below_the_exact_ones(epsilon):
+    """Against sums of the same doubles in 60 digits; above by rounding alone."""
+    rng = np.random.default_rng(5)
+    with localcontext(prec=60):
+        growth = Decimal(epsilon).exp() - 1
+        for _ in range(60):
+            counts = rng.integers(0, 5, (2, 3)) + np.eye(2, 3)
+            channel = counts / counts.sum(axis=1, keepdims=True)
+            sets = itertools.product([False, True], repeat=3)
+            sums = [[sum(map(Decimal, row[list(s)].tolist()), Decimal(0)) for row in channel]
+                    for s in sets]  # fmt: skip
+            exact = max(((1 + growth * g) / (1 + growth * h)).ln() for g, h in sums)
+            found = Decimal(float(pair_bounds(channel, epsilon)[0, 1]))
+            assert min(exact, Decimal(epsilon)) <= found <= Decimal(epsilon)
+            assert found <= exact * (1 + Decimal("1e-12")) + Decimal("1e-13")
+
+
+def test_children_of_one_node_add_up_with_their_deltas():
+    """Exactly summed, every total of a star is at least the sum of what its children say."""
+    rng = np.random.default_rng(6)
+    for _ in range(30):
+        pairs = tuples_of(rng.integers(1, 30, (2, 3, 2, 2))).pairs()
+        epsilons, deltas = rng.uniform(0.1, 2.0, 4), rng.uniform(1e-4, 1e-2, 4)
+        found = total_leakage(
+            pairs, epsilons, None, "tree", delta=deltas, structure=edges_of(SHAPES["star"])
+        )
+        bounds = [
+            pair_bounds(pairs.channel(target=0, source=k).matrix, epsilons[k]) for k in (1, 2, 3)
+        ]
+        shares = [
+            deltas[k] * np.expm1(bound) / np.expm1(epsilons[k]) for k, bound in enumerate(bounds, 1)
+        ]
+        truth = max(
+            Fraction(epsilons[0]) + sum(Fraction(bound[pair]) for bound in bounds)
+            for pair in ((0, 1), (1, 0))
+        )
+        assert truth <= Fraction(found.values[0]) <= truth * (1 + Fraction(1, 10**13))
+        assert found.deltas[0] == pytest.approx(deltas[0] + sum(shares).max(), rel=1e-12)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
