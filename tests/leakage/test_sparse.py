@@ -317,3 +317,13 @@ def test_ten_thousand_values_in_less_than_two_gigabytes():
         print(status.split("VmHWM:")[1].split()[0])
     """
     assert int(run(script)[0]) * 1024 < 2e9
+
+
+def test_a_value_that_all_but_one_target_can_have_excludes_that_one():
+    """There is no level that such a source's leakage stays below; columns of zeros say nothing."""
+    excluding = np.array([[0.5, 0.5, 0.0], [0.3, 0.3, 0.4], [0.3, 0.3, 0.4]])
+    telling = np.array([[0.0, 0.5, 0.0, 0.5, 0.0], [0.0, 0.2, 0.0, 0.8, 0.0]])
+    for channel, saturation in ((excluding, np.inf), (telling, np.log(2.5))):
+        held = csr_array(channel)
+        assert sp.leakage_curve(held, [1.0]).saturation == pytest.approx(saturation)
+        assert sp.epsilon_for_leakage(held, 0.7) == sp.epsilon_for_leakage(channel, 0.7) < np.inf
