@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import oracles
 from seepage import PairCounts, exact_leakage, leakage_bound, leakage_matrix
 from seepage.errors import DomainError, InputError
-from seepage.mechanisms import mechanism
+from seepage.mechanisms import UtilityExponential, mechanism
 from seepage.ratios import LikelySets
 from strategies import just_above, pair_counts
 
@@ -315,3 +315,41 @@ def test_cholesterol_and_cardio():
     matrix = leakage_matrix(pairs, 1.0, "grr")
     assert matrix["cholesterol", "cardio"].value == pytest.approx(0.3353, abs=5e-5)
     assert matrix["cardio", "cholesterol"].value == pytest.approx(0.1761, abs=5e-5)
+
+
+def test_reports_that_are_not_two_level_are_in_the_matrix():
+    """Both ways, beside a value that never occurs, and with smoothing."""
+    pairs = table_of()
+    rng = np.random.default_rng(3)
+    how = {
+        name: UtilityExponential(rng.uniform(-2, 0, (size, size)), 2.0) if size == 4 else "grr"
+        for name, size in zip(NAMES, SIZES, strict=True)
+    }
+    for smoothing in ({}, {"prior": 1.0}):
+        matrix = leakage_matrix(pairs, 1.0, how, **smoothing)
+        for target, source in permutations(range(len(NAMES)), 2):
+            channel = matrix.channel(target, source).matrix
+            made = mechanism("grr", SIZES[source], 1.0) if SIZES[source] < 4 else how[NAMES[source]]
+            truth = exact_leakage(channel, made.channel()).value
+            assert matrix.values[target, source] == pytest.approx(truth, rel=1e-9)
+            assert truth > 0
+
+
+def test_settings_by_name_may_come_in_any_order():
+    pairs = table_of()
+    budgets = dict(zip(NAMES, (0.5, 1.0, 1.5, 2.0), strict=True))
+    backwards = dict(reversed(budgets.items()))
+    found = leakage_matrix(pairs, backwards, dict(reversed([(n, "grr") for n in NAMES])))
+    assert found.epsilons.tolist() == [0.5, 1.0, 1.5, 2.0]
+    assert np.array_equal(found.values, leakage_matrix(pairs, [0.5, 1, 1.5, 2], "grr").values)
+    for wrong in ([1.0] * 3, [1.0] * 5):
+        with pytest.raises(InputError, match=r"one for each of the 4 attributes, got [35]"):
+            leakage_matrix(pairs, wrong)
+
+
+def test_a_mechanism_brings_its_own_delta():
+    pairs = table_of()
+    made = {n: mechanism("gauss", k, 1.0, 1e-3) for n, k in zip(NAMES, SIZES, strict=True)}
+    for release, one in zip(leakage_matrix(pairs, 0.0, made).releases, made.values(), strict=True):
+        assert (release.epsilon, release.delta) == (one.epsilon, one.delta)
+        assert release.delta > 9e-4
