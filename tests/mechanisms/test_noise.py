@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import kstest, laplace, norm
 
+from seepage._numerics import Booleans
 from seepage.mechanisms import noise
 from seepage.mechanisms.exact import exp_below
 from seepage.mechanisms.noise import GaussianGrid, LaplaceGrid
@@ -115,7 +116,7 @@ def test_gaussian_thresholds_are_an_increasing_table(epsilon: float, delta: floa
     grid = GaussianGrid(sigma, delta * 2**-32)
     edges = 0.5 + (np.arange(-grid.edge, grid.edge) + 0.5) * grid.step
     shares = [float(Fraction(value, 2**grid.bits)) for value in grid.thresholds]
-    assert 0 < grid.added <= delta * 2**-32
+    assert delta * 2**-32 / 10.001 < grid.added <= delta * 2**-32
     assert all(low < high for low, high in pairwise(grid.thresholds))
     assert 0 < grid.thresholds[0] < grid.thresholds[-1] < 2**grid.bits
     np.testing.assert_allclose(shares, norm.cdf(edges / sigma), rtol=1e-10)
@@ -175,3 +176,25 @@ def test_gaussian_draws_that_the_lead_cannot_decide_use_all_bits() -> None:
     below = np.mean(cells + grid.edge == place)
     assert set((cells + grid.edge).tolist()) == {place, place + 1}
     assert abs(below - share) < 5 * math.sqrt(share * (1 - share) / 4000)
+
+
+class Told(Randomness):
+    """A source whose events happen as told, one at a time."""
+
+    def __init__(self, events: list[bool]) -> None:
+        super().__init__(None)
+        self.events = events
+
+    def happens(self, threshold: int, shape: int | tuple[int, ...]) -> Booleans:
+        return np.array([self.events.pop(0)])
+
+
+def test_a_trial_beyond_the_bits_counts_as_the_next_bit() -> None:
+    """Two trials that go on, beside the lowest bit: 2^(bits + 1) + 1 cells."""
+    grid = LaplaceGrid(1.0)
+    bits = [place == 0 for place in range(len(grid.chances))]
+    for negative in (False, True):
+        source = Told([*bits, True, True, False, negative])
+        cells = (2 << len(bits)) + 1
+        assert grid.draw(source, 1).tolist() == [-cells if negative else cells]
+        assert not source.events
