@@ -82,6 +82,20 @@ def test_an_order_of_its_own_is_kept():
     assert merge_pairs([counts("9"), counts("10")]).domain["size"].values == ("9", "10")
     missing = merge_pairs([counts("z", "(missing)"), counts("~")])
     assert missing.domain["size"].values == ("z", "~", "(missing)")
+    text = merge_pairs([counts("1", "10", "2", "(missing)"), counts("1", "11")])
+    assert text.domain["size"].values == ("1", "10", "11", "2", "(missing)")
+    assert text.marginal("size").tolist() == [2, 1, 1, 1, 1]
+
+
+def test_bins_stay_bins_where_only_some_shards_miss_values():
+    bins, edges = ("[2, 10)", "[10, 20]"), (2, 10, 20)
+    whole = Attribute("age", (*bins, "(missing)"), edges)
+    some = sp.PairCounts(Domain([whole]), [[1, 2, 3]], [])
+    none = sp.PairCounts(Domain([Attribute("age", bins, edges)]), [[10, 20]], [])
+    for parts in ([some, none], [none, some]):
+        merged = merge_pairs(parts)
+        assert merged.domain["age"] == whole
+        assert merged.marginal("age").tolist() == [11, 22, 3]
 
 
 def test_a_master_without_spark_is_refused(shards, tmp_path):
