@@ -158,6 +158,21 @@ def test_refuses_what_are_no_codes(codes, message, compiled):
         PairAccumulator(2).add([np.array(column) for column in codes], (2, 2), compiled=compiled)
 
 
+def test_refuses_sizes_of_other_columns():
+    with pytest.raises(DomainError, match=r"2 columns, got codes of 2 and sizes of 3"):
+        PairAccumulator(2).add([np.array([0]), np.array([0])], (2, 2, 2))
+
+
+@pytest.mark.parametrize("most", [255, 256, 257])
+def test_wide_codes_are_not_cut_to_a_byte(most):
+    """The narrowest type is chosen by the largest code; 256 is the first that needs two bytes."""
+    codes = [np.array([0, most, most]), np.array([1, 0, 1])]
+    domain = domain_of((most + 1, 2))
+    accumulator = PairAccumulator(2)
+    accumulator.add(codes, domain.sizes)
+    assert accumulator.counts(domain) == by_bincount(codes, domain)
+
+
 def test_refuses_more_cells_than_memory():
     with pytest.raises(DomainError, match=r"2 attributes of up to 60,000 values .* coarser bins"):
         PairAccumulator(2).add([np.array([0]), np.array([0])], (60_000, 60_000))
