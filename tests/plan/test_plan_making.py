@@ -277,6 +277,11 @@ def test_records_are_read_in_the_domain_of_the_plan(tmp_path):
         certify(plan, tmp_path / "bad.csv")
 
 
+def test_records_are_not_counts():
+    with pytest.raises(InputError, match="made from PairCounts, got Tuples"):
+        make_plan(Tuples.from_records(people(9)), 1.0, limit=9, totals=[9, 9], guarantee="worst")
+
+
 def test_other_domains_are_refused():
     with pytest.raises(DomainError, match="must be of the plan's domain"):
         certify(independent_plan(), PAIRS.select(["sex", "job"]))

@@ -112,6 +112,8 @@ def make_plan(
     >>> plan["race"].mechanism, plan.kind, plan.provenance.records
     ('grr', 'certified', 48842)
     """
+    if not isinstance(pairs, PairCounts):
+        raise InputError(f"a plan is made from PairCounts, got {type(pairs).__name__}")
     domain = pairs.domain
     promise = Promise.of(totals, guarantee, domain)
     refuse_sample(pairs, promise.guarantee, "plans")
