@@ -97,7 +97,7 @@ function totalsPart(content, limits) {
   return element(
     "div",
     {},
-    element("h3", {}, "What all reports together tell"),
+    element("h3", {}, "What all reports together tell, in nats"),
     element("p", { class: limited && over ? "warning" : "" }, words, " ", element("span", { class: "badge" }, claim)),
     element("div", { class: "rows" }, ...rows),
     rest > 0 ? element("p", { class: "muted small" }, `and ${rest} more with lower totals, see below`) : null,
