@@ -49,7 +49,7 @@ java: ## Install Java for the tests of Spark, where apt-get can
 	  echo "no Java: the tests of Spark will be skipped"
 
 .PHONY: test
-test: lint browser java ## Lint, types and the default tests
+test: lint docs browser java ## Lint, types, the documentation and the default tests
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
 
 .PHONY: test-slow

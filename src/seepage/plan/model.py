@@ -79,7 +79,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     again).  The digest guards against mistakes, not against forgery: whoever edits the file can
     also compute it.
 
-    Parameters
+    Attributes
     ----------
     attributes
         The attributes in the order of the domain, collected or not.
