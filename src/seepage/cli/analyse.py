@@ -12,7 +12,14 @@ from seepage import _checks
 from seepage.cli.engines import engine_options, engine_session
 from seepage.cli.files import FileCommand, OutputFile
 from seepage.cli.inputs import all_options_but, read_pairs, read_records, refuse_options
-from seepage.cli.options import SEED, named_settings, output_options, table_arguments, table_options
+from seepage.cli.options import (
+    BUDGET,
+    SEED,
+    named_settings,
+    output_options,
+    table_arguments,
+    table_options,
+)
 from seepage.cli.output import emit, encode_json, progress_bar
 from seepage.domain import Domain
 from seepage.errors import InputError
@@ -24,14 +31,7 @@ __all__ = ["command"]
 
 @click.command("analyse", cls=FileCommand)
 @click.argument("data")
-@click.option(
-    "-e",
-    "--epsilon",
-    type=float,
-    default=1.0,
-    show_default=True,
-    help="The budget of each attribute.",
-)
+@BUDGET
 @click.option(
     "--epsilon-of", multiple=True, metavar="NAME=EPS", help="Another budget for one attribute."
 )

@@ -9,8 +9,11 @@ from seepage.cli.files import OutputFile
 from seepage.errors import InputError
 
 __all__ = [
+    "BUDGET",
+    "DELIMITER",
+    "ENCODING",
     "SEED",
-    "delimiter",
+    "delimiter_named",
     "named_settings",
     "output_options",
     "table_arguments",
@@ -20,6 +23,20 @@ __all__ = [
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 SEED = click.IntRange(min=0)
+BUDGET = click.option(
+    "-e",
+    "--epsilon",
+    type=float,
+    default=1.0,
+    show_default=True,
+    help="The budget of each attribute.",
+)
+DELIMITER = click.option(
+    "--delimiter", metavar="CHAR", help="The CSV delimiter; detected by default."
+)
+ENCODING = click.option(
+    "--encoding", default="utf-8", show_default=True, help="Of text files, such as latin-1."
+)
 
 TABLE_OPTIONS = (
     click.option("--columns", metavar="A,B,...", help="Only these columns."),
@@ -42,10 +59,8 @@ TABLE_OPTIONS = (
     click.option(
         "--missing-marker", multiple=True, metavar="TEXT", help="Text that means missing, as ?."
     ),
-    click.option("--delimiter", metavar="CHAR", help="The CSV delimiter; detected by default."),
-    click.option(
-        "--encoding", default="utf-8", show_default=True, help="Of text files, such as latin-1."
-    ),
+    DELIMITER,
+    ENCODING,
     click.option(
         "--max-values",
         type=int,
@@ -91,7 +106,7 @@ def table_arguments(options: dict[str, Any]) -> dict[str, Any]:
         "bins": _bins(options.pop("bins")),
         "missing": options.pop("missing"),
         "missing_markers": options.pop("missing_marker"),
-        "delimiter": delimiter(options.pop("delimiter")),
+        "delimiter": delimiter_named(options.pop("delimiter")),
         "encoding": options.pop("encoding"),
         "max_values": options.pop("max_values"),
     }
@@ -114,7 +129,7 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def delimiter(text: str | None) -> str | None:
+def delimiter_named(text: str | None) -> str | None:
     """Return the delimiter that an option names, where it is given."""
     return text if text is None else {"\\t": "\t", "tab": "\t", "space": " "}.get(text, text)
 

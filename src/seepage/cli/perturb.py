@@ -7,7 +7,7 @@ import click
 
 from seepage.cli.files import FileCommand, OutputFile
 from seepage.cli.inputs import refuse_reports
-from seepage.cli.options import SEED, delimiter, named_settings
+from seepage.cli.options import DELIMITER, ENCODING, SEED, delimiter_named, named_settings
 from seepage.cli.output import progress_bar
 from seepage.domain import Domain
 from seepage.errors import InputError
@@ -36,10 +36,8 @@ __all__ = ["command"]
 @click.option(
     "--missing-marker", multiple=True, metavar="TEXT", help="Text that means missing, as ?."
 )
-@click.option("--delimiter", "mark", metavar="CHAR", help="The CSV delimiter; detected by default.")
-@click.option(
-    "--encoding", default="utf-8", show_default=True, help="Of text files, such as latin-1."
-)
+@DELIMITER
+@ENCODING
 def command(
     data: str,
     plan_path: str,
@@ -48,7 +46,7 @@ def command(
     seed: int | None,
     rename: tuple[str, ...],
     missing_marker: tuple[str, ...],
-    mark: str | None,
+    delimiter: str | None,
     encoding: str,
 ) -> None:
     """Perturb the records of DATA as a plan says, into the Parquet file of reports OUTPUT.
@@ -70,7 +68,7 @@ def command(
     table: dict[str, Any] = {
         "rename": named_settings(rename, "--rename"),
         "missing_markers": missing_marker,
-        "delimiter": delimiter(mark),
+        "delimiter": delimiter_named(delimiter),
         "encoding": encoding,
     }
     with progress_bar("perturbing") as progress:

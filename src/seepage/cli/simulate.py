@@ -10,7 +10,7 @@ import click
 from seepage import _checks
 from seepage.cli.files import FileCommand, OutputFile
 from seepage.cli.inputs import read_pairs
-from seepage.cli.options import SEED, output_options, table_arguments, table_options
+from seepage.cli.options import BUDGET, SEED, output_options, table_arguments, table_options
 from seepage.cli.output import emit, encode_json, progress_bar
 from seepage.errors import InputError
 
@@ -22,14 +22,7 @@ SHOWN = 20
 
 @click.command("simulate", cls=FileCommand)
 @click.argument("data")
-@click.option(
-    "-e",
-    "--epsilon",
-    type=float,
-    default=1.0,
-    show_default=True,
-    help="The budget of each attribute.",
-)
+@BUDGET
 @click.option("-m", "--mechanism", default="grr", show_default=True, help="The mechanism.")
 @click.option(
     "--replicas", type=int, default=50, show_default=True, help="How often each record reports."
