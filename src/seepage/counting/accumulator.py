@@ -10,7 +10,7 @@ from seepage._numerics import Integers
 from seepage.counting.cells import PairCells
 from seepage.counting.kernel import count_batch
 from seepage.counting.plan import Codes
-from seepage.domain import Attribute, Domain  # noqa: F401
+from seepage.domain import Domain
 from seepage.errors import DomainError
 from seepage.pairs import (
     PairCounts,
@@ -51,6 +51,7 @@ class PairAccumulator:
     >>> accumulator = PairAccumulator(2)
     >>> accumulator.add([np.array([0, 1, 1]), np.array([0, 0, 1])], sizes=(2, 2))
     >>> accumulator.add([np.array([0, 2]), np.array([1, 1])], sizes=(3, 2))
+    >>> from seepage import Attribute
     >>> domain = Domain([Attribute("a", ("x", "y", "z")), Attribute("b", ("no", "yes"))])
     >>> accumulator.counts(domain).table("a", "b").tolist()
     [[1, 1], [1, 1], [0, 1]]
