@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Integers
 from seepage.channel import Channel
-from seepage.domain import Attribute, Domain  # noqa: F401
+from seepage.domain import Domain
 from seepage.errors import DomainError
 from seepage.evidence import how_many
 
@@ -120,6 +120,7 @@ class PairCounts:
 
     Examples
     --------
+    >>> from seepage import Attribute
     >>> domain = Domain([Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))])
     >>> pairs = PairCounts(domain, [[5, 5], [7, 3]], [4, 1, 3, 2])
     >>> pairs.records, pairs.table("smoker", "sex").tolist()

@@ -25,7 +25,7 @@ from seepage.counting.records import (
     pack,
     runs,
 )
-from seepage.domain import Attribute, Domain  # noqa: F401
+from seepage.domain import Domain
 from seepage.errors import DomainError, InputError
 from seepage.evidence import how_many
 from seepage.pairs import PairCounts
@@ -66,6 +66,7 @@ class Tuples:
 
     Examples
     --------
+    >>> from seepage import Attribute
     >>> domain = Domain([Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))])
     >>> people = Tuples(domain, [[0, 1], [1, 0], [0, 1]])
     >>> people.codes.tolist(), people.weights.tolist(), people.records
@@ -165,6 +166,7 @@ class Tuples:
 
         Examples
         --------
+        >>> from seepage import Attribute
         >>> domain = Domain([Attribute("a", ("0", "1")), Attribute("b", ("0", "1"))])
         >>> len(Tuples.from_joint(domain, [[3, 0], [1, 2]]))
         3

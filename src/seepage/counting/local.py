@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from seepage import _checks
 from seepage.counting.accumulator import PairAccumulator
 from seepage.counting.kernel import compiled_pays
-from seepage.domain import Attribute, Domain  # noqa: F401
+from seepage.domain import Domain
 from seepage.errors import DomainError
 from seepage.pairs import PairCounts, pair_offsets
 
@@ -62,6 +62,7 @@ def count_codes(codes: Sequence[NDArray[Any]], domain: Domain, engine: str = "au
 
     Examples
     --------
+    >>> from seepage import Attribute
     >>> domain = Domain([Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))])
     >>> pairs = count_codes([np.array([0, 1, 1, 0]), np.array([1, 0, 1, 1])], domain)
     >>> pairs.table("sex", "smoker").tolist()
