@@ -10,8 +10,8 @@ from tests.oracles import algorithm_1, algorithm_2
 
 import seepage as sp
 from benchmarks import Figure, at_least, best_of, seconds
-from seepage.counting import count_codes
-from seepage.domain import Attribute, Domain
+from seepage.data.counting import count_codes
+from seepage.data.domain import Attribute, Domain
 from seepage.mechanisms import mechanism
 
 SIZE = 64
@@ -30,7 +30,7 @@ CALLS = 300
 def main() -> list[Figure]:
     """Measure whole tables with NumPy alone, then single pairs with the compiled kernel."""
     tables = [*_tables()]
-    import_module("seepage._compiled")
+    import_module("seepage.leakage.compiled_solver")
     return [*_pairs(), *tables, *_large_pair()]
 
 

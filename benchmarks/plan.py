@@ -29,9 +29,9 @@ import json, re, sys, time
 from pathlib import Path
 import numpy as np
 import seepage as sp
-from seepage.counting import count_codes
+from seepage.data.counting import count_codes
 from seepage.plan import make_plan
-from seepage.plan.perturbing import perturb_file
+from seepage.collection.perturb import perturb_file
 
 records, reports, sizes = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
 domain = sp.Domain(

@@ -8,15 +8,15 @@ import numpy as np
 from benchmarks import Figure, at_least, seconds
 from seepage import leakage_matrix, load_pairs
 from seepage._numerics import Floats, Integers
+from seepage.data.pairs import PairCounts
 from seepage.errors import TableError
 from seepage.leakage.exact import exact_leakage
-from seepage.leakage.statistical import LeakageEstimates, estimate_leakage
-from seepage.leakage.statistics.collection import simulate
-from seepage.leakage.statistics.intervals import interval
-from seepage.leakage.statistics.result import Method
-from seepage.leakage.statistics.tables import largest_log_ratios
 from seepage.mechanisms import mechanism
-from seepage.pairs import PairCounts
+from seepage.study.confidence import interval
+from seepage.study.estimates import Method
+from seepage.study.permutation import largest_log_ratios
+from seepage.study.simulation import simulate
+from seepage.study.statistical import LeakageEstimates, estimate_leakage
 
 REPLICAS, SURROGATES, SEED = 50, 10_000, 1
 PERMUTATIONS = 3

@@ -7,16 +7,16 @@ import numpy as np
 
 from benchmarks import Figure, at_least, best_of, seconds
 from seepage._numerics import Floats
-from seepage.domain import Attribute, Domain
+from seepage.data.domain import Attribute, Domain
+from seepage.data.records import Tuples
 from seepage.leakage import Release, releases
-from seepage.totals.columns import Columns, columns_of
-from seepage.totals.compiled import sums_by_value
-from seepage.totals.draws import draw_reports
-from seepage.totals.exact import exact_totals
-from seepage.totals.likelihoods import _sums_by_value
+from seepage.totals.compiled_sums import sums_by_value
+from seepage.totals.exact_total import exact_totals
+from seepage.totals.report_columns import Columns, columns_of
+from seepage.totals.report_likelihoods import _sums_by_value
 from seepage.totals.sampled import sampled_totals
-from seepage.totals.search import search_witness
-from seepage.tuples import Tuples
+from seepage.totals.sampled_reports import draw_reports
+from seepage.totals.witness_search import search_witness
 
 EPSILON = 0.9264
 RECORDS = 202_599
@@ -25,7 +25,7 @@ ATTRIBUTES = 40
 
 def people(attributes: int = ATTRIBUTES, records: int = RECORDS, seed: int = 0) -> Tuples:
     """Return CelebA where it is at hand, else as many binary records of six hidden types."""
-    from seepage.datasets import dataset
+    from seepage.data.datasets import dataset
 
     celeba = dataset("celeba")
     if celeba.at_hand and attributes <= ATTRIBUTES:

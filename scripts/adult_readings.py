@@ -8,13 +8,12 @@ import numpy as np
 
 from reading_grid import leakages
 from seepage._numerics import Floats
-from seepage.counting import count_pairs
-from seepage.datasets import dataset
-from seepage.domain import MISSING
-from seepage.reproduce.data import ADULT_NUMBERS, common_records
-from seepage.reproduce.readings import EPSILONS, nmse
-from seepage.reproduce.settings import MECHANISMS
-from seepage.reproduce.table_two import PRINTED
+from seepage.data.counting import count_pairs
+from seepage.data.datasets import dataset
+from seepage.data.domain import MISSING
+from seepage.study.reproduction.paper_data import ADULT_NUMBERS, MECHANISMS, common_records
+from seepage.study.reproduction.readings import EPSILONS, nmse
+from seepage.study.reproduction.table_two import PRINTED
 
 __all__ = ["Tried", "errors_of", "print_adult_search", "tried"]
 

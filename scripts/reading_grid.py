@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seepage._numerics import Floats, Integers
-from seepage.counting import count_pairs
+from seepage.data.counting import count_pairs
+from seepage.data.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
-from seepage.leakage.statistics.collection import simulate_row
-from seepage.leakage.statistics.work import Released
-from seepage.pairs import PairCounts
-from seepage.reproduce.settings import REPLICAS, SEED
-from seepage.reproduce.table_two import library_subset_selection
+from seepage.study.reproduction.paper_data import REPLICAS, SEED
+from seepage.study.reproduction.table_two import library_subset_selection
+from seepage.study.simulation import simulate_row
+from seepage.study.statistical import Released
 
 __all__ = [
     "NUMBERS_OF_BINS",

@@ -28,17 +28,16 @@ from reading_grid import (
     widened,
 )
 from seepage._numerics import Floats, Integers
-from seepage.counting import count_pairs
-from seepage.datasets import dataset
+from seepage.data.counting import count_pairs
+from seepage.data.datasets import dataset
+from seepage.data.pairs import PairCounts
+from seepage.data.records import Tuples
 from seepage.errors import SeepageError
 from seepage.mechanisms import mechanism
-from seepage.pairs import PairCounts
-from seepage.reproduce.data import Data
-from seepage.reproduce.readings import COLLECTIONS, EPSILONS, nmse
-from seepage.reproduce.settings import MECHANISMS, REPLICAS, SEED, ordered_pairs
-from seepage.reproduce.table_one import PRINTED as FIRST
-from seepage.reproduce.table_two import PRINTED as SECOND
-from seepage.tuples import Tuples
+from seepage.study.reproduction.paper_data import MECHANISMS, REPLICAS, SEED, Data, ordered_pairs
+from seepage.study.reproduction.readings import COLLECTIONS, EPSILONS, nmse
+from seepage.study.reproduction.table_one import PRINTED as FIRST
+from seepage.study.reproduction.table_two import PRINTED as SECOND
 
 YEAR = 365.25
 BANDS: dict[str, list[Any]] = {

@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 import oracles
-from seepage.domain import Attribute, Domain
-from seepage.pairs import PairCounts
+from seepage.data.domain import Attribute, Domain
+from seepage.data.pairs import PairCounts
 
 EPSILONS = [0.0, 1e-12, 1e-3, 0.5, 1.0, 3.0, 10.0, 50.0, 690.0, 700.0, 800.0]
 UNIT = 2.0**-53

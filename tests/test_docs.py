@@ -15,7 +15,7 @@ import click
 import pytest
 
 import seepage
-from seepage import baselines, mechanisms
+from seepage._registry import ANALYSERS, MECHANISMS
 from seepage.cli import group, main
 
 ROOT = Path(__file__).parents[1]
@@ -54,8 +54,8 @@ def test_code_runs(page: Path, tmp_path: Path, monkeypatch: Any, capsys: Any) ->
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.delenv("SEEPAGE_DATA", raising=False)
-    monkeypatch.setattr(mechanisms, "REGISTERED", mechanisms.registered())
-    monkeypatch.setattr(baselines, "_REGISTERED", baselines.analysers())
+    monkeypatch.setattr(MECHANISMS, "_items", dict(MECHANISMS))
+    monkeypatch.setattr(ANALYSERS, "_items", dict(ANALYSERS))
     names: dict[str, Any] = {"__name__": f"docs_{page.stem.replace('-', '_')}"}
     for block in blocks(page):
         if block.language == "python":

@@ -9,29 +9,26 @@ from typing import TYPE_CHECKING, Any
 from seepage._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from seepage.baselines import register_analyser as register_analyser
-    from seepage.benchmark import benchmark_analysers as benchmark_analysers
-    from seepage.benchmark import benchmark_mechanisms as benchmark_mechanisms
-    from seepage.calibration import Calibration as Calibration
-    from seepage.calibration import compare_strategies as compare_strategies
-    from seepage.calibration import find_budgets as find_budgets
-    from seepage.channel import Channel as Channel
     from seepage.charts import save_chart as save_chart
-    from seepage.correlation import correlation_matrix as correlation_matrix
-    from seepage.counting import count_pairs as count_pairs
-    from seepage.counting.merging import merge_pairs as merge_pairs
-    from seepage.datasets import dataset as dataset
-    from seepage.datasets import load_pairs as load_pairs
-    from seepage.datasets import make_survey as make_survey
-    from seepage.domain import Attribute as Attribute
-    from seepage.domain import Domain as Domain
+    from seepage.data.channel import Channel as Channel
+    from seepage.data.counting import count_pairs as count_pairs
+    from seepage.data.counting.merge import merge_pairs as merge_pairs
+    from seepage.data.datasets import dataset as dataset
+    from seepage.data.datasets import load_pairs as load_pairs
+    from seepage.data.datasets import make_survey as make_survey
+    from seepage.data.domain import Attribute as Attribute
+    from seepage.data.domain import Domain as Domain
+    from seepage.data.pairs import PairCounts as PairCounts
+    from seepage.data.pairs_file import save_pairs as save_pairs
+    from seepage.data.records import Tuples as Tuples
+    from seepage.designs.calibration import Calibration as Calibration
+    from seepage.designs.calibration import compare_strategies as compare_strategies
+    from seepage.designs.calibration import find_budgets as find_budgets
     from seepage.errors import ChannelError as ChannelError
     from seepage.errors import DomainError as DomainError
     from seepage.errors import InputError as InputError
     from seepage.errors import SeepageError as SeepageError
     from seepage.errors import TableError as TableError
-    from seepage.evidence import Leakage as Leakage
-    from seepage.evidence import Witness as Witness
     from seepage.leakage import LeakageCurve as LeakageCurve
     from seepage.leakage import LeakageMatrix as LeakageMatrix
     from seepage.leakage import epsilon_for_leakage as epsilon_for_leakage
@@ -39,9 +36,8 @@ if TYPE_CHECKING:
     from seepage.leakage import leakage_bound as leakage_bound
     from seepage.leakage import leakage_curve as leakage_curve
     from seepage.leakage import leakage_matrix as leakage_matrix
-    from seepage.leakage.statistical import LeakageEstimate as LeakageEstimate
-    from seepage.leakage.statistical import LeakageEstimates as LeakageEstimates
-    from seepage.leakage.statistical import estimate_leakage as estimate_leakage
+    from seepage.leakage.evidence import Leakage as Leakage
+    from seepage.leakage.evidence import Witness as Witness
     from seepage.mechanisms import BLH as BLH
     from seepage.mechanisms import GRR as GRR
     from seepage.mechanisms import OLH as OLH
@@ -62,41 +58,45 @@ if TYPE_CHECKING:
     from seepage.mechanisms import mechanism as mechanism
     from seepage.mechanisms import register as register
     from seepage.mechanisms import registered as registered
-    from seepage.pairs import PairCounts as PairCounts
-    from seepage.pairs_io import save_pairs as save_pairs
     from seepage.plan import Plan as Plan
-    from seepage.plan.calibrated import calibrate as calibrate
+    from seepage.plan.calibrate import calibrate as calibrate
+    from seepage.study.baselines import register_analyser as register_analyser
+    from seepage.study.benchmark_analysers import benchmark_analysers as benchmark_analysers
+    from seepage.study.benchmark_mechanisms import benchmark_mechanisms as benchmark_mechanisms
+    from seepage.study.correlation import correlation_matrix as correlation_matrix
+    from seepage.study.statistical import LeakageEstimate as LeakageEstimate
+    from seepage.study.statistical import LeakageEstimates as LeakageEstimates
+    from seepage.study.statistical import estimate_leakage as estimate_leakage
     from seepage.totals import TotalLeakage as TotalLeakage
     from seepage.totals import compare_totals as compare_totals
     from seepage.totals import stream_leakage as stream_leakage
     from seepage.totals import total_leakage as total_leakage
-    from seepage.tuples import Tuples as Tuples
 
 _HOMES = {
     "ApproximateGRR": "mechanisms",
     "ApproximateSUE": "mechanisms",
-    "Attribute": "domain",
+    "Attribute": "data.domain",
     "BLH": "mechanisms",
     "BasicRAPPOR": "mechanisms",
-    "Calibration": "calibration",
-    "Channel": "channel",
+    "Calibration": "designs.calibration",
+    "Channel": "data.channel",
     "ChannelError": "errors",
-    "Domain": "domain",
+    "Domain": "data.domain",
     "DomainError": "errors",
     "Estimate": "mechanisms",
     "Exponential": "mechanisms",
     "GRR": "mechanisms",
     "Gaussian": "mechanisms",
     "InputError": "errors",
-    "Leakage": "evidence",
+    "Leakage": "leakage.evidence",
     "LeakageCurve": "leakage",
-    "LeakageEstimate": "leakage.statistical",
-    "LeakageEstimates": "leakage.statistical",
+    "LeakageEstimate": "study.statistical",
+    "LeakageEstimates": "study.statistical",
     "LeakageMatrix": "leakage",
     "Mechanism": "mechanisms",
     "OLH": "mechanisms",
     "OUE": "mechanisms",
-    "PairCounts": "pairs",
+    "PairCounts": "data.pairs",
     "Plan": "plan",
     "RAPPOR": "mechanisms",
     "Reports": "mechanisms",
@@ -105,34 +105,34 @@ _HOMES = {
     "SubsetSelection": "mechanisms",
     "TableError": "errors",
     "TotalLeakage": "totals",
-    "Tuples": "tuples",
+    "Tuples": "data.records",
     "UtilityExponential": "mechanisms",
-    "Witness": "evidence",
-    "benchmark_analysers": "benchmark",
-    "benchmark_mechanisms": "benchmark",
-    "calibrate": "plan.calibrated",
-    "compare_strategies": "calibration",
+    "Witness": "leakage.evidence",
+    "benchmark_analysers": "study.benchmark_analysers",
+    "benchmark_mechanisms": "study.benchmark_mechanisms",
+    "calibrate": "plan.calibrate",
+    "compare_strategies": "designs.calibration",
     "compare_totals": "totals",
-    "correlation_matrix": "correlation",
-    "count_pairs": "counting",
-    "dataset": "datasets",
+    "correlation_matrix": "study.correlation",
+    "count_pairs": "data.counting",
+    "dataset": "data.datasets",
     "epsilon_for_leakage": "leakage",
-    "estimate_leakage": "leakage.statistical",
+    "estimate_leakage": "study.statistical",
     "exact_leakage": "leakage",
-    "find_budgets": "calibration",
+    "find_budgets": "designs.calibration",
     "leakage_bound": "leakage",
     "leakage_curve": "leakage",
     "leakage_matrix": "leakage",
-    "load_pairs": "datasets",
+    "load_pairs": "data.datasets",
     "load_reports": "mechanisms",
-    "make_survey": "datasets",
+    "make_survey": "data.datasets",
     "mechanism": "mechanisms",
-    "merge_pairs": "counting.merging",
+    "merge_pairs": "data.counting.merge",
     "register": "mechanisms",
-    "register_analyser": "baselines",
+    "register_analyser": "study.baselines",
     "registered": "mechanisms",
     "save_chart": "charts",
-    "save_pairs": "pairs_io",
+    "save_pairs": "data.pairs_file",
     "stream_leakage": "totals",
     "total_leakage": "totals",
 }

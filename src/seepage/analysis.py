@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from seepage._version import __version__
+from seepage.data.pairs import PairCounts
+from seepage.data.records import Tuples
 from seepage.leakage.matrix import LeakageMatrix
-from seepage.pairs import PairCounts
 from seepage.totals import TotalLeakage, TotalsComparison
 from seepage.totals.compare import compare_prepared
 from seepage.totals.compute import Settings
-from seepage.tuples import Tuples
 
 __all__ = ["Analysis", "compared_totals", "plain"]
 

@@ -14,8 +14,8 @@ import pytest
 
 import seepage as sp
 from command import run
-from seepage.counting import spark
-from seepage.datasets import DATASETS, Dataset
+from seepage.data.datasets import DATASETS, Dataset
+from seepage.data.spark import engine as spark
 
 COLUMNS = ["coffee", "screen", "sleep"]
 

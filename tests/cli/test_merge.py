@@ -11,10 +11,10 @@ from click.testing import CliRunner
 import seepage as sp
 from seepage.cli.count import command as count
 from seepage.cli.merge import command as merge
-from seepage.counting.merging import merge_pairs, widened
-from seepage.domain import Attribute, Domain
+from seepage.data.counting.merge import merge_pairs, widened
+from seepage.data.domain import Attribute, Domain
+from seepage.data.pairs_file import load_pairs_file
 from seepage.errors import DomainError, SeepageError
-from seepage.pairs_io import load_pairs_file
 
 
 def run(command, *arguments):

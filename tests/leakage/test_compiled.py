@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seepage import _compiled, ratios
-from seepage._compiled import climb_all_subsets
 from seepage._numerics import log_ratio
-from seepage.climbing import ANY, climb
+from seepage.leakage import compiled_solver as _compiled
+from seepage.leakage import likely_sets as ratios
+from seepage.leakage.compiled_solver import climb_all_subsets
+from seepage.leakage.solver import ANY, climb
 from strategies import UNIT
 
 BUDGETS = [0.0, 1e-12, 0.3, 1.0, 4.0, 50.0, 690.0]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import oracles
 from seepage import Channel, exact_leakage, leakage_bound
 from seepage.errors import ChannelError
-from seepage.ratios import LikelySets, best_singleton
+from seepage.leakage.likely_sets import LikelySets, best_singleton
 from strategies import EPSILONS, attribute, just_above, shares, tables
 
 

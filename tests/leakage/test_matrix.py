@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import oracles
 from seepage import PairCounts, exact_leakage, leakage_bound, leakage_matrix
 from seepage.errors import DomainError, InputError
+from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms import UtilityExponential, mechanism
-from seepage.ratios import LikelySets
 from strategies import just_above, pair_counts
 
 with_data = pytest.mark.skipif(

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 import oracles
 from seepage._numerics import log_ratio, round_down, round_up
-from seepage.ratios import LikelySets, best_of_all, best_singleton, best_subset, profile
+from seepage.leakage.likely_sets import (
+    LikelySets,
+    best_of_all,
+    best_singleton,
+    best_subset,
+    profile,
+)
 from strategies import EPSILONS, UNIT, epsilons, just_above, shares, tables
 
 TINY = [
@@ -99,7 +105,7 @@ def test_blocks_change_nothing(monkeypatch, cells):
     channels = np.random.default_rng(3).dirichlet(np.ones(5), (9, 7))
     budgets = np.linspace(0.1, 800, 9)
     whole = best_of_all(channels, budgets), best_subset(channels, budgets, 2)
-    monkeypatch.setattr("seepage.climbing.BLOCK", cells)
+    monkeypatch.setattr("seepage.leakage.solver.BLOCK", cells)
     parts = best_of_all(channels, budgets), best_subset(channels, budgets, 2)
     for one, other in zip(whole, parts, strict=True):
         assert all(map(np.array_equal, one, other))

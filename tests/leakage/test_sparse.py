@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.sparse import coo_array, csc_matrix, csr_array, random_array
 
 import seepage as sp
-from seepage.domain import Attribute
+from seepage.data.domain import Attribute
 from seepage.errors import ChannelError
 from seepage.leakage import sparse as module
 from seepage.leakage.operands import rows_are_equal

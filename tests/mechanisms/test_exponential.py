@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from seepage.channel import Channel
-from seepage.domain import Attribute
+from seepage.data.channel import Channel
+from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms.chances import TOTAL_BITS, draw_outputs, largest_ratio, whole_chances
 from seepage.mechanisms.direct import GRR
-from seepage.mechanisms.exact import exp_below
+from seepage.mechanisms.exact_math import exp_below
 from seepage.mechanisms.exponential import Exponential, UtilityExponential
 from seepage.mechanisms.randomness import Randomness
 from seepage.mechanisms.reports import ValueReports, load_reports

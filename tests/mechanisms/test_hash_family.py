@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seepage.mechanisms.hash_family import MOST_BUCKETS, bucket_of, hashes_to
+from seepage.mechanisms.hashing import MOST_BUCKETS, bucket_of, hashes_to
 
 BUCKETS = [2, 3, 4, 5, 17]
 LEVEL = 1e-7

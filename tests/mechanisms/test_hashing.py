@@ -11,8 +11,7 @@ import pytest
 from scipy import stats
 
 from seepage.errors import InputError
-from seepage.mechanisms.hash_family import MOST_BUCKETS, bucket_of
-from seepage.mechanisms.hashing import BLH, OLH, LocalHashing
+from seepage.mechanisms.hashing import BLH, MOST_BUCKETS, OLH, LocalHashing, bucket_of
 from seepage.mechanisms.reports import HashReports, load_reports
 
 EPSILONS = [0.0, 1e-12, 1e-3, 1 / 3, 1.0, 7.7, 50.0, 700.0, 800.0]

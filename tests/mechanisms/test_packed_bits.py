@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from seepage.mechanisms.bits import _set_bit, count_bits, guess_supported
+from seepage.mechanisms.packed_bits import _set_bit, count_bits, guess_supported
 from seepage.mechanisms.randomness import Randomness
 from seepage.mechanisms.reports import BitReports
 

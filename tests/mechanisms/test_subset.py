@@ -10,7 +10,7 @@ from scipy import stats
 
 from seepage.errors import InputError
 from seepage.mechanisms.direct import GRR
-from seepage.mechanisms.exact import exp_below
+from seepage.mechanisms.exact_math import exp_below
 from seepage.mechanisms.randomness import CERTAIN
 from seepage.mechanisms.reports import BitReports
 from seepage.mechanisms.subset import SubsetSelection

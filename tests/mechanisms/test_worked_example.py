@@ -6,8 +6,9 @@ import pytest
 import test_contract
 
 import seepage as sp
-from seepage import _checks, mechanisms
-from seepage.mechanisms.exact import exp_below
+from seepage import _checks
+from seepage._registry import MECHANISMS
+from seepage.mechanisms.exact_math import exp_below
 from seepage.mechanisms.unary import UnaryEncoding
 
 
@@ -29,7 +30,7 @@ class Generous(UnaryEncoding):
 @pytest.fixture
 def registered():
     yield sp.register(Generous)
-    del mechanisms.REGISTERED["generous"]
+    MECHANISMS.remove("generous")
 
 
 def test_it_is_there_by_name(registered):

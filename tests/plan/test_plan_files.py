@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_examples import counts, plan_for
 
-from seepage.counting import count_codes
-from seepage.domain import Attribute, Domain
+from seepage.data.counting import count_codes
+from seepage.data.domain import Attribute, Domain
+from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR
-from seepage.pairs import PairCounts
 from seepage.plan import Plan, make_plan, plan_schema
-from seepage.plan.files import SCHEMA
+from seepage.plan.plan_file import SCHEMA
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plan_examples import DOMAIN, counts, people, plan_for
 
-from seepage.domain import Attribute, Domain
+from seepage.data.domain import Attribute, Domain
+from seepage.data.pairs import PairCounts
+from seepage.data.records import Tuples
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms import GRR, OUE, BasicRAPPOR, InClear, mechanism, registered
-from seepage.pairs import PairCounts
 from seepage.plan import Plan, best_mechanism, certify, make_plan
 from seepage.totals import total_leakage
-from seepage.tuples import Tuples
 
 PAIRS = counts()
 PURE = [name for name, family in registered().items() if not family.approximate]

@@ -168,7 +168,7 @@ def test_the_verdict_names_view_guarantee_and_limit(opened, adult, adult_page):
 
 
 def test_refuted_assumptions_are_marked(opened):
-    from seepage.tuples import Tuples
+    from seepage.data.records import Tuples
 
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     coins = Tuples(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from seepage.ratios import LikelySets
-from seepage.report.lines import evaluate, profile_lines
+from seepage.leakage.likely_sets import LikelySets
+from seepage.report.curve_envelope import evaluate, profile_lines
 
 TOLERANCE = 1e-4
 CONTRASTS = [1e-9, 1e-4, 0.03, 0.5, 1.0, 2.2, 4.0, 7.7, 11.9]

@@ -7,10 +7,10 @@ import pytest
 from report_pages import analysed, synthetic
 
 import seepage as sp
-from seepage.calibration import find_budgets
-from seepage.correlation import correlation_matrix
+from seepage.designs.calibration import find_budgets
 from seepage.plan import Plan
-from seepage.totals.sums import independent_totals
+from seepage.study.correlation import correlation_matrix
+from seepage.totals.composition import independent_totals
 
 AGREEMENT = 1e-3
 MECHANISMS = [None, "grr", "rappor", "oue", "exp", "blh", "olh", "she", "ss"]
@@ -163,8 +163,8 @@ def _keeps_its_limits(plan, pairs, mechanism, limit):
 
 
 def _variance(epsilons, pairs, mechanism):
-    from seepage.calibration.each import weighted_variance
-    from seepage.calibration.problem import make_problem
+    from seepage.designs.attribute_budgets import weighted_variance
+    from seepage.designs.problem import make_problem
 
     problem = make_problem(pairs.domain, 1.0, mechanism)
     return weighted_variance(pairs, problem, np.ones(len(epsilons)), np.asarray(epsilons))

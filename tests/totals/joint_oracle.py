@@ -6,9 +6,9 @@ import math
 import numpy as np
 from hypothesis import strategies as st
 
-from seepage.domain import Domain
+from seepage.data.domain import Domain
+from seepage.data.records import Tuples
 from seepage.mechanisms.reports import BitReports
-from seepage.tuples import Tuples
 from strategies import attribute
 
 

@@ -10,7 +10,7 @@ import pytest
 from joint_oracle import tuples_of, xor
 
 import seepage as sp
-from seepage.datasets.survey import SURVEY_TREE, make_survey, survey_joint
+from seepage.data.datasets.survey import SURVEY_TREE, make_survey, survey_joint
 from seepage.mechanisms import InClear
 from seepage.totals import (
     GUARANTEES,
@@ -21,7 +21,7 @@ from seepage.totals import (
     compare_totals,
     total_leakage,
 )
-from seepage.totals import exact as exact_module
+from seepage.totals import exact_total as exact_module
 
 
 def test_totals_are_sorted_by_what_they_are():

@@ -13,7 +13,7 @@ from joint_oracle import exact_total, tuples_of, two_level_columns
 import seepage as sp
 from seepage.errors import ChannelError, InputError
 from seepage.totals import Forest, leakage_supremum, stream_leakage, total_leakage
-from seepage.totals.chains import stationary
+from seepage.totals.stream import stationary
 
 STICKY = np.array([[0.8, 0.2], [0.3, 0.7]])
 STEPS = tuples_of(np.array([[3, 1], [1, 2]]))

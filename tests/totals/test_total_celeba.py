@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import seepage as sp
+from seepage.data.records import Tuples
 from seepage.totals import compare_totals, total_leakage
-from seepage.totals.columns import columns_of
-from seepage.totals.search import search_witness
-from seepage.tuples import Tuples
+from seepage.totals.report_columns import columns_of
+from seepage.totals.witness_search import search_witness
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"

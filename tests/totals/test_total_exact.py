@@ -19,13 +19,13 @@ from joint_oracle import (
     xor,
 )
 
+from seepage.data.records import Tuples
+from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms import InClear, UtilityExponential, mechanism
-from seepage.ratios import LikelySets
 from seepage.totals import GuaranteeError, total_leakage
-from seepage.totals import exact as exact_module
-from seepage.totals.columns import MatrixColumns, TwoLevelColumns
-from seepage.totals.exact import exact_size, exact_totals
-from seepage.tuples import Tuples
+from seepage.totals import exact_total as exact_module
+from seepage.totals.exact_total import exact_size, exact_totals
+from seepage.totals.report_columns import MatrixColumns, TwoLevelColumns
 
 contrasts = st.sampled_from([0.0, 1e-12, 0.5, 1.0, 3.0, 40.0])
 

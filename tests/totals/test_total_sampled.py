@@ -18,17 +18,17 @@ from joint_oracle import (
     xor,
 )
 
+from seepage.data.records import Tuples
 from seepage.errors import InputError
 from seepage.leakage import releases
 from seepage.mechanisms import InClear, UtilityExponential, mechanism
 from seepage.totals import GuaranteeError, total_leakage
-from seepage.totals import likelihoods as likelihoods_module
+from seepage.totals import report_likelihoods as likelihoods_module
 from seepage.totals import sampled as sampled_module
-from seepage.totals.compiled import sums_by_value
-from seepage.totals.draws import IMPOSSIBLE, draw_reports, offsets
-from seepage.totals.likelihoods import _sums_by_value, report_densities, rounding_of
+from seepage.totals.compiled_sums import sums_by_value
+from seepage.totals.report_likelihoods import _sums_by_value, report_densities, rounding_of
 from seepage.totals.sampled import largest_mean, sampled_totals, smallest_loss
-from seepage.tuples import Tuples
+from seepage.totals.sampled_reports import IMPOSSIBLE, draw_reports, offsets
 
 RNG = np.random.default_rng(11)
 JOINT = RNG.integers(1, 40, (3, 2, 2))

@@ -5,13 +5,13 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage.calibration import calibrate_as_the_paper
+from seepage.data.records import Tuples
+from seepage.designs.calibration import calibrate_as_the_paper
 from seepage.errors import InputError
 from seepage.plan import certify, make_plan
 from seepage.totals import GuaranteeError
 from seepage.totals.compare import compare_prepared
 from seepage.totals.compute import Settings
-from seepage.tuples import Tuples
 
 DOMAIN = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
 CODES = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from joint_oracle import domain_of, exact_total, joints, tree_joint, tuples_of, two_level_columns
 
 import seepage as sp
+from seepage.data.records import Tuples
 from seepage.mechanisms import InClear
 from seepage.totals import GuaranteeError, total_leakage
-from seepage.totals import merged as merged_module
-from seepage.tuples import Tuples
+from seepage.totals import composition as merged_module
 
 
 def merged_channel(joint, target):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from joint_oracle import exact_total, report_laws, tree_joint, tuples_of, two_level_columns
 
 import seepage as sp
-from seepage.datasets.survey import SURVEY_TREE, survey_joint
+from seepage.data.datasets.survey import SURVEY_TREE, survey_joint
 from seepage.errors import DomainError, InputError
 from seepage.totals import Forest, Groups, GuaranteeError, total_leakage
 from seepage.totals.tree import pair_bounds

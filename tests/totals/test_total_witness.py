@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from joint_oracle import domain_of, joints, report_laws, tuples_of, xor
 from test_total_exact import in_words
 
-from seepage.datasets.survey import survey_joint
+from seepage.data.datasets.survey import survey_joint
+from seepage.data.records import Tuples
 from seepage.mechanisms import GRR, InClear, UtilityExponential
 from seepage.totals import total_leakage
-from seepage.tuples import Tuples
 
 
 @settings(max_examples=60)

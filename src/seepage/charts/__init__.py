@@ -4,6 +4,6 @@ Charts know nothing of the results they draw: a result hands them its rows, so t
 above all that compute.
 """
 
-from seepage.charts.save import save_chart
+from seepage.charts.style import save_chart
 
 __all__ = ["save_chart"]

@@ -9,9 +9,14 @@ from typing import Any
 import click
 
 from seepage import _checks
-from seepage.cli.engines import engine_options, engine_session
-from seepage.cli.files import FileCommand, OutputFile
-from seepage.cli.inputs import all_options_but, read_pairs, read_records, refuse_options
+from seepage.cli.inputs import (
+    all_options_but,
+    engine_options,
+    engine_session,
+    read_pairs,
+    read_records,
+    refuse_options,
+)
 from seepage.cli.options import (
     BUDGET,
     SEED,
@@ -20,11 +25,10 @@ from seepage.cli.options import (
     table_arguments,
     table_options,
 )
-from seepage.cli.output import emit, encode_json, progress_bar
-from seepage.domain import Domain
+from seepage.cli.output import FileCommand, OutputFile, emit, encode_json, progress_bar
+from seepage.data.domain import Domain, sample_caution
+from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.evidence import sample_caution
-from seepage.pairs import PairCounts
 
 __all__ = ["command"]
 
@@ -127,8 +131,8 @@ def _analyse_reports(
     data: str, form: str, output: str | None, strongest: int, options: dict[str, Any]
 ) -> None:
     """Analyse collected reports alone: every leakage with its interval."""
+    from seepage.collection.report_leakage import analyse_reports
     from seepage.plan import Plan
-    from seepage.plan.analysis import analyse_reports
 
     used = ("data", "plan", "view", "strongest", "form", "output")
     refuse_options(all_options_but(*used), "with --plan, DATA are reports, and the plan says how")

@@ -7,10 +7,9 @@ from typing import Any
 
 import click
 
-from seepage.cli.files import FileCommand, OutputFile
 from seepage.cli.inputs import read_pairs
 from seepage.cli.options import SEED, output_options, table_arguments, table_options
-from seepage.cli.output import emit, encode_json, progress_bar
+from seepage.cli.output import FileCommand, OutputFile, emit, encode_json, progress_bar
 from seepage.errors import InputError
 
 __all__ = ["command"]
@@ -67,7 +66,7 @@ def analysers_command(
     Both are means over all ordered pairs, as shares of epsilon.  P1 is exact, R1 underestimates
     (a risk), R2 overestimates (needless noise), R3 does both.
     """
-    from seepage.benchmark import benchmark_analysers
+    from seepage.study.benchmark_analysers import benchmark_analysers
 
     arguments = table_arguments(options)
     names = _names(data)
@@ -104,8 +103,7 @@ def mechanisms_command(
     often an attacker's guess is wrong, each simulated and expected.  Normalised tcpl is the sum
     of all leakages over that of the bound; bits are those of one report.
     """
-    from seepage.benchmark import benchmark_mechanisms
-    from seepage.benchmark.mechanisms import EIGHT
+    from seepage.study.benchmark_mechanisms import EIGHT, benchmark_mechanisms
 
     pairs = read_pairs(data, table_arguments(options))
     with progress_bar("simulating") as progress:
@@ -138,7 +136,7 @@ def _write(found: Any, form: str) -> str:
         writer.writerow(header)
         writer.writerows(row.values() for row in rows)
         return text.getvalue()
-    from seepage.cli.columns import columns
+    from seepage.cli.output import columns
 
     cells = [[_cell(value) for value in row.values()] for row in rows]
     return columns([[name.replace("_", " ") for name in header], *cells])

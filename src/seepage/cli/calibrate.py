@@ -7,11 +7,16 @@ from typing import Any
 import click
 
 from seepage import _checks
-from seepage.cli.engines import engine_options, engine_session
-from seepage.cli.files import FileCommand, OutputFile
-from seepage.cli.inputs import OF_TABLES, all_options_but, read_records, refuse_options
+from seepage.cli.inputs import (
+    OF_TABLES,
+    all_options_but,
+    engine_options,
+    engine_session,
+    read_records,
+    refuse_options,
+)
 from seepage.cli.options import SEED, named_settings, table_arguments, table_options
-from seepage.cli.output import emit, encode_json, progress_bar
+from seepage.cli.output import FileCommand, OutputFile, emit, encode_json, progress_bar
 from seepage.errors import InputError
 
 __all__ = ["command"]
@@ -74,8 +79,8 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
     if options["compare"]:
         _compare(records, limit, form, output, options)
         return
-    from seepage.calibration import find_budgets
-    from seepage.plan.calibrated import plan_of
+    from seepage.designs.calibration import find_budgets
+    from seepage.plan.calibrate import plan_of
 
     with progress_bar("calibrating") as progress:
         found = find_budgets(
@@ -126,7 +131,7 @@ def _refuse_unused(compare: bool, budgets: str) -> None:
 
 
 def _text(plan: Any, name: str) -> str:
-    from seepage.cli.columns import columns
+    from seepage.cli.output import columns
 
     rows = [["attribute", "mechanism", "epsilon", "total", "limit"]]
     rows += [
@@ -156,7 +161,7 @@ def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) 
 
     A table is read in the plan's own domain, whatever its bins; anything else as it is.
     """
-    from seepage.pairs_io import is_pairs_file
+    from seepage.data.pairs_file import is_pairs_file
     from seepage.plan import Plan, certify
 
     others = all_options_but("data", "check", "output", *OF_TABLES)
@@ -175,8 +180,8 @@ def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) 
 def _compare(
     records: Any, limit: Any, form: str, output: str | None, options: dict[str, Any]
 ) -> None:
-    from seepage.calibration.comparison import compare_strategies
-    from seepage.cli.columns import columns
+    from seepage.cli.output import columns
+    from seepage.designs.strategy_comparison import compare_strategies
 
     if isinstance(limit, dict):
         raise InputError("--compare takes one --limit for all attributes")

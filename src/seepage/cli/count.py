@@ -4,10 +4,9 @@ from typing import Any
 
 import click
 
-from seepage.cli.engines import engine_options, engine_session
-from seepage.cli.files import FileCommand, OutputFile
-from seepage.cli.inputs import read_pairs
+from seepage.cli.inputs import engine_options, engine_session, read_pairs
 from seepage.cli.options import table_arguments, table_options
+from seepage.cli.output import FileCommand, OutputFile
 
 __all__ = ["command"]
 
@@ -38,8 +37,8 @@ def command(
       seepage count people.tsv -o people.pairs --bins width:8 --missing drop
       seepage count people/ -o people.pairs --engine spark --master spark://host:7077
     """
-    from seepage.evidence import how_many
-    from seepage.pairs_io import load_pairs_file, save_pairs
+    from seepage.data.domain import how_many
+    from seepage.data.pairs_file import load_pairs_file, save_pairs
 
     arguments = table_arguments(options) | {"engine": engine}
     if domain is not None:

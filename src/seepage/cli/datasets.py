@@ -22,9 +22,9 @@ def command(context: click.Context, form: str) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from seepage.cli.columns import columns
-    from seepage.datasets import BUNDLED, DATASETS
-    from seepage.datasets.files import FOLDER_VARIABLE, download_folder
+    from seepage.cli.output import columns
+    from seepage.data.datasets import BUNDLED, DATASETS
+    from seepage.data.datasets.catalogue import FOLDER_VARIABLE, download_folder
 
     rows = []
     for found in DATASETS.values():
@@ -48,8 +48,8 @@ def command(context: click.Context, form: str) -> None:
 @click.argument("name")
 def fetch_command(name: str) -> None:
     """Download the dataset NAME, where its owner allows it; checksums are verified."""
-    from seepage.datasets import dataset
-    from seepage.datasets.fetch import fetch
+    from seepage.data.datasets import dataset
+    from seepage.data.datasets.fetch import fetch
 
     found = dataset(name)
     if not found.files:

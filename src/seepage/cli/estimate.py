@@ -4,10 +4,9 @@ from typing import Any
 
 import click
 
-from seepage.cli.files import FileCommand
 from seepage.cli.inputs import refuse_options
 from seepage.cli.options import output_options
-from seepage.cli.output import emit, encode_json
+from seepage.cli.output import FileCommand, emit, encode_json
 from seepage.errors import InputError
 
 __all__ = ["command"]
@@ -79,7 +78,7 @@ def _formatted(found: Any, form: str) -> str:
         return encode_json(found.to_dict())
     if form == "csv":
         return str(found.to_csv())
-    from seepage.cli.columns import columns
+    from seepage.cli.output import columns
 
     names = ("value", "value") if hasattr(found, "method") else ("attribute", "value")
     rows = [[first, second, f"{f:.5f}", f"{e:.5f}"] for first, second, f, e in found.rows()]

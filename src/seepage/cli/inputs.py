@@ -1,20 +1,25 @@
-"""DATA on the command line: a table, a file of pair counts, or a bundled name."""
+"""DATA on the command line: a table, a file of pair counts, or a bundled name.
 
-from collections.abc import Iterable, Mapping
+Who reads the records: this machine, or the executors of Spark.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from seepage.cli.files import files_behind
-from seepage.cli.output import progress_bar
+from seepage.cli.output import files_behind, progress_bar
+from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.pairs import PairCounts
 
 __all__ = [
     "OF_TABLES",
     "all_options_but",
+    "engine_options",
+    "engine_session",
     "is_counted",
     "read_pairs",
     "read_records",
@@ -61,12 +66,12 @@ def all_options_but(*names: str) -> list[str]:
 
 def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
     """Return the pair counts of DATA, counting them if it is a table."""
-    from seepage.datasets import load_pairs
+    from seepage.data.datasets import load_pairs
 
     if is_counted(data):
         refuse_options((*OF_RECORDS, "domain", "engine"), f"{data} is counted already")
         return _chosen(load_pairs(data), arguments)
-    from seepage.counting import count_pairs
+    from seepage.data.counting import count_pairs
 
     refuse_reports(data)
     with progress_bar("counting") as progress:
@@ -85,8 +90,8 @@ def read_records(
     sample, seed
         Keep so many records only, drawn with this seed.
     """
-    from seepage.datasets import DATASETS
-    from seepage.tuples import Tuples
+    from seepage.data.datasets import DATASETS
+    from seepage.data.records import Tuples
 
     if _is_name(data) and data in DATASETS and DATASETS[data].at_hand:
         found = DATASETS[data]
@@ -104,7 +109,7 @@ def read_records(
 
 def is_counted(data: str) -> bool:
     """Say whether DATA stands for pair counts: a file of them, or a name."""
-    from seepage.pairs_io import is_pairs_file
+    from seepage.data.pairs_file import is_pairs_file
 
     return _is_name(data) or is_pairs_file(data)
 
@@ -156,3 +161,54 @@ def _chosen(pairs: PairCounts, arguments: dict[str, Any]) -> PairCounts:
     if not kept:
         raise InputError("there is no column left to read")
     return pairs.select(kept).rename(arguments["rename"])
+
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def engine_options(*local: str) -> Callable[[Command], Command]:
+    """Return what adds the options that say who reads the records.
+
+    Parameters
+    ----------
+    local
+        The names of engines on this machine besides `auto`.
+    """
+
+    def add(command: Command) -> Command:
+        master = click.option(
+            "--master", metavar="URL", help="Spark's master; all cores of this machine if not."
+        )
+        engine = click.option(
+            "--engine",
+            type=click.Choice(["auto", *local, "spark"]),
+            default="auto",
+            show_default=True,
+            help="Who reads DATA; spark: its executors read the Parquet files themselves.",
+        )
+        return engine(master(command))
+
+    return add
+
+
+@contextmanager
+def engine_session(data: str, engine: str, master: str | None) -> Iterator[None]:
+    """Keep a Spark session open as long as the block lasts, where Spark is the engine.
+
+    What Spark cannot read is refused before it starts.
+    """
+    if engine != "spark":
+        if master is not None:
+            raise InputError("--master needs --engine spark")
+        yield
+        return
+    from seepage.data.spark.engine import spark_session
+    from seepage.data.table.paths import PARQUET, find_files
+
+    if is_counted(data):
+        raise InputError(f"--engine spark reads Parquet files, and {data} is counted already")
+    kind, files = find_files(data)
+    if kind != PARQUET:
+        raise InputError(f"--engine spark reads Parquet files, got {kind} ({files[0].name})")
+    with spark_session(master):
+        yield

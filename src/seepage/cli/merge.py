@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from seepage.cli.files import FileCommand, OutputFile
+from seepage.cli.output import FileCommand, OutputFile
 from seepage.errors import InputError
 
 __all__ = ["command"]
@@ -27,9 +27,9 @@ def command(counts: tuple[str, ...], output: str) -> None:
       seepage count part-1.parquet -o 1.pairs --bins age=-inf,18,65,inf
       seepage merge 0.pairs 1.pairs -o all.pairs
     """
-    from seepage.counting.merging import merge_pairs
-    from seepage.evidence import how_many
-    from seepage.pairs_io import load_pairs_file, save_pairs
+    from seepage.data.counting.merge import merge_pairs
+    from seepage.data.domain import how_many
+    from seepage.data.pairs_file import load_pairs_file, save_pairs
 
     _refuse_twice(counts)
     merged = merge_pairs([load_pairs_file(path) for path in counts])

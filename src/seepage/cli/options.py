@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
-from seepage.cli.files import OutputFile
+from seepage.cli.output import OutputFile
 from seepage.errors import InputError
 
 __all__ = [

@@ -5,11 +5,10 @@ from typing import Any
 
 import click
 
-from seepage.cli.files import FileCommand, OutputFile
 from seepage.cli.inputs import refuse_reports
 from seepage.cli.options import DELIMITER, ENCODING, SEED, delimiter_named, named_settings
-from seepage.cli.output import progress_bar
-from seepage.domain import Domain
+from seepage.cli.output import FileCommand, OutputFile, progress_bar
+from seepage.data.domain import Domain
 from seepage.errors import InputError
 
 __all__ = ["command"]
@@ -60,8 +59,8 @@ def command(
       seepage perturb survey.csv --plan plan.json -o reports.parquet
       seepage perturb survey.csv --plan plan.json -o reports.parquet --other job=other
     """
+    from seepage.collection.perturb import perturb_file
     from seepage.plan import Plan
-    from seepage.plan.perturbing import perturb_file
 
     plan = Plan.load(plan_path)
     refuse_reports(data)

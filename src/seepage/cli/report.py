@@ -2,7 +2,7 @@
 
 import click
 
-from seepage.cli.files import FileCommand, OutputFile
+from seepage.cli.output import FileCommand, OutputFile
 
 __all__ = ["command"]
 

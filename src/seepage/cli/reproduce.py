@@ -37,10 +37,10 @@ def command(items: tuple[str, ...], output: str, again: bool, listing: bool) -> 
       seepage reproduce fig4c table2 --output paper
       seepage reproduce --list
     """
-    from seepage.reproduce import ITEMS, Kept, reproduce
+    from seepage.study.reproduction import ITEMS, Kept, reproduce
 
     if listing:
-        from seepage.cli.columns import columns
+        from seepage.cli.output import columns
 
         rows = [[item.name, item.place, item.title] for item in ITEMS.values()]
         click.echo(columns(rows, left=True))

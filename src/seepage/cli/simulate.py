@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from seepage import _checks
-from seepage.cli.files import FileCommand, OutputFile
 from seepage.cli.inputs import read_pairs
 from seepage.cli.options import BUDGET, SEED, output_options, table_arguments, table_options
-from seepage.cli.output import emit, encode_json, progress_bar
+from seepage.cli.output import FileCommand, OutputFile, emit, encode_json, progress_bar
 from seepage.errors import InputError
 
 __all__ = ["command"]
@@ -67,7 +66,7 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
       seepage simulate adult --pair "occupation->sex" --surrogates 1000
       seepage simulate survey.csv -e 2 --checkpoint run.part --format csv -o estimates.csv
     """
-    from seepage.leakage.statistical import estimate_leakage
+    from seepage.study.statistical import estimate_leakage
 
     _checks.epsilon(options["epsilon"])
     pairs = read_pairs(data, table_arguments(options))
@@ -120,7 +119,7 @@ def _formatted(found: Any, name: str, form: str) -> str:
 
 
 def _table(columns: dict[str, list[Any]], settings: Any, name: str) -> str:
-    from seepage.cli.columns import columns as in_columns
+    from seepage.cli.output import columns as in_columns
 
     order = sorted(range(len(columns["target"])), key=lambda i: -columns["corrected"][i])
     shown = order[:SHOWN]

@@ -6,10 +6,9 @@ from typing import Any
 
 import click
 
-from seepage.cli.files import FileCommand
 from seepage.cli.inputs import OF_TABLES, read_pairs, refuse_options
 from seepage.cli.options import output_options, table_arguments, table_options
-from seepage.cli.output import emit, encode_json
+from seepage.cli.output import FileCommand, emit, encode_json
 from seepage.errors import InputError
 
 __all__ = ["command"]
@@ -89,7 +88,7 @@ def _formatted(found: Any, form: str) -> str:
     ]
     if form == "csv":
         return "\n".join(",".join(row) for row in [header, *rows])
-    from seepage.cli.columns import columns
+    from seepage.cli.output import columns
 
     lines = ["Leakage over time (nats), assumed: each value depends on the previous one only"]
     lines.append(columns([header, *rows]))

@@ -1,8 +1,8 @@
 """Results as text for a terminal."""
 
 from seepage.analysis import Analysis
-from seepage.cli.columns import columns
-from seepage.evidence import how_many, sample_caution
+from seepage.cli.output import columns
+from seepage.data.domain import how_many, sample_caution
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals import TotalLeakage
 

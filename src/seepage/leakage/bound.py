@@ -5,11 +5,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage.channel import Channel
-from seepage.evidence import Leakage, two_level_leakage
+from seepage.data.channel import Channel
+from seepage.leakage.evidence import Leakage, two_level_leakage
+from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.operands import SparseLike, is_sparse
 from seepage.leakage.sparse import sparse_leakage_bound
-from seepage.ratios import LikelySets
 
 __all__ = ["leakage_bound"]
 
@@ -38,7 +38,7 @@ def leakage_bound(G: Channel | ArrayLike | SparseLike, epsilon: Any, delta: Any 
 
     Notes
     -----
-    Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see `seepage.ratios`.  For a
+    Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see `leakage.likely_sets`.  For a
     sparse matrix with n cells that are not zero O(m n), see `seepage.leakage.sparse`: the same
     fields and the same numbers up to rounding; where several pairs of target values attain the
     maximum, the witness may be another one of them.

@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Floats, round_down
-from seepage.channel import Channel
+from seepage.data.channel import Channel
 from seepage.errors import InputError
 from seepage.leakage.bound import leakage_bound
+from seepage.leakage.likely_sets import best_of_all, best_singleton, profile
 from seepage.leakage.operands import Operand, SparseLike, as_operand, is_sparse
 from seepage.leakage.sparse import sparse_profile, sparse_saturation
-from seepage.ratios import best_of_all, best_singleton, profile
 
 __all__ = ["LeakageCurve", "epsilon_for_leakage", "leakage_curve"]
 
@@ -42,7 +42,7 @@ class LeakageCurve:
 
     def chart(self) -> Any:
         """Return the curve as an Altair chart, with its saturation level."""
-        from seepage.charts.leakage import curve_chart
+        from seepage.charts.results import curve_chart
 
         order = np.argsort(self.epsilons)
         return curve_chart(

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage._numerics import UNIT, Floats, log_ratio, round_up
-from seepage.channel import Channel
+from seepage.data.channel import Channel
 from seepage.errors import ChannelError
-from seepage.evidence import Leakage, Witness, labels
+from seepage.leakage.evidence import Leakage, Witness, labels
 from seepage.leakage.operands import (
     Operand,
     SparseLike,

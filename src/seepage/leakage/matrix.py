@@ -8,13 +8,13 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers
-from seepage.channel import Channel
-from seepage.domain import Domain
+from seepage.data.channel import Channel
+from seepage.data.domain import Domain, how_many
+from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
-from seepage.evidence import Leakage, how_many, relaxation
+from seepage.leakage.evidence import Leakage, relaxation
+from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import VIEWS, Release, View, releases
-from seepage.pairs import PairCounts
-from seepage.ratios import LikelySets
 
 __all__ = ["LeakageMatrix", "leakage_matrix"]
 
@@ -145,7 +145,7 @@ class LeakageMatrix:
 
     def chart(self) -> Any:
         """Return the matrix as an Altair heat map, related attributes side by side."""
-        from seepage.charts.leakage import matrix_chart
+        from seepage.charts.results import matrix_chart
 
         names = list(self.domain.names)
         mechanisms = sorted({release.name or "any mechanism" for release in self.releases})

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage._numerics import Floats
-from seepage.channel import NUMBERS, ROW_SUM_TOLERANCE, Channel, as_matrix
+from seepage.data.channel import NUMBERS, ROW_SUM_TOLERANCE, Channel, as_matrix
 from seepage.errors import ChannelError
 
 __all__ = [

@@ -2,19 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from seepage import _checks
-from seepage.channel import Channel
-from seepage.domain import Domain
+from seepage._registry import MECHANISMS
+from seepage.data.channel import Channel
+from seepage.data.domain import Domain
 from seepage.errors import InputError
-from seepage.evidence import Leakage, two_level_leakage
+from seepage.leakage.evidence import Leakage, two_level_leakage
 from seepage.leakage.exact import exact_leakage
-from seepage.mechanisms import Mechanism
-from seepage.mechanisms import mechanism as make_mechanism
-from seepage.ratios import LikelySets
+from seepage.leakage.likely_sets import LikelySets
+
+if TYPE_CHECKING:
+    from seepage.mechanisms.base import Mechanism
 
 __all__ = ["VIEWS", "Release", "View", "for_each", "releases"]
 
@@ -36,7 +38,7 @@ class Release:
 
     epsilon: float
     delta: float = 0.0
-    mechanism: Mechanism | None = None
+    mechanism: "Mechanism | None" = None
 
     @property
     def name(self) -> str | None:
@@ -68,18 +70,18 @@ def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> 
     for attribute, budget, slack, how in zip(
         domain, epsilons, deltas, for_each(domain, mechanism, "mechanism"), strict=True
     ):
-        if isinstance(how, Mechanism):
+        if how is None:
+            found.append(Release(budget, slack))
+        elif isinstance(how, str):
+            made = MECHANISMS.find(how).create(attribute.size, budget, slack)
+            found.append(Release(budget, slack, made))
+        else:
             if how.k != attribute.size:
                 raise InputError(
                     f"the mechanism of {attribute.name!r} must have k = {attribute.size}, "
                     f"got k = {how.k}"
                 )
             found.append(Release(how.epsilon, how.delta, how))
-        elif how is None:
-            found.append(Release(budget, slack))
-        else:
-            made = make_mechanism(how, attribute.size, budget, slack)
-            found.append(Release(budget, slack, made))
     return found
 
 

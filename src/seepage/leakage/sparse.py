@@ -16,8 +16,9 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import LARGE_EPSILON, Floats, log_ratio
 from seepage.errors import ChannelError
-from seepage.evidence import Leakage, Witness, two_level_leakage
+from seepage.leakage.evidence import Leakage, Witness, two_level_leakage
 from seepage.leakage.exact import exact_leakage
+from seepage.leakage.likely_sets import LikelySets, best_singleton, profile
 from seepage.leakage.operands import (
     Sparse,
     SparseLike,
@@ -26,7 +27,6 @@ from seepage.leakage.operands import (
     is_sparse,
     rows_are_equal,
 )
-from seepage.ratios import LikelySets, best_singleton, profile
 
 __all__ = [
     "sparse_exact_leakage",
@@ -129,14 +129,14 @@ def _rows(channel: Sparse, pair: Pair) -> Floats:
 
 def _compiled_pays(channel: Sparse) -> bool:
     """Say whether to use the compiled kernel: for large work, or once it is loaded anyway."""
-    loaded = "seepage.leakage.sparse_compiled" in sys.modules
+    loaded = "seepage.leakage.compiled_sparse" in sys.modules
     return loaded or channel.shape[0] * channel.nnz >= COMPILED_FROM
 
 
 def _best_pair(channel: Sparse, epsilon: float) -> Pair:
     """Return the x and x' with the largest ratio over every S."""
     if _compiled_pays(channel):
-        from seepage.leakage.sparse_compiled import best_pair
+        from seepage.leakage.compiled_sparse import best_pair
 
         return best_pair(channel, epsilon)
     value, pair = 0.0, (0, 0)
@@ -157,7 +157,7 @@ def _best_pair(channel: Sparse, epsilon: float) -> Pair:
 def _furthest_pair(channel: Sparse, value: float) -> Pair:
     """Return the x and x' with the largest sum of max(0, G[x,u] - H G[x',u]), H = exp(value)."""
     if _compiled_pays(channel):
-        from seepage.leakage.sparse_compiled import furthest_pair
+        from seepage.leakage.compiled_sparse import furthest_pair
 
         return furthest_pair(channel, value)
     most, pair = 0.0, (0, 0)

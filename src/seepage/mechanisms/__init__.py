@@ -3,8 +3,7 @@
 A new mechanism is one class in one file, and one `register(...)`.
 """
 
-from seepage import _checks
-from seepage.errors import InputError
+from seepage._registry import MECHANISMS
 from seepage.mechanisms.base import Estimate, Mechanism
 from seepage.mechanisms.clear import InClear
 from seepage.mechanisms.direct import GRR, ApproximateGRR
@@ -40,8 +39,6 @@ __all__ = [
     "registered",
 ]
 
-REGISTERED: dict[str, type[Mechanism]] = {}
-
 
 def register(family: type[Mechanism]) -> type[Mechanism]:
     """Add a mechanism to the registry under its name; a name is taken only once.
@@ -55,9 +52,7 @@ def register(family: type[Mechanism]) -> type[Mechanism]:
         ...
     seepage.errors.InputError: a mechanism named 'grr' is registered already
     """
-    if REGISTERED.setdefault(family.name, family) is not family:
-        raise InputError(f"a mechanism named {family.name!r} is registered already")
-    return family
+    return MECHANISMS.add(family.name, family)
 
 
 def registered() -> dict[str, type[Mechanism]]:
@@ -68,7 +63,7 @@ def registered() -> dict[str, type[Mechanism]]:
     >>> sorted(registered())[:3]
     ['approximate-grr', 'approximate-sue', 'blh']
     """
-    return dict(REGISTERED)
+    return dict(MECHANISMS)
 
 
 def mechanism(name: str, k: int, epsilon: float, delta: float = 0.0) -> Mechanism:
@@ -88,13 +83,7 @@ def mechanism(name: str, k: int, epsilon: float, delta: float = 0.0) -> Mechanis
     >>> mechanism("OUE", 4, 1.0).bits
     4.0
     """
-    known = _checks.choice(str(name).casefold(), "mechanism", REGISTERED)
-    family = REGISTERED[known]
-    if family.approximate:
-        return family(k, epsilon, delta)  # type: ignore[call-arg]
-    if _checks.delta(delta) > 0:
-        raise InputError(f"mechanism {known!r} has delta 0, got delta {delta}")
-    return family(k, epsilon)  # type: ignore[call-arg]
+    return MECHANISMS.find(name).create(k, epsilon, delta)
 
 
 register(GRR)

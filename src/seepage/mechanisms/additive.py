@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers
-from seepage.channel import as_matrix
+from seepage.data.channel import as_matrix
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.noise import GaussianGrid, LaplaceGrid

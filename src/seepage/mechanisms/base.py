@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.channel import Channel, as_matrix
+from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
-from seepage.evidence import Leakage, two_level_leakage
+from seepage.leakage.evidence import Leakage, two_level_leakage
+from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import Reports
-from seepage.ratios import LikelySets
 
 __all__ = ["Estimate", "Mechanism", "PureMechanism", "nearest_distribution"]
 
@@ -70,6 +70,15 @@ class Mechanism(ABC):
 
     def __init__(self, k: int) -> None:
         self.k = _checks.whole(k, "k", 1)
+
+    @classmethod
+    def create(cls, k: int, epsilon: float, delta: float = 0.0) -> "Mechanism":
+        """Return the mechanism for k values at a budget; delta > 0 only where `approximate`."""
+        if cls.approximate:
+            return cls(k, epsilon, delta)  # type: ignore[call-arg]
+        if _checks.delta(delta) > 0:
+            raise InputError(f"mechanism {cls.name!r} has delta 0, got delta {delta}")
+        return cls(k, epsilon)  # type: ignore[call-arg]
 
     # What it promises ---------------------------------------------------------------------------
 

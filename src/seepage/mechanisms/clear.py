@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
+from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.randomness import Randomness
 from seepage.mechanisms.reports import ValueReports
-from seepage.ratios import LikelySets
 
 __all__ = ["InClear"]
 

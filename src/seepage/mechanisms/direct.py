@@ -14,11 +14,11 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
+from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.base import ROWS, PureMechanism
-from seepage.mechanisms.exact import exp_below, float_above, log_above, log_nearest
+from seepage.mechanisms.exact_math import exp_below, float_above, log_above, log_nearest
 from seepage.mechanisms.randomness import CERTAIN, Randomness, chance
 from seepage.mechanisms.reports import Origin, ValueReports
-from seepage.ratios import LikelySets
 
 __all__ = ["GRR", "ApproximateGRR", "DirectResponse"]
 

@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers
-from seepage.channel import Channel, as_matrix
+from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
-from seepage.evidence import Leakage, Witness, labels
+from seepage.leakage.evidence import Leakage, Witness, labels
 from seepage.mechanisms.base import Mechanism, nearest_distribution
 from seepage.mechanisms.chances import draw_outputs, largest_ratio, whole_chances
 from seepage.mechanisms.direct import DirectResponse, checked_values, pack_values, truthful
-from seepage.mechanisms.exact import exp_below, log_above
+from seepage.mechanisms.exact_math import exp_below, log_above
 from seepage.mechanisms.randomness import Randomness
 from seepage.mechanisms.reports import ValueReports
 

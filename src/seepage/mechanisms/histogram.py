@@ -18,12 +18,18 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Booleans, Floats
 from seepage.errors import InputError
+from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.additive import HistogramEncoding
-from seepage.mechanisms.exact import LARGEST_EPSILON, float_above, log_above
+from seepage.mechanisms.exact_math import (
+    LARGEST_EPSILON,
+    SPARE,
+    float_above,
+    gaussian_delta,
+    gaussian_sigma,
+    log_above,
+)
 from seepage.mechanisms.noise import GaussianGrid, LaplaceGrid
-from seepage.mechanisms.normal import SPARE, gaussian_delta, gaussian_sigma
 from seepage.mechanisms.reports import VectorReports
-from seepage.ratios import LikelySets
 
 __all__ = ["SHE", "Gaussian"]
 
@@ -175,7 +181,7 @@ class Gaussian(HistogramEncoding):
     Notes
     -----
     Two one-hot vectors are sqrt 2 apart, and sigma is the least noise that keeps delta at epsilon
-    (`seepage.mechanisms.normal`).  An entry's log-likelihood ratio (y - 1/2)/sigma^2 has no limit,
+    (`exact_math`).  An entry's log-likelihood ratio (y - 1/2)/sigma^2 has no limit,
     so a report can single out one value as clearly as one likes: `leakage` is the level
     ln max_u G[x,u]/G[x',u] that this approaches and never reaches, infinite where a value occurs
     under one target value only.  Its witness is a report within e^-700 of that.  What holds but

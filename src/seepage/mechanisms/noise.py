@@ -15,8 +15,7 @@ from fractions import Fraction
 import numpy as np
 
 from seepage._numerics import Floats, Integers
-from seepage.mechanisms.exact import exp_below
-from seepage.mechanisms.normal import normal_tail
+from seepage.mechanisms.exact_math import exp_below, normal_tail
 from seepage.mechanisms.randomness import CERTAIN, Randomness
 
 __all__ = ["GaussianGrid", "LaplaceGrid"]

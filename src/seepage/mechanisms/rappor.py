@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Booleans, Integers, round_down
 from seepage.errors import InputError
-from seepage.mechanisms.exact import log_above, log_nearest
+from seepage.mechanisms.exact_math import log_above, log_nearest
 from seepage.mechanisms.randomness import CERTAIN, Randomness, Seed, chance, randomness
 from seepage.mechanisms.reports import BitReports
 from seepage.mechanisms.unary import UnaryEncoding, bit_contrast, chance_above

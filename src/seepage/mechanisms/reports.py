@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage._files import whole_file
 from seepage._numerics import Booleans, Floats
-from seepage._output import whole_file
 from seepage.errors import InputError
 
 if TYPE_CHECKING:

@@ -18,18 +18,18 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
+from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.base import PureMechanism
-from seepage.mechanisms.bits import count_bits, guess_supported
-from seepage.mechanisms.exact import (
+from seepage.mechanisms.exact_math import (
     exp_below,
     float_above,
     log_above,
     log_nearest,
     square_root_below,
 )
+from seepage.mechanisms.packed_bits import count_bits, guess_supported
 from seepage.mechanisms.randomness import CERTAIN, Randomness, chance
 from seepage.mechanisms.reports import BitReports
-from seepage.ratios import LikelySets
 
 __all__ = ["OUE", "RAPPOR", "ApproximateSUE", "UnaryEncoding"]
 

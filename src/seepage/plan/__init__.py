@@ -1,10 +1,10 @@
 """The deployable result: which attribute is collected how, and the collection itself."""
 
-from seepage.plan.attribute import PlannedAttribute
-from seepage.plan.certifying import certify
-from seepage.plan.files import plan_schema
+from seepage.plan.certify import certify
 from seepage.plan.making import best_mechanism, make_plan
 from seepage.plan.model import Plan, Provenance
+from seepage.plan.plan_file import plan_schema
+from seepage.plan.planned_attribute import PlannedAttribute
 
 __all__ = [
     "Plan",

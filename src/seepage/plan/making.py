@@ -8,12 +8,12 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
+from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.leakage.release import for_each
 from seepage.mechanisms import Mechanism, registered
-from seepage.pairs import PairCounts
-from seepage.plan.attribute import PlannedAttribute, as_json_number
 from seepage.plan.model import Plan, Provenance
+from seepage.plan.planned_attribute import PlannedAttribute, as_json_number
 from seepage.plan.promise import Promise
 from seepage.totals.result import TotalLeakage, refuse_sample
 

@@ -12,20 +12,20 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage._version import __version__
-from seepage.domain import Domain
+from seepage.data.domain import Domain
+from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.randomness import Seed
-from seepage.pairs import PairCounts
-from seepage.plan.attribute import PlannedAttribute
+from seepage.plan.planned_attribute import PlannedAttribute
 from seepage.totals.result import GUARANTEES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from seepage.plan.frequencies import Frequencies
-    from seepage.plan.joint import Joint
-    from seepage.plan.tables import EstimatedPairs
+    from seepage.collection.estimated_pairs import EstimatedPairs
+    from seepage.collection.frequencies import Frequencies
+    from seepage.collection.joint import Joint
 
 __all__ = ["CLAIMS", "EDITED", "Plan", "Provenance"]
 
@@ -196,7 +196,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def chart(self) -> Any:
         """Return budgets, totals and limits as an Altair chart."""
-        from seepage.charts.totals import plan_chart
+        from seepage.charts.results import plan_chart
 
         rows = [
             {
@@ -212,13 +212,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as it is saved, as plain JSON with its digest."""
-        from seepage.plan.files import to_file
+        from seepage.plan.plan_file import to_file
 
         return dict(msgspec.json.decode(msgspec.json.encode(to_file(self))))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a JSON file, which appears whole or not at all."""
-        from seepage.plan.files import save_plan
+        from seepage.plan.plan_file import save_plan
 
         save_plan(self, path)
 
@@ -233,7 +233,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         unchecked
             Take a plan whose digest does not match its content, in order to `certify` it.
         """
-        from seepage.plan.files import load_plan
+        from seepage.plan.plan_file import load_plan
 
         return load_plan(path, unchecked=unchecked)
 
@@ -264,13 +264,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             such a value is refused, with its row and column.
         table
             How the table is read: `rename`, `missing_markers`, `delimiter` and so on, see
-            `seepage.table.TableOptions`.
+            `seepage.data.table.TableOptions`.
 
         See Also
         --------
         perturb_file : from file to file, in memory that does not grow.
         """
-        from seepage.plan.perturbing import perturb_table
+        from seepage.collection.perturb import perturb_table
 
         return perturb_table(self, data, rng, secure=secure, other=other, **table)
 
@@ -284,7 +284,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         consistent
             Move the frequencies of each attribute to the nearest distribution.
         """
-        from seepage.plan.frequencies import estimate_frequencies
+        from seepage.collection.frequencies import estimate_frequencies
 
         return estimate_frequencies(self, reports, consistent=consistent)
 
@@ -300,7 +300,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         method
             `"inversion"`: unbiased; `"em"`: the maximum likelihood.
         """
-        from seepage.plan.joint import estimate_joint
+        from seepage.collection.joint import estimate_joint
 
         return estimate_joint(self, reports, first, second, method)
 
@@ -314,6 +314,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         method
             How each joint table is estimated, `"inversion"` or `"em"`.
         """
-        from seepage.plan.tables import pairs_from_reports
+        from seepage.collection.estimated_pairs import pairs_from_reports
 
         return pairs_from_reports(self, reports, method)

@@ -7,12 +7,12 @@ from typing import Any, Literal
 import numpy as np
 
 from seepage import _checks
-from seepage.domain import Domain
+from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.leakage.release import Release, View
 from seepage.mechanisms import InClear
-from seepage.plan.attribute import PlannedAttribute
 from seepage.plan.model import CLAIMS
+from seepage.plan.planned_attribute import PlannedAttribute
 from seepage.totals.result import GUARANTEES, TotalLeakage, refuse_sample
 
 __all__ = ["Promise"]

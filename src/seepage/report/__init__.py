@@ -8,10 +8,10 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from seepage._output import whole_file
+from seepage._files import whole_file
 from seepage.analysis import Analysis
 from seepage.report.content import page_content
-from seepage.report.page import render_page
+from seepage.report.html import render_page
 from seepage.report.saved import as_result, pairs_of, read_result
 
 __all__ = ["pairs_of", "read_result", "report_page", "write_report"]

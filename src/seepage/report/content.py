@@ -7,13 +7,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from seepage.domain import MISSING
-from seepage.evidence import how_many, sample_caution
+from seepage.data.domain import MISSING, how_many, sample_caution
+from seepage.data.pairs import PairCounts
+from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
-from seepage.pairs import PairCounts
-from seepage.plan.attribute import as_json_number
-from seepage.ratios import LikelySets
-from seepage.report.lines import Singles, profile_lines
+from seepage.plan.planned_attribute import as_json_number
+from seepage.report.curve_envelope import Singles, profile_lines
 from seepage.report.saved import pairs_of
 
 __all__ = ["page_content"]

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 
 from seepage.analysis import Analysis
-from seepage.domain import Attribute, Domain
+from seepage.data.domain import Attribute, Domain
+from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.errors import InputError
-from seepage.pairs import PairCounts, pair_offsets
 
 __all__ = ["as_result", "pairs_of", "read_result"]
 

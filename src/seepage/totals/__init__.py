@@ -19,9 +19,9 @@ from seepage.totals.result import (
     JointWitness,
     TotalLeakage,
 )
-from seepage.totals.structure import Forest, Groups
-from seepage.totals.temporal import StreamLeakage, leakage_supremum, stream_leakage
+from seepage.totals.stream import StreamLeakage, leakage_supremum, stream_leakage
 from seepage.totals.total import choose_guarantee, total_leakage
+from seepage.totals.tree import Forest, Groups
 
 __all__ = [
     "GUARANTEES",

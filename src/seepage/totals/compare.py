@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from seepage import _checks
+from seepage.data.pairs import PairCounts
+from seepage.data.records import Tuples
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import View
-from seepage.pairs import PairCounts
 from seepage.totals.compute import Settings, compute
 from seepage.totals.result import (
     GUARANTEES,
@@ -17,7 +18,6 @@ from seepage.totals.result import (
     TotalLeakage,
 )
 from seepage.totals.total import prepare
-from seepage.tuples import Tuples
 
 __all__ = ["TotalsComparison", "compare_prepared", "compare_totals"]
 
@@ -50,7 +50,7 @@ class TotalsComparison:
 
     def chart(self) -> Any:
         """Return all totals in one Altair chart, refuted assumptions marked."""
-        from seepage.charts.totals import totals_chart
+        from seepage.charts.results import totals_chart
 
         rows = [
             row
@@ -120,7 +120,7 @@ def compare_totals(
     Examples
     --------
     >>> import seepage as sp
-    >>> from seepage.tuples import Tuples
+    >>> from seepage.data.records import Tuples
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     >>> coins = Tuples(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
     >>> found = compare_totals(coins, epsilon=1.0, mechanism="grr")

@@ -8,15 +8,15 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, round_down
-from seepage.domain import Domain
+from seepage.data.domain import Domain, sample_caution
+from seepage.data.pairs import PairCounts
+from seepage.data.records import Tuples
 from seepage.errors import InputError
-from seepage.evidence import sample_caution
 from seepage.leakage import LeakageMatrix
-from seepage.pairs import PairCounts
-from seepage.totals.columns import columns_of
-from seepage.totals.exact import exact_totals
+from seepage.totals.composition import independent_totals, merged_totals, worst_totals
+from seepage.totals.exact_total import exact_totals
 from seepage.totals.groups import group_totals
-from seepage.totals.merged import merged_totals
+from seepage.totals.report_columns import columns_of
 from seepage.totals.result import (
     GUARANTEES,
     GuaranteeError,
@@ -25,11 +25,8 @@ from seepage.totals.result import (
     TotalLeakage,
 )
 from seepage.totals.sampled import Sampled, sampled_totals
-from seepage.totals.search import search_witness
-from seepage.totals.structure import Forest, read_structure
-from seepage.totals.sums import independent_totals, worst_totals
-from seepage.totals.tree import forest_totals
-from seepage.tuples import Tuples
+from seepage.totals.tree import Forest, forest_totals, read_structure
+from seepage.totals.witness_search import search_witness
 
 __all__ = ["Settings", "compute"]
 

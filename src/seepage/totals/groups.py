@@ -5,16 +5,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from seepage._numerics import Floats
+from seepage.data.pairs import PairCounts
+from seepage.data.records import Tuples
 from seepage.leakage import Release
 from seepage.leakage.release import View
-from seepage.pairs import PairCounts
-from seepage.totals.columns import columns_of
-from seepage.totals.exact import exact_totals, fits
-from seepage.totals.merged import merged_totals
+from seepage.totals.composition import merged_totals
+from seepage.totals.exact_total import exact_totals, fits
+from seepage.totals.report_columns import columns_of
 from seepage.totals.result import direct, summed_up
-from seepage.totals.structure import Forest, Groups
-from seepage.totals.tree import forest_totals
-from seepage.tuples import Tuples
+from seepage.totals.tree import Forest, Groups, forest_totals
 
 __all__ = ["group_totals"]
 

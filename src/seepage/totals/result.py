@@ -9,9 +9,8 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 
 from seepage._numerics import UNIT, Floats, round_up
-from seepage.domain import Domain
+from seepage.data.domain import Counted, Domain, how_many
 from seepage.errors import InputError
-from seepage.evidence import Counted, how_many
 from seepage.leakage import LeakageMatrix, Release
 from seepage.leakage.release import View
 
@@ -238,7 +237,7 @@ class TotalLeakage:
 
     def chart(self) -> Any:
         """Return the totals as an Altair chart, beside the sum of all budgets."""
-        from seepage.charts.totals import totals_chart
+        from seepage.charts.results import totals_chart
 
         rows = self.chart_rows()
         if self.guarantee != "worst":

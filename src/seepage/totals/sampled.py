@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from seepage._numerics import Floats, Integers
+from seepage.data.records import Tuples
 from seepage.leakage import Release
 from seepage.leakage.release import View
-from seepage.totals.draws import draw_reports, offsets, reports_enough
-from seepage.totals.likelihoods import report_densities, rounding_of
+from seepage.totals.report_likelihoods import report_densities, rounding_of
 from seepage.totals.result import Progress
-from seepage.tuples import Tuples
+from seepage.totals.sampled_reports import draw_reports, offsets, reports_enough
 
 __all__ = ["Sampled", "largest_mean", "sampled_totals", "smallest_loss"]
 

@@ -3,16 +3,16 @@
 from typing import Any
 
 from seepage import _checks
-from seepage.domain import Domain
+from seepage.data.domain import Domain
+from seepage.data.pairs import PairCounts
+from seepage.data.records import Tuples
 from seepage.errors import DomainError, InputError
 from seepage.leakage import LeakageMatrix, releases
 from seepage.leakage.release import VIEWS, View
-from seepage.pairs import PairCounts
-from seepage.totals.columns import columns_of
 from seepage.totals.compute import Settings, compute
-from seepage.totals.exact import fits
+from seepage.totals.exact_total import fits
+from seepage.totals.report_columns import columns_of
 from seepage.totals.result import GUARANTEES, GuaranteeError, Progress, TotalLeakage
-from seepage.tuples import Tuples
 
 __all__ = ["choose_guarantee", "prepare", "total_leakage"]
 
@@ -77,7 +77,7 @@ def total_leakage(
     progress
         Called with the work done and the work in all.
     table
-        For a table: options of `seepage.table.TableOptions`, such as `columns` and `bins`.
+        For a table: options of `seepage.data.table.TableOptions`, such as `columns` and `bins`.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def prepare(
             raise InputError(f"{min(options)!r} is an option of tables, and these are counted")
         known = data
     elif guarantee in ("worst", "independent") and sample is None:
-        from seepage.counting import count_pairs
+        from seepage.data.counting import count_pairs
 
         known = count_pairs(data, **table)
     else:

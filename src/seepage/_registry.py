@@ -1,0 +1,91 @@
+"""Named extensions: those of this package, and those that other packages bring along."""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from seepage import _checks
+from seepage.errors import InputError
+
+if TYPE_CHECKING:
+    from seepage.mechanisms.base import Mechanism
+    from seepage.study.baselines import Analyser
+
+__all__ = ["ANALYSERS", "MECHANISMS", "Registry"]
+
+T = TypeVar("T")
+
+
+class Registry(Mapping[str, T], Generic[T]):
+    """Extensions of one kind by name; capitals do not matter, and a name is taken only once.
+
+    Parameters
+    ----------
+    kind
+        What is registered, in the words of messages.
+    home
+        The module that registers the built-in ones; imported at the first look-up, so that a
+        registry can be read by layers above its extensions.
+    group
+        The entry-point group through which other packages bring their own: each entry point is
+        loaded, and what it names is registered.
+
+    Examples
+    --------
+    >>> "grr" in MECHANISMS, sorted(MECHANISMS)[:3]
+    (True, ['approximate-grr', 'approximate-sue', 'blh'])
+    """
+
+    def __init__(self, kind: str, home: str, group: str) -> None:
+        self.kind, self.home, self.group = kind, home, group
+        self._items: dict[str, T] = {}
+        self._complete = False
+
+    def add(self, name: str, item: T) -> T:
+        """Register an item under a name that is still free."""
+        if self._items.setdefault(name.casefold(), item) is not item:
+            article = "an" if self.kind[0] in "aeiou" else "a"
+            raise InputError(f"{article} {self.kind} named {name!r} is registered already")
+        return item
+
+    def remove(self, name: str) -> None:
+        """Take an item out, so that its name is free again."""
+        del self._items[name.casefold()]
+
+    def find(self, name: Any) -> T:
+        """Return the item of a name, or raise an InputError that lists the known names."""
+        return self[_checks.choice(str(name).casefold(), self.kind, self)]
+
+    def __getitem__(self, name: str) -> T:
+        self._load()
+        return self._items[name.casefold()]
+
+    def __iter__(self) -> Iterator[str]:
+        self._load()
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        self._load()
+        return len(self._items)
+
+    def _load(self) -> None:
+        if self._complete:
+            return
+        self._complete = True
+        import_module(self.home)
+        for entry in entry_points(group=self.group):
+            item = entry.load()
+            if self._items.get(item.name.casefold()) is not item:
+                self.add(item.name, item)
+
+
+MECHANISMS: "Registry[type[Mechanism]]" = Registry(
+    "mechanism", "seepage.mechanisms", "seepage.mechanisms"
+)
+"""Mechanism classes by name."""
+
+ANALYSERS: "Registry[Analyser]" = Registry(
+    "analyser", "seepage.study.baselines", "seepage.analysers"
+)
+"""Analysers of leakage by name."""

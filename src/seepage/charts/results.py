@@ -1,0 +1,194 @@
+"""The charts of leakages: the matrix as a heat map, and one pair's curve.
+
+The charts of totals by what they rest on, and of a plan against its limits.
+"""
+
+import math
+from typing import Any
+
+from seepage.charts.style import PALETTE, finish, table
+from seepage.errors import InputError
+
+__all__ = ["curve_chart", "matrix_chart", "plan_chart", "totals_chart"]
+
+CELL = 26
+LEAST_SIDE = 220
+"""So long are the titles of the axes, however few the cells."""
+
+LARGEST_WITH_NUMBERS = 24
+
+
+def matrix_chart(
+    names: list[str], values: list[list[float]], most: float, subtitle: str, order: list[str]
+) -> Any:
+    """Return a heat map: rows targets, columns sources, colours from 0 to the largest epsilon.
+
+    Parameters
+    ----------
+    names, values
+        The attributes, and the leakage of each source (column) about each target (row).
+    most
+        The largest epsilon, the end of the colour scale.
+    subtitle
+        The mechanism, budget and view.
+    order
+        The attributes in the order to draw them, related ones together.
+    """
+    import altair as alt
+
+    rows = [
+        {"target": target, "source": source, "leakage": _finite(value, most)}
+        for target, line in zip(names, values, strict=True)
+        for source, value in zip(names, line, strict=True)
+        if target != source
+    ]
+    side = max(CELL * len(names), LEAST_SIDE)
+    base = alt.Chart(table(rows)).encode(
+        x=alt.X("source:N", sort=order, title="Source: what is released", axis=_slanted()),
+        y=alt.Y("target:N", sort=order, title="Target: what it tells about"),
+    )
+    cells = base.mark_rect().encode(
+        color=alt.Color(
+            "leakage:Q",
+            title="Leakage (nats)",
+            scale=alt.Scale(scheme="viridis", domain=[0, most or 1.0], clamp=True),
+        ),
+        tooltip=["source:N", "target:N", alt.Tooltip("leakage:Q", format=".4f")],
+    )
+    layers = [cells]
+    if len(names) <= LARGEST_WITH_NUMBERS:
+        dark = f"datum.leakage < {0.6 * (most or 1.0)}"
+        layers.append(
+            base.mark_text(fontSize=10).encode(
+                text=alt.Text("leakage:Q", format=".2f"),
+                color=alt.condition(dark, alt.value("white"), alt.value("black")),
+            )
+        )
+    title = alt.TitleParams("Leakage from source to target", subtitle=subtitle)
+    return finish(alt.layer(*layers).properties(width=side, height=side, title=title))
+
+
+def curve_chart(epsilons: list[float], values: list[float], saturation: float, pair: str) -> Any:
+    """Return leakage against epsilon, with the line it cannot exceed and its saturation level.
+
+    One budget is drawn as points; none is refused.
+
+    Parameters
+    ----------
+    epsilons, values
+        The budgets and the leakage bound at each.
+    saturation
+        What the leakage rises to; not drawn where infinite.
+    pair
+        The direction, such as "occupation -> sex".
+    """
+    import altair as alt
+
+    if not epsilons:
+        raise InputError("a curve without any budget cannot be drawn")
+    rows = [
+        {"epsilon": epsilon, "leakage": value, "line": "leakage"}
+        for epsilon, value in zip(epsilons, values, strict=True)
+    ]
+    rows += [
+        {"epsilon": e, "leakage": e, "line": "epsilon (perfect correlation)"} for e in epsilons
+    ]
+    if math.isfinite(saturation):
+        rows += [{"epsilon": e, "leakage": saturation, "line": "saturation"} for e in epsilons]
+    order = list(dict.fromkeys(str(row["line"]) for row in rows))
+    chart = (
+        alt.Chart(table(rows))
+        .mark_line(clip=True, point=len(epsilons) == 1)
+        .encode(
+            x=alt.X("epsilon:Q", title="Epsilon of the source"),
+            y=alt.Y(
+                "leakage:Q",
+                title="Leakage (nats)",
+                scale=alt.Scale(domain=[0, 1.25 * max(values) or max(epsilons) or 1.0]),
+            ),
+            color=alt.Color("line:N", title=None, scale=alt.Scale(domain=order, range=PALETTE)),
+            strokeDash=alt.StrokeDash("line:N", title=None, scale=alt.Scale(domain=order)),
+        )
+        .properties(width=420, height=300, title=f"Leakage bound, {pair}")
+    )
+    return finish(chart)
+
+
+def _finite(value: float, most: float) -> float:
+    return value if math.isfinite(value) else most
+
+
+def _slanted() -> Any:
+    import altair as alt
+
+    return alt.Axis(labelAngle=-45, labelLimit=160)
+
+
+WIDTH = 460
+STEP = 22
+KINDS = ["certified", "statistical", "assumed", "lower bound"]
+SHAPES = ["square", "circle", "triangle-up", "triangle-right"]
+
+
+def totals_chart(rows: list[dict[str, Any]]) -> Any:
+    """Return every attribute's totals as points on one line each, coloured by their kind.
+
+    Parameters
+    ----------
+    rows
+        One for each attribute and guarantee: `attribute`, `guarantee`, `kind`, `total`, and
+        `refuted`, whether an assumed total lies below a witness.
+    """
+    import altair as alt
+
+    order = list(dict.fromkeys(row["attribute"] for row in rows))
+    nothing = not any(row["total"] for row in rows)
+    scale = alt.Scale(domain=[0, 1]) if nothing else alt.Scale(zero=True)
+    base = alt.Chart(table(rows)).encode(
+        x=alt.X("total:Q", title="Total leakage (nats)", scale=scale),
+        y=alt.Y("attribute:N", sort=order, title=None),
+    )
+    points = base.mark_point(filled=True, size=90, opacity=0.85).encode(
+        color=alt.Color(
+            "kind:N", title="Rests on", scale=alt.Scale(domain=KINDS, range=PALETTE[:4])
+        ),
+        shape=alt.Shape("kind:N", scale=alt.Scale(domain=KINDS, range=SHAPES)),
+        tooltip=["attribute:N", "guarantee:N", "kind:N", alt.Tooltip("total:Q", format=".4f")],
+    )
+    refuted = base.transform_filter("datum.refuted").mark_text(
+        text="refuted", dx=-8, align="right", fontSize=10, color=PALETTE[1]
+    )
+    return finish(
+        (points + refuted).properties(
+            width=WIDTH, height=alt.Step(STEP), title="What each attribute gives away in total"
+        )
+    )
+
+
+def plan_chart(rows: list[dict[str, Any]], guarantee: str) -> Any:
+    """Return a plan's budgets inside its totals, with each attribute's limit as a mark.
+
+    Parameters
+    ----------
+    rows
+        One for each attribute: `attribute`, `epsilon`, `total`, `limit` (or None), `mechanism`.
+    guarantee
+        What the totals rest on, for the title.
+    """
+    import altair as alt
+
+    order = [row["attribute"] for row in rows]
+    base = alt.Chart(table(rows)).encode(y=alt.Y("attribute:N", sort=order, title=None))
+    totals = base.mark_bar(color=PALETTE[5], height=14).encode(
+        x=alt.X("total:Q", title="Nats: own budget (dark), total (light), limit (mark)"),
+        tooltip=["attribute:N", "mechanism:N", "epsilon:Q", "total:Q", "limit:Q"],
+    )
+    budgets = base.mark_bar(color=PALETTE[0], height=8).encode(x="epsilon:Q")
+    limits = base.transform_filter("isValid(datum.limit)").mark_tick(
+        color=PALETTE[1], thickness=3, height=18
+    )
+    return finish(
+        (totals + budgets + limits.encode(x="limit:Q")).properties(
+            width=WIDTH, height=alt.Step(STEP), title=f"Budgets and totals ({guarantee})"
+        )
+    )

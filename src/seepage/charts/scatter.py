@@ -1,0 +1,260 @@
+"""The charts of the two benchmarks: the paper's Fig. 6 and Fig. 7.
+
+Our numbers against another's, on the diagonal where both agree.
+"""
+
+import math
+from typing import Any
+
+from seepage.charts.style import PALETTE, finish, table
+
+__all__ = ["agreement_chart", "analyser_chart", "mechanism_chart"]
+
+STAR = "M0,-1L.25,-.35L.95,-.3L.4,.15L.6,.8L0,.45L-.6,.8L-.4,.15L-.95,-.3L-.25,-.35Z"
+SHAPES = [
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "cross",
+    "triangle-down",
+    "triangle-right",
+    STAR,
+]
+SIDE = 340
+BELOW, ABOVE = 0.1, 0.12
+"""Room around the points, as shares of each axis: the labels of P1 and R1 stand below 0."""
+
+LEAST, SHARE = 0.05, 0.25
+"""How far an axis goes at least: this, and this share of the other one."""
+
+TICKS = 6
+
+
+def analyser_chart(rows: list[dict[str, Any]]) -> Any:
+    """Return undershoot against overshoot, with the regions P1, R1, R2 and R3 labelled.
+
+    Parameters
+    ----------
+    rows
+        Scores with `data`, `analyser`, `epsilon`, `undershoot`, `overshoot`, `reference`.
+    """
+    import altair as alt
+
+    ends = {axis: max(row[axis] for row in rows) for axis in ("undershoot", "overshoot")}
+    far = {axis: max(end, SHARE * max(ends.values()), LEAST) for axis, end in ends.items()}
+    names = sorted({row["analyser"] for row in rows})
+    epsilons = _in_order(rows)
+    panels = []
+    for data in dict.fromkeys(row["data"] for row in rows):
+        chosen = [{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows if row["data"] == data]
+        points = (
+            alt.Chart(table(chosen))
+            .mark_point(size=130, filled=True, opacity=0.8)
+            .encode(
+                x=_position("undershoot", "Normalised undershoot (leakage missed) →", far),
+                y=_position("overshoot", "Normalised overshoot (needless noise) →", far),
+                shape=alt.Shape(
+                    "analyser:N", title="Analyser", scale=alt.Scale(domain=names, range=SHAPES)
+                ),
+                color=alt.Color(
+                    "epsilon:N", title="Epsilon", scale=alt.Scale(domain=epsilons, range=PALETTE)
+                ),
+                tooltip=["analyser:N", "epsilon:N", "undershoot:Q", "overshoot:Q", "region:N"],
+            )
+        )
+        panels.append(
+            (_regions(far) + points).properties(
+                width=SIDE, height=SIDE, title=f"{data}: against {chosen[0]['reference']}"
+            )
+        )
+    return finish(alt.hconcat(*panels))
+
+
+def _position(field: str, title: str, far: dict[str, float]) -> Any:
+    import altair as alt
+
+    axis = alt.X if field == "undershoot" else alt.Y
+    reach = far[field]
+    domain = [-BELOW * reach, (1 + ABOVE) * reach]
+    return axis(
+        f"{field}:Q",
+        title=title,
+        scale=alt.Scale(domain=domain, nice=False),
+        axis=alt.Axis(values=_ticks(domain[1]), format="~g", grid=False),
+    )
+
+
+def _ticks(most: float) -> list[float]:
+    """Return round numbers from 0 to a largest one, `TICKS` of them at most."""
+    power = 10.0 ** math.floor(math.log10(most / TICKS))
+    step = next(unit * power for unit in (1, 2, 5, 10, 20) if most / (unit * power) < TICKS)
+    return [float(f"{i * step:.12g}") for i in range(math.floor(most / step) + 1)]
+
+
+def _in_order(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the budgets as the legend has them, the smallest first."""
+    return [f"{epsilon:g}" for epsilon in sorted({row["epsilon"] for row in rows})]
+
+
+def _regions(far: dict[str, float]) -> Any:
+    """Return the axes as lines and the regions' names beside them."""
+    import altair as alt
+
+    right, top = far["undershoot"], far["overshoot"]
+    lines = alt.Chart(table([{"zero": 0}])).mark_rule(color="#777777", strokeDash=[4, 3])
+    labels: list[tuple[float, float, str, Any, float, float]] = [
+        (0, 0, "P1 exact", "left", 10, 13),
+        (right * (1 + ABOVE), 0, "R1 underestimates", "right", -4, 13),
+        (0, top * (1 + 0.8 * ABOVE), "R2 overestimates", "left", 10, 0),
+        (right * 0.6, top * 0.6, "R3 both", "center", 0, 0),
+    ]
+    texts = [
+        alt.Chart(table([{"x": x, "y": y, "text": text}]))
+        .mark_text(color="#777777", fontSize=12, align=align, dx=dx, dy=dy)
+        .encode(x="x:Q", y="y:Q", text="text:N")
+        for x, y, text, align, dx, dy in labels
+    ]
+    return alt.layer(lines.encode(x="zero:Q"), lines.encode(y="zero:Q"), *texts)
+
+
+def mechanism_chart(rows: list[dict[str, Any]]) -> Any:
+    """Return three panels of utility error against normalised total leakage.
+
+    The first two are the paper's: frequency and 0-1 error against the leakage of the inferred
+    value.  The third sets the frequency error against the leakage of the whole report.
+
+    Parameters
+    ----------
+    rows
+        Scores as `MechanismScore` has them.
+    """
+    import altair as alt
+
+    panels: list[tuple[str, str, str, Any]] = [
+        ("frequency_error", "normalised_tcpl_inferred", "Frequency error, inferred value", "log"),
+        ("zero_one_error", "normalised_tcpl_inferred", "0-1 error, inferred value", "linear"),
+        ("frequency_error", "normalised_tcpl", "Frequency error, whole report", "log"),
+    ]
+    titles = {"frequency_error": "Frequency estimation error (NMSE)", "zero_one_error": "0-1 error"}
+    names = [row["mechanism"] for row in rows]
+    shown = [{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows]
+    charts = []
+    for error, leakage, title, kind in panels:
+        largest, positive = max(row[error] for row in rows), all(row[error] > 0 for row in rows)
+        domain: Any = alt.Undefined if largest > 0 else [0, 1]
+        scale: Any = kind if positive else "linear"
+        charts.append(
+            alt.Chart(table(shown))
+            .mark_point(size=110, filled=True, opacity=0.8)
+            .encode(
+                x=alt.X(
+                    f"{leakage}:Q",
+                    title="Normalised TCPL (1 = Algorithm 2)",
+                    scale=alt.Scale(domain=[0, 1.05], nice=False),
+                ),
+                y=alt.Y(
+                    f"{error}:Q",
+                    title=titles[error],
+                    scale=alt.Scale(type=scale, domain=domain),
+                    axis=alt.Axis(format="~g" if scale == "linear" else "~e", tickCount=6),
+                ),
+                shape=alt.Shape(
+                    "mechanism:N",
+                    title="Mechanism",
+                    scale=alt.Scale(domain=list(dict.fromkeys(names)), range=SHAPES),
+                ),
+                color=alt.Color(
+                    "epsilon:N",
+                    title="Epsilon",
+                    scale=alt.Scale(domain=_in_order(rows), range=PALETTE),
+                ),
+                tooltip=["mechanism:N", "epsilon:N", f"{leakage}:Q", f"{error}:Q", "bits:Q"],
+            )
+            .properties(width=SIDE - 60, height=SIDE - 60, title=title)
+        )
+    return finish(alt.hconcat(*charts))
+
+
+AGREEMENT_SIDE = 380
+MANY = 100
+"""More points than this are drawn small."""
+
+
+def agreement_chart(
+    rows: list[dict[str, Any]], x_title: str, y_title: str, *, log: bool = True
+) -> Any:
+    """Return a scatter of two numbers each, with the line of agreement.
+
+    Parameters
+    ----------
+    rows
+        With `panel`, `series` (the colour), `kind` (the shape), `label`, `x` and `y`.
+    x_title, y_title
+        The axes' titles.
+    log
+        Whether both axes are logarithmic.
+    """
+    import altair as alt
+
+    ends = [min(min(r["x"], r["y"]) for r in rows), max(max(r["x"], r["y"]) for r in rows)]
+    scale = alt.Scale(type="log" if log else "linear", domain=_wider(ends, log), nice=False)
+    axis = alt.Axis(format="~g", values=_diagonal_ticks(ends)) if log else alt.Axis(tickCount=6)
+    series = list(dict.fromkeys(row["series"] for row in rows))
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    panels = []
+    for panel in dict.fromkeys(row["panel"] for row in rows):
+        chosen = [row for row in rows if row["panel"] == panel]
+        points = (
+            alt.Chart(table(chosen))
+            .mark_point(size=30 if len(chosen) > MANY else 80, filled=True, opacity=0.7)
+            .encode(
+                x=alt.X("x:Q", title=x_title, scale=scale, axis=axis),
+                y=alt.Y("y:Q", title=y_title, scale=scale, axis=axis),
+                color=alt.Color(
+                    "series:N",
+                    title=None,
+                    sort=series,
+                    scale=alt.Scale(domain=series, range=PALETTE),
+                    legend=_legend(series),
+                ),
+                shape=alt.Shape(
+                    "kind:N",
+                    title=None,
+                    sort=kinds,
+                    scale=alt.Scale(domain=kinds),
+                    legend=_legend(kinds),
+                ),
+                tooltip=["series:N", "kind:N", "label:N", "x:Q", "y:Q"],
+            )
+        )
+        line = (
+            alt.Chart(table([{"x": end, "y": end} for end in _wider(ends, log)]))
+            .mark_line(color="#777777", strokeDash=[4, 3], strokeWidth=1)
+            .encode(x=alt.X("x:Q", scale=scale), y=alt.Y("y:Q", scale=scale))
+        )
+        panels.append(
+            (line + points).properties(width=AGREEMENT_SIDE, height=AGREEMENT_SIDE, title=panel)
+        )
+    return finish(alt.concat(*panels, columns=2))
+
+
+def _legend(entries: list[str]) -> Any:
+    """Return a legend, or none where it would have one entry."""
+    import altair as alt
+
+    return alt.Legend(labelLimit=260) if len(entries) > 1 else None
+
+
+def _diagonal_ticks(ends: list[float]) -> list[float]:
+    """Return the powers of ten between the ends, and one beyond each."""
+    first, last = (math.floor(math.log10(end)) for end in ends)
+    return [10.0**power for power in range(first, last + 2)]
+
+
+def _wider(ends: list[float], log: bool) -> list[float]:
+    """Return the ends with some room beyond them."""
+    if log:
+        return [ends[0] / 1.4, ends[1] * 1.4]
+    room = 0.04 * (ends[1] - ends[0])
+    return [ends[0] - room, ends[1] + room]

@@ -1,0 +1,1 @@
+"""Running a plan: records to reports, reports to frequencies, joint tables and leakages."""

@@ -1,0 +1,151 @@
+"""Reports in memory or in files, as batches that a plan's mechanisms understand."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from seepage.data.table.paths import find_files
+from seepage.errors import InputError
+from seepage.mechanisms.reports import METADATA, Reports, reports_from_arrow
+from seepage.plan.model import Plan
+
+__all__ = ["ReportSource", "open_reports", "reports_schema"]
+
+COLLECTION = b"seepage.collection"
+"""The key of the collection's digest in the metadata of a file of reports."""
+
+ROWS = 1 << 16
+
+
+class ReportSource(Protocol):
+    """Reports that can be read as often as needed, one batch at a time.
+
+    Attributes
+    ----------
+    records
+        How many reports there are.
+    """
+
+    records: int
+
+    def batches(self, names: Sequence[str]) -> Iterator[list[Reports]]:
+        """Yield the reports of these attributes, some rows at a time."""
+
+
+def reports_schema(plan: Plan) -> pa.Schema:
+    """Return the Arrow schema of a plan's reports: who made each column, and the collection."""
+    plan.check_certified()
+    nothing = np.zeros(0, dtype=np.int64)
+    fields = [made.perturb(nothing).field(name) for name, made in plan.mechanisms.items()]
+    return pa.schema(fields, metadata={COLLECTION: plan.collection})
+
+
+def open_reports(plan: Plan, reports: Any) -> ReportSource:
+    """Return a plan's reports as a source of batches, or refuse what are none.
+
+    Parameters
+    ----------
+    plan
+        The plan that they were collected with.
+    reports
+        An Arrow table, or the path of a Parquet file, of a folder of such, a glob, or a list of
+        paths.  Columns that are no attributes of the plan are ignored.
+    """
+    plan.check_certified()
+    if isinstance(reports, pa.RecordBatch):
+        reports = pa.Table.from_batches([reports])
+    if isinstance(reports, pa.Table):
+        return _TableSource(plan, reports)
+    if isinstance(reports, (str, os.PathLike, list, tuple)):
+        return _FileSource(plan, find_files(reports)[1])
+    raise InputError(
+        "reports must be an Arrow table as `perturb` returns it, or the path of a Parquet file, "
+        f"got {type(reports).__name__}"
+    )
+
+
+class _TableSource:
+    """Reports in memory."""
+
+    def __init__(self, plan: Plan, table: pa.Table) -> None:
+        check_schema(plan, table.schema, "the table")
+        self._table = table
+        self.records: int = table.num_rows
+
+    def batches(self, names: Sequence[str]) -> Iterator[list[Reports]]:
+        """Yield the reports of these attributes, some rows at a time."""
+        return _read(self._table.select(list(names)).to_batches(max_chunksize=ROWS))
+
+
+class _FileSource:
+    """Reports in Parquet files, never as a whole in memory."""
+
+    def __init__(self, plan: Plan, files: Sequence[Path]) -> None:
+        self._files = files
+        self.records = 0
+        for file in files:
+            with _open(file) as parquet:
+                check_schema(plan, parquet.schema_arrow, str(file))
+                self.records += parquet.metadata.num_rows
+
+    def batches(self, names: Sequence[str]) -> Iterator[list[Reports]]:
+        """Yield the reports of these attributes, some rows at a time."""
+        for file in self._files:
+            with _open(file) as parquet:
+                try:
+                    yield from _read(parquet.iter_batches(ROWS, columns=list(names)))
+                except (OSError, pa.ArrowException) as problem:
+                    raise _damaged(file, problem) from None
+
+
+def _open(file: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False)
+    except (OSError, pa.ArrowException) as problem:
+        raise _damaged(file, problem) from None
+
+
+def _damaged(file: Path, problem: Exception) -> InputError:
+    what = " ".join(str(problem).split())[:200]
+    return InputError(f"{file} cannot be read as a Parquet file of reports: {what}")
+
+
+def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[list[Reports]]:
+    for batch in batches:
+        if batch.num_rows:
+            yield [
+                reports_from_arrow(column, field)
+                for column, field in zip(batch.columns, batch.schema, strict=True)
+            ]
+
+
+def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
+    """Refuse columns that are not the reports of a plan."""
+    stated = (schema.metadata or {}).get(COLLECTION)
+    if stated is not None and stated.decode(errors="replace") != plan.collection:
+        raise InputError(
+            f"{where} holds reports of another plan: its attributes, values or mechanisms differ"
+        )
+    for expected in reports_schema(plan):
+        if schema.get_field_index(expected.name) < 0:
+            raise InputError(f"{where} must have one column of reports {expected.name!r}")
+        found = schema.field(expected.name)
+        if _origin(found) != _origin(expected) or found.type != expected.type:
+            raise InputError(
+                f"column {found.name!r} of {where} must hold reports of "
+                f"{_origin(expected)}, got {_origin(found) or found.type}"
+            )
+
+
+def _origin(field: pa.Field) -> Any:
+    """Return what a field says about its reports, None where it says nothing readable."""
+    try:
+        return msgspec.json.decode((field.metadata or {}).get(METADATA, b"null"))
+    except msgspec.DecodeError:
+        return None

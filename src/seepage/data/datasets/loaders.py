@@ -1,0 +1,332 @@
+"""Adult: 48,842 people of the 1994 US census, 14 features and their income.
+
+Becker and Kohavi (1996), UCI Machine Learning Repository, CC BY 4.0.  The published files are
+`adult.data` and `adult.test`, here together.  The five features with many values are binned by
+the fixed edges in `BINS`; fnlwgt (a sampling weight) by its rounded deciles.
+
+Adult and the NIST extract of the American Community Survey: census records.
+
+CelebA and Labelled Faces in the Wild: attributes of faces.
+
+Cardiovascular disease (CVD) and Diabetes 130: records of patients.
+
+The synthetic survey among the datasets: nothing to download, and a joint that is known.
+"""
+
+import io
+from typing import Any
+
+from seepage.data.datasets.catalogue import Dataset, PublishedFile, add
+from seepage.data.datasets.survey import make_survey
+
+__all__ = [
+    "ADULT",
+    "ADULT_BINS",
+    "CARDIO",
+    "CELEBA",
+    "DIABETES",
+    "LFW",
+    "LFW_SCORES",
+    "NIST_ACS",
+    "SURVEY",
+    "read_adult",
+]
+
+DATA = PublishedFile(
+    "adult/adult.data", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"
+)
+TEST = PublishedFile(
+    "adult/adult.test", "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"
+)
+
+NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+COLUMNS = (
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "income",
+)
+
+ADULT_BINS: dict[str, list[float]] = {
+    "age": [17, 25, 35, 45, 55, 65, 90],
+    "fnlwgt": [
+        12_000, 66_000, 106_000, 129_000, 159_000, 178_000,
+        196_000, 220_000, 260_000, 329_000, 1_500_000,
+    ],
+    "capital-gain": [0, 1, 5_000, 10_000, 100_000],
+    "capital-loss": [0, 1, 1_500, 2_000, 5_000],
+    "hours-per-week": [1, 20, 35, 40, 41, 50, 60, 99],
+}  # fmt: skip
+
+
+def read_adult() -> Any:
+    """Return the 48,842 records of `adult.data` and `adult.test` as a PyArrow table.
+
+    `?` is missing; the full stop behind the incomes of `adult.test` and its first line are
+    dropped.
+    """
+    import pyarrow as pa
+
+    rows = _rows(DATA.read()) + _rows(TEST.read())
+    columns: dict[str, Any] = {}
+    for name, cells in zip(COLUMNS, zip(*rows, strict=True), strict=True):
+        known = [None if cell == "?" else cell for cell in cells]
+        columns[name] = (
+            [None if cell is None else int(cell) for cell in known] if (name in NUMBERS) else known
+        )
+    return pa.table(columns)
+
+
+def _rows(content: bytes) -> list[list[str]]:
+    lines = content.decode("ascii").splitlines()
+    return [line.rstrip(".").split(", ") for line in lines if line and not line.startswith("|")]
+
+
+NIST_FILE = PublishedFile(
+    "nist_acs_national2019/national2019.csv",
+    "b49ba83e18472b6b76438bb511a01668bdbe2c1ace54521614a32edcc748f79a",
+)
+
+NIST_COLUMNS = [
+    "PUMA", "AGEP", "SEX", "MSP", "HISP", "RAC1P", "NOC", "NPF", "HOUSING_TYPE", "OWN_RENT",
+    "DENSITY", "INDP_CAT", "EDU", "PINCP_DECILE", "POVPIP", "DVET", "DREM", "DPHY", "DEYE", "DEAR",
+]  # fmt: skip
+"""All but the industry code, the income in dollars (its decile is kept), and the weights."""
+
+
+def read_nist_acs() -> Any:
+    """Return the 27,253 people; `N` (not applicable) is missing.
+
+    PUMA and DENSITY determine one another: a case of perfect correlation.
+    """
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
+    options = csv.ConvertOptions(
+        null_values=["N"],
+        strings_can_be_null=True,
+        include_columns=NIST_COLUMNS,
+        column_types={"DENSITY": pa.string()},
+    )
+    return csv.read_csv(io.BytesIO(NIST_FILE.read()), convert_options=options)
+
+
+ADULT = add(
+    Dataset(
+        name="adult",
+        title="48,842 people of the 1994 US census, 14 features and their income",
+        files=(DATA, TEST),
+        reader=read_adult,
+        licence="CC BY 4.0",
+        citation="Becker, Kohavi: Adult, UCI Machine Learning Repository, 1996",
+        address="https://archive.ics.uci.edu/dataset/2",
+        archive="https://archive.ics.uci.edu/static/public/2/adult.zip",
+        table={"bins": ADULT_BINS},
+    )
+)
+NIST_ACS = add(
+    Dataset(
+        name="nist-acs",
+        title="27,253 people of the American Community Survey 2019, 20 attributes; "
+        "a stand-in for DSS",
+        files=(NIST_FILE,),
+        reader=read_nist_acs,
+        licence="US government work, public domain",
+        citation="NIST Diverse Communities Data Excerpts, national 2019",
+        address="https://github.com/usnistgov/SDNist",
+        by_hand="take BenchmarkData/ACSDataExcerpts/national/national2019.csv from its repository, "
+        "and put it into the folder nist_acs_national2019 of SEEPAGE_DATA",
+        table={"bins": {"AGEP": [0, 18, 30, 45, 60, 75, 100], "POVPIP": "quantile:8"}},
+    )
+)
+
+
+CELEBA_FILE = PublishedFile(
+    "celeba/list_attr_celeba.txt",
+    "f0e5da289d5ccf75ffe8811132694922b60f2af59256ed362afa03fefba324d0",
+)
+LFW_FILE = PublishedFile(
+    "lfw/lfw_binary_attributes_top2of3.csv",
+    "f2951fe1ac81202972238e5194704886397c708f5e46a821975674ef2f5b39fd",
+)
+LFW_SCORES_FILE = PublishedFile(
+    "lfw/lfw_attributes_subset2999.txt",
+    "10948dff59cd0fae95104eaba5392dc634c84127106223d392b8fa1882d825bd",
+)
+
+
+def read_celeba() -> Any:
+    """Return the 202,599 x 40 attributes, each -1 or 1, without the image names."""
+    import pyarrow.csv as csv
+
+    count, header, body = CELEBA_FILE.read().split(b"\r\n", 2)
+    names = ["image", *header.decode("ascii").split()]
+    table = csv.read_csv(
+        io.BytesIO(body.replace(b"  ", b" ")),
+        read_options=csv.ReadOptions(column_names=names),
+        parse_options=csv.ParseOptions(delimiter=" "),
+    )
+    assert table.num_rows == int(count)
+    return table.drop_columns(["image"])
+
+
+def read_lfw() -> Any:
+    """Return 13,143 x 73 attributes, 0 or 1, without the image names.
+
+    1 means that the score is positive and among the top two thirds of the positive scores; the
+    column Female, made from Male by the same rule, is left out.
+    """
+    import pyarrow.csv as csv
+
+    return csv.read_csv(io.BytesIO(LFW_FILE.read())).drop_columns(["image", "Female"])
+
+
+def read_lfw_scores() -> Any:
+    """Return 2,999 x 73 attributes as real classifier scores, without person and image number.
+
+    The format is that of the published text: a comment line, a header with one field more than
+    the rows, and tab-separated numbers.
+    """
+    import pyarrow.csv as csv
+
+    _, header, body = LFW_SCORES_FILE.read().split(b"\n", 2)
+    names = header.decode("utf-8").split("\t")[1:]
+    table = csv.read_csv(
+        io.BytesIO(body),
+        read_options=csv.ReadOptions(column_names=names),
+        parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
+    )
+    return table.drop_columns(["person", "imagenum"])
+
+
+CELEBA = add(
+    Dataset(
+        name="celeba",
+        title="40 binary attributes of 202,599 photographs of faces",
+        files=(CELEBA_FILE,),
+        reader=read_celeba,
+        licence="non-commercial research only; no redistribution",
+        citation="Liu, Luo, Wang, Tang: Deep Learning Face Attributes in the Wild, ICCV 2015",
+        address="https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
+        by_hand="accept the agreement on its page, download list_attr_celeba.txt, and put it into "
+        "the folder celeba of SEEPAGE_DATA",
+    )
+)
+LFW = add(
+    Dataset(
+        name="lfw",
+        title="73 binary attributes of 13,143 photographs of faces (derived from scores)",
+        files=(LFW_FILE,),
+        reader=read_lfw,
+        licence="non-commercial research only",
+        citation="Kumar, Berg, Belhumeur, Nayar: Attribute and Simile Classifiers, ICCV 2009",
+        address="https://www.cs.columbia.edu/CAVE/databases/pubfig/",
+        by_hand="put lfw_binary_attributes_top2of3.csv into the folder lfw of SEEPAGE_DATA",
+    )
+)
+LFW_SCORES = add(
+    Dataset(
+        name="lfw-scores",
+        title="73 real-valued attribute scores of 2,999 photographs (62 people), a subset",
+        files=(LFW_SCORES_FILE,),
+        reader=read_lfw_scores,
+        licence="non-commercial research only",
+        citation="Kumar, Berg, Belhumeur, Nayar: Attribute and Simile Classifiers, ICCV 2009",
+        address="https://www.cs.columbia.edu/CAVE/databases/pubfig/",
+        by_hand="put lfw_attributes_subset2999.txt into the folder lfw of SEEPAGE_DATA",
+        table={"bins": [float("-inf"), 0.0, float("inf")]},
+    )
+)
+
+
+CARDIO_FILE = PublishedFile(
+    "cardio/cardio_train.csv", "21a705d23381b0dfd6a6416da701b490744f1fc3b47e9ff3db3968c420ffa10c"
+)
+DIABETES_FILE = PublishedFile(
+    "diabetes130/diabetic_data.csv",
+    "0689e7ec031237dc63031b938805c48377748761a3b26acab621567afa24df97",
+)
+
+CARDIO_COLUMNS = ["gender", "cholesterol", "gluc", "smoke", "alco", "active", "cardio"]
+"""The seven attributes of the paper's heat map."""
+
+DIABETES_COLUMNS = [
+    "race", "gender", "age", "admission_type_id", "discharge_disposition_id",
+    "admission_source_id", "time_in_hospital", "payer_code", "num_procedures",
+    "number_outpatient", "number_emergency", "number_inpatient", "number_diagnoses",
+    "max_glu_serum", "A1Cresult", "metformin", "repaglinide", "glimepiride", "glipizide",
+    "glyburide", "pioglitazone", "rosiglitazone", "insulin", "change", "diabetesMed",
+    "readmitted",
+]  # fmt: skip
+"""Categorical columns of moderate size: no identifiers, diagnoses, constants or weight."""
+
+
+def read_cardio() -> Any:
+    """Return the 70,000 records; age is in days, and blood pressures hold known outliers."""
+    import pyarrow.csv as csv
+
+    options = csv.ParseOptions(delimiter=";")
+    return csv.read_csv(io.BytesIO(CARDIO_FILE.read()), parse_options=options)
+
+
+def read_diabetes() -> Any:
+    """Return the 101,766 encounters; `?` is missing, while None and No are values."""
+    import pyarrow.csv as csv
+
+    options = csv.ConvertOptions(
+        null_values=["?"], strings_can_be_null=True, include_columns=DIABETES_COLUMNS
+    )
+    return csv.read_csv(io.BytesIO(DIABETES_FILE.read()), convert_options=options)
+
+
+CARDIO = add(
+    Dataset(
+        name="cardio",
+        title="CVD: 70,000 patients, cardiovascular disease and its risk factors",
+        files=(CARDIO_FILE,),
+        reader=read_cardio,
+        licence="none stated",
+        citation="Ulianova: Cardiovascular Disease dataset, Kaggle 2019",
+        address="https://www.kaggle.com/datasets/sulianova/cardiovascular-disease-dataset",
+        by_hand="download cardio_train.csv from its page (an account is needed), and put it into "
+        "the folder cardio of SEEPAGE_DATA",
+        table={"columns": CARDIO_COLUMNS},
+    )
+)
+DIABETES = add(
+    Dataset(
+        name="diabetes130",
+        title="101,766 hospital stays of diabetics, 26 attributes; a stand-in for DSS",
+        files=(DIABETES_FILE,),
+        reader=read_diabetes,
+        licence="CC BY 4.0",
+        citation="Strack et al.: Impact of HbA1c Measurement on Hospital Readmission Rates, 2014",
+        address="https://archive.ics.uci.edu/dataset/296",
+        archive="https://archive.ics.uci.edu/static/public/296/"
+        "diabetes+130-us+hospitals+for+years+1999-2008.zip",
+    )
+)
+
+
+SURVEY = add(
+    Dataset(
+        name="survey",
+        title="10,000 made-up people with a known joint distribution; see make_survey",
+        files=(),
+        reader=make_survey,
+        licence="part of seepage, Apache-2.0",
+        citation="seepage",
+        address="made by seepage.data.datasets.survey",
+    )
+)

@@ -1,0 +1,114 @@
+"""A made-up survey whose joint distribution is known, to try everything without a download.
+
+Ten attributes: seven in two trees, three that act only together, and a rare value.
+
+    age -- employment -- income        region -- transport        age -- condition -- medication
+    coffee, screen, and sleep: bad (9 times in 10) iff exactly one of the other two is yes
+
+All probabilities are whole parts of a thousand or less, so the joint distribution is a table of
+whole numbers.  `coffee` and `screen` are fair coins: alone or in pairs none of the three says
+anything about another, all three together do, which no pairwise analysis can see.  `rare` is the
+condition of 4 people in 1,000, nine in ten of them of the oldest group.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from seepage import _checks
+from seepage._numerics import Integers
+from seepage.data.domain import Attribute, Domain
+from seepage.data.records import Tuples
+
+__all__ = ["SURVEY_TREE", "make_survey", "survey_joint"]
+
+ATTRIBUTES = (
+    Attribute("age", ("18-34", "35-54", "55+")),
+    Attribute("employment", ("retired", "student", "working")),
+    Attribute("income", ("high", "low", "middle")),
+    Attribute("region", ("east", "north", "south", "west")),
+    Attribute("transport", ("bicycle", "car", "public")),
+    Attribute("condition", ("allergy", "none", "rare")),
+    Attribute("medication", ("no", "yes")),
+    Attribute("coffee", ("no", "yes")),
+    Attribute("screen", ("no", "yes")),
+    Attribute("sleep", ("bad", "good")),
+)
+"""The attributes, values in the order in which a table is coded."""
+
+SURVEY_TREE = (
+    ("age", "employment"),
+    ("employment", "income"),
+    ("age", "condition"),
+    ("condition", "medication"),
+    ("region", "transport"),
+)
+"""The edges of the part that follows trees: a structure for guarantee `tree`."""
+
+# Parts of a thousand, rows given the first attribute and columns the values of the second.
+AGE = [350, 400, 250]
+EMPLOYMENT_GIVEN_AGE = [[0, 400, 600], [50, 50, 900], [800, 0, 200]]
+INCOME_GIVEN_EMPLOYMENT = [[100, 500, 400], [0, 900, 100], [300, 200, 500]]
+REGION = [250, 300, 250, 200]
+TRANSPORT_GIVEN_REGION = [[200, 400, 400], [100, 700, 200], [300, 300, 400], [100, 500, 400]]
+CONDITION_GIVEN_AGE = [[120, 880, 0], [90, 909, 1], [60, 925, 15]]
+MEDICATION_GIVEN_CONDITION = [[300, 700], [950, 50], [100, 900]]
+FAIR_COIN = [1, 1]
+SLEEP_GIVEN_COFFEE_AND_SCREEN = [[[1, 9], [9, 1]], [[9, 1], [1, 9]]]
+
+
+def _joint() -> Integers:
+    """Return whole numbers proportional to the joint probabilities, one axis an attribute."""
+    conditional = [
+        AGE,
+        EMPLOYMENT_GIVEN_AGE,
+        INCOME_GIVEN_EMPLOYMENT,
+        REGION,
+        TRANSPORT_GIVEN_REGION,
+        CONDITION_GIVEN_AGE,
+        MEDICATION_GIVEN_CONDITION,
+        FAIR_COIN,
+        FAIR_COIN,
+        SLEEP_GIVEN_COFFEE_AND_SCREEN,
+    ]
+    parts = [np.array(table) // np.gcd.reduce(np.array(table), axis=None) for table in conditional]
+    return np.asarray(np.einsum("a,ae,ei,r,rt,ac,cm,k,s,ksg->aeirtcmksg", *parts))
+
+
+def survey_joint() -> Tuples:
+    """Return the survey's joint distribution: every possible record, weighted in proportion.
+
+    Examples
+    --------
+    >>> joint = survey_joint()
+    >>> len(joint.domain), (joint.marginal("condition") / joint.records).round(4).tolist()
+    (10, [0.093, 0.9028, 0.0042])
+    """
+    return Tuples.from_joint(Domain(ATTRIBUTES), _joint())
+
+
+def make_survey(records: int = 10_000, seed: int | None = 0) -> Any:
+    """Return so many people's answers as a PyArrow table of text.
+
+    Parameters
+    ----------
+    records
+        The number of people, drawn independently from `survey_joint`.
+    seed
+        The same seed gives the same people.
+
+    Examples
+    --------
+    >>> people = make_survey(1_000)
+    >>> people.num_rows, people.column_names[:3]
+    (1000, ['age', 'employment', 'income'])
+    """
+    import pyarrow as pa
+
+    joint = survey_joint()
+    codes = joint.sample(_checks.whole(records, "records", 1), seed)
+    columns = {
+        attribute.name: pa.array(np.array(attribute.values)[codes[:, k]])
+        for k, attribute in enumerate(joint.domain)
+    }
+    return pa.table(columns)

@@ -1,0 +1,224 @@
+"""What a table can hold: attributes, their values, and how raw values become codes."""
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Protocol, SupportsIndex
+
+from seepage import _checks
+from seepage.errors import DomainError
+
+__all__ = ["MISSING", "Attribute", "Counted", "Domain", "how_many", "sample_caution"]
+
+MISSING = "(missing)"
+"""The name of the category that missing values form."""
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column: its name and the names of its values, in the order of their codes.
+
+    Parameters
+    ----------
+    name
+        The column's name.
+    values
+        The values' names; code `i` stands for `values[i]`.  They are distinct and not empty.
+    edges
+        For a binned number, the ascending edges e_0 < ... < e_b of its b bins: bin i holds
+        e_i <= x < e_(i+1), the last one also e_b.  Empty for categories.
+
+    Examples
+    --------
+    >>> sex = Attribute("sex", ("Female", "Male"))
+    >>> sex.size, sex.code("Male")
+    (2, 1)
+    """
+
+    name: str
+    values: tuple[str, ...]
+    edges: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(self.values))
+        object.__setattr__(self, "edges", tuple(float(edge) for edge in self.edges))
+        if not isinstance(self.name, str) or not self.name:
+            raise DomainError(f"an attribute's name must be text, got {self.name!r}")
+        if not self.values:
+            raise DomainError(f"attribute {self.name!r} must have at least one value, got none")
+        if not all(isinstance(value, str) for value in self.values):
+            raise DomainError(f"the values of attribute {self.name!r} must be text")
+        if len(self._codes) < len(self.values):
+            twice = next(v for i, v in enumerate(self.values) if self._codes[v] != i)
+            raise DomainError(f"attribute {self.name!r} has the value {twice!r} twice")
+        self._check_edges()
+
+    def _check_edges(self) -> None:
+        if not self.edges:
+            return
+        if any(not low < high for low, high in zip(self.edges, self.edges[1:], strict=False)):
+            raise DomainError(f"the bin edges of attribute {self.name!r} must ascend")
+        bins = len(self.values) - (MISSING in self._codes)
+        if bins != len(self.edges) - 1:
+            raise DomainError(
+                f"attribute {self.name!r} has {len(self.edges)} edges and {bins} bins; "
+                "b bins have b + 1 edges"
+            )
+
+    @cached_property
+    def _codes(self) -> dict[str, int]:
+        return {value: code for code, value in enumerate(self.values)}
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return len(self.values)
+
+    def code(self, value: str) -> int:
+        """Return the code of a value's name; an unknown one is refused with the nearest."""
+        try:
+            return self._codes[value]
+        except KeyError:
+            hint = _checks.near_miss(value, self.values)
+            raise DomainError(f"attribute {self.name!r} has no value {value!r}{hint}") from None
+
+    def restrict(self, codes: Iterable[int]) -> "Attribute":
+        """Return the attribute with these codes only, in this order, as a plain category."""
+        return Attribute(self.name, tuple(self.values[code] for code in codes))
+
+
+class Domain:
+    """The attributes of a table, in the order of its columns.
+
+    Examples
+    --------
+    >>> domain = Domain([Attribute("sex", ("Female", "Male")), Attribute("smoker", ("no", "yes"))])
+    >>> domain.names, domain.sizes, domain["sex"].values
+    (('sex', 'smoker'), (2, 2), ('Female', 'Male'))
+    """
+
+    def __init__(self, attributes: Iterable[Attribute]) -> None:
+        self._attributes = tuple(attributes)
+        if not self._attributes:
+            raise DomainError("a domain must have at least one attribute, got none")
+        self._names = tuple(attribute.name for attribute in self._attributes)
+        self._sizes = tuple(attribute.size for attribute in self._attributes)
+        self._index: dict[str, int] = {}
+        for position, attribute in enumerate(self._attributes):
+            if self._index.setdefault(attribute.name, position) != position:
+                raise DomainError(f"the domain has the attribute {attribute.name!r} twice")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The attributes' names, in order."""
+        return self._names
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The attributes' alphabet sizes, in order."""
+        return self._sizes
+
+    def index(self, name: str | SupportsIndex) -> int:
+        """Return the position of an attribute by name or number; an unknown one is refused."""
+        if isinstance(name, str):
+            if name in self._index:
+                return self._index[name]
+            hint = _checks.near_miss(name, self.names)
+            raise DomainError(f"there is no attribute {name!r}{hint}")
+        try:
+            position = operator.index(name)
+        except TypeError:
+            raise DomainError(f"an attribute is its name or number, got {name!r}") from None
+        if not -len(self) <= position < len(self):
+            raise DomainError(f"attribute number must be below {len(self)}, got {position}")
+        return position % len(self)
+
+    def select(self, names: Iterable[str | SupportsIndex]) -> "Domain":
+        """Return the domain of these attributes, in this order."""
+        return Domain(self._attributes[self.index(name)] for name in names)
+
+    def rename(self, names: Mapping[str, str]) -> "Domain":
+        """Return the domain with attributes renamed, old name to new."""
+        for name in names:
+            self.index(name)
+        return Domain(replace(a, name=names.get(a.name, a.name)) for a in self._attributes)
+
+    def __getitem__(self, name: str | SupportsIndex) -> Attribute:
+        return self._attributes[self.index(name)]
+
+    def __len__(self) -> int:
+        return len(self._attributes)
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self._attributes)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and self._attributes == other._attributes
+
+    def __hash__(self) -> int:
+        return hash(self._attributes)
+
+    def __repr__(self) -> str:
+        return f"Domain({', '.join(f'{a.name}[{a.size}]' for a in self)})"
+
+    def differences(self, other: "Domain") -> str:
+        """Return one line that says where two domains differ, empty where they are equal."""
+        if self.names != other.names:
+            return f"attributes {', '.join(self.names)} against {', '.join(other.names)}"
+        for mine, theirs in zip(self, other, strict=True):
+            if mine == theirs:
+                continue
+            if mine.values != theirs.values:
+                odd = [
+                    v
+                    for v in (*mine.values, *theirs.values)
+                    if (v in mine.values) != (v in theirs.values)
+                ]
+                what = f"only one has {odd[0]!r}" if odd else "their values are in another order"
+            else:
+                what = f"bin edges {mine.edges} against {theirs.edges}"
+            return f"attribute {mine.name!r}: {what}"
+        return ""
+
+
+class Counted(Protocol):
+    """What was counted: pair counts, or distinct records."""
+
+    @property
+    def records(self) -> int:
+        """The number of records counted."""
+
+    @property
+    def population(self) -> int | None:
+        """Where these are a sample, how many records it was drawn from; None where all."""
+
+
+def how_many(counted: Counted) -> str:
+    """Return how many records were counted, in words that tell a sample from a table.
+
+    Examples
+    --------
+    >>> from seepage.data.pairs import PairCounts
+    >>> domain = Domain([Attribute("sex", ("F", "M"))])
+    >>> how_many(PairCounts(domain, [[60, 40]], []))
+    '100 records'
+    >>> how_many(PairCounts(domain, [[60, 40]], [], population=5000))
+    'sample of 100 of 5,000 records'
+    """
+    if counted.population is None:
+        return f"{counted.records:,} records"
+    return f"sample of {counted.records:,} of {counted.population:,} records"
+
+
+def sample_caution(counted: Counted) -> str | None:
+    """Return what to know of numbers that come from a sample; None where all were counted."""
+    if counted.population is None:
+        return None
+    return (
+        f"from a {how_many(counted)}: right only if reports tell as much about the people of "
+        "the sample as about all; what the sample lacks may leak more"
+    )

@@ -1,0 +1,294 @@
+"""Pair counts as a file: one Parquet table in long form that any tool can read.
+
+Columns `attribute_a`, `attribute_b`, `value_a`, `value_b`, `count`.  Each unordered pair of
+attributes comes once, in the order of the domain; an attribute with itself holds its marginal.
+Cells that never occurred are left out.  The domain, with values that never occurred and bin edges,
+is JSON in the file's metadata under the key `seepage`; of a sample also the `population` that it
+was drawn from, so that no version of this package takes a sample for a table.
+"""
+
+import math
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+import numpy as np
+
+from seepage._files import whole_file
+from seepage._numerics import Integers
+from seepage.data.domain import Attribute, Domain
+from seepage.data.pairs import PairCounts, marginal_offsets, pair_numbers, pair_offsets
+from seepage.errors import DomainError, InputError, TableError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["is_pairs_file", "load_pairs_file", "save_pairs"]
+
+KEY = b"seepage"
+VERSION = 1
+MAGIC = b"PAR1"
+COLUMNS = ("attribute_a", "attribute_b", "value_a", "value_b", "count")
+
+
+class _Attribute(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+    values: list[str]
+    edges: list[float | Literal["inf", "-inf"]] = []
+
+
+class _Version(msgspec.Struct):
+    version: int
+
+
+class _Header(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    format: Literal["seepage pair counts"]
+    version: int
+    records: int
+    attributes: list[_Attribute]
+    population: int | None = None
+
+
+def save_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
+    """Write pair counts as one Parquet file.
+
+    The file appears whole or not at all: it is written beside its place, then moved there.
+
+    Parameters
+    ----------
+    pairs
+        The counts.
+    path
+        The file; one that exists is replaced.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> domain = Domain([Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))])
+    >>> pairs = PairCounts(domain, [[5, 5], [7, 3]], [4, 1, 3, 2])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_pairs(pairs, f"{folder}/counts.parquet")
+    ...     load_pairs_file(f"{folder}/counts.parquet") == pairs
+    True
+    """
+    import pyarrow.parquet as pq
+
+    with whole_file(path) as file:
+        pq.write_table(_to_table(pairs), file, compression="zstd", write_page_checksum=True)
+
+
+def _to_table(pairs: PairCounts) -> "pa.Table":
+    """Return the counts in long form, with the domain in the metadata."""
+    import pyarrow as pa
+
+    words = _words(pairs.domain)
+    number = {word: index for index, word in enumerate(words)}
+    word_of = np.array([number[value] for a in pairs.domain for value in a.values])
+    starts = marginal_offsets(pairs.domain.sizes)
+    a, b, row, column, counts = _seen_cells(pairs)
+    indices = a, b, word_of[starts[a] + row], word_of[starts[b] + column]
+    texts = (pa.array(list(pairs.domain.names)),) * 2 + (pa.array(words),) * 2
+    coded = [
+        pa.DictionaryArray.from_arrays(index.astype(np.int32), dictionary)
+        for index, dictionary in zip(indices, texts, strict=True)
+    ]
+    table = pa.table([*coded, pa.array(counts)], names=list(COLUMNS))
+    return table.replace_schema_metadata({KEY: msgspec.json.encode(_header_of(pairs))})
+
+
+def _seen_cells(pairs: PairCounts) -> list[Integers]:
+    """Return attributes a <= b, codes of both and count of every cell that is not 0, by a and b.
+
+    An attribute's marginal, as its table with itself, comes before its tables with later ones.
+    """
+    sizes = np.array(pairs.domain.sizes)
+    offsets, attributes = pair_offsets(sizes), np.arange(len(sizes))
+    cells = np.flatnonzero(pairs.counts)
+    pair = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))[cells]
+    a, b = (part[pair] for part in np.triu_indices(len(sizes), 1))
+    row, column = np.divmod(cells - offsets[pair], sizes[b])
+    marginals = np.concatenate(pairs.marginals)
+    own = np.flatnonzero(marginals)
+    attribute = np.repeat(attributes, sizes)[own]
+    code = own - marginal_offsets(sizes)[attribute]
+    before = np.searchsorted(cells, offsets[pair_numbers(attribute, attribute + 1, len(sizes))])
+    others = zip(
+        (a, b, row, column, pairs.counts[cells]),
+        (attribute, attribute, code, code, marginals[own]),
+        strict=True,
+    )
+    return [np.insert(part, before, first) for part, first in others]
+
+
+def _words(domain: Domain) -> list[str]:
+    """Return all values' names, each once."""
+    return list(dict.fromkeys(value for attribute in domain for value in attribute.values))
+
+
+def _header_of(pairs: PairCounts) -> _Header:
+    attributes = [
+        _Attribute(a.name, list(a.values), [_finite_or_text(edge) for edge in a.edges])
+        for a in pairs.domain
+    ]
+    return _Header("seepage pair counts", VERSION, pairs.records, attributes, pairs.population)
+
+
+def _finite_or_text(edge: float) -> float | Literal["inf", "-inf"]:
+    """Return a number that JSON can hold, or the text of one that it cannot."""
+    if math.isinf(edge):
+        return "inf" if edge > 0 else "-inf"
+    return edge
+
+
+def is_pairs_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path is a file of pair counts, as far as its metadata tell."""
+    place = Path(path)
+    try:
+        with place.open("rb") as file:
+            if file.read(len(MAGIC)) != MAGIC:
+                return False
+    except (OSError, ValueError):
+        return False
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return KEY in (pq.read_schema(place).metadata or {})
+    except (OSError, pa.ArrowException):
+        return False
+
+
+def load_pairs_file(path: str | os.PathLike[str]) -> PairCounts:
+    """Return the pair counts of a file that `save_pairs` wrote, or refuse the file.
+
+    Parameters
+    ----------
+    path
+        The file.
+
+    Notes
+    -----
+    Everything is checked: that each cell comes once and is in the domain, and that all tables sum
+    to their marginals and the marginals to the number of records.
+    """
+    place = Path(path)
+    table = _read(place)
+    header = _read_header(place, (table.schema.metadata or {}).get(KEY))
+    try:
+        domain = Domain(
+            Attribute(a.name, tuple(a.values), tuple(map(float, a.edges)))
+            for a in header.attributes
+        )
+        pairs = _from_table(table, domain, header.population)
+    except InputError as problem:
+        raise _damaged(place, str(problem)) from None
+    if pairs.records != header.records:
+        raise _damaged(place, f"{header.records:,} records, but counts of {pairs.records:,}")
+    return pairs
+
+
+def _read(place: Path) -> "pa.Table":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not place.is_file():
+        raise TableError(f"there is no file {str(place)!r}")
+    try:
+        with pq.ParquetFile(place, page_checksum_verification=True) as file:
+            return file.read()
+    except PermissionError:
+        raise TableError(f"{place} cannot be read: permission denied") from None
+    except (OSError, pa.ArrowException):
+        raise TableError(f"{place} is no Parquet file, or is truncated or damaged") from None
+
+
+def _read_header(place: Path, metadata: bytes | None) -> _Header:
+    if metadata is None:
+        raise TableError(
+            f"{place} is a Parquet file, but not of pair counts; if it is a table, count it first"
+        )
+    try:
+        version = msgspec.json.decode(metadata, type=_Version).version
+        if version != VERSION:
+            raise TableError(
+                f"{place} has version {version} of the format, this seepage reads {VERSION}; "
+                "use the seepage that wrote it, or a newer one"
+            )
+        return msgspec.json.decode(metadata, type=_Header)
+    except msgspec.DecodeError as problem:
+        raise _damaged(place, str(problem)) from None
+
+
+def _damaged(place: Path, problem: str) -> TableError:
+    return TableError(f"{place} is no valid file of pair counts: {problem}")
+
+
+def _from_table(table: "pa.Table", domain: Domain, population: int | None) -> PairCounts:
+    """Return the counts of a table in long form, or refuse cells that are not in the domain."""
+    if tuple(table.column_names) != COLUMNS:
+        raise DomainError(f"its columns must be {', '.join(COLUMNS)}")
+    counts = table.column("count").to_numpy()
+    a, b = (_positions(table, name, list(domain.names)) for name in COLUMNS[:2])
+    row, column = (
+        _codes(_positions(table, name, _words(domain)), attribute, domain)
+        for name, attribute in zip(COLUMNS[2:4], (a, b), strict=True)
+    )
+    alone = a == b
+    if np.any(a > b) or np.any(row[alone] != column[alone]):
+        raise DomainError("a cell is below the diagonal")
+    starts = marginal_offsets(domain.sizes)
+    pair = pair_numbers(a, b, len(domain))
+    sizes, offsets = np.array(domain.sizes), pair_offsets(domain.sizes)
+    cells = offsets[pair[~alone]] + row[~alone] * sizes[b[~alone]] + column[~alone]
+    marginals = _scattered(starts[a[alone]] + row[alone], counts[alone], int(starts[-1]))
+    flat = _scattered(cells, counts[~alone], int(offsets[-1]))
+    return PairCounts(domain, np.split(marginals, starts[1:-1]), flat, population=population)
+
+
+def _positions(table: "pa.Table", name: str, known: list[str]) -> Integers:
+    """Return where each entry of a text column is in a list."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = table.column(name)
+    try:
+        if not (pa.types.is_dictionary(column.type) and column.type.value_type == pa.string()):
+            column = column.cast(pa.string()).dictionary_encode()
+    except pa.ArrowException:
+        raise DomainError(f"column {name} must hold text") from None
+    coded = column.combine_chunks()
+    places = pc.index_in(coded.dictionary, value_set=pa.array(known, pa.string()))
+    found = places.take(coded.indices)
+    if found.null_count:
+        odd = coded.filter(found.is_null())[0].as_py()
+        raise DomainError(f"column {name} has {odd!r}, which is not in its domain")
+    return np.asarray(found.to_numpy(), dtype=np.int64)
+
+
+def _codes(words: Integers, attributes: Integers, domain: Domain) -> Integers:
+    """Return the code of each word as a value of its attribute."""
+    number = {word: index for index, word in enumerate(_words(domain))}
+    keys = np.array(
+        [place * len(number) + number[v] for place, a in enumerate(domain) for v in a.values]
+    )
+    codes = np.concatenate([np.arange(size) for size in domain.sizes])
+    order = np.argsort(keys)
+    wanted = attributes * len(number) + words
+    found = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    wrong = np.flatnonzero(keys[order][found] != wanted)
+    if len(wrong):
+        name, word = domain.names[attributes[wrong[0]]], list(number)[words[wrong[0]]]
+        raise DomainError(f"attribute {name!r} has no value {word!r}")
+    return np.asarray(codes[order][found], dtype=np.int64)
+
+
+def _scattered(cells: Integers, counts: Integers, length: int) -> Integers:
+    """Return an array with each count at its cell, or refuse a cell that comes twice."""
+    taken = np.zeros(length, dtype=np.bool_)
+    taken[cells] = True
+    if np.count_nonzero(taken) < len(cells):
+        raise DomainError("a cell comes twice")
+    result = np.zeros(length, dtype=counts.dtype)
+    result[cells] = counts
+    return result

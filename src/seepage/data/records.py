@@ -1,0 +1,366 @@
+"""`Tuples`: the distinct records of a table and how many people share each.
+
+Pairs cannot tell how much several sources reveal together [theory-totals]; what does is here.
+"""
+
+import secrets
+from collections.abc import Callable, Iterable
+from dataclasses import fields
+from functools import cached_property, partial
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seepage import _checks
+from seepage._numerics import Integers
+from seepage.data.counting import is_spark_frame
+from seepage.data.counting.distinct import (
+    Codes,
+    DistinctRecords,
+    Gathering,
+    RecordSample,
+    distinct,
+    pack,
+    runs,
+)
+from seepage.data.domain import Domain, how_many
+from seepage.data.pairs import PairCounts
+from seepage.errors import DomainError, InputError
+
+if TYPE_CHECKING:
+    from seepage.data.table import CodedStream, TableOptions
+
+__all__ = ["Codes", "Tuples"]
+
+ENGINES = ("auto", "numpy", "numba", "spark")
+
+Progress = Callable[[int, int | None], object]
+"""Called with the records read and, where known, the records in all."""
+
+MOST_RECORDS = 1 << 53
+"""Sums of weights are taken in double precision, which is exact up to here."""
+
+MOST_CELLS = 1 << 27
+"""The largest table of counts that is made: 1 GB."""
+
+
+class Tuples:
+    """Distinct records with the number of people who have each.
+
+    The object is immutable.  Rows are in ascending order, the first attribute leading.
+
+    Parameters
+    ----------
+    domain
+        The attributes and their values.
+    codes
+        One row a record and one column an attribute: the codes of the values.  Equal rows are
+        merged, and rows of weight 0 are left out.
+    weights
+        How often each row occurs; once each where not given.  They sum to at most 2^53.
+    population
+        Where these people are a sample: how many it was drawn from.  None where they are all.
+
+    Examples
+    --------
+    >>> from seepage import Attribute
+    >>> domain = Domain([Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))])
+    >>> people = Tuples(domain, [[0, 1], [1, 0], [0, 1]])
+    >>> people.codes.tolist(), people.weights.tolist(), people.records
+    ([[0, 1], [1, 0]], [2, 1], 3)
+    """
+
+    def __init__(
+        self,
+        domain: Domain,
+        codes: ArrayLike,
+        weights: ArrayLike | None = None,
+        *,
+        population: int | None = None,
+    ) -> None:
+        columns = _checked_codes(domain, codes)
+        counts = _checked_weights(columns.shape[1], weights)
+        self.domain = domain
+        rows, self.weights = distinct(columns, counts, domain.sizes)
+        self.population = population
+        if population is not None:
+            self.population = _checks.whole(population, "population", self.records)
+        self.codes: Codes = rows.T
+        for part in (rows, self.codes, self.weights):
+            part.flags.writeable = False
+
+    @classmethod
+    def from_records(
+        cls,
+        data: Any,
+        *,
+        engine: str = "auto",
+        sample: int | None = None,
+        seed: int | None = 0,
+        progress: Progress | None = None,
+        **table: Any,
+    ) -> "Tuples":
+        """Return the tuples of any table: what `count_pairs` takes, with the same options.
+
+        Parameters
+        ----------
+        data
+            A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file,
+            of a folder of such files, a glob, or a list of paths; or a Spark DataFrame.
+        engine
+            `"spark"`: the executors of the active Spark session read the Parquet files.  The
+            others are those of `count_pairs` and read alike: nothing is counted here.
+        sample
+            Keep so many records only, drawn without replacement; all where there are no more.
+            The domain is still that of the whole table.
+        seed
+            Of the sample.  The same seed gives the same sample of the same files, with or without
+            Spark; a Spark DataFrame has no order, so its sample also depends on its partitions.
+            None is another one each time.
+        progress
+            Called with the records read so far and the records in all, None where not known.
+        table
+            Options of `seepage.data.table.TableOptions`: `columns`, `drop`, `bins`, `missing`, ...
+
+        Notes
+        -----
+        Memory grows with the distinct records only, not with all of them.  For the joint counts
+        of a few attributes choose their `columns`, and take `counts()` of the result.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> people = pa.table({"sex": ["F", "M", "F"], "smoker": [True, False, True]})
+        >>> Tuples.from_records(people)
+        Tuples(3 records, 2 distinct, 2 attributes)
+        >>> Tuples.from_records(people, columns=["smoker", "sex"]).counts().tolist()
+        [[0, 1], [2, 0]]
+        >>> Tuples.from_records(people, sample=2)
+        Tuples(sample of 2 of 3 records, 2 distinct, 2 attributes)
+        """
+        from seepage.data.table import TableOptions
+
+        known = [field.name for field in fields(TableOptions)]
+        for name in table:
+            if name not in known:
+                raise InputError(f"there is no option {name!r}{_checks.near_miss(name, known)}")
+        options = TableOptions(**table)
+        start = _start(sample, seed)
+        _checks.choice(engine, "engine", ENGINES)
+        if engine == "spark" or is_spark_frame(data):
+            from seepage.data.spark.engine import gather_with_spark
+
+            domain, kept = gather_with_spark(data, options, start)
+            rows, weights = kept.rows()
+        else:
+            domain, rows, weights, kept = _gathered(data, options, start, progress)
+        whole = sample is None or kept.seen <= sample
+        return cls(domain, rows.T, weights, population=None if whole else kept.seen)
+
+    @classmethod
+    def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Tuples":
+        """Return the tuples of a table of counts with one axis an attribute.
+
+        Examples
+        --------
+        >>> from seepage import Attribute
+        >>> domain = Domain([Attribute("a", ("0", "1")), Attribute("b", ("0", "1"))])
+        >>> len(Tuples.from_joint(domain, [[3, 0], [1, 2]]))
+        3
+        """
+        table = np.asarray(counts)
+        if table.shape != domain.sizes:
+            raise DomainError(
+                f"a joint table must have one axis an attribute, shape {domain.sizes}, "
+                f"got {table.shape}"
+            )
+        occupied = np.nonzero(table)
+        return cls(domain, np.stack(occupied, axis=1), table[occupied])
+
+    @property
+    def records(self) -> int:
+        """The number of people."""
+        return int(self.weights.sum())
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def column(self, name: str | SupportsIndex) -> Codes:
+        """Return the codes of one attribute, one for each distinct record."""
+        return self.codes[:, self.domain.index(name)]
+
+    def marginal(self, name: str | SupportsIndex) -> Integers:
+        """Return the counts of one attribute's values."""
+        return self.counts([name])
+
+    def counts(self, names: Iterable[str | SupportsIndex] | None = None) -> Integers:
+        """Return the joint counts of some attributes, one axis each; of all by default.
+
+        Notes
+        -----
+        O(distinct records).  A table of more than 2^27 cells is refused.
+        """
+        chosen = self._positions(names)
+        shape = tuple(self.domain.sizes[position] for position in chosen)
+        cells = _product(shape)
+        if cells > MOST_CELLS:
+            raise DomainError(
+                f"the joint table of {len(chosen)} attributes has {cells:.3g} cells, and at most "
+                f"{MOST_CELLS:.3g} fit; choose fewer attributes or coarser bins"
+            )
+        index = np.zeros(len(self), dtype=np.int64)
+        for position in chosen:
+            index = index * self.domain.sizes[position] + self.codes[:, position]
+        return self._sums(index, cells).reshape(shape)
+
+    def _sums(self, index: Integers, cells: int) -> Integers:
+        return np.bincount(index, self.weights, minlength=cells).astype(np.int64)
+
+    def _positions(self, names: Iterable[str | SupportsIndex] | None) -> list[int]:
+        chosen = range(len(self.domain)) if names is None else names
+        positions = [self.domain.index(name) for name in chosen]
+        if len(set(positions)) < len(positions):
+            raise DomainError("an attribute may be chosen only once")
+        return positions
+
+    def select(self, names: Iterable[str | SupportsIndex]) -> "Tuples":
+        """Return the tuples of these attributes only, in this order."""
+        chosen = self._positions(names)
+        return Tuples(
+            self.domain.select(chosen),
+            self.codes[:, chosen],
+            self.weights,
+            population=self.population,
+        )
+
+    def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:
+        """Return the number of each record's group: records that agree on some attributes.
+
+        Groups are numbered from 0 in ascending order of their values.
+        """
+        chosen = self._positions(names)
+        if not chosen:
+            return np.zeros(len(self), dtype=np.int64)
+        keys = pack(self.codes.T[chosen], [self.domain.sizes[position] for position in chosen])
+        order, starts = runs(keys)
+        numbers = np.empty(len(self), dtype=np.int64)
+        numbers[order] = np.cumsum(starts) - 1
+        return numbers
+
+    @cached_property
+    def _pairs(self) -> PairCounts:
+        sizes = self.domain.sizes
+        tables = [
+            self._sums(self.codes[:, a].astype(np.int64) * sizes[b] + self.codes[:, b], cells)
+            for a, b in combinations(range(len(sizes)), 2)
+            for cells in [sizes[a] * sizes[b]]
+        ]
+        flat = np.concatenate(tables) if tables else np.zeros(0, dtype=np.int64)
+        marginals = [self.marginal(i) for i in range(len(sizes))]
+        return PairCounts(self.domain, marginals, flat, population=self.population)
+
+    def pairs(self) -> PairCounts:
+        """Return the pair counts of the same people; computed once."""
+        return self._pairs
+
+    def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Codes:
+        """Return the codes of n people drawn with replacement, one row each."""
+        size = _checks.whole(n, "n", 0)
+        if not self.records:
+            raise DomainError("nobody can be drawn from a table without records")
+        ends = np.cumsum(self.weights)
+        draws = _checks.generator(seed).integers(0, ends[-1], size)
+        return np.asarray(self.codes[np.searchsorted(ends, draws, side="right")])
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Tuples)
+            and self.domain == other.domain
+            and np.array_equal(self.codes, other.codes)
+            and np.array_equal(self.weights, other.weights)
+            and self.population == other.population
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Tuples({how_many(self)}, {len(self):,} distinct, {len(self.domain)} attributes)"
+
+
+def _start(sample: int | None, seed: int | None) -> Callable[[], Gathering]:
+    """Return what begins to gather: all distinct records, or a sample."""
+    if sample is None:
+        return DistinctRecords
+    fixed = secrets.randbits(63) if seed is None else _checks.whole(seed, "seed", 0)
+    return partial(RecordSample, _checks.whole(sample, "sample", 1), fixed)
+
+
+def _gathered(
+    data: Any, options: "TableOptions", start: Callable[[], Gathering], progress: Progress | None
+) -> tuple[Domain, Codes, Integers, Gathering]:
+    """Return the domain of a table, its records in the codes of that, and what gathered them."""
+    from seepage.data.table import Restart, open_stream
+
+    stream = open_stream(data, options)
+    while True:
+        kept = start()
+        try:
+            _read(stream, kept, progress)
+        except Restart:
+            continue
+        break
+    domain, orders = stream.finish()
+    rows, weights = kept.rows()
+    for row, order in zip(rows, orders, strict=True):
+        ranks = np.zeros(int(order.max()) + 1, dtype=rows.dtype)
+        ranks[order] = np.arange(len(order))
+        row[:] = ranks[row]
+    return domain, rows, weights, kept
+
+
+def _read(stream: "CodedStream", kept: Gathering, progress: Progress | None) -> None:
+    for batch in stream:
+        left = stream.kept
+        length = len(batch[0] if left is None else left)
+        kept.add(batch, stream.sizes, stream.rows_read - length, left)
+        if progress is not None:
+            progress(stream.rows_read, stream.rows_total)
+
+
+def _product(sizes: Iterable[int]) -> int:
+    product = 1
+    for size in sizes:
+        product *= size
+    return product
+
+
+def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
+    """Return codes as contiguous columns of the smallest unsigned integers, or refuse them."""
+    array = np.asarray(codes)
+    if not array.size:
+        array = array.reshape(-1, len(domain)).astype(np.uint8)
+    if array.ndim != 2 or array.shape[1] != len(domain) or array.dtype.kind not in "iu":
+        raise DomainError(
+            f"codes must be whole numbers, one row a record and {len(domain)} columns, "
+            f"got {array.dtype} of shape {array.shape}"
+        )
+    if len(array):
+        low, high = array.min(axis=0), array.max(axis=0)
+        for name, size, least, most in zip(domain.names, domain.sizes, low, high, strict=True):
+            if least < 0 or most >= size:
+                raise DomainError(f"codes of {name!r} must be from 0 to {size - 1}")
+    smallest = np.min_scalar_type(max(domain.sizes) - 1)
+    return np.ascontiguousarray(array.T, dtype=smallest)
+
+
+def _checked_weights(rows: int, weights: ArrayLike | None) -> Integers:
+    if weights is None:
+        return np.ones(rows, dtype=np.int64)
+    array = np.asarray(weights)
+    if array.shape != (rows,) or (array.size and array.dtype.kind not in "iu"):
+        raise DomainError(f"weights must be {rows} whole numbers, one for each row")
+    if array.size and (array.min() < 0 or sum(array.tolist()) > MOST_RECORDS):
+        raise DomainError("weights must be at least 0 and sum to at most 2^53")
+    return array.astype(np.int64)

@@ -1,0 +1,1 @@
+"""Counting with Spark: the same kernel on executors, the same integers."""

@@ -1,0 +1,207 @@
+"""How a value is named, so that every engine and file format names it alike.
+
+A value is known by its key: a number, a text, or None where it is missing.  Its label says what it
+is, and two values are one where their labels are.
+
+The label of a number is the decimal number that it is, so equal numbers have one label whatever
+their type (3, 3.0, the decimal 3.00 and the CSV field ` 3.0`), and different ones have two.  A
+float is its exact value where that is whole and below 2^64, as if it were an integer; any other
+float, which nobody writes out, is the shortest decimal that means it: 0.1 is the decimal 0.1.
+
+A moment with a zone is named in UTC, so its label says which instant it is, and does not depend on
+the zone in which a file or a session writes it.
+"""
+
+import re
+from datetime import UTC, datetime
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from typing import Any, TypeAlias, TypeGuard
+
+from seepage.data.domain import MISSING
+
+__all__ = [
+    "Key",
+    "Number",
+    "field_key",
+    "is_number",
+    "key_label",
+    "moment_label",
+    "number_label",
+    "single_number",
+    "sort_key",
+]
+
+Number: TypeAlias = int | float | Decimal
+"""A number; a `Decimal` where no integer or float is it."""
+
+Key: TypeAlias = Number | str | None
+
+NUMBER = re.compile(r"[+-]?(?:([0-9]+)|[0-9]+\.[0-9]*|\.[0-9]+|(?:inf|infinity))", re.IGNORECASE)
+SCIENTIFIC = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,9}")
+MOMENT = re.compile(
+    r"(?:([0-9]{4}-[0-9]{2}-[0-9]{2})[T ])?([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?"
+    r"(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?"
+)
+BOOLEANS = {word: word.lower() for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
+LONGEST_WHOLE = 40
+"""Whole numbers of so many digits are written out, unless a float is the same number."""
+
+DIGITS_OF_FLOATS = 15
+"""No two decimals with so many digits are one float."""
+
+WIDE = 2**64
+"""Whole floats below are their exact value, as the integers of the same size are."""
+
+EXACTLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+
+
+def field_key(text: str | None) -> Key:
+    """Return what a field of a text file stands for, blanks around it aside.
+
+    An empty field, `NaN` and `nan` are missing, a decimal number is that number, however many
+    digits it has, `True`, `TRUE` and `true` are `true`, a moment is in its ISO form, and anything
+    else is itself.  A number with an exponent is the float of which it is the shortest text, if
+    any.
+
+    Examples
+    --------
+    >>> [field_key(text) for text in ("3.0", "1e3", " Male ", "FALSE", "")]
+    [3.0, 1000.0, 'Male', 'false', None]
+    """
+    word = "" if text is None else text.strip()
+    if word in ("", "NaN", "nan", MISSING):
+        return None
+    plain = NUMBER.fullmatch(word)
+    if plain:
+        return _plain_number(word, digits_only=plain[1] is not None)
+    if SCIENTIFIC.fullmatch(word):
+        return _float_or_decimal(Decimal(word))
+    return BOOLEANS.get(word) or moment_label(word)
+
+
+def _plain_number(word: str, *, digits_only: bool) -> Number:
+    """Return the number that a field without an exponent spells."""
+    if digits_only and len(word) <= LONGEST_WHOLE:
+        return int(word)
+    if len(word) <= DIGITS_OF_FLOATS:
+        return float(word)
+    exact = Decimal(word)
+    return exact if _is_whole(exact) else _float_or_decimal(exact)
+
+
+def _float_or_decimal(exact: Decimal) -> float | Decimal:
+    """Return the float whose shortest text means this number, or the number itself."""
+    near = float(exact)
+    return near if Decimal(repr(near)) == exact else exact
+
+
+def _is_whole(number: Decimal) -> bool:
+    return number.is_finite() and number == number.to_integral_value()
+
+
+def moment_label(text: str) -> str:
+    """Return a date or time of day in its shortest ISO form, and any other text as it is.
+
+    A date and time with a zone is in UTC.
+
+    Examples
+    --------
+    >>> moment_label("2020-01-02 00:00:00.000"), moment_label("2020-01-02 03:04:05.600+0100")
+    ('2020-01-02', '2020-01-02T02:04:05.6+00:00')
+    """
+    parts = MOMENT.fullmatch(text)
+    if not parts:
+        return text
+    date, time, fraction, written = parts.groups()
+    zone = _zone(written)
+    if date and zone:
+        date, time, zone = _in_utc(date, time, zone)
+    time += (fraction or "").rstrip("0").rstrip(".")
+    if date and time == "00:00:00" and not zone:
+        return str(date)
+    return f"{date}T{time}{zone}" if date else f"{time}{zone}"
+
+
+def _zone(written: str | None) -> str:
+    """Return a zone with hours, minutes and, in a local mean time of old, seconds; none as ''."""
+    if not written or written == "Z":
+        return "+00:00" if written else ""
+    digits = written[1:].replace(":", "").ljust(4, "0")
+    return written[0] + ":".join(digits[place : place + 2] for place in range(0, len(digits), 2))
+
+
+def _in_utc(date: str, time: str, zone: str) -> tuple[str, str, str]:
+    """Return a moment in UTC; one that no calendar has, such as a leap second, as it is."""
+    try:
+        moment = datetime.fromisoformat(f"{date}T{time}{zone}").astimezone(UTC)
+    except (ValueError, OverflowError):
+        return date, time, zone
+    return moment.date().isoformat(), moment.time().isoformat(), "+00:00"
+
+
+def is_number(key: Key) -> TypeGuard[Number]:
+    """Return whether a key is a number."""
+    return isinstance(key, (int, float, Decimal))
+
+
+def number_label(number: Number) -> str:
+    """Return a number as text: the decimal number that it is, whole ones without a point.
+
+    Examples
+    --------
+    >>> number_label(3.0), number_label(-0.0), number_label(Decimal("0.10")), number_label(1e-7)
+    ('3', '0', '0.1', '1e-07')
+    >>> number_label(2**63 + 5), number_label(2.0**63), number_label(1e30)
+    ('9223372036854775813', '9223372036854775808', '1e+30')
+    >>> number_label(Decimal("12345678901234567.010"))
+    '12345678901234567.01'
+    """
+    if isinstance(number, float):
+        return str(int(number)) if _is_integer(number) else repr(float(number))
+    if isinstance(number, int):
+        return str(number) if -WIDE < number < WIDE else _decimal_label(Decimal(number))
+    return _decimal_label(number)
+
+
+def _is_integer(number: float) -> bool:
+    """Return whether a float is meant to its last digit, as an integer would be."""
+    return abs(number) < WIDE and number.is_integer()
+
+
+def _decimal_label(number: Decimal) -> str:
+    whole = _is_whole(number)
+    if whole and -WIDE < number < WIDE:
+        return str(int(number))
+    key = _float_or_decimal(number)
+    if isinstance(key, float):
+        return repr(key)
+    if whole and number.adjusted() < LONGEST_WHOLE:
+        return str(int(number))
+    return str(number.normalize(EXACTLY)).lower()
+
+
+def single_number(number: Any) -> float:
+    """Return a number in single precision (of NumPy) as the float that has its label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> single_number(np.float32(0.1)), single_number(np.float32(2**40))
+    (0.1, 1099511627776.0)
+    """
+    plain = float(number)
+    return plain if _is_integer(plain) else float(str(number))
+
+
+def key_label(key: Key) -> str:
+    """Return the label of a key: the name of the value in its domain."""
+    if key is None:
+        return MISSING
+    return key if isinstance(key, str) else number_label(key)
+
+
+def sort_key(key: Key) -> tuple[int, int | Decimal, str]:
+    """Return the place of a key among others: numbers ascending, then text, missing last."""
+    if key is None:
+        return 2, 0, ""
+    return (1, 0, key) if isinstance(key, str) else (0, Decimal(number_label(key)), "")

@@ -1,0 +1,192 @@
+"""Arrow arrays to NumPy numbers, without a copy where the memory allows it."""
+
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from seepage._numerics import Booleans
+from seepage.data.table.labels import Number, field_key, is_number, key_label, number_label
+
+__all__ = [
+    "NotANumber",
+    "Numbers",
+    "bits",
+    "exact_numbers",
+    "is_number_type",
+    "numbers_of",
+    "present",
+]
+
+EXACT = 2**53
+"""Whole numbers below are exact in double precision."""
+
+
+class NotANumber(Exception):  # noqa: N818
+    """A field of a text file that is no number.
+
+    Attributes
+    ----------
+    position
+        Its place, counted from the batch's start.
+    word
+        The field.
+    """
+
+    def __init__(self, position: int, word: str) -> None:
+        super().__init__(position, word)
+        self.position = position
+        self.word = word
+
+
+class Numbers(NamedTuple):
+    """The numbers of a batch; where `missing` is set, the number beside it means nothing."""
+
+    values: NDArray[Any]
+    missing: Booleans | None
+
+
+def is_number_type(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type holds numbers (booleans are none)."""
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
+
+
+def exact_numbers(array: pa.Array) -> pa.Array:
+    """Return numbers in a type that coders take, all of them as they are.
+
+    Half floats become single ones, decimals without a fraction integers where 64 bits hold them.
+    Other decimals stay decimals: floats would make different ones equal.
+    """
+    if pa.types.is_float16(array.type):
+        return array.cast(pa.float32())
+    if not pa.types.is_decimal(array.type):
+        return array
+    if array.type.bit_width < 128:
+        array = array.cast(pa.decimal128(array.type.precision, array.type.scale))
+    whole = _cast_or_none(array, pa.int64()) if array.type.scale <= 0 else None
+    return array if whole is None else whole
+
+
+def _plain_numbers(array: pa.Array) -> pa.Array:
+    """Return numbers in a type of NumPy: decimals that are no integers as the nearest floats."""
+    numbers = exact_numbers(array)
+    if not pa.types.is_decimal(numbers.type):
+        return numbers
+    whole = _cast_or_none(numbers, pa.uint64()) if numbers.type.scale <= 0 else None
+    # by way of text, as Arrow's own cast to floats is off by a rounding in one case out of seven
+    return numbers.cast(pa.string()).cast(pa.float64()) if whole is None else whole
+
+
+def _cast_or_none(array: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    """Return an array in another type, None where that does not hold all its numbers."""
+    try:
+        return array.cast(kind)
+    except pa.ArrowInvalid:
+        return None
+
+
+def bits(array: pa.Array) -> NDArray[np.uint8]:
+    """Return an Arrow boolean array without nulls as 0s and 1s."""
+    start = array.offset % 8
+    packed = np.frombuffer(array.buffers()[1], np.uint8, offset=array.offset // 8)
+    return np.unpackbits(packed, count=start + len(array), bitorder="little")[start:]
+
+
+def present(array: pa.Array) -> Booleans:
+    """Return which entries of an Arrow array are not null."""
+    return bits(pc.is_valid(array)).view(np.bool_)
+
+
+def numbers_of(array: pa.Array, markers: frozenset[str]) -> Numbers:
+    """Return the numbers of an array of numbers, or of the fields of a text file.
+
+    Nulls, NaN and the marked numbers are missing.  A field that is no number raises
+    `NotANumber`.
+    """
+    marked = [key for key in map(field_key, markers) if is_number(key)]
+    if pa.types.is_decimal(array.type):
+        numeric, marked = _plain_numbers(_unmarked(array, marked)), []
+    elif is_number_type(array.type):
+        numeric = _plain_numbers(array)
+    elif any(isinstance(key, Decimal) or abs(key) >= EXACT for key in marked):
+        numeric, marked = _parsed_one_by_one(array, markers), []
+    else:
+        numeric = _parsed(array, markers)
+    missing = None
+    if numeric.null_count:
+        missing = ~present(numeric)
+        numeric = numeric.fill_null(0)
+    values = numeric.to_numpy(zero_copy_only=True)
+    for strange in _strange(values, marked):
+        missing = strange if missing is None else missing | strange
+    return Numbers(values, missing)
+
+
+def _unmarked(decimals: pa.Array, marked: list[Number]) -> pa.Array:
+    """Return decimals with null in place of the marked numbers."""
+    for key in marked:
+        try:
+            marker = pa.scalar(Decimal(number_label(key)), decimals.type)
+        except pa.ArrowInvalid:
+            continue  # the type has no such number
+        decimals = pc.if_else(pc.equal(decimals, marker), pa.scalar(None, decimals.type), decimals)
+    return decimals
+
+
+def _strange(values: NDArray[Any], marked: list[Number]) -> list[Booleans]:
+    """Return masks of the values that stand for a missing one."""
+    masks = []
+    if values.dtype.kind == "f" and len(values) and np.isnan(values.max()):
+        masks.append(np.isnan(values))
+    for key in marked:
+        if isinstance(key, float) or (isinstance(key, int) and values.dtype.kind != "f"):
+            masks.append(values == key)
+        elif isinstance(key, int) and float(key) == key:
+            masks.append(values == np.float64(key))
+    return [mask for mask in masks if mask.any()]
+
+
+def _parsed(fields: pa.Array, markers: frozenset[str]) -> pa.Array:
+    """Return fields as numbers, read as `field_key` reads them: floats, large ones as integers."""
+    trimmed = pc.utf8_trim_whitespace(fields)
+    numeric = _cast_or_none(trimmed, pa.float64())
+    if numeric is None:
+        return _parsed_one_by_one(fields, markers)
+    if numeric.null_count == len(numeric):
+        return numeric
+    if pc.any(pc.is_nan(numeric)).as_py():
+        return _parsed_one_by_one(fields, markers)
+    if pc.max(pc.abs(numeric)).as_py() < EXACT:
+        return numeric
+    wholes = (_cast_or_none(trimmed, kind) for kind in (pa.int64(), pa.uint64()))
+    return next((whole for whole in wholes if whole is not None), numeric)
+
+
+def _parsed_one_by_one(fields: pa.Array, markers: frozenset[str]) -> pa.Array:
+    encoded = fields.dictionary_encode()
+    keys = [field_key(text) for text in encoded.dictionary.to_pylist()]
+    keys = [None if key is None or key_label(key) in markers else key for key in keys]
+    words = [entry for entry, key in enumerate(keys) if isinstance(key, str)]
+    if words:
+        entries = encoded.indices.fill_null(-1).to_numpy()
+        position = int(np.argmax(np.isin(entries, words)))
+        raise NotANumber(position, str(keys[entries[position]]))
+    return pc.take(_narrowest([key for key in keys if not isinstance(key, str)]), encoded.indices)
+
+
+def _narrowest(numbers: list[Number | None]) -> pa.Array:
+    """Return numbers as floats, large ones as integers if all are."""
+    wholes = [number for number in numbers if isinstance(number, int)]
+    if (
+        len(wholes) == len(numbers) - numbers.count(None)
+        and max(map(abs, wholes), default=0) >= EXACT
+    ):
+        for kind in (np.int64, np.uint64):
+            if np.iinfo(kind).min <= min(wholes) and max(wholes) <= np.iinfo(kind).max:
+                return pa.array(numbers, pa.from_numpy_dtype(kind))
+    return pa.array([None if number is None else float(number) for number in numbers], pa.float64())

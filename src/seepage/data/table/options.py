@@ -1,0 +1,192 @@
+"""How a table is read: which columns, which bins, what is missing."""
+
+import codecs
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+from seepage import _checks
+from seepage.data.domain import Domain
+from seepage.data.table.bins import DEFAULT_RULE, Edges, Quantile, Rule, Width, read_rule
+from seepage.errors import InputError, TableError
+
+__all__ = ["Choice", "TableOptions"]
+
+LARGEST_ALPHABET = 2**16 - 2
+"""Codes have 16 bits, one of them kept for values that have no code yet."""
+
+ALL_OTHERS = "*"
+
+
+BinRule: TypeAlias = int | str | Sequence[float] | None
+Bins: TypeAlias = BinRule | Mapping[str, BinRule]
+
+
+class Choice(NamedTuple):
+    """A chosen column: its name in the data, its name in the domain."""
+
+    source: str
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """How a table becomes coded attributes.
+
+    Parameters
+    ----------
+    columns
+        The columns to use, in this order; all by default.
+    drop
+        Columns not to use.
+    rename
+        New names of columns, old to new.  All other options name columns as the data do, except
+        `bins`, which names them as they are called in the end.
+    bins
+        How numbers with more than `few` distinct values are binned: a number of bins or
+        `"quantile:10"` (the default), `"width:8"`, ascending edges, or `"none"` (each number is a
+        category).  A mapping gives each column its own rule, `"*"` the rule of all others.  A
+        column that the mapping names is binned however few values it has.
+    missing
+        `"category"`: missing values form a category of their own; `"drop"`: records with a
+        missing value are left out, whatever else is in them.
+    max_values
+        A column with more values is refused.
+    few
+        Numbers with at most so many distinct values are ordered categories.
+    missing_markers
+        Texts that mean missing, beside empty fields of text files, nulls and NaN.
+    delimiter, column_names, skip_lines, encoding
+        For text files: the delimiter (detected by default), the names of the columns of a file
+        without a header line, the number of lines before the header or first record, and the
+        encoding.
+    domain
+        Code into this domain: its columns, its values and its bins.  A value outside is refused.
+
+    Examples
+    --------
+    >>> TableOptions(drop=["id"], bins={"age": [0, 18, 65, 120], "*": "width:8"}).rule("height")
+    Width(bins=8)
+    """
+
+    columns: Sequence[str] | None = None
+    drop: Sequence[str] = ()
+    rename: Mapping[str, str] = field(default_factory=dict)
+    bins: Bins = None
+    missing: str = "category"
+    max_values: int = 1000
+    few: int = 50
+    missing_markers: Sequence[str] = ()
+    delimiter: str | None = None
+    column_names: Sequence[str] | None = None
+    skip_lines: int = 0
+    encoding: str = "utf-8"
+    domain: Domain | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("columns", "drop", "missing_markers", "column_names"):
+            object.__setattr__(self, name, _texts(getattr(self, name), name))
+        if not isinstance(self.rename, Mapping):
+            raise InputError(f"rename must be a mapping from old to new, got {self.rename!r}")
+        _texts(self.rename.values(), "rename")
+        _checks.choice(self.missing, "missing", ("category", "drop"))
+        _checks.whole(self.max_values, "max_values", 1, LARGEST_ALPHABET)
+        _checks.whole(self.few, "few", 0, LARGEST_ALPHABET)
+        _checks.whole(self.skip_lines, "skip_lines", 0)
+        self._check_text_format()
+        self._check_bins()
+
+    def _check_text_format(self) -> None:
+        mark = self.delimiter
+        if mark is not None and not (isinstance(mark, str) and len(mark) == 1 and mark.isascii()):
+            raise InputError(f"delimiter must be one ASCII character, got {mark!r}")
+        try:
+            codecs.lookup(self.encoding)
+        except (LookupError, TypeError):
+            raise InputError(
+                f"encoding must be one that Python knows, got {self.encoding!r}"
+            ) from None
+
+    def _check_bins(self) -> None:
+        if self.domain is not None:
+            if self.bins is not None:
+                raise InputError("bins and domain exclude each other: a domain has its own bins")
+            return
+        rules = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
+        for rule in map(read_rule, rules):
+            bins = rule.bins if isinstance(rule, (Quantile, Width)) else 0
+            bins = len(rule.given) - 1 if isinstance(rule, Edges) else bins
+            if bins > self.max_values:
+                raise InputError(
+                    f"bins must be at most max_values ({self.max_values:,}), got {bins:,}"
+                )
+
+    @property
+    def dropping(self) -> bool:
+        """Whether records with missing values are dropped."""
+        return self.missing == "drop"
+
+    def names_bins_of(self, name: str) -> bool:
+        """Return whether `bins` names this column."""
+        return isinstance(self.bins, Mapping) and name in self.bins
+
+    def rule(self, name: str) -> Rule:
+        """Return the rule by which a column of numbers is binned."""
+        if not isinstance(self.bins, Mapping):
+            return read_rule(self.bins)
+        rule = self.bins.get(name, self.bins.get(ALL_OTHERS))
+        return DEFAULT_RULE if rule is None else read_rule(rule, f"bins of {name!r}")
+
+    def choose(self, names: Sequence[str]) -> list[Choice]:
+        """Return the chosen columns of a table, or refuse names that it does not have."""
+        _check_distinct(names, "the table")
+        wanted = names if self.columns is None else self.columns
+        for mentioned in (wanted, self.drop, self.rename):
+            _check_known(mentioned, names)
+        kept = [name for name in wanted if name not in set(self.drop)]
+        _check_distinct(kept, "the list of columns")
+        choices = [Choice(name, self.rename.get(name, name)) for name in kept]
+        if any(not choice.name for choice in choices):
+            raise TableError("a column has no name; give it one (rename) or drop it (drop)")
+        _check_distinct([choice.name for choice in choices], "the renamed table")
+        if not choices:
+            raise TableError("there is no column left to read")
+        if self.domain is not None:
+            choices = _by_domain(self.domain, choices)
+        if isinstance(self.bins, Mapping):
+            known = [choice.name for choice in choices]
+            _check_known((name for name in self.bins if name != ALL_OTHERS), known, "bins: ")
+        return choices
+
+
+def _by_domain(domain: Domain, choices: Sequence[Choice]) -> list[Choice]:
+    by_name = {choice.name: choice for choice in choices}
+    _check_known(domain.names, list(by_name), "domain: ")
+    return [by_name[name] for name in domain.names]
+
+
+def _texts(names: Any, option: str) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+        raise InputError(f"{option} must be a list of texts, got {names!r}")
+    texts = tuple(names)
+    for name in texts:
+        if not isinstance(name, str):
+            raise InputError(f"{option} must be a list of texts, got {name!r} in it")
+    return texts
+
+
+def _check_known(wanted: Iterable[str], names: Sequence[str], who: str = "") -> None:
+    for name in wanted:
+        if name not in names:
+            hint = _checks.near_miss(name, names)
+            raise TableError(f"{who}there is no column {name!r}{hint}")
+
+
+def _check_distinct(names: Sequence[str], where: str) -> None:
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise TableError(f"{where} has the column {name!r} twice")
+        seen.add(name)

@@ -1,0 +1,1 @@
+"""From limits to a collection: budgets that keep a limit, strategies beside them, the audit."""

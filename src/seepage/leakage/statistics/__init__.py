@@ -1,1 +1,0 @@
-"""The parts of the statistical method: simulated collections, intervals, surrogates, results."""

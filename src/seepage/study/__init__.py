@@ -1,0 +1,1 @@
+"""The paper as an object of study: estimation, baselines, benchmarks, the reproduction."""

@@ -1,0 +1,342 @@
+"""Confidence limits of single cells, as distances on the logarithmic scale.
+
+How far a simulated collection can be trusted: a corrected estimate and a confidence interval.
+
+The plug-in estimate takes the largest of many noisy log-ratios, so it reads too high, badly so
+for rare target values.  Two things are done about it.
+
+*Pooling.*  A report depends on the target only through the source, so the reports of all records
+with source value u, whatever their target value, tell the same row of the channel:
+
+    C^[u, y] = reports y of source value u / all reports of u,    W^ = G C^,
+
+with G[x, u] = n[x, u] / n[x] the table's own.  A target value that was seen once has 50 reports
+of its own at 50 replicas, but its row of W^ rests on those of everybody with the same source
+value.  Same simulated reports, an error that is 10 to 1,000 times smaller (mean square).
+
+*The largest of many.*  For j = (x, x', y) let l_j = ln W^[x, y] - ln W^[x', y], with limits
+l_j - down_j(a) and l_j + up_j(a) at one-sided level a.  The leakage is the largest of the true
+values, so [Chernozhukov, Lee and Rosen 2013, "Intersection bounds"]
+
+* upper = max_j l_j + up_j(alpha/2) needs no correction: it must only hold for the true maximum;
+* lower = max_j l_j - down_j(a / K) must hold for all j that can win, of which K are left once
+  those clearly below the best (at level alpha/20, all j at once) are set aside;
+* corrected = max_j l_j - down_j(1 - 2^(-1/K)): the median of the largest of K errors is taken
+  off, so that it lies above the truth at most half the time.
+
+The limits of one log-ratio combine those of its two cells, which share reports [Zou and Donner
+2008]: down_j^2 = d^2 + u^2 - 2 rho d u, with d the distance of the first cell to its lower and u
+of the second to its upper limit, and rho their correlation.  A cell with relative variance 1/e
+has the limits of a Poisson count of e [Garwood 1936], exact for small e.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from seepage._numerics import UNIT, Booleans, Floats, Integers
+from seepage.study.simulation import Collection
+
+__all__ = ["Interval", "interval", "poisson_distances", "sampling_distances"]
+
+MANY_REPORTS = 1e5
+"""From so many reports on, Wilson and Hilferty's normal approximation is exact to 1e-9."""
+
+
+def poisson_distances(reports: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return how far a count's lower and upper limits are from it, in logarithms.
+
+    [Garwood 1936]: the limits of a Poisson count e at one-sided level a are the a-quantile of
+    Gamma(e) and the (1 - a)-quantile of Gamma(e + 1).  A count of 0 has no lower limit, and its
+    upper one, -ln a, is measured from half a report.
+
+    Parameters
+    ----------
+    reports
+        Counts, not necessarily whole: e reports have the relative variance 1/e.
+    level
+        The one-sided level a.
+
+    Examples
+    --------
+    >>> down, up = poisson_distances(np.array([0.0, 10.0, 1e6]), 0.025)
+    >>> down.round(4).tolist(), up.round(4).tolist()
+    ([inf, 0.7349, 0.002], [1.9985, 0.6092, 0.002])
+    """
+    from scipy.special import gammainccinv, gammaincinv, ndtri
+
+    down, up = np.full(reports.shape, np.inf), np.full(reports.shape, np.log(-2.0 * np.log(level)))
+    few = (reports > 0) & (reports < MANY_REPORTS)
+    count = reports[few]
+    with np.errstate(divide="ignore"):
+        down[few] = -np.log(gammaincinv(count, level) / count)
+    up[few] = np.log(gammainccinv(count + 1.0, level) / count)
+    many = reports >= MANY_REPORTS
+    count, deviation = reports[many], -ndtri(level)
+    down[many] = -3.0 * np.log1p(-1.0 / (9.0 * count) - deviation / (3.0 * np.sqrt(count)))
+    shape = count + 1.0
+    root = -1.0 / (9.0 * shape) + deviation / (3.0 * np.sqrt(shape))
+    up[many] = 3.0 * np.log1p(root) + np.log1p(1.0 / count)
+    return down, up
+
+
+def sampling_distances(table: Integers, channel: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return how far W[x, y] of the population may be from the table's own, in logarithms.
+
+    The n[x] records of target value x are a sample: C[u, y] is a number between low = min_u
+    C[u, y] and high = max_u C[u, y], and W[x, y] its mean.  Scaled to [0, 1] it has the limits
+    of a binomial share [Clopper and Pearson 1934]: exact where C[u, y] takes two values only, as
+    for the guess of every symmetric mechanism, and wider than needed otherwise.  A cell with
+    W[x, y] = 0 has no logarithm to start from; its distances are 0.
+
+    Parameters
+    ----------
+    table
+        Records, target value by source value; no row is empty.
+    channel
+        P(report given source value).
+    level
+        The one-sided level.
+
+    Examples
+    --------
+    >>> table, channel = np.array([[90, 10], [10, 90]]), np.array([[0.75, 0.25], [0.25, 0.75]])
+    >>> down, up = sampling_distances(table, channel, 0.025)
+    >>> down.round(3).tolist(), up.round(3).tolist()
+    ([[0.056, 0.089], [0.089, 0.056]], [[0.036, 0.12], [0.12, 0.036]])
+    """
+    from scipy.special import betaincinv
+
+    totals = table.sum(axis=1, keepdims=True).astype(np.float64)
+    low, high = channel.min(axis=0), channel.max(axis=0)
+    width = high - low
+    own = (table @ channel) / totals
+    scaled = np.divide(own - low, width, out=np.zeros_like(own), where=width > 0)
+    hits = totals * np.clip(scaled, 0.0, 1.0)
+    misses = totals - hits
+    least = np.where(hits > 0, betaincinv(np.where(hits > 0, hits, 1.0), misses + 1.0, level), 0.0)
+    tail = betaincinv(np.where(misses > 0, misses, 1.0), hits + 1.0, level)
+    most = np.where(misses > 0, 1.0 - tail, 1.0)
+    known = own > 0
+    reference = np.log(np.where(known, own, 1.0))
+    with np.errstate(divide="ignore"):
+        down = reference - np.log(low + width * least)
+        up = np.log(low + width * most) - reference
+    return np.where(known, np.maximum(down, 0.0), 0.0), np.where(known, np.maximum(up, 0.0), 0.0)
+
+
+SCREENING = 20.0
+"""The share 1/20 of alpha goes into setting aside log-ratios that cannot be the largest."""
+
+LOWER: Literal[-1] = -1
+UPPER: Literal[1] = 1
+
+CELLS_AT_ONCE = 1 << 18
+"""Log-ratios handled at once, so that memory does not grow with the alphabets."""
+
+
+class Interval(NamedTuple):
+    """A corrected estimate with its confidence limits."""
+
+    corrected: float
+    lower: float
+    upper: float
+
+
+def interval(collection: Collection, confidence: float, population: bool = False) -> Interval:
+    """Return the corrected estimate and the confidence interval of a collection's leakage.
+
+    Parameters
+    ----------
+    collection
+        The simulated collection.
+    confidence
+        The probability with which the interval covers the true leakage, at least.
+    population
+        Whether the true leakage is that of the distribution the table was drawn from (among the
+        target values that occurred) rather than the table's own.
+
+    Notes
+    -----
+    See the module for the method.  Nothing is limited to epsilon.  The upper limit is infinite
+    where a possible report was never seen under some target value.  Costs O(l m^2 t) with m
+    target values, t source values and l reports.
+    """
+    cells = Cells(collection, population)
+    targets, reports = cells.logarithms.shape
+    if targets < 2 or collection.channel.shape[1] < 2:
+        return Interval(0.0, 0.0, 0.0)
+    if not reports:
+        return Interval(0.0, 0.0, np.inf)
+    alpha = 1.0 - confidence
+    screening = alpha / SCREENING
+    rounding = 16.0 * collection.table.shape[1] * UNIT
+    candidates = _candidates(cells, screening / (reports * targets * (targets - 1)))
+    lower = cells.lowest((alpha / 2 - screening) / candidates)
+    upper = cells.highest(alpha / 2) if cells.complete else np.inf
+    middle = 0.5 if candidates == 1 else 1.0 - 0.5 ** (1.0 / candidates)
+    return Interval(
+        max(0.0, cells.lowest(middle)),
+        max(0.0, lower - rounding),
+        max(0.0, upper + rounding),
+    )
+
+
+def _candidates(cells: "Cells", level: float) -> int:
+    """Return how many log-ratios may be the largest, judging all of them at once."""
+    best = cells.lowest(level)
+    found = sum(int(np.count_nonzero(part >= best)) for part in cells.limits(level, UPPER))
+    return max(1, found)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The cells (x, y) of the pooled estimate W^: values, precision and correlation."""
+
+    collection: Collection
+    population: bool
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every report that the channel can give was seen."""
+        possible = self.collection.channel[self._sources] > 0
+        return bool((self._reports == possible.any(axis=0)).all())
+
+    @cached_property
+    def _sources(self) -> Booleans:
+        return np.asarray(self.collection.table.any(axis=0))
+
+    @cached_property
+    def _reports(self) -> Booleans:
+        return np.asarray(self.collection.pooled.any(axis=0))
+
+    @cached_property
+    def _channel(self) -> Floats:
+        return self.collection.channel[:, self._reports]
+
+    @cached_property
+    def correlation(self) -> Floats:
+        """G[x, u], for source values that occurred."""
+        table = self.collection.table[:, self._sources]
+        return np.asarray(table / table.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def _trials(self) -> Floats:
+        """The reports of each source value, r n[u]."""
+        totals = self.collection.table.sum(axis=0)[self._sources, None]
+        return np.asarray(float(self.collection.replicas) * totals)
+
+    @cached_property
+    def _pooled(self) -> Floats:
+        return self.collection.pooled[np.ix_(self._sources, self._reports)].astype(np.float64)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """W^[x, y] = G C^."""
+        return np.asarray(self.correlation @ (self._pooled / self._trials))
+
+    @cached_property
+    def spread(self) -> Floats:
+        """Var C^[u, y], from counts with half a report added, so that none is certain."""
+        smooth = (self._pooled + 0.5) / (self._trials + 1.0)
+        return np.asarray(smooth * (1.0 - smooth) / self._trials)
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Var W^[x, y]."""
+        return np.asarray(self.correlation**2 @ self.spread)
+
+    @cached_property
+    def empty(self) -> Booleans:
+        """Which cells were never seen."""
+        return np.asarray(self.shares <= 0)
+
+    @cached_property
+    def logarithms(self) -> Floats:
+        """Ln W^[x, y]; where nothing was seen, of half a report.
+
+        Of half a report and half a record where the table itself is a sample.
+        """
+        half = np.repeat(0.5 * self.correlation**2 @ (1.0 / self._trials), self.shares.shape[1], 1)
+        if self.population:
+            totals = self.collection.table.sum(axis=1, keepdims=True)
+            half += 0.5 * np.ptp(self._channel, axis=0) / totals
+        return np.asarray(np.log(np.where(self.empty, half, self.shares)))
+
+    def distances(self, level: float) -> tuple[Floats, Floats, Floats]:
+        """Return each cell's log-distance to its limits, and that of sampling the table apart.
+
+        The rows of each: down and up.
+        """
+        reports = np.where(self.empty, 0.0, self.shares**2 / self.variances)
+        drawn = np.stack(poisson_distances(reports, level))
+        if not self.population:
+            return drawn[0], drawn[1], np.zeros((2, *self.shares.shape))
+        sampled = np.stack(sampling_distances(self.collection.table, self._channel, level))
+        return drawn[0], drawn[1], np.where(self.empty, 0.0, sampled)
+
+    def limits(self, level: float, side: Literal[-1, 1]) -> Iterator[Floats]:
+        """Yield the lower or upper limits of all log-ratios, shape (y, x, x'), in parts.
+
+        At level 1/2 they are the log-ratios themselves.  A target value is not compared with
+        itself: there they are minus infinity.
+        """
+        down, up, sampled = self.distances(level)
+        first, second = (down, up) if side == LOWER else (up, down)
+        same = np.eye(len(self.shares), dtype=np.bool_)
+        step = max(1, CELLS_AT_ONCE // same.size)
+        for begin in range(0, self.shares.shape[1], step):
+            part = slice(begin, begin + step)
+            found = _pairwise(self.logarithms[:, part], np.subtract)
+            if level < 0.5:
+                shared, apart = self._correlations(part), sampled[::-side, :, part]
+                found += side * _combine(first[:, part], second[:, part], shared, apart)
+            found[:, same] = -np.inf
+            yield found
+
+    def _correlations(self, part: slice) -> Floats:
+        """Return the correlation of W^[x, y] and W^[x', y], shape (y, x, x')."""
+        weighted = self.correlation * self.spread[:, part].T[:, None, :]
+        joint = weighted @ self.correlation.T
+        deviations = np.sqrt(self.variances[:, part])
+        correlations = joint / _pairwise(deviations, np.multiply)
+        return np.asarray(np.clip(correlations, -1.0, 1.0))
+
+    def lowest(self, level: float) -> float:
+        """Return the largest lower limit of all log-ratios."""
+        return max(float(part.max()) for part in self.limits(level, LOWER))
+
+    def highest(self, level: float) -> float:
+        """Return the largest upper limit of all log-ratios."""
+        return max(float(part.max()) for part in self.limits(level, UPPER))
+
+
+def _pairwise(cells: Floats, operation: Callable[[Floats, Floats], Floats]) -> Floats:
+    """Return an operation on each two cells of one report, shape (y, x, x')."""
+    columns = cells.T
+    return operation(columns[:, :, None], columns[:, None, :])
+
+
+def _combine(first: Floats, second: Floats, shared: Floats, sampled: Floats) -> Floats:
+    """Return the distance of a difference from those of its two terms [Zou and Donner 2008].
+
+    Parameters
+    ----------
+    first, second
+        Distances of the first and the second term, cells (x, y).
+    shared
+        The terms' correlation, (y, x, x').
+    sampled
+        Distances that come from sampling the table, independent of all others: those of the
+        first term, and of the second.
+    """
+    finite = np.isfinite(first), np.isfinite(second)
+    bounded = np.where(finite[0], first, 0.0), np.where(finite[1], second, 0.0)
+    one, two = bounded[0].T[:, :, None], bounded[1].T[:, None, :]
+    square = np.maximum(one**2 + two**2 - 2.0 * shared * one * two, 0.0)
+    square += sampled[0].T[:, :, None] ** 2 + sampled[1].T[:, None, :] ** 2
+    unbounded = ~finite[0].T[:, :, None] | ~finite[1].T[:, None, :]
+    return np.asarray(np.where(unbounded, np.inf, np.sqrt(square)))

@@ -1,0 +1,256 @@
+"""One thing to estimate: a target, one or more sources, and how they are released."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+
+from seepage._numerics import Floats, Integers
+from seepage.data.domain import Attribute, Domain
+from seepage.data.pairs import PairCounts
+from seepage.errors import InputError
+from seepage.leakage.release import View
+from seepage.mechanisms import Mechanism
+from seepage.study.confidence import interval
+from seepage.study.estimates import DecidingCells, LeakageEstimate, Settings
+from seepage.study.permutation import significance
+from seepage.study.simulation import Collection, Pulse, no_pulse, simulate, simulate_records
+from seepage.study.whole_reports import report_channel, report_name
+
+__all__ = ["Key", "Task", "joint_task", "pair_task"]
+
+Key = tuple[int, ...]
+"""The numbers of a target and of its sources."""
+
+MOST_CELLS = 1 << 24
+"""The largest channel from source values to reports: 128 MB."""
+
+COLLECTION, SURROGATES = 0, 1
+"""What the randomness of a task is for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A target and the sources that are released together, as one source of tuples.
+
+    Parameters
+    ----------
+    key
+        The numbers of the target and of the sources, which the seeds depend on.
+    target
+        The target's attribute, values that occurred only.
+    sources
+        The sources' attributes.
+    mechanisms
+        How each source is released.
+    direct
+        The budget with which the target itself is released.
+    values
+        The source tuples that occurred: codes, one row a tuple and one column a source.
+    table
+        Records, target value by source tuple.
+    view
+        What the adversary keeps of a report.
+    """
+
+    key: Key
+    target: Attribute
+    sources: tuple[Attribute, ...]
+    mechanisms: tuple[Mechanism, ...]
+    direct: float
+    values: Integers
+    table: Integers
+    view: View
+
+    @cached_property
+    def channels(self) -> tuple[Floats, ...]:
+        """P(report given value) of each source."""
+        return tuple(
+            report_channel(how) if self.view == "report" else how.inferred_channel()
+            for how in self.mechanisms
+        )
+
+    @cached_property
+    def channel(self) -> Floats:
+        """P(all reports given source tuple): each source is perturbed independently."""
+        reports = math.prod(part.shape[1] for part in self.channels)
+        if len(self.values) * reports > MOST_CELLS:
+            raise InputError(
+                f"{len(self.values):,} source values with {reports:,} reports are too many for "
+                f"one estimate, at most {MOST_CELLS:,} cells fit; choose fewer sources"
+            )
+        rows = [part[self.values[:, place]] for place, part in enumerate(self.channels)]
+        joint = reduce(
+            lambda one, two: (one[:, :, None] * two[:, None, :]).reshape(len(one), -1), rows
+        )
+        return np.asarray(joint / joint.sum(axis=1, keepdims=True))
+
+    @property
+    def _sizes(self) -> list[int]:
+        return [part.shape[1] for part in self.channels]
+
+    def report(self, column: int) -> str | tuple[str, ...]:
+        """Return the name of a report: the guessed value, or the values that it favours."""
+        codes = np.unravel_index(column, self._sizes)
+        names = tuple(
+            source.values[code]
+            if self.view == "inferred"
+            else report_name(part, int(code), source.values)
+            for source, part, code in zip(self.sources, self.channels, codes, strict=True)
+        )
+        return names[0] if len(names) == 1 else names
+
+    def generator(self, seed: int, purpose: int, block: int = 0) -> np.random.Generator:
+        """Return the source of randomness of one part of the work, wherever it runs."""
+        sequence = np.random.SeedSequence(seed, spawn_key=(*self.key, purpose, block))
+        return np.random.Generator(np.random.PCG64(sequence))
+
+    def collect(self, settings: Settings, pulse: Pulse = no_pulse) -> Collection:
+        """Return a simulated collection."""
+        generator = self.generator(settings.seed, COLLECTION)
+        if settings.method == "aggregate":
+            return simulate(self.table, self.channel, settings.replicas, generator)
+        return simulate_records(
+            self.table,
+            self.values,
+            self.mechanisms,
+            self._sizes,
+            self.channel,
+            settings.replicas,
+            generator,
+            view=self.view,
+            pulse=pulse,
+        )
+
+    def estimate(self, settings: Settings, pulse: Pulse = no_pulse) -> LeakageEstimate:
+        """Return the estimate from a simulated collection, with its interval and surrogates.
+
+        `pulse` is called now and then; it may raise to end the work.
+        """
+
+        def surrogate_generator(block: int) -> np.random.Generator:
+            pulse()
+            return self.generator(settings.seed, SURROGATES, block)
+
+        collection = self.collect(settings, pulse)
+        plug_in, deciding = _plug_in(self, collection)
+        seen = collection.counts.any(axis=0)
+        found = interval(collection, settings.confidence, settings.population)
+        return LeakageEstimate(
+            target=self.target.name,
+            sources=tuple(source.name for source in self.sources),
+            mechanism=", ".join(dict.fromkeys(how.name for how in self.mechanisms)),
+            epsilon=sum(how.epsilon for how in self.mechanisms),
+            direct=self.direct,
+            plug_in=plug_in,
+            corrected=found.corrected,
+            lower=found.lower,
+            upper=found.upper,
+            significance=significance(
+                collection, settings.surrogates, surrogate_generator, settings.population
+            ),
+            deciding=deciding,
+            unseen=int(np.count_nonzero(collection.counts[:, seen] == 0)),
+            records=int(self.table.sum()),
+            settings=settings,
+        )
+
+
+def _both(one: Floats, two: Floats) -> Floats:
+    """Return the channel of two independent reports of the same record."""
+    return np.asarray((one[:, :, None] * two[:, None, :]).reshape(len(one), -1))
+
+
+def _plug_in(task: Task, collection: Collection) -> tuple[float, DecidingCells | None]:
+    """Return the paper's estimate and the cells that decide it.
+
+    Where cells are empty it is infinite, and decided by the one where most reports were to be
+    expected.
+    """
+    counts = collection.counts
+    totals = counts.sum(axis=1)
+    shares = counts / totals[:, None]
+    high, low = shares.max(axis=0), shares.min(axis=0)
+    if len(counts) < 2 or not np.any(high > low):
+        return 0.0, None
+    expected = np.where(counts == 0, high * totals[:, None], 0.0)
+    if expected.any():
+        value = math.inf
+        other, report = divmod(int(expected.argmax()), counts.shape[1])
+    else:
+        ratios = np.divide(high, low, out=np.ones_like(high), where=high > 0)
+        report = int(ratios.argmax())
+        value, other = math.log(ratios[report]), int(shares[:, report].argmin())
+    likelier = int(shares[:, report].argmax())
+    return value, DecidingCells(
+        likelier=task.target.values[likelier],
+        other=task.target.values[other],
+        report=task.report(report),
+        likelier_count=int(counts[likelier, report]),
+        other_count=int(counts[other, report]),
+        likelier_total=int(totals[likelier]),
+        other_total=int(totals[other]),
+    )
+
+
+def pair_task(
+    pairs: PairCounts, mechanisms: Sequence[Mechanism], target: int, source: int, view: View
+) -> Task:
+    """Return the task of one source about one target, from pair counts."""
+    table = pairs.table(target, source)
+    seen = np.flatnonzero(pairs.marginal(target))
+    attribute = pairs.domain[source]
+    return Task(
+        key=(target, source),
+        target=pairs.domain[target].restrict(seen),
+        sources=(attribute,),
+        mechanisms=(mechanisms[source],),
+        direct=mechanisms[target].epsilon,
+        values=np.arange(attribute.size)[:, None],
+        table=np.ascontiguousarray(table[seen]),
+        view=view,
+    )
+
+
+def joint_task(
+    domain: Domain,
+    codes: Integers,
+    weights: Integers,
+    mechanisms: Sequence[Mechanism],
+    target: int,
+    sources: Sequence[int],
+    view: View,
+) -> Task:
+    """Return the task of several sources together about one target, from distinct records.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    codes
+        Records, one row each and one column an attribute.
+    weights
+        How often each record occurs.
+    mechanisms
+        How each attribute is released.
+    target, sources
+        The attributes' numbers.
+    view
+        What the adversary keeps of a report.
+    """
+    values, tuples = np.unique(codes[:, list(sources)], axis=0, return_inverse=True)
+    seen, targets = np.unique(codes[:, target], return_inverse=True)
+    cells = targets * len(values) + tuples.reshape(-1)
+    table = np.bincount(cells, weights, minlength=len(seen) * len(values)).astype(np.int64)
+    return Task(
+        key=(target, *sources),
+        target=domain[target].restrict(seen),
+        sources=tuple(domain[source] for source in sources),
+        mechanisms=tuple(mechanisms[source] for source in sources),
+        direct=mechanisms[target].epsilon,
+        values=values.astype(np.int64),
+        table=table.reshape(len(seen), len(values)),
+        view=view,
+    )

@@ -1,0 +1,128 @@
+"""The totals that add up: `worst`, of all budgets, and `independent`, of the pairwise leakages.
+
+`merged`: all sources seen as one, released with the sum of their budgets.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from seepage._numerics import Floats
+from seepage.data.records import Tuples
+from seepage.leakage import LeakageMatrix, Release
+from seepage.leakage.evidence import relaxation
+from seepage.leakage.likely_sets import best_of_all
+from seepage.leakage.release import View
+from seepage.totals.result import GuaranteeError, Progress, direct, summed_up
+
+__all__ = ["independent_totals", "merged_totals", "worst_totals"]
+
+
+def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
+    """Return the sum of what all reports say about their own attributes, for every attribute.
+
+    Parameters
+    ----------
+    matrix
+        How the attributes are released; no look is taken at the leakages in it.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas: certified, for all reports together are (sum eps, sum delta)-LDP
+        for the whole record, and so for each attribute of it, whatever the joint distribution.
+    """
+    parts = np.array([direct(release, matrix.view) for release in matrix.releases])
+    shape = len(matrix.domain)
+    return np.full(shape, summed_up(parts[:, 0])), np.full(shape, summed_up(parts[:, 1]))
+
+
+def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
+    """Return DPL plus the CPL of every source [paper, equation for L-bar].
+
+    Parameters
+    ----------
+    matrix
+        The pairwise leakages.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas.  They hold where the sources are independent given the target,
+        and are exceeded by real tables [theory-totals]: an assumption, not a guarantee.  A
+        source with delta > 0 counts with the bound of its (epsilon, delta) and its delta'.
+    """
+    if any(release.delta > 0 and release.mechanism is not None for release in matrix.releases):
+        bounded = [Release(r.epsilon, r.delta) if r.delta > 0 else r for r in matrix.releases]
+        matrix = LeakageMatrix(matrix.pairs, bounded, matrix.view, matrix.smoothing)
+    parts = np.array([direct(release, matrix.view) for release in matrix.releases])
+    values = [summed_up((own, *row)) for own, row in zip(parts[:, 0], matrix.values, strict=True)]
+    deltas = [
+        summed_up((own, *row)) for own, row in zip(parts[:, 1], matrix.relaxations, strict=True)
+    ]
+    return np.array(values), np.array(deltas)
+
+
+MOST_CELLS = 1 << 27
+"""The largest channel from a target to all other attributes: 1 GB."""
+
+
+def merged_totals(
+    tuples: Tuples,
+    released: Sequence[Release],
+    view: View,
+    progress: Progress | None = None,
+) -> tuple[Floats, Floats]:
+    """Return eps_k + bound(P(Z given X_k), sum of the others' eps), Z all other attributes.
+
+    Parameters
+    ----------
+    tuples
+        The joint distribution.
+    released
+        How each attribute is released; only budgets matter.
+    view
+        What the adversary keeps.
+    progress
+        Called with the targets done and in all.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas, rounded up: certified.  The others' reports together are one
+        (sum eps, sum delta)-LDP report of Z, independent of the target's own report given the
+        target [theory-totals].  Between `exact` and `worst`.
+
+    Notes
+    -----
+    For each target one sort of the distinct records and O(m^2 z), with m target values and z
+    distinct combinations of the others.
+    """
+    parts = np.array([direct(release, view) for release in released])
+    totals = np.zeros_like(parts)
+    for target in range(len(released)):
+        others = np.delete(parts, target, axis=0)
+        channel = _channel(tuples, target)
+        budget, slack = summed_up(others[:, 0]), summed_up(others[:, 1])
+        value = float(best_of_all(channel[None], np.array([budget])).value[0])
+        delta = relaxation(channel, value, budget, slack)
+        totals[target] = summed_up((parts[target, 0], value)), summed_up((parts[target, 1], delta))
+        if progress is not None:
+            progress(target + 1, len(released))
+    return totals[:, 0], totals[:, 1]
+
+
+def _channel(tuples: Tuples, target: int) -> Floats:
+    """Return P(all other attributes given the target), rows the target values that occurred."""
+    groups = tuples.groups(k for k in range(len(tuples.domain)) if k != target)
+    columns = int(groups.max()) + 1
+    seen, rows = np.unique(tuples.column(target), return_inverse=True)
+    if len(seen) * columns > MOST_CELLS:
+        raise GuaranteeError(
+            f"merged totals need a table of {len(seen):,} values of "
+            f"{tuples.domain.names[target]!r} by {columns:,} combinations of the others, at most "
+            f"{MOST_CELLS:.3g} cells fit; use 'sampled', or choose fewer attributes or values"
+        )
+    cells = np.bincount(rows * columns + groups, tuples.weights, minlength=len(seen) * columns)
+    counts = cells.reshape(len(seen), columns)
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True))

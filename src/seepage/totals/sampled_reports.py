@@ -1,0 +1,251 @@
+"""The reports that `sampled` draws, and how much each target value is represented in them.
+
+Half of the people are drawn from the table as it is.  The other half go to target values that
+would have too few: people are drawn from those who have the value.  A report then has density
+
+    q(y) = sum over records r of q(r) p(y given r),   q(r) = P(r) g(r),
+
+g(r) = n_0/n + sum over boosted values x of r of (n_x/n) / P(x), for n_0 plain draws and n_x
+boosted ones.  Every report serves every target with the weight p(y given x) / q(y), which never
+exceeds W(x) = 1 / (P(x) min over records r with x of g(r)).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seepage import _checks
+from seepage._numerics import Floats, Integers
+from seepage.data.domain import Domain
+from seepage.data.records import Tuples
+from seepage.leakage import Release
+from seepage.leakage.release import View
+from seepage.mechanisms import GRR, InClear, Mechanism
+from seepage.totals.result import GuaranteeError
+
+__all__ = ["Draws", "draw_reports", "offsets", "reports_enough"]
+
+PLAIN_SHARE = 0.5
+"""The share of people drawn from the table as it is."""
+
+ROOM = 1.5
+"""A value is worth boosting if it can have this many times the draws that it needs at least."""
+
+IMPOSSIBLE = -1e6
+"""Stands for the logarithm of 0: far below any likelihood that counts, and safe to add up."""
+
+MOST_NUMBERS = 1 << 28
+"""The most log-likelihoods of reports held at once: 2 GB."""
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Drawn reports.
+
+    Parameters
+    ----------
+    logarithms
+        ln p(report given value) of each report: one row a value of an attribute, all attributes
+        one after the other, and one column a report.
+    density
+        g(r) of each distinct record.
+    ceilings
+        W(x) of each value; infinite for one that never occurred.
+    """
+
+    logarithms: Floats
+    density: Floats
+    ceilings: Floats
+
+    @property
+    def count(self) -> int:
+        """The number of reports."""
+        return int(self.logarithms.shape[1])
+
+
+def offsets(domain: Domain) -> Integers:
+    """Return where the values of each attribute begin when all are put one after the other."""
+    return np.concatenate([[0], np.cumsum(domain.sizes)]).astype(np.int64)
+
+
+def draw_reports(
+    tuples: Tuples,
+    released: Sequence[Release],
+    view: View,
+    count: int,
+    needed: float,
+    seed: int | np.random.Generator | None,
+) -> Draws:
+    """Draw so many reports.
+
+    Parameters
+    ----------
+    tuples
+        The table.
+    released
+        How each attribute is released.
+    view
+        What the adversary keeps.
+    count
+        The number of reports n.
+    needed
+        The fewest draws n / W(x) with which a value can be certified.
+    seed
+        The same seed gives the same reports.
+    """
+    mechanisms = [_simulated(tuples.domain, k, release) for k, release in enumerate(released)]
+    values = int(offsets(tuples.domain)[-1])
+    if values * count > MOST_NUMBERS:
+        raise GuaranteeError(
+            f"{count:,} reports of {values:,} values need {values * count / 2**27:.1f} GB, at most "
+            f"2 fit; draw fewer reports or choose fewer attributes"
+        )
+    generator = _checks.generator(seed)
+    extra = _boosts(tuples, count, needed)
+    people = _people(tuples, count - int(extra.sum()), extra, generator)
+    rows = [
+        _log_likelihood(mechanism, tuples.codes[people, k], view, generator)
+        for k, mechanism in enumerate(mechanisms)
+    ]
+    density = _density(tuples, extra, count)
+    return Draws(np.concatenate(rows), density, _ceilings(tuples, density))
+
+
+def _simulated(domain: Domain, k: int, release: Release) -> Mechanism:
+    """Return the mechanism to draw from; with a budget alone, GRR for two values at most.
+
+    Every epsilon-LDP report of a binary value is a post-processing of randomised response
+    [Kairouz, Oh and Viswanath 2015], which so stands for the worst mechanism.
+    """
+    attribute = domain[k]
+    if release.mechanism is not None:
+        return release.mechanism
+    if attribute.size > 2 or release.delta > 0:
+        raise GuaranteeError(
+            f"sampled totals need to know the mechanism of {attribute.name!r}, which has "
+            f"{attribute.size} values and delta {release.delta:g}; name it (mechanism='grr'), or "
+            "use 'merged', which needs budgets alone"
+        )
+    return GRR(attribute.size, release.epsilon)
+
+
+def _log_likelihood(
+    mechanism: Mechanism, codes: Integers, view: View, generator: np.random.Generator
+) -> Floats:
+    """Return ln p(report given value) of fresh reports, one row a value."""
+    if isinstance(mechanism, InClear):
+        return np.where(np.arange(mechanism.k)[:, None] == codes, 0.0, IMPOSSIBLE)
+    reports = mechanism.perturb(codes, generator)
+    if view == "report":
+        logarithms = mechanism.log_likelihood(reports).T
+    else:
+        guesses = mechanism.infer(reports, generator)
+        with np.errstate(divide="ignore"):
+            logarithms = np.log(mechanism.inferred_channel())[:, guesses]
+    return np.maximum(logarithms, IMPOSSIBLE)
+
+
+# How many people are drawn for which value ------------------------------------------------------
+
+
+def _shares(tuples: Tuples) -> Floats:
+    """Return P(x) of every value of every attribute, one after the other."""
+    marginals = [tuples.marginal(k) for k in range(len(tuples.domain))]
+    return np.concatenate(marginals) / tuples.records
+
+
+def _boosts(tuples: Tuples, count: int, needed: float) -> Integers:
+    """Return how many people to draw for each value beside the plain draws.
+
+    Targets are taken in the order of what it costs to give each of their values `ROOM` times
+    the draws needed, as long as half of the reports suffice; their values are then all filled
+    up to one level, so that every report is spent.
+    """
+    shares, begins = _shares(tuples), offsets(tuples.domain)
+    plain = math.floor(PLAIN_SHARE * count)
+    budget = count - plain
+    costs = np.add.reduceat(_missing(shares, plain, needed), begins[:-1])
+    cheapest = np.argsort(costs, kind="stable")
+    affordable = cheapest[np.cumsum(costs[cheapest]) <= budget]
+    served = np.zeros(len(shares), dtype=np.bool_)
+    for target in affordable:
+        served[begins[target] : begins[target + 1]] = True
+    served &= shares > 0
+    extra = np.zeros(len(shares), dtype=np.int64)
+    extra[served] = np.floor(_filled(plain * shares[served], float(budget)))
+    return extra
+
+
+def _missing(shares: Floats, plain: int, needed: float) -> Floats:
+    """Return how many draws each value lacks beside the plain ones."""
+    lacking = np.maximum(ROOM * needed - plain * shares, 0.0)
+    return np.where(shares > 0, lacking, 0.0)
+
+
+def reports_enough(tuples: Tuples, needed: float) -> int:
+    """Return about how many reports give every value of every attribute the draws it needs."""
+    shares = _shares(tuples)
+    low, high = 0, math.ceil(2 * ROOM * needed * len(shares) / PLAIN_SHARE)
+    while high - low > 1:
+        count = (low + high) // 2
+        plain = math.floor(PLAIN_SHARE * count)
+        short = float(_missing(shares, plain, needed).sum()) > count - plain
+        low, high = (count, high) if short else (low, count)
+    return high
+
+
+def _filled(heights: Floats, volume: float) -> Floats:
+    """Return what each height gains when a volume is poured over them: up to one level."""
+    if not len(heights):
+        return heights
+    ascending = np.sort(heights)
+    numbers = np.arange(1, len(heights) + 1)
+    levels = (volume + np.cumsum(ascending)) / numbers
+    wet = int(np.flatnonzero(levels > ascending)[-1]) if volume > 0 else 0
+    return np.asarray(np.maximum(levels[wet] - heights, 0.0))
+
+
+def _people(
+    tuples: Tuples, plain: int, extra: Integers, generator: np.random.Generator
+) -> Integers:
+    """Return the drawn people as positions of distinct records."""
+    drawn = [_drawn(tuples.weights, np.arange(len(tuples)), plain, generator)]
+    begins = offsets(tuples.domain)
+    for value in np.flatnonzero(extra):
+        target = int(np.searchsorted(begins, value, side="right")) - 1
+        having = np.flatnonzero(tuples.column(target) == value - begins[target])
+        drawn.append(_drawn(tuples.weights[having], having, int(extra[value]), generator))
+    return np.concatenate(drawn)
+
+
+def _drawn(
+    weights: Integers, positions: Integers, count: int, generator: np.random.Generator
+) -> Integers:
+    ends = np.cumsum(weights)
+    picks = generator.integers(0, ends[-1], count)
+    return np.asarray(positions[np.searchsorted(ends, picks, side="right")])
+
+
+def _density(tuples: Tuples, extra: Integers, count: int) -> Floats:
+    """Return g(r) = q(r) / P(r) of each distinct record."""
+    shares = _shares(tuples)
+    gains = np.divide(extra, shares * count, out=np.zeros_like(shares), where=shares > 0)
+    density = np.full(len(tuples), 1 - int(extra.sum()) / count)
+    for target, begin in enumerate(offsets(tuples.domain)[:-1]):
+        density += gains[begin + tuples.column(target).astype(np.int64)]
+    return density
+
+
+def _ceilings(tuples: Tuples, density: Floats) -> Floats:
+    """Return W(x) = 1 / (P(x) min of g over the records with x)."""
+    least = []
+    for target, size in enumerate(tuples.domain.sizes):
+        smallest = np.full(size, np.inf)
+        np.minimum.at(smallest, tuples.column(target), density)
+        least.append(smallest)
+    shares = _shares(tuples)
+    with np.errstate(invalid="ignore"):
+        reached = np.concatenate(least) * shares
+    return np.where(shares > 0, 1 / np.where(shares > 0, reached, 1.0), np.inf)

@@ -1,0 +1,372 @@
+"""Markov chains as users give them: transitions onward, and back by Bayes' rule.
+
+Leakage over time: a sequence of reports of one attribute whose values follow a Markov chain.
+
+A path is the tree of data over time.  The backward leakage of step t is what the reports up to t
+say about the value at t, the forward leakage what those from t on say:
+
+    BPL_t = eps_t + bound(P(X_(t-1) given X_t), BPL_(t-1)),
+    FPL_t = eps_t + bound(P(X_(t+1) given X_t), FPL_(t+1)),
+    TPL_t = BPL_t + FPL_t - eps_t
+
+[Cao et al. 2017, "Quantifying differential privacy under temporal correlations"; theory-totals].
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seepage import _checks
+from seepage._numerics import Floats, round_down, round_up
+from seepage.data.channel import Channel, as_matrix
+from seepage.data.domain import sample_caution
+from seepage.data.pairs import PairCounts
+from seepage.data.records import Tuples
+from seepage.errors import InputError
+from seepage.leakage.likely_sets import best_of_all
+from seepage.totals.result import plain, summed_up
+from seepage.totals.tree import row_bounds
+
+__all__ = [
+    "StreamLeakage",
+    "backward_channels",
+    "count_steps",
+    "from_pairs",
+    "leakage_supremum",
+    "read_budgets",
+    "read_matrices",
+    "repeated",
+    "stationary",
+    "stream_leakage",
+]
+
+STATIONARY_TOLERANCE = 1e-9
+"""A second singular value of P - 1 below this means a second stationary distribution."""
+
+
+def count_steps(epsilon: Any, steps: int | None, known: int | None) -> int:
+    """Return the number of steps, on which all that is given must agree."""
+    told = [known]
+    told += [None if np.ndim(epsilon) == 0 else len(epsilon)]
+    told += [None if steps is None else _checks.whole(steps, "steps", 1)]
+    counts = {count for count in told if count is not None}
+    if not counts:
+        raise InputError("the number of steps must be given: steps=..., or one epsilon each")
+    if len(counts) > 1:
+        raise InputError(
+            "epsilon, steps and transitions must be for the same number of steps, "
+            f"got {' and '.join(map(str, sorted(counts)))}"
+        )
+    return counts.pop()
+
+
+def read_budgets(epsilon: Any, steps: int) -> Floats:
+    """Return the budget of each step."""
+    given = [epsilon] * steps if np.ndim(epsilon) == 0 else epsilon
+    return np.array([_checks.epsilon(budget) for budget in given])
+
+
+def read_matrices(given: Any, name: str) -> list[Floats]:
+    """Return one square channel, or several of the same size."""
+    matrices = [as_matrix(part, name) for part in (given if _are_several(given) else [given])]
+    shapes = {matrix.shape for matrix in matrices}
+    if len(shapes) > 1 or any(rows != columns for rows, columns in shapes):
+        raise InputError(f"{name} must be square matrices of one size, got {sorted(shapes)}")
+    return matrices
+
+
+def _are_several(given: Any) -> bool:
+    """Say whether the first thing given is a matrix, not a row; what is neither is one thing."""
+    if isinstance(given, Channel):
+        return False
+    try:
+        return isinstance(given[0], Channel) or np.ndim(given[0]) == 2
+    except (TypeError, ValueError, IndexError):
+        return False
+
+
+def repeated(matrices: list[Floats], steps: int, name: str) -> list[Floats]:
+    """Return one matrix for each step but one, from one for all or one for each."""
+    if len(matrices) == 1:
+        return matrices * (steps - 1)
+    if len(matrices) != steps - 1:
+        raise InputError(
+            f"{steps} steps have {steps - 1} {name}, got {len(matrices)}; give one for all, or "
+            "one for each"
+        )
+    return matrices
+
+
+def from_pairs(pairs: PairCounts) -> tuple[list[Floats], list[Floats]]:
+    """Return the channels onward and back between consecutive attributes."""
+    later = range(1, len(pairs.domain))
+    onward = [pairs.channel(target=t - 1, source=t).matrix for t in later]
+    back = [pairs.channel(target=t, source=t - 1).matrix for t in later]
+    return onward, back
+
+
+def backward_channels(
+    given: list[Floats],
+    onward: list[Floats],
+    backward: Any,
+    initial: ArrayLike | None,
+    steps: int,
+) -> list[Floats]:
+    """Return P(previous value given value) of every step but the first."""
+    if backward is not None:
+        if initial is not None:
+            raise InputError("give backward or initial, not both: one follows from the other")
+        matrices = read_matrices(backward, "backward")
+        if matrices[0].shape != given[0].shape:
+            raise InputError(
+                f"backward must be of the size of transitions, {given[0].shape}, "
+                f"got {matrices[0].shape}"
+            )
+        return repeated(matrices, steps, "backward transitions")
+    if initial is None:
+        if len(given) > 1:
+            raise InputError("transitions that change need initial or backward beside them")
+        return [_reverse(given[0], stationary(given[0]))] * (steps - 1)
+    share = as_matrix(np.atleast_2d(np.asarray(initial)), "initial")[0]
+    if len(share) != len(given[0]):
+        raise InputError(f"initial must have {len(given[0])} probabilities, got {len(share)}")
+    back = []
+    for matrix in onward:
+        back.append(_reverse(matrix, share))
+        share = share @ matrix
+    return back
+
+
+def _reverse(matrix: Floats, share: Floats) -> Floats:
+    """Return P(previous given next) by Bayes' rule.
+
+    A value that cannot be next has no row; the row of one that can stands in for it, which
+    changes no maximum over pairs of rows.
+    """
+    joint = (share[:, None] * matrix).T
+    reached = joint.sum(axis=1)
+    joint[reached == 0] = joint[np.argmax(reached > 0)]
+    return np.asarray(joint / joint.sum(axis=1, keepdims=True))
+
+
+def stationary(transitions: Channel | ArrayLike) -> Floats:
+    """Return the stationary distribution of a chain, refused where it is not unique.
+
+    Examples
+    --------
+    >>> stationary([[0.9, 0.1], [0.3, 0.7]]).round(4).tolist()
+    [0.75, 0.25]
+    """
+    matrix = as_matrix(transitions, "transitions")
+    _, singular, right = np.linalg.svd((matrix - np.eye(len(matrix))).T)
+    if len(matrix) > 1 and singular[-2] < STATIONARY_TOLERANCE:
+        raise InputError(
+            "these transitions have more than one stationary distribution; "
+            "give initial, the distribution of the first value, or backward"
+        )
+    share = np.abs(right[-1])
+    return np.asarray(share / share.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class StreamLeakage:
+    """What a sequence of reports says about the value at each step.
+
+    Parameters
+    ----------
+    epsilons
+        The budget of each step.
+    backward, forward
+        What the reports up to each step, and from each step on, say about its value.
+    total
+        All reports together: backward + forward - epsilon.
+    supremum
+        What (backward, forward, total) rise to as the sequence goes on; None where the budget or
+        the transitions change.  Infinite where no constant budget stays bounded.
+    notes
+        What a reader must know besides: that transitions come from a sample of records.
+    """
+
+    epsilons: Floats
+    backward: Floats
+    forward: Floats
+    total: Floats
+    supremum: tuple[float, float, float] | None
+    notes: tuple[str, ...] = ()
+
+    kind = "assumed"
+    """The values must follow the Markov chain that was given."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain JSON, infinity as the text "inf"."""
+        ends = None
+        if self.supremum is not None:
+            names = ("backward", "forward", "total")
+            ends = {name: plain(v) for name, v in zip(names, self.supremum, strict=True)}
+        return {
+            "kind": self.kind,
+            "epsilon": plain(self.epsilons),
+            "backward": plain(self.backward),
+            "forward": plain(self.forward),
+            "total": plain(self.total),
+            "supremum": ends,
+            "notes": list(self.notes),
+        }
+
+
+def stream_leakage(
+    transitions: Channel | ArrayLike | Sequence[Any] | PairCounts | Tuples,
+    epsilon: Any,
+    steps: int | None = None,
+    *,
+    backward: Channel | ArrayLike | Sequence[Any] | None = None,
+    initial: ArrayLike | None = None,
+) -> StreamLeakage:
+    """Return the leakage over time of a sequence of reports of one attribute.
+
+    Parameters
+    ----------
+    transitions
+        P(next value given value): one k x k matrix for all steps, or one for each; or pair
+        counts or tuples whose attributes are the steps in order, which tell both directions.
+    epsilon
+        The budget of every step, or one for each.
+    steps
+        The number of reports, where neither `epsilon` nor `transitions` tells.
+    backward
+        P(previous value given value), one matrix or one for each step but the first.  Where it
+        is not given it follows by Bayes' rule from `initial`.
+    initial
+        The distribution of the first value; the stationary one by default.
+
+    Returns
+    -------
+    StreamLeakage
+        Backward, forward and total leakage of each step, rounded up, and their suprema.
+
+    Notes
+    -----
+    One `leakage_bound` a step and direction, O(k^3).  For a constant budget and constant
+    transitions the supremum is in closed form: see `leakage_supremum`.
+
+    Examples
+    --------
+    >>> sticky = [[0.8, 0.2], [0.2, 0.8]]
+    >>> found = stream_leakage(sticky, epsilon=0.1, steps=10)
+    >>> found.backward.round(3).tolist()[:3], round(found.supremum[0], 3)
+    ([0.1, 0.16, 0.196], 0.249)
+    """
+    caution = None
+    if isinstance(transitions, (PairCounts, Tuples)):
+        if backward is not None or initial is not None:
+            raise InputError(
+                "backward and initial go with transitions; counts tell both directions themselves"
+            )
+        caution = sample_caution(transitions)
+        pairs = transitions.pairs() if isinstance(transitions, Tuples) else transitions
+        onward, back = from_pairs(pairs)
+        count = count_steps(epsilon, steps, len(pairs.domain))
+    else:
+        given = read_matrices(transitions, "transitions")
+        count = count_steps(epsilon, steps, len(given) + 1 if len(given) > 1 else None)
+        onward = repeated(given, count, "transitions")
+        back = backward_channels(given, onward, backward, initial, count)
+    budgets = read_budgets(epsilon, count)
+    behind = _accumulate(back, budgets)
+    ahead = _accumulate(onward[::-1], budgets[::-1])[::-1]
+    total = round_up(behind + ahead - budgets, 2)
+    suprema = _suprema(budgets, onward, back)
+    notes = () if caution is None else (caution,)
+    return StreamLeakage(budgets, behind, ahead, total, suprema, notes)
+
+
+def leakage_supremum(channel: Channel | ArrayLike, epsilon: Any) -> float:
+    """Return what leakage rises to when it passes a channel and gains epsilon, for ever.
+
+    The limit of l <- epsilon + bound(G, l), in closed form: for a pair of rows and a set S with
+    A = G_x(S) and B = G_x'(S), h = e^(l - epsilon) solves, with w = e^-epsilon,
+
+        B h^2 + (w (1 - B) - A) h - w (1 - A) = 0   (one positive root);
+
+    the limit is the largest over pairs and S [Cao et al. 2017, Theorem 5].  It is infinite iff
+    B = 0 and A >= w for some pair.
+
+    Parameters
+    ----------
+    channel
+        G, P(neighbouring value given value).
+    epsilon
+        The budget of every step.
+
+    Notes
+    -----
+    The map with the largest limit exceeds the others below it, so the best (A, B) at the present
+    value always leads on: policy iteration, a few rounds of O(m^2 t).  Rounded up.
+
+    Examples
+    --------
+    >>> round(leakage_supremum([[0.8, 0.2], [0.2, 0.8]], 0.1), 4)
+    0.2488
+    >>> leakage_supremum([[1.0, 0.0], [0.0, 1.0]], 0.1)
+    inf
+    """
+    matrix, budget = as_matrix(channel), _checks.epsilon(epsilon)
+    value = budget
+    while True:
+        found = _best_limit(matrix, value, budget)
+        if found <= value:
+            return value
+        value = found
+
+
+def _best_limit(matrix: Floats, value: float, budget: float) -> float:
+    """Return the largest limit among the best sets S of all pairs of rows at a leakage."""
+    if math.isinf(value) or budget == 0:
+        return value
+    best = budget
+    for row in matrix:
+        chosen = row_bounds(row, matrix, value)[1]
+        high = np.where(chosen, row, 0.0).sum(axis=1)
+        low = np.where(chosen, matrix, 0.0).sum(axis=1)
+        best = max(best, float(_limits(high, low, budget, len(row)).max()))
+    return best
+
+
+def _limits(high: Floats, low: Floats, budget: float, terms: int) -> Floats:
+    """Return epsilon + ln h for masses A and B; each is moved to the safe side before."""
+    A, B = np.minimum(round_up(high, terms), 1.0), round_down(low, terms)
+    w = round_down(math.exp(-budget), 2)
+    slope = w * (1 - B) - A
+    root = np.sqrt(slope**2 + 4 * B * w * (1 - A))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        falling = 2 * w * (1 - A) / (slope + root)
+        rising = (root - slope) / (2 * B)
+    h = np.where(slope > 0, falling, np.where(B > 0, rising, math.inf))
+    flat = (high <= low) | (high == 0)
+    return np.where(flat, budget, round_up(budget + np.log(np.where(flat, 1.0, h)), 16))
+
+
+def _accumulate(channels: Sequence[Floats], budgets: Floats) -> Floats:
+    """Return l_t = eps_t + bound(channel_(t-1), l_(t-1)), rounded up."""
+    values = [float(budgets[0])]
+    known: dict[tuple[int, float], float] = {}
+    for channel, budget in zip(channels, budgets[1:], strict=True):
+        step = id(channel), values[-1]
+        if step not in known:
+            known[step] = float(best_of_all(channel[None], np.array([values[-1]])).value[0])
+        values.append(summed_up((float(budget), known[step])))
+    return np.array(values)
+
+
+def _suprema(
+    budgets: Floats, onward: Sequence[Floats], back: Sequence[Floats]
+) -> tuple[float, float, float] | None:
+    constant = all(np.array_equal(part, parts[0]) for parts in (onward, back) for part in parts)
+    if not onward or not constant or np.ptp(budgets) > 0:
+        return None
+    behind, ahead = (leakage_supremum(parts[0], budgets[0]) for parts in (back, onward))
+    return behind, ahead, round_up(behind + ahead - float(budgets[0]), 2)

@@ -1,0 +1,187 @@
+"""Records in the domain of a plan: refused with row and column, or caught by a stated value."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plan_examples import DOMAIN, counts, people, plan_for
+from seepage.collection.perturb import catch_alls, open_records
+from seepage.data.domain import Attribute, Domain
+from seepage.errors import DomainError, InputError, TableError
+
+SECRET = "a secret value"
+
+
+def codes_of(data, domain=DOMAIN, other=None, **table):
+    batches = list(open_records(data, domain, other, **table))
+    return [np.concatenate(column).tolist() for column in zip(*batches, strict=True)]
+
+
+def person(**changes):
+    return {"sex": "F", "job": "nurse", "age": 30, "ill": "no"} | changes
+
+
+def frame(*rows):
+    return pa.Table.from_pylist(list(rows))
+
+
+def test_any_frame_and_order_of_columns():
+    table = people(50)
+    expected = codes_of(table)
+    for same in (
+        table.to_pandas(),
+        pl.from_arrow(table),
+        table.select(["ill", "age", "sex", "job"]),
+        table.append_column("id", [[str(i) for i in range(50)]]),
+    ):
+        assert codes_of(same) == expected
+    assert expected[2] == np.digitize(table["age"], [40, 60]).tolist()
+
+
+def test_a_table_without_one_of_the_attributes_is_refused():
+    with pytest.raises(TableError, match="there is no column 'ill'"):
+        codes_of(people(5).drop_columns("ill"))
+
+
+OUTSIDE = {
+    "word": {"job": SECRET},
+    "number below": {"age": 17},
+    "number above": {"age": 91},
+    "missing word": {"job": None},
+    "missing number": {"age": None},
+}
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_a_value_outside_names_row_and_column_and_is_not_echoed(case):
+    rows = [person()] * 7 + [person(**OUTSIDE[case])] + [person()]
+    with pytest.raises(DomainError) as caught:
+        codes_of(frame(*rows))
+    name = next(iter(OUTSIDE[case]))
+    assert f"record 8: column {name!r}" in str(caught.value)
+    assert SECRET not in str(caught.value)
+
+
+def test_a_word_among_bins_of_a_text_file(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text(f"sex,job,age,ill\nF,nurse,30,no\nM,smith,{SECRET},no\n")
+    with pytest.raises(TableError) as caught:
+        codes_of(path)
+    assert "record 2: column 'age'" in str(caught.value)
+    assert SECRET not in str(caught.value)
+    assert codes_of(path, other={"age": "[60, 90]"})[2] == [0, 2]
+
+
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_a_value_outside_is_caught(case):
+    caught = {"job": "other", "age": "[60, 90]"}
+    found = codes_of(frame(person(), person(**OUTSIDE[case]), person(age=75)), other=caught)
+    expected = codes_of(frame(person(), person(), person(age=75)))
+    place = DOMAIN.index(next(iter(OUTSIDE[case])))
+    expected[place][1] = DOMAIN[place].code(caught[DOMAIN[place].name])
+    assert found == expected
+
+
+def test_a_catch_all_is_only_for_the_attributes_that_have_it():
+    with pytest.raises(DomainError, match="record 1: column 'sex'"):
+        codes_of(frame(person(sex="X", job="X")), other="other")
+    assert codes_of(frame(person(job="X")), other="other")[1] == [3]
+    assert catch_alls(DOMAIN, {"*": "no", "sex": "F"}) == {"ill": "no", "sex": "F"}
+    assert catch_alls(DOMAIN, {"*": "other", "job": "nurse"}) == {"job": "nurse"}
+    assert catch_alls(DOMAIN, None) == {}
+
+
+def test_catching_beside_more_bins_than_a_byte_can_name():
+    edges = tuple(range(301))
+    bins = (*(f"[{low}, {low + 1})" for low in edges[:-2]), "[299, 300]")
+    domain = Domain([Attribute("x", bins, edges)])
+    found = codes_of(pa.table({"x": [3.0, 299.5, -1.0, 256.0]}), domain, {"x": bins[258]})
+    assert found == [[3, 299, 258, 256]]
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ("otter", "no attribute has the catch-all value 'otter'"),
+        ({"sax": "F"}, "did you mean 'sex'?"),
+        ({"job": "nurs"}, "did you mean 'nurse'?"),
+    ],
+)
+def test_catch_alls_must_be_in_the_domain(other, message):
+    with pytest.raises(InputError) as caught:
+        codes_of(frame(person()), other=other)
+    assert message in str(caught.value)
+
+
+def test_only_options_of_reading_are_taken():
+    renamed = people(20).rename_columns(["gender", "job", "age", "ill"])
+    assert codes_of(renamed, rename={"gender": "sex"}) == codes_of(people(20))
+    for name in ("bins", "colums"):
+        with pytest.raises(InputError, match="an option of the table must be one of"):
+            codes_of(people(5), **{name: None})
+
+
+NUMBERS = Domain(
+    [
+        Attribute("x", ("[0, 1)", "[1, 2.5)", "[2.5, 4]", "(missing)"), (0, 1, 2.5, 4)),
+        Attribute("n", ("0", "1", "7", "1.5")),
+    ]
+)
+cells = st.sampled_from([None, 0, 1, 7, -3, 2, 100, 1.5, 2.5, 4, float("nan")])
+
+
+def bin_of(value):
+    """The code of a value of x, the last bin for what has none."""
+    if value is None or value != value:
+        return 3
+    return 2 if not 0 <= value < 2.5 else int(value >= 1)
+
+
+def category_of(value):
+    """The code of a value of n, that of 7 for what is not in the domain."""
+    return {0: 0, 1: 1, 7: 2, 1.5: 3}.get(value, 2)
+
+
+@given(st.lists(st.tuples(cells, cells), min_size=1, max_size=30), st.booleans())
+def test_catching_agrees_with_an_oracle(tmp_path_factory, rows, as_text):
+    x, n = zip(*rows, strict=True)
+    data = pa.table({"x": pa.array(x, pa.float64()), "n": pa.array(n, pa.float64())})
+    if as_text:
+        path = tmp_path_factory.mktemp("text") / "numbers.csv"
+        words = [["NaN" if v is None or v != v else str(v) for v in row] for row in rows]
+        path.write_text("\n".join(["x,n", *map(",".join, words)]))
+        data = path
+    found = codes_of(data, NUMBERS, {"x": "[2.5, 4]", "n": "7"})
+    assert found == [list(map(bin_of, x)), list(map(category_of, n))]
+
+
+@given(st.lists(st.sampled_from(["?", "-", "3", "100", "0.5", "word", ""]), min_size=1))
+def test_words_and_markers_among_bins(tmp_path_factory, words):
+    path = tmp_path_factory.mktemp("words") / "numbers.csv"
+    path.write_text("\n".join(["x,n", *(f"{word},0" for word in words)]) + "\n")
+    found = codes_of(path, NUMBERS, {"x": "[0, 1)"}, missing_markers=["?"])[0]
+    expected = {"?": 3, "-": 0, "3": 2, "100": 0, "0.5": 0, "word": 0, "": 3}
+    assert found == [expected[word] for word in words]
+
+
+def test_a_whole_column_outside_is_caught():
+    found = codes_of(
+        pd.DataFrame({"x": [9.0, -1.0], "n": ["a", "b"]}), NUMBERS, {"x": "[0, 1)", "n": "7"}
+    )
+    assert found == [[0, 0], [2, 2]]
+
+
+def test_values_that_only_another_engine_spells_otherwise():
+    domain = Domain([Attribute("flag", ("false", "true")), Attribute("day", ("2020-01-02",))])
+    table = pa.table({"flag": [True, False], "day": pa.array(["2020-01-02"] * 2).cast(pa.date32())})
+    assert codes_of(table, domain) == [[1, 0], [0, 0]]
+
+
+def test_a_plan_perturbs_only_what_it_collects():
+    plan = plan_for(counts(), [1.0, 0.0, 1.0, 0.0])
+    found = plan.perturb(people(30).drop_columns(["job", "ill"]))
+    assert found.column_names == ["sex", "age"]

@@ -1,0 +1,107 @@
+"""From records to a plan, to reports, and back to what they tell: the whole way."""
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+from plan_examples import DOMAIN, people
+from seepage.collection.perturb import perturb_file
+from seepage.collection.report_leakage import analyse_reports
+from seepage.data.counting import count_pairs
+from seepage.leakage import leakage_matrix
+from seepage.plan import Plan, certify, make_plan
+from seepage.totals import total_leakage
+
+needs_data = pytest.mark.skipif(
+    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+)
+
+
+def collect(table, pairs, epsilon, folder, replicas=1):
+    """Plan, save, load, perturb the replicated records, and give plan and reports."""
+    totals = total_leakage(pairs, epsilon, None, "independent")
+    limit = float(totals.values.max())
+    make_plan(pairs, epsilon, limit=limit, totals=totals).save(folder / "plan.json")
+    plan = Plan.load(folder / "plan.json")
+    assert certify(plan, pairs) == plan
+    pq.write_table(pa.concat_tables([table] * replicas), folder / "records.parquet")
+    written = perturb_file(plan, folder / "records.parquet", folder / "reports.parquet")
+    assert written == replicas * table.num_rows
+    return plan, folder / "reports.parquet"
+
+
+def check_frequencies(plan, reports, pairs):
+    """Errors are as large as the standard errors say: neither 0.7 nor 1.4 times as large."""
+    found = plan.estimate(reports)
+    scores = np.concatenate(
+        [
+            (found[name].frequencies - pairs.marginal(name) / pairs.records)
+            / found[name].standard_errors
+            for name in plan.collected.names
+        ]
+    )
+    assert np.abs(scores).max() < 5
+    spread = stats.chi2(len(scores) - len(plan.collected))
+    assert spread.ppf(1e-5) < (scores**2).sum() < spread.ppf(1 - 1e-5) + len(plan.collected)
+
+
+def check_leakage(plan, reports, pairs, informative):
+    """The truth lies within nearly all intervals, and some of them are narrow."""
+    found = analyse_reports(plan, reports)
+    truth = leakage_matrix(pairs, 0.0, plan.mechanisms).values
+    apart = ~np.eye(len(truth), dtype=bool)
+    inside = ((found.lower <= truth) & (truth <= found.upper))[apart]
+    assert inside.mean() >= stats.binom(inside.size, 0.95).ppf(1e-4) / inside.size
+    for target, source in informative:
+        lower, upper = found[target, source].lower, found[target, source].upper
+        value = truth[plan.domain.index(target), plan.domain.index(source)]
+        assert upper - lower < 0.6 * value
+        assert not lower <= 1.5 * value <= upper
+        assert not lower <= 0.6 * value <= upper
+    return found
+
+
+def test_people_who_exist_only_here(tmp_path):
+    table = people(60_000)
+    pairs = count_pairs(table, domain=DOMAIN)
+    plan, reports = collect(table, pairs, 2.0, tmp_path)
+    check_frequencies(plan, reports, pairs)
+    found = check_leakage(plan, reports, pairs, [("sex", "job"), ("age", "ill"), ("ill", "age")])
+    assert found.strongest(1)[0][:2] in {("job", "sex"), ("sex", "job")}
+
+
+@pytest.fixture(scope="module")
+def adult():
+    from seepage.data.datasets import dataset
+
+    found = dataset("adult")
+    table = found.read()
+    return table, count_pairs(table, **found.table)
+
+
+@needs_data
+def test_adult_at_a_million_records(adult, tmp_path):
+    table, pairs = adult
+    names = ["sex", "income", "race", "relationship", "education"]
+    plan, reports = collect(table, pairs.select(names), 1.0, tmp_path, replicas=21)
+    check_frequencies(plan, reports, pairs.select(names))
+    informative = [("sex", "relationship"), ("income", "relationship"), ("income", "sex")]
+    check_leakage(plan, reports, pairs.select(names), informative)
+
+
+@needs_data
+@pytest.mark.slow
+def test_all_of_adult_at_a_million_records(adult, tmp_path):
+    from seepage.plan.calibrate import calibrate
+
+    table, pairs = adult
+    calibrated = calibrate(pairs, limit=8.0, guarantee="independent")
+    epsilon = float(calibrated.epsilons.max())
+    assert 0.5 < epsilon < 8
+    plan, reports = collect(table, pairs, epsilon, tmp_path, replicas=21)
+    check_frequencies(plan, reports, pairs)
+    check_leakage(plan, reports, pairs, [("sex", "relationship"), ("income", "relationship")])

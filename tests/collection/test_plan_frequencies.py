@@ -1,0 +1,215 @@
+"""Estimated frequencies and joint frequencies: unbiased, with standard errors that are right."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from plan_examples import collected, counts, people, plan_for, table_of
+from seepage.collection import report_sums as sums
+from seepage.collection import report_sums as supports
+from seepage.collection.report_sums import contributions, is_pure, one_hot_map
+from seepage.errors import DomainError, InputError
+from seepage.mechanisms import mechanism, registered
+from seepage.mechanisms.base import nearest_distribution
+from seepage.mechanisms.reports import reports_from_arrow
+
+NAMES = sorted(registered())
+FAMILIES = ["grr", "oue", "olh", "ss", "she"]
+DRAWS = 420
+JOINT = np.array([[180, 60, 20], [40, 140, 20], [10, 70, 260], [100, 0, 100]])
+PAIRS, CODES = table_of(JOINT)
+TRUTH = JOINT / JOINT.sum()
+
+PLAUSIBLE, IMPOSSIBLE = 1e-4, 1e-5
+"""A true claim must be more likely than the first, a false one less likely than the second."""
+
+
+def plan_with(name, epsilon=1.0):
+    return plan_for(PAIRS, epsilon, name, delta=1e-3 if registered()[name].approximate else 0.0)
+
+
+def unlikeliest(squares, scale=1.0):
+    """The two-sided p-value of a sum of squared standard normal numbers over scale squared."""
+    total = float(np.sum(squares)) / scale**2
+    tail = stats.chi2(np.size(squares)).sf(total)
+    return 2 * min(tail, 1 - tail)
+
+
+def scores(estimate, truth, draws):
+    """Standardised errors of independent collections; each takes one cell, so they stay apart."""
+    found = [estimate(draw) for draw in range(draws)]
+    cells = [draw % truth.size for draw in range(draws)]
+    return np.array(
+        [
+            (f.frequencies.ravel()[c] - truth.ravel()[c]) / f.standard_errors.ravel()[c]
+            for f, c in zip(found, cells, strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize("name", ["grr", "ss"])
+def test_frequencies_agree_within_their_standard_errors(name):
+    plan, truth = plan_with(name), TRUTH.sum(axis=1)
+    rng = np.random.default_rng(5)
+    found = scores(lambda _: plan.estimate(collected(plan, CODES, rng))["a"], truth, DRAWS)
+    assert unlikeliest(found**2) > PLAUSIBLE
+    assert unlikeliest(found**2, 0.7) < IMPOSSIBLE
+    assert unlikeliest(found**2, 1.3) < IMPOSSIBLE
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_inverted_joints_agree_within_their_standard_errors(name):
+    plan = plan_with(name)
+    rng = np.random.default_rng(6)
+    found = scores(lambda _: plan.joint(collected(plan, CODES, rng), "a", "b"), TRUTH, DRAWS)
+    assert unlikeliest(found**2) > PLAUSIBLE
+    assert unlikeliest(found**2, 0.7) < IMPOSSIBLE
+    assert unlikeliest(found**2, 1.3) < IMPOSSIBLE
+
+
+def columns_of(reports):
+    return [
+        reports_from_arrow(column, field)
+        for column, field in zip(reports.columns, reports.schema, strict=True)
+    ]
+
+
+def one_hot(made, report):
+    """The unbiased one-hot vector of one report: its own estimate."""
+    return made.estimate(report).frequencies
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inversion_is_the_mean_of_products(name):
+    plan = plan_with(name)
+    reports = collected(plan, [column[::5] for column in CODES], np.random.default_rng(7))
+    first, second = columns_of(reports)
+    products = [
+        np.outer(
+            one_hot(plan.mechanisms["a"], first[i : i + 1]),
+            one_hot(plan.mechanisms["b"], second[i : i + 1]),
+        )
+        for i in range(len(first))
+    ]
+    found = plan.joint(reports, "a", "b")
+    assert np.allclose(found.frequencies, np.mean(products, axis=0), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["grr", "exp", "approximate-grr"])
+def test_inversion_of_values_is_that_of_the_kronecker_product(name):
+    plan = plan_with(name)
+    reports = collected(plan, CODES, np.random.default_rng(7))
+    first, second = (column.values.astype(int) for column in columns_of(reports))
+    counted = np.bincount(first * 3 + second, minlength=12) / len(first)
+    channels = [plan.mechanisms[attribute].channel().T for attribute in "ab"]
+    solved = np.linalg.solve(np.kron(*channels), counted)
+    assert np.allclose(plan.joint(reports, "a", "b").frequencies.ravel(), solved, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_mechanism_can_be_tallied_report_by_report(name, monkeypatch):
+    made = plan_with(name).mechanisms["a"]
+    reports = made.perturb(CODES[0][::10], rng=1)
+    fast = contributions(made, reports)
+    monkeypatch.setattr(supports, "is_pure", lambda made: False)
+    monkeypatch.setattr(supports, "VectorReports", tuple)
+    assert np.allclose(fast, contributions(made, reports))
+    scale, shift = one_hot_map(made)
+    expected = made.estimate(reports).frequencies
+    assert np.allclose((fast.mean(axis=0) - shift) / scale, expected)
+
+
+@pytest.mark.parametrize("name", ["grr", "she"])
+def test_sums_do_not_depend_on_how_many_reports_are_multiplied_at_once(name, monkeypatch):
+    plan = plan_with(name)
+    codes = [np.tile(column, 20) for column in CODES]
+    reports = collected(plan, codes, np.random.default_rng(3))
+    whole = sums.sum_reports(plan, reports)
+    monkeypatch.setattr(sums, "ENTRIES", 1)
+    pieces = sums.sum_reports(plan, reports)
+    assert pieces.records == whole.records == len(reports) == 20_000
+    assert np.ptp(whole.sizes) <= 1
+    assert pieces.joint("a", "b") == pytest.approx(whole.joint("a", "b"), rel=1e-9, abs=1e-9)
+    with pytest.raises(InputError, match="no estimate without reports, got none"):
+        sums.sum_reports(plan, reports[:0])
+
+
+def test_there_are_no_groups_without_reports_and_none_that_memory_cannot_hold():
+    """An empty group would count as evidence that groups agree."""
+    plan = plan_with("grr")
+    reports = collected(plan, CODES, np.random.default_rng(3))
+    assert sums.sum_reports(plan, reports[:7]).sizes.tolist() == [1.0] * 7
+    with pytest.raises(InputError, match="5,000 values in all, too many"):
+        sums._group_count(5_001, 10**6)
+
+
+def test_pure_mechanisms_are_known():
+    known = [name for name in NAMES if is_pure(plan_with(name).mechanisms["a"])]
+    assert sorted(known) == sorted(set(NAMES) - {"she", "gauss"})
+
+
+def test_consistent_frequencies_are_the_nearest_distributions():
+    plan = plan_for(counts(), 0.5)
+    reports = plan.perturb(people(300))
+    raw, near = plan.estimate(reports), plan.estimate(reports, consistent=True)
+    for name in plan.domain.names:
+        assert np.allclose(near[name].frequencies, nearest_distribution(raw[name].frequencies))
+        assert np.array_equal(near[name].standard_errors, raw[name].standard_errors)
+    assert near.to_dict()["consistent"]
+
+
+def test_attributes_that_tell_nothing_are_listed():
+    pairs = counts()
+    plan = plan_for(pairs, [1.0, 0.0, 1.0, 0.0], collect=pairs.domain.names)
+    reports = plan.perturb(people(200))
+    found = plan.estimate(reports)
+    assert found.untold == ("job", "ill")
+    assert list(found.estimates) == ["sex", "age"]
+    with pytest.raises(InputError, match="reports of 'job' at epsilon 0 tell nothing"):
+        found["job"]
+    with pytest.raises(InputError, match="reports of 'job' at epsilon 0 tell nothing"):
+        plan.joint(reports, "sex", "job")
+    assert plan.pairs_from_reports(reports).untold == ("job", "ill")
+    nothing = plan_for(pairs, 0.0, collect=pairs.domain.names)
+    with pytest.raises(InputError, match="carry no information"):
+        nothing.pairs_from_reports(nothing.perturb(people(5)))
+
+
+def test_joints_of_nonsense_are_refused():
+    plan = plan_for(counts(), 1.0)
+    reports = plan.perturb(people(100))
+    with pytest.raises(InputError, match="must differ, got 'sex' twice"):
+        plan.joint(reports, "sex", "sex")
+    with pytest.raises(DomainError, match="did you mean 'sex'"):
+        plan.joint(reports, "sax", "job")
+    with pytest.raises(InputError, match="method must be one of inversion, em"):
+        plan.joint(reports, "sex", "job", "magic")
+
+
+def test_results_as_json_and_csv():
+    plan = plan_for(counts(), 1.0)
+    reports = plan.perturb(people(100))
+    found = plan.estimate(reports)
+    content = found.to_dict()
+    assert content["records"] == 100
+    assert content["attributes"]["job"]["values"] == list(plan.domain["job"].values)
+    rows = list(csv.DictReader(io.StringIO(found.to_csv())))
+    assert len(rows) == 2 + 4 + 3 + 2
+    assert float(rows[2]["frequency"]) == found["job"].frequencies[0]
+    joint = plan.joint(reports, "sex", "job")
+    cells = list(csv.DictReader(io.StringIO(joint.to_csv())))
+    assert [(c["sex"], c["job"]) for c in cells[:2]] == [("F", "clerk"), ("F", "nurse")]
+    assert float(cells[5]["frequency"]) == joint.frequencies[1, 1]
+    assert joint.to_dict()["frequencies"] == joint.frequencies.tolist()
+
+
+def test_a_constant_attribute_is_certain():
+    pairs, codes = table_of([[5], [7], [3]])
+    plan = plan_for(pairs, 1.0)
+    reports = collected(plan, codes, np.random.default_rng(1))
+    assert plan.estimate(reports)["b"].frequencies.tolist() == [1.0]
+    assert plan.joint(reports, "a", "b").frequencies.shape == (3, 1)
+    assert mechanism("grr", 1, 1.0).support == (1.0, 0.0)

@@ -1,0 +1,169 @@
+"""Reports are read with the plan that they were collected with, and with no other."""
+
+import msgspec
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+
+from plan_examples import counts, people, plan_for
+from seepage.collection.perturb import perturb_file
+from seepage.collection.report_source import open_reports
+from seepage.errors import InputError
+from seepage.mechanisms.reports import METADATA
+
+PLAN = plan_for(counts(), 1.0, "oue")
+
+
+@pytest.fixture(scope="module")
+def reports():
+    return PLAN.perturb(people(1000))
+
+
+def refusal(reports, plan=PLAN):
+    with pytest.raises(InputError) as caught:
+        plan.estimate(reports)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def same(first, second):
+    return all(
+        (first[name].frequencies == second[name].frequencies).all() for name in first.estimates
+    )
+
+
+def test_a_table_a_file_many_files_and_a_folder_say_the_same(reports, tmp_path):
+    expected = PLAN.estimate(reports)
+    assert expected.records == 1000
+    pq.write_table(reports.slice(0, 400), tmp_path / "a.parquet", row_group_size=100)
+    pq.write_table(reports.slice(400), tmp_path / "b.parquet")
+    pq.write_table(reports, tmp_path / "all.pq")
+    parts = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for data in (
+        tmp_path / "all.pq",
+        str(tmp_path / "?.parquet"),
+        parts,
+        pa.concat_tables([reports.slice(0, 1), reports.slice(1)]),
+    ):
+        assert same(PLAN.estimate(data), expected)
+    (tmp_path / "all.pq").unlink()
+    assert same(PLAN.estimate(tmp_path), expected)
+    batch = reports.combine_chunks().to_batches()[0]
+    assert same(PLAN.estimate(batch), expected)
+
+
+def test_columns_may_be_reordered_and_others_are_ignored(reports):
+    more = reports.append_column("when", [["noon"] * 1000]).select(
+        ["when", "ill", "sex", "age", "job"]
+    )
+    assert same(PLAN.estimate(more), PLAN.estimate(reports))
+
+
+def test_reports_of_another_plan_are_refused(reports):
+    for other in (
+        plan_for(counts(), 1.1, "oue"),
+        plan_for(counts(), 1.0, "grr"),
+        plan_for(counts().select(["sex", "job"]), 1.0, "oue"),
+    ):
+        assert "reports of another plan" in refusal(reports, other)
+
+
+def test_notes_and_limits_do_not_matter(reports):
+    other = plan_for(counts(), 1.0, "oue", notes=["another"])
+    assert other.digest != PLAN.digest
+    assert same(other.estimate(reports), PLAN.estimate(reports))
+
+
+def test_columns_must_come_from_the_mechanisms_of_the_plan(reports):
+    """Also where the collection is not stated, as in tables put together by hand."""
+    bare = reports.replace_schema_metadata(None)
+    assert same(PLAN.estimate(bare), PLAN.estimate(reports))
+    other = plan_for(counts(), 2.0, "oue")
+    message = refusal(bare, other)
+    assert "column 'sex' of the table must hold reports of" in message
+    assert "'epsilon': 2.0" in message
+    assert "must have one column of reports 'ill'" in refusal(bare.drop_columns("ill"))
+    assert "column 'sex'" in refusal(bare.set_column(0, "sex", [["F"] * 1000]))
+
+
+def with_metadata(table, content):
+    field = table.schema.field(0).with_metadata({METADATA: content} if content else None)
+    return table.replace_schema_metadata(None).set_column(0, field, table.column(0))
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b'{"kind": "bits"}', b"\xff"])
+def test_damaged_metadata_is_refused(reports, content):
+    assert "column 'sex' of the table must hold reports of" in refusal(
+        with_metadata(reports, content)
+    )
+
+
+def test_a_false_type_under_true_metadata_is_refused(reports):
+    field = reports.schema.field(0)
+    text = pa.field(field.name, pa.string(), metadata=field.metadata)
+    bare = reports.replace_schema_metadata(None)
+    assert "column 'sex'" in refusal(bare.set_column(0, text, [["x"] * 1000]))
+
+
+def test_empty_reports_are_refused(reports):
+    field = reports.schema.field(0).with_nullable(True)
+    gaps = pa.array([None, *reports.column(0).to_pylist()[1:]], field.type)
+    message = refusal(reports.replace_schema_metadata(None).set_column(0, field, gaps))
+    assert "1 empty reports" in message
+
+
+def test_impossible_reports_are_refused(reports):
+    field = reports.schema.field(0)
+    forged = pa.array([b"\xff" * 8] * 1000, field.type)
+    forged_table = reports.replace_schema_metadata(None).set_column(0, field, forged)
+    assert "must set bits below 2" in refusal(forged_table)
+    with pytest.raises(InputError, match="must set bits below 2"):
+        PLAN.joint(forged_table, "sex", "job")
+
+
+def test_no_reports_no_estimate(reports):
+    assert "without reports" in refusal(reports.slice(0, 0))
+    with pytest.raises(InputError, match="without reports"):
+        PLAN.joint(reports.slice(0, 0), "sex", "job")
+
+
+def test_what_are_no_reports(reports, tmp_path):
+    assert "must be an Arrow table" in refusal(reports.to_pandas())
+    pa.csv.write_csv(people(10), tmp_path / "people.csv")
+    assert "cannot be read as a Parquet file of reports" in refusal(tmp_path / "people.csv")
+    pq.write_table(people(10), tmp_path / "people.parquet")
+    assert "column 'sex'" in refusal(tmp_path / "people.parquet")
+    assert "there is no file or folder" in refusal(tmp_path / "reports.parquet")
+
+
+def test_a_truncated_or_damaged_file_is_refused(tmp_path):
+    path = tmp_path / "reports.parquet"
+    perturb_file(PLAN, people(5000), path)
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    assert "cannot be read as a Parquet file of reports" in refusal(path)
+    damaged = bytearray(content)
+    damaged[len(content) // 3] ^= 0xFF
+    path.write_bytes(bytes(damaged))
+    assert "cannot be read as a Parquet file of reports" in refusal(path)
+
+
+def test_batches_are_small_whatever_the_file(tmp_path):
+    plan = plan_for(counts().select(["sex", "ill"]), 1.0)
+    path = tmp_path / "reports.parquet"
+    table = plan.perturb(people(200_000))
+    pq.write_table(table, path, row_group_size=200_000)
+    sizes = [len(batch[0]) for batch in open_reports(plan, path).batches(["ill"])]
+    assert sum(sizes) == 200_000
+    assert max(sizes) <= 1 << 16
+
+
+def test_the_collection_is_in_the_file(tmp_path):
+    path = tmp_path / "reports.parquet"
+    perturb_file(PLAN, people(10), path)
+    schema = pq.read_schema(path)
+    assert schema.metadata[b"seepage.collection"].decode() == PLAN.collection
+    described = msgspec.json.decode(schema.field("job").metadata[METADATA])
+    assert described["origin"] == PLAN.mechanisms["job"].describe()

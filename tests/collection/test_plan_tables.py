@@ -1,0 +1,148 @@
+"""Estimated pair counts: whole, consistent, and exact where there is no noise."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from plan_examples import DOMAIN, counts, people, plan_for
+from seepage.collection import report_sums as sums
+from seepage.collection.estimated_pairs import rake, whole_shares, whole_table
+from seepage.collection.report_sums import sum_reports
+from seepage.data.counting import count_pairs
+from seepage.data.pairs_file import load_pairs_file, save_pairs
+from seepage.errors import InputError
+from seepage.mechanisms import registered
+
+tables = hnp.arrays(
+    np.float64,
+    hnp.array_shapes(min_dims=2, max_dims=2, max_side=7),
+    elements=st.sampled_from([0.0, 1e-9, 0.25, 0.5, 1.0, 1.7, 3.0, 1e3, 12345.678]),
+)
+
+
+@given(
+    hnp.arrays(np.float64, st.integers(1, 12), elements=st.floats(0.0, 1.0)).filter(
+        lambda shares: shares.sum() > 0
+    ),
+    st.integers(0, 10**12),
+)
+def test_whole_shares_add_up_and_are_within_one(weights, total):
+    shares = weights / weights.sum()
+    found = whole_shares(shares, total)
+    assert found.sum() == total
+    assert np.abs(found - shares * total).max() <= 1.0 + total * 1e-12
+
+
+def margins(table):
+    """Whole margins with one sum that a table may be raked to."""
+    total = max(1, round(float(table.sum())))
+    heights = table.sum(axis=1) + 1
+    rows = whole_shares(heights / heights.sum(), total)
+    columns = whole_shares(np.full(table.shape[1], 1 / table.shape[1]), total)
+    return rows, columns
+
+
+def filled(table):
+    """The table without empty rows and columns."""
+    return np.where(np.outer(table.any(axis=1), table.any(axis=0)), table, 1.0)
+
+
+@given(tables)
+def test_raking_meets_the_margins(table):
+    rows, columns = margins(table)
+    found = rake(filled(table), rows, columns)
+    assert found.min() >= 0
+    scale = max(1.0, float(rows.sum()))
+    assert np.abs(found.sum(axis=1) - rows).max() < 1e-6 * scale
+    assert np.abs(found.sum(axis=0) - columns).max() < 1e-6 * scale
+
+
+def test_raking_keeps_odds():
+    table = np.array([[1.0, 2.0, 1.0], [4.0, 1.0, 3.0]])
+    found = rake(table, np.array([60, 40]), np.array([30, 30, 40]))
+    odds = [(t[0, 0] * t[1, 1]) / (t[0, 1] * t[1, 0]) for t in (table, found)]
+    assert np.isclose(*odds)
+
+
+@given(tables)
+def test_whole_tables_have_exactly_their_margins(table):
+    rows, columns = margins(table)
+    fitted = rake(filled(table), rows, columns)
+    found = whole_table(fitted, rows, columns)
+    assert np.array_equal(found.sum(axis=1), rows)
+    assert np.array_equal(found.sum(axis=0), columns)
+    assert found.min() >= 0
+    assert np.abs(found - fitted).max() <= 1.0 + 1e-3
+
+
+def test_a_whole_table_stays_as_it_is():
+    table = np.random.default_rng(1).integers(0, 50, (6, 5))
+    found = whole_table(table.astype(float), table.sum(axis=1), table.sum(axis=0))
+    assert np.array_equal(found, table)
+
+
+@pytest.mark.parametrize("name", sorted(set(registered()) - {"she", "gauss", "blh", "olh", "oue"}))
+def test_without_noise_the_counts_are_exact(name):
+    table = people(3000)
+    delta = 1e-3 if registered()[name].approximate else 0.0
+    plan = plan_for(counts(), 600.0, name, delta=delta)
+    found = plan.pairs_from_reports(plan.perturb(table))
+    assert found.pairs == count_pairs(table, domain=DOMAIN)
+
+
+@pytest.mark.parametrize("method", ["inversion", "em"])
+def test_estimated_counts_are_consistent_and_near(method, tmp_path):
+    table = people(40_000)
+    plan = plan_for(counts(), 3.0)
+    found = plan.pairs_from_reports(plan.perturb(table), method)
+    truth = count_pairs(table, domain=DOMAIN)
+    assert found.method == method
+    assert found.pairs.records == 40_000
+    assert np.abs(found.pairs.counts - truth.counts).max() < 0.02 * 40_000
+    save_pairs(found.pairs, tmp_path / "estimated.pairs")
+    assert load_pairs_file(tmp_path / "estimated.pairs") == found.pairs
+
+
+def test_few_reports_and_much_noise_still_give_counts():
+    plan = plan_for(counts(), 0.1)
+    for rows in (1, 2, 7, 100):
+        found = plan.pairs_from_reports(plan.perturb(people(rows)))
+        assert found.pairs.records == rows
+
+
+def test_one_attribute_has_no_pairs():
+    plan = plan_for(counts().select(["job"]), 2.0)
+    found = plan.pairs_from_reports(plan.perturb(people(100)))
+    assert found.pairs.records == 100
+    assert len(found.pairs.counts) == 0
+
+
+def test_groups_do_not_change_sums(monkeypatch):
+    plan = plan_for(counts(), 1.0)
+    reports = plan.perturb(people(1000))
+    whole = sum_reports(plan, reports)
+    monkeypatch.setattr(sums, "MOST_GROUPS", 3)
+    monkeypatch.setattr(sums, "LEAST_GROUPS", 1)
+    monkeypatch.setattr(sums, "ENTRIES", 100)
+    few = sum_reports(plan, reports)
+    assert (len(whole.sizes), len(few.sizes)) == (128, 3)
+    assert whole.sizes.sum() == few.sizes.sum() == 1000
+    for pair in (("sex", "job"), ("age", "ill")):
+        assert np.allclose(whole.joint(*pair).sum(axis=0), few.joint(*pair).sum(axis=0))
+
+
+def test_groups_take_turns():
+    """Sorted people must not make groups differ."""
+    plan = plan_for(counts(), 30.0, "grr")
+    table = people(12_800).sort_by("sex")
+    shares = sum_reports(plan, plan.perturb(table)).marginal("sex")[:, 0] / 100
+    assert np.abs(shares - shares.mean()).max() < 0.02
+
+
+def test_too_many_values_are_refused(monkeypatch):
+    plan = plan_for(counts(), 1.0)
+    monkeypatch.setattr(sums, "MOST_CELLS", 1000)
+    with pytest.raises(InputError, match="11 values in all, too many"):
+        plan.pairs_from_reports(plan.perturb(people(100)))

@@ -1,0 +1,218 @@
+"""Streams are counted by threads: exactly, in bounded memory, and ending cleanly."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+from bincount_oracle import by_bincount, domain_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seepage.data.counting import local
+from seepage.data.counting.local import count_batches, count_codes, count_stream
+from seepage.data.table import Restart
+from seepage.errors import DomainError, InputError
+
+ENGINES = ["auto", "numpy", "numba"]
+
+
+class Stream:
+    """A stand-in for a coded stream whose values are discovered batch by batch."""
+
+    def __init__(self, batches, orders, domain, restarts=0):
+        self.batches, self.orders, self.domain = batches, orders, domain
+        self.names = domain.names
+        self.restarts = restarts
+        self.rows_total = None
+        self.rows_read = 0
+        self.sizes = ()
+
+    def __iter__(self):
+        self.sizes, self.rows_read = (0,) * len(self.names), 0
+        for number, codes in enumerate(self.batches):
+            if number and self.restarts:
+                self.restarts -= 1
+                raise Restart("once more")
+            seen = [int(column.max()) + 1 for column in codes]
+            self.sizes = tuple(map(max, self.sizes, seen))
+            self.rows_read += len(codes[0])
+            yield codes
+
+    def finish(self):
+        return self.domain, self.orders
+
+
+def discovered_stream(batches=7, rows=400, restarts=0):
+    """Return a stream that meets larger codes later, and the counts it must give."""
+    generator = np.random.default_rng(4)
+    sizes = (2, 35, 300)
+    parts = [
+        tuple(
+            generator.integers(0, max(1, size * (step + 1) // batches), rows).astype(np.uint16)
+            for size in sizes
+        )
+        for step in range(batches)
+    ]
+    orders = [generator.permutation(size) for size in sizes]
+    domain = domain_of(sizes)
+    places = [np.argsort(order) for order in orders]
+    columns = zip(*parts, strict=True)
+    whole = [place[np.concatenate(c)] for place, c in zip(places, columns, strict=True)]
+    return Stream(parts, orders, domain, restarts), by_bincount(whole, domain)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_stream_of_growing_alphabets(engine):
+    stream, expected = discovered_stream()
+    assert count_stream(stream, engine) == expected
+
+
+def test_restart_forgets_what_was_counted():
+    stream, expected = discovered_stream(restarts=2)
+    assert count_stream(stream) == expected
+    assert stream.restarts == 0
+
+
+def test_progress_tells_rows_read():
+    stream, _ = discovered_stream(batches=5, rows=10)
+    seen = []
+    count_stream(stream, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(rows, None) for rows in (10, 20, 30, 40, 50)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    sizes=st.lists(st.sampled_from([1, 2, 3, 40, 300]), min_size=1, max_size=5),
+    rows=st.integers(0, 400),
+    slices=st.integers(1, 100),
+    engine=st.sampled_from(ENGINES),
+)
+def test_codes_in_any_slices_equal_bincount(sizes, rows, slices, engine):
+    generator = np.random.default_rng(rows)
+    codes = [generator.integers(0, size, rows) for size in sizes]
+    domain = domain_of(sizes)
+    before, local.SLICE = local.SLICE, slices
+    try:
+        assert count_codes(codes, domain, engine) == by_bincount(codes, domain)
+    finally:
+        local.SLICE = before
+
+
+def test_more_rows_than_a_slice_on_every_engine():
+    sizes = (2, 2, 40, 3, 300)
+    rows = 2 * local.SLICE + 12_345
+    generator = np.random.default_rng(8)
+    codes = [generator.integers(0, size, rows, dtype=np.uint16) for size in sizes]
+    domain = domain_of(sizes)
+    expected = by_bincount(codes, domain)
+    for engine in ENGINES:
+        assert count_codes(codes, domain, engine) == expected
+
+
+def test_lists_of_codes_will_do():
+    assert count_codes([[0, 1], [1, 1]], domain_of((2, 2))).counts.tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("codes", [[[0]], [[0], [0, 1]], []])
+def test_codes_must_fit_the_domain(codes):
+    with pytest.raises(DomainError, match=r"one equally long array for each of the 2 attributes"):
+        count_codes(codes, domain_of((2, 2)))
+
+
+def test_engine_must_be_known():
+    with pytest.raises(InputError, match=r"engine must be one of .* did you mean 'numba'"):
+        count_batches([], 2, engine="nunba")
+
+
+class DecodingError(Exception):
+    pass
+
+
+def counting_threads():
+    return [t.name for t in threading.enumerate() if t.name.startswith("seepage-count")]
+
+
+@pytest.mark.parametrize("problem", [DecodingError, KeyboardInterrupt])
+def test_what_decoding_raises_surfaces_and_ends_the_threads(problem):
+    def batches():
+        for _ in range(3):
+            yield [np.zeros(10, np.uint8)] * 2, (2, 2)
+        raise problem("half way")
+
+    with pytest.raises(problem, match="half way"):
+        count_batches(batches(), 2)
+    assert not counting_threads()
+
+
+@pytest.mark.parametrize("last", [1, 50])
+def test_what_counting_raises_surfaces_as_itself(last):
+    def batches():
+        for number in range(last):
+            yield [np.full(10, 2 * (number == 0), np.uint8)] * 2, (2, 2)
+
+    with pytest.raises(DomainError, match="must be below 2, got 2"):
+        count_batches(batches(), 2)
+    assert not counting_threads()
+
+
+def test_few_batches_are_alive_at_a_time(monkeypatch):
+    gone, most = [], 0
+    quick_add = local.PairAccumulator.add
+
+    def slow_add(self, *arguments, **options):
+        time.sleep(0.002)
+        quick_add(self, *arguments, **options)
+
+    monkeypatch.setattr(local.PairAccumulator, "add", slow_add)
+
+    def batches():
+        nonlocal most
+        for number in range(60):
+            column = np.zeros(1000, np.uint8)
+            weakref.finalize(column, gone.append, number)
+            most = max(most, number + 1 - len(gone))
+            yield [column], (1,)
+
+    assert count_batches(batches(), 1).rows == 60_000
+    assert len(gone) == 60
+    assert most <= 2 * local._cores() + local.AHEAD + 1
+
+
+def test_large_tables_are_counted_by_one_thread():
+    assert local._batches_at_once((2,) * 40, 2) == 2 + local.AHEAD
+    assert local._batches_at_once((20_000, 20_000), 8) == 1
+    assert local._batches_at_once((5000, 5000), 8) == 2
+    assert local._batches_at_once((7,), 8) == 8 + local.AHEAD
+
+
+def test_repeated_counts_are_equal():
+    generator = np.random.default_rng(9)
+    codes = [generator.integers(0, 12, 300_000, dtype=np.uint8) for _ in range(6)]
+    digests = {count_codes(codes, domain_of((12,) * 6)).digest for _ in range(5)}
+    assert len(digests) == 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
+def test_interrupt_ends_quickly_and_cleanly():
+    script = (
+        "import itertools, numpy as np\n"
+        "from seepage.data.counting.local import count_batches\n"
+        "columns = [np.zeros(200_000, np.uint8)] * 10\n"
+        "print('counting', flush=True)\n"
+        "count_batches(((columns, (2,) * 10) for _ in itertools.count()), 10, engine='numpy')\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "counting\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert errors.rstrip().endswith("KeyboardInterrupt")
+    assert process.returncode in (-signal.SIGINT, 130)

@@ -1,0 +1,251 @@
+"""Spark on columns that are hard to read: often missing, huge, alike by name, wrong, or many."""
+
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from spark_frames import computed
+
+import seepage as sp
+from seepage.data.records import Tuples
+from seepage.data.spark import jobs as spark_jobs
+from seepage.data.spark.engine import opened, spark_session
+from seepage.data.spark.jobs import run
+from seepage.data.table.bin_edges import priorities
+from seepage.data.table.options import TableOptions
+from seepage.errors import DomainError, SeepageError, TableError
+
+
+def refusal(data, **options):
+    """The message and the kind of a refusal."""
+    with pytest.raises(SeepageError) as problem:
+        sp.count_pairs(data, **options)
+    return type(problem.value), str(problem.value)
+
+
+def in_both(spark, folder, table, **options):
+    """The counts of a table as files and as a DataFrame."""
+    pq.write_table(table, folder / "t.parquet", row_group_size=-(-len(table) // 5))
+    frame = computed(spark, str(folder / "t.parquet"))
+    return [
+        sp.count_pairs(folder / "t.parquet", engine="spark", **options),
+        sp.count_pairs(frame.repartition(3), **options),
+    ]
+
+
+def test_edges_where_numbers_are_missing(spark, tmp_path):
+    rows = 1_000_000
+    draw, ranks = np.random.default_rng(3), priorities(0, rows)
+    numbers = draw.normal(size=rows)
+    last = np.argsort(ranks)[-70:]
+    rare = np.full(rows, np.nan)
+    rare[last] = draw.normal(size=70)
+    table = pa.table(
+        {
+            "often": pa.array(numbers, mask=draw.random(rows) < 0.5),
+            "rare": pa.array(rare, from_pandas=True),
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=100_000)
+    for missing in ("category", "drop"):
+        expected = sp.count_pairs(tmp_path / "t.parquet", missing=missing)
+        assert sp.count_pairs(tmp_path / "t.parquet", engine="spark", missing=missing) == expected
+
+
+def test_whole_numbers_beyond_double_precision(spark, tmp_path):
+    wide = pa.table({"x": np.int64(2**60) + np.arange(100), "y": np.arange(100) % 2})
+    assert in_both(spark, tmp_path, wide) == [sp.count_pairs(wide)] * 2
+    constant = pa.table({"x": np.full(100, 2**53 + 1), "y": np.arange(100) % 2})
+    for bins in ({"x": 4}, {"x": "width:3", "*": 2}):
+        expected = sp.count_pairs(constant, bins=bins)
+        assert in_both(spark, tmp_path, constant, bins=bins) == [expected] * 2
+    none = pa.table({"x": pa.array([None] * 9, pa.float64()), "y": np.arange(9) % 2})
+    expected = sp.count_pairs(none, bins={"x": 4})
+    assert in_both(spark, tmp_path, none, bins={"x": 4}) == [expected] * 2
+
+
+def test_values_that_only_dropped_records_have(spark, tmp_path):
+    words, gone = np.array(["x", "y"] * 100, dtype=object), np.zeros(200, dtype=bool)
+    words[7], gone[7] = "rare", True
+    table = pa.table({"w": words, "m": pa.array(np.ones(200), mask=gone), "n": np.arange(200)})
+    expected = sp.count_pairs(table, missing="drop")
+    assert expected.domain["w"].values == ("x", "y")
+    assert expected.domain["n"].edges
+    assert in_both(spark, tmp_path, table, missing="drop") == [expected] * 2
+    few = {"missing": "drop", "bins": 3, "few": 2, "max_values": 5}
+    assert in_both(spark, tmp_path, table, **few) == [sp.count_pairs(table, **few)] * 2
+    inside = {"missing": "drop", "domain": expected.domain}
+    assert in_both(spark, tmp_path, table, **inside) == [expected] * 2
+    records = Tuples.from_records(table, missing="drop")
+    frame = computed(spark, str(tmp_path / "t.parquet"))
+    assert Tuples.from_records(frame, missing="drop") == records
+    edges = {"missing": "drop", "bins": {"n": [0, 100, 200]}}
+    apart = table.set_column(2, "n", pa.array(np.where(gone, -5, np.arange(200))))
+    assert in_both(spark, tmp_path, apart, **edges) == [sp.count_pairs(apart, **edges)] * 2
+    far = apart.set_column(2, "n", pa.array(np.arange(200) - 150))
+    assert refusal(computed(spark, str(tmp_path / "t.parquet")), **edges | {"bins": {"n": [0, 9]}})
+    pq.write_table(far, tmp_path / "far.parquet", row_group_size=40)
+    assert refusal(tmp_path / "far.parquet", engine="spark", **edges) == refusal(far, **edges)
+
+
+def test_columns_without_any_value(spark, tmp_path):
+    table = pa.table({"a": pa.nulls(30, pa.int8()), "b": np.arange(30) % 2})
+    frame = spark.range(30).selectExpr("null as a", "id % 2 as b")
+    assert dict(frame.dtypes)["a"] == "void"
+    for options in ({}, {"bins": {"a": 3}}, {"bins": {"a": [0, 1, 2]}}):
+        expected = sp.count_pairs(table, **options)
+        assert sp.count_pairs(frame, **options) == expected
+        assert in_both(spark, tmp_path, table, **options) == [expected] * 2
+
+
+def test_names_that_differ_in_case_only(spark, tmp_path):
+    table = pa.table({"A": [1, 2, 2], "a": [True, None, False], "a.b`": ["x", "y", "x"]})
+    pq.write_table(table.rename_columns(["p", "q", "r"]), tmp_path / "t.parquet")
+    frame = computed(spark, str(tmp_path / "t.parquet")).toDF(*table.column_names)
+    assert sp.count_pairs(frame) == sp.count_pairs(table)
+    assert Tuples.from_records(frame, columns=["a", "A"]) == Tuples.from_records(
+        table, columns=["a", "A"]
+    )
+    twice = frame.toDF("a", "a", "b")
+    with pytest.raises(TableError, match="the table has the column 'a' twice"):
+        sp.count_pairs(twice)
+
+
+def test_many_truth_values_in_a_word(spark, tmp_path):
+    draw = np.random.default_rng(6)
+    table = pa.table(
+        {
+            f"{kind}{i}": pa.array(values, mask=draw.random(500) < 0.1 * (i % 3))
+            for i in range(35)
+            for kind, values in (
+                ("t", draw.random(500) < 0.5),
+                ("n", draw.integers(-126, 127, 500).astype(np.int8) // 60),
+            )
+        }
+    )
+    assert in_both(spark, tmp_path, table) == [sp.count_pairs(table)] * 2
+
+
+@pytest.mark.parametrize("count", [sp.count_pairs, Tuples.from_records])
+def test_only_frames_of_spark_are_tables(spark, count):
+    frame = spark.range(4)
+    for other in (spark, frame.groupBy("id"), frame["id"], frame.schema):
+        with pytest.raises(TableError, match=rf"got {type(other).__name__}$"):
+            count(other)
+
+
+def test_a_record_of_a_frame_has_no_number(spark):
+    frame = spark.range(0, 90, 1, 3).selectExpr("id", "id div 70 as b")
+    domain = sp.count_pairs(frame.where("b = 0"), bins="none").domain
+    with pytest.raises(DomainError) as problem:
+        sp.count_pairs(frame, domain=domain)
+    assert (
+        str(problem.value) == "a record of partition 2: column 'id' has a value outside the domain"
+    )
+
+
+@pytest.mark.parametrize("bins", [[0, 10, 20], {"x": [0, 10, 20]}, {"*": [0, 10, 20]}])
+def test_numbers_outside_bins_are_refused_as_here(spark, tmp_path, bins):
+    table = pa.table({"x": np.arange(300) % 60 / 2, "y": np.arange(300) % 3})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=30)
+    expected = refusal(table, bins=bins)
+    assert "record 42: column 'x' is outside its bins, which reach from 0 to 20" in expected[1]
+    assert refusal(tmp_path / "t.parquet", engine="spark", bins=bins) == expected
+    frame = computed(spark, str(tmp_path / "t.parquet"))
+    kind, message = refusal(frame, bins=bins)
+    assert (kind, message.partition(": ")[2]) == (expected[0], expected[1].partition(": ")[2])
+    inside = sp.count_pairs(table, bins=[0, 10, 30])
+    assert sp.count_pairs(frame, bins=[0, 10, 30]) == inside
+
+
+def test_no_record_left_is_said_as_here(spark, tmp_path):
+    rows = 500
+    nothing = pa.array([None] * rows, pa.int32())
+    domain = sp.count_pairs(pa.table({"a": [1, 2], "b": [1, 2]})).domain
+    for other in (np.arange(rows) % 2 + 1, np.arange(rows)):
+        table = pa.table({"a": nothing, "b": pa.array(other, pa.int32())})
+        pq.write_table(table, tmp_path / "t.parquet", row_group_size=100)
+        frame = computed(spark, str(tmp_path / "t.parquet"))
+        for given in (None, domain)[: 2 if other.max() == 2 else 1]:
+            options = {"missing": "drop", "domain": given}
+            expected = refusal(table, **options)
+            assert expected[1] == "no record is left: all 500 have a missing value"
+            assert refusal(tmp_path / "t.parquet", engine="spark", **options) == expected
+            assert refusal(frame, **options) == expected
+            with pytest.raises(TableError, match=r"^no record is left: all 500 have a missing"):
+                Tuples.from_records(frame, **options)
+    with pytest.raises(TableError, match=r"^the table has no records$"):
+        sp.count_pairs(frame.where("b < 0"), domain=domain)
+
+
+@pytest.mark.parametrize("missing", ["category", pytest.param("drop", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("few", [5, 50], ids=["bins", "categories"])
+def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, missing):
+    monkeypatch.setattr(spark_jobs, "TREE_FROM", 2)
+    counted, groups = spark_jobs._groups, []
+    monkeypatch.setattr(
+        spark_jobs, "_groups", lambda table: groups.append(counted(table)) or groups[-1]
+    )
+    monkeypatch.setattr("seepage.data.spark.shards.TASKS_A_CORE", 10)
+    draw = np.random.default_rng(8)
+    table = pa.table(
+        {
+            "late": np.arange(4000) // 500,
+            "n": pa.array(draw.integers(0, 40, 4000), mask=draw.random(4000) < 0.1),
+            "word": [f"word {number}" for number in np.arange(4000) // 300],
+            "truth": draw.random(4000) < 0.3,
+        }
+    )
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=200)
+    frame = spark.read.parquet(str(tmp_path / "t.parquet")).repartition(17)
+    options = {"few": few, "missing": missing}
+    expected = sp.count_pairs(table, **options)
+    assert sp.count_pairs(tmp_path / "t.parquet", engine="spark", **options) == expected
+    assert sp.count_pairs(frame, **options) == expected
+    records = Tuples.from_records(table, **options)
+    assert Tuples.from_records(tmp_path / "t.parquet", engine="spark", **options) == records
+    assert Tuples.from_records(frame, **options) == records
+    assert set(groups) == {4, 2}, "20 shards of the files; as many as a shuffle's for the frame"
+
+
+def test_groups_refuse_as_all_do(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("seepage.data.spark.jobs.TREE_FROM", 2)
+    table = pa.table({"w": [f"word {number}" for number in range(600)]})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=40)
+    expected = refusal(table, max_values=50)
+    assert refusal(tmp_path / "t.parquet", engine="spark", max_values=50) == expected
+    assert refusal(computed(spark, str(tmp_path / "t.parquet")), max_values=50) == expected
+
+
+def test_a_session_of_another_thread_is_used_and_stays(spark, tmp_path):
+    pq.write_table(pa.table({"a": [1, 2, 2]}), tmp_path / "t.parquet")
+    found = []
+
+    def work():
+        found.append(sp.count_pairs(tmp_path / "t.parquet", engine="spark"))
+        with spark_session() as session:
+            found.append(session.sparkContext.applicationId)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert found == [sp.count_pairs(tmp_path / "t.parquet"), spark.sparkContext.applicationId]
+    assert spark.range(3).count() == 3
+
+
+def test_a_fault_of_ours_is_not_blamed_on_the_table(spark):
+    frame = spark.range(3)
+    with (
+        opened(frame, TableOptions()) as table,
+        pytest.raises(TableError, match=r"^Spark's executors failed: KeyError: 'x'$"),
+    ):
+        run(table, lambda source, first: {}["x"])
+
+
+def test_progress_is_not_called(spark):
+    called = []
+    sp.count_pairs(spark.range(5), progress=lambda *rows: called.append(rows))
+    assert called == []
+    assert "not with\n        Spark" in sp.count_pairs.__doc__

@@ -1,0 +1,160 @@
+"""What shards found, put together in any order: the domain and the counts of the whole table."""
+
+import pickle
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import seepage as sp
+from seepage.data.spark import found as spark_found
+from seepage.data.spark.finding_tasks import find_values
+from seepage.data.spark.found import settle
+from seepage.data.table import bin_edges as collecting
+from seepage.data.table.bin_edges import Collector, priorities, share_of
+from seepage.data.table.options import TableOptions
+from seepage.data.table.sources import open_frame
+from seepage.errors import TableError
+
+ROWS = 240
+
+
+def table(seed, numbers=8):
+    draw = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "word": pa.array(
+                draw.choice(["b", "10", "9", "A"], ROWS), mask=draw.random(ROWS) < 0.1
+            ),
+            "truth": pa.array(draw.random(ROWS) < 0.5, mask=draw.random(ROWS) < 0.05),
+            "number": pa.array(draw.integers(-3, numbers, ROWS), mask=draw.random(ROWS) < 0.1),
+            "half": draw.choice([0.5, 1.0, 20.0], ROWS),
+        }
+    )
+
+
+def shards(whole, cuts, options, share=1.0):
+    """What each part of a table finds, as executors send it."""
+    bounds = [0, *sorted(cuts), len(whole)]
+    for begin, end in pairwise(bounds):
+        part = whole.slice(begin, end - begin)
+        yield pickle.dumps(find_values(open_frame(part), options, begin, share))
+
+
+def joined(parts, order):
+    """Parts merged two by two, in an order of a random kind."""
+    left = [pickle.loads(part) for part in parts]
+    draw = np.random.default_rng(order)
+    while len(left) > 1:
+        one, other = left.pop(draw.integers(len(left))), left.pop(draw.integers(len(left)))
+        one.merge(other)
+        left.append(pickle.loads(pickle.dumps(one)))
+    return left[0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 50),
+    cuts=st.lists(st.integers(0, ROWS), max_size=8),
+    order=st.integers(0, 2**32),
+    missing=st.sampled_from(["category", "drop"]),
+)
+def test_any_cut_and_order_gives_the_counts_of_the_whole(seed, cuts, order, missing):
+    whole, options = table(seed), TableOptions(missing=missing)
+    found = joined(shards(whole, cuts, options), order)
+    assert settle(found, whole.column_names, options, 1.0).counts == sp.count_pairs(
+        whole, missing=missing
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    cuts=st.lists(st.integers(0, ROWS), max_size=8),
+    order=st.integers(0, 2**32),
+    missing=st.sampled_from(["category", "drop"]),
+)
+def test_any_cut_and_order_finds_the_columns_that_need_bins(cuts, order, missing):
+    whole, options = table(1, numbers=90), TableOptions(missing=missing, few=20)
+    parts = list(shards(whole, cuts, options))
+    settled = settle(joined(parts, order), whole.column_names, options, 0.25)
+    filled = [found for found in map(pickle.loads, parts) if found.rows]
+    everywhere = all(found.columns[2].crowded for found in filled)
+    assert settled.counts is None
+    assert settled.wanted == ({} if everywhere else {2: 0.25})
+    if everywhere:
+        assert settled.domain == sp.count_pairs(whole, missing=missing, few=20).domain
+
+
+def test_numbers_of_all_shards_together_need_bins():
+    whole, options = pa.table({"n": np.arange(60)}), TableOptions(few=50)
+    found = joined(shards(whole, [30], options), 0)
+    assert found.columns[0].crowded
+    assert not found.counted
+    assert found.columns[0].values == {}
+
+
+@pytest.mark.parametrize("order", range(4))
+def test_too_many_values_are_refused_as_here_and_never_all_held(order):
+    whole = pa.table({"w": [f"word {number}" for number in range(200)]})
+    options = TableOptions(max_values=30)
+    found = joined(shards(whole, range(20, 200, 20), options), order)
+    assert len(found.columns[0].values) <= 32
+    with pytest.raises(TableError) as here:
+        sp.count_pairs(whole, max_values=30)
+    with pytest.raises(TableError) as there:
+        settle(found, ["w"], options, 1.0)
+    assert str(here.value) == str(there.value)
+
+
+def test_too_many_cells_are_counted_later(monkeypatch):
+    whole, options = table(2), TableOptions()
+    parts = list(shards(whole, [50, 100], options))
+    monkeypatch.setattr(spark_found, "MOST_CELLS", 20)
+    found = joined(parts, 0)
+    assert (found.counted, found.counts) == (False, None)
+    settled = settle(found, whole.column_names, options, 1.0)
+    assert settled.counts is None
+    assert settled.domain == sp.count_pairs(whole).domain
+
+
+def test_no_record_is_left():
+    whole = pa.table({"a": pa.array([None, 1, None]), "b": pa.array([1, None, 2])})
+    options = TableOptions(missing="drop")
+    found = joined(shards(whole, [1], options), 0)
+    with pytest.raises(TableError, match=r"^no record is left: all 3 have a missing value$"):
+        settle(found, whole.column_names, options, 1.0)
+    with pytest.raises(TableError, match=r"^the table has no records$"):
+        settle(joined(shards(whole.slice(0, 0), [], options), 0), ["a", "b"], options, 1.0)
+
+
+def test_a_share_of_all_records_does_not_suffice_where_numbers_are_missing(monkeypatch):
+    monkeypatch.setattr(collecting, "SAMPLE", 1000)
+    rows = 20_000
+    ranks, values = priorities(0, rows), np.random.default_rng(4).normal(size=rows)
+    there = np.arange(rows) % 3 == 0
+    whole = Collector()
+    whole.add(values[there], ranks[there])
+
+    def gathered(share):
+        parts = [Collector(share) for _ in range(4)]
+        for number, part in enumerate(parts):
+            mine = there & (np.arange(rows) // 5000 == number)
+            part.add(values[mine], ranks[mine])
+        for part in parts[1:]:
+            parts[0].merge(pickle.loads(pickle.dumps(part)))
+        return parts[0]
+
+    short = gathered(share_of(rows))
+    assert not short.complete
+    assert short.wider_share == share_of(int(there.sum()))
+    enough = gathered(short.wider_share)
+    assert enough.complete
+    assert [part.tolist() for part in enough.distinct()] == [p.tolist() for p in whole.distinct()]
+    assert gathered(1e-9).wider_share == share_of(int(there.sum()))
+    unlucky = Collector(share_of(5000))
+    unlucky.add(values[:5000], np.full(5000, 2**64 - 1, dtype=np.uint64))
+    assert not unlucky.complete
+    assert unlucky.wider_share == 1.0

@@ -1,0 +1,174 @@
+"""Jobs without Spark: what is put together, what is refused, what is read, and Spark's reports."""
+
+import pickle
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from seepage.data.spark.found import Numbers
+from seepage.data.spark.jobs import Refusal, _join_task, _one_line, in_one_line, task_row
+from seepage.data.spark.lanes import Escaped, Lane, Layout, unpack
+from seepage.data.spark.shards import LARGEST_SHARD, Piece, plan_shards
+from seepage.data.table.bin_edges import Collector, priorities
+from seepage.errors import DomainError, TableError
+
+
+def numbers(first, count):
+    gathered = Collector()
+    gathered.add(np.arange(first, first + count), priorities(first, count))
+    return Numbers([gathered])
+
+
+def refusing(problem):
+    def work():
+        raise problem
+
+    return work
+
+
+def outcome(rows, finish=None):
+    made = list(_join_task(finish)(iter(rows)))
+    return [
+        (row["shard"], pickle.loads(row["content"])) for part in made for row in part.to_pylist()
+    ]
+
+
+def test_outcomes_are_put_together_whatever_the_groups():
+    rows = [task_row(shard, lambda shard=shard: numbers(10 * shard, 10)) for shard in range(7)]
+
+    def finish(total):
+        return total.columns[0].distinct()[0].tolist()
+
+    groups = [batch for part in (rows[:1], rows[4:], rows[1:4]) for batch in _join_task(None)(part)]
+    for parts in (rows, rows[::-1], groups):
+        assert outcome(parts, finish) == [(0, list(range(70)))]
+    assert outcome([], finish) == []
+
+
+def test_what_is_too_large_to_hand_over_is_refused(monkeypatch):
+    monkeypatch.setattr("seepage.data.spark.jobs.MOST_BYTES", 2000)
+    fits, exceeds = (task_row(4, lambda size=size: bytes(size)) for size in (1900, 2000))
+    assert outcome([fits]) == [(0, bytes(1900))]
+    ((number, refusal),) = outcome([exceeds])
+    assert number == 4
+    assert str(refusal.raised()).startswith("2.02e-06 GB of counts or records are more than the 2e")
+    assert isinstance(outcome([fits], lambda total: total + total)[0][1], Refusal)
+
+
+@pytest.mark.parametrize("problem", [ConnectionRefusedError(111, "refused"), EOFError()])
+def test_a_java_machine_that_ends_is_said_so(needs_spark, problem):
+    with (
+        pytest.raises(TableError, match=r"^Spark's Java machine ended .* more memory"),
+        in_one_line(),
+    ):
+        raise problem
+
+
+def test_only_refusals_are_one_refusal():
+    rows = [task_row(n, refusing(TableError(f"shard {n}"))) for n in (8, 3, 5)]
+    assert outcome(rows, lambda total: total.columns) == [(3, Refusal("TableError", "shard 3"))]
+
+
+def test_a_refusal_comes_before_numbers_that_escaped():
+    rows = [
+        task_row(0, lambda: numbers(0, 5)),
+        task_row(1, refusing(Escaped(["a"]))),
+        task_row(2, refusing(Escaped(["b", "a"]))),
+        task_row(3, refusing(DomainError("no"))),
+    ]
+    assert outcome(rows)[0][1] == Refusal("DomainError", "no")
+    [(_, escaped)] = outcome(rows[:3])
+    assert sorted(escaped.columns) == ["a", "b"]
+
+
+def test_what_finishing_refuses_is_a_refusal():
+    rows = [task_row(0, lambda: numbers(0, 5))]
+    assert outcome(rows, lambda total: refusing(TableError("why"))()) == [
+        (0, Refusal("TableError", "why"))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "python", "shown"),
+    [
+        ("Job aborted\nKeyError: 'x'\n", True, "Spark's executors failed: KeyError: 'x'"),
+        ("Traceback\nMemoryError\n", True, "Spark's executors failed: MemoryError"),
+        ("Job aborted: ExecutorLostFailure (exit 137)", False, "Spark's executors failed: Job"),
+        ("[FAILED] Encountered error while reading file a.parquet", True, "Spark cannot read the"),
+        ("[CAST_INVALID_INPUT] The value 'x'", False, "Spark cannot read the table: [CAST_INV"),
+        ("ModuleNotFoundError: No module named 'seepage'", True, "Spark's executors have no seep"),
+    ],
+)
+def test_a_report_of_spark_in_one_line(message, python, shown):
+    line = _one_line(message, python=python)
+    assert line.startswith(shown)
+    assert "\n" not in line
+
+
+def test_lanes_of_two_eight_and_sixteen_bits():
+    layout = Layout(
+        ("t", "b", "s", "u"),
+        (Lane(0, 62, 2, True), Lane(1, 8, 8), Lane(2, 48, 16), Lane(0, 4, 2, True)),
+    )
+    words = {
+        "w0": np.array([3 << 62 | 2 << 4, 2 << 62 | 3 << 4, 0], np.uint64).view(np.int64),
+        "w1": np.array([2 << 8, 255 << 8, 0], np.int64),
+        "w2": np.array([2 << 48, 65535 << 48, 0], np.uint64).view(np.int64),
+    }
+    whole = pa.table(words)
+    batches = [*whole.slice(0, 1).to_batches(), *whole.slice(1).to_batches()]
+    assert unpack(batches, layout, ["s", "t", "u", "b"]).to_pydict() == {
+        "s": [2 - 2**15, 2**15 - 1, None],
+        "t": [True, False, None],
+        "u": [False, True, None],
+        "b": [2 - 128, 127, None],
+    }
+    with pytest.raises(Escaped, match="b"):
+        unpack(pa.table(words | {"w1": [1 << 8] * 3}).to_batches(), layout, ["t", "b"])
+
+
+def written(path, groups):
+    """A file with row groups of these sizes."""
+    schema = pa.schema({"a": pa.int64()})
+    with pq.ParquetWriter(path, schema) as writer:
+        for rows in groups:
+            writer.write_table(pa.table({"a": np.zeros(rows, np.int64)}), row_group_size=rows or 1)
+    return path
+
+
+def test_shards_are_cut_at_row_groups(tmp_path):
+    files = [
+        written(tmp_path / "0.parquet", [10, 10, 10]),
+        written(tmp_path / "1.parquet", []),
+        written(tmp_path / "2.parquet", [200]),
+        written(tmp_path / "3.parquet", [10, 10]),
+    ]
+    one, _, huge, last = (str(file) for file in files)
+    assert plan_shards(files, cores=4) == [
+        ((Piece(one, (0, 1)),), 0),
+        ((Piece(one, (2,)),), 20),
+        ((Piece(huge, (0,)),), 30),
+        ((Piece(last, (0, 1)),), 230),
+    ]
+    assert plan_shards(files[:2], cores=1) == [
+        ((Piece(one, (0,)),), 0),
+        ((Piece(one, (1,)),), 10),
+        ((Piece(one, (2,)),), 20),
+    ]
+    assert plan_shards([files[1]], cores=4) == []
+
+
+def test_one_shard_may_have_row_groups_of_several_files(tmp_path):
+    files = [written(tmp_path / f"{number}.parquet", [10]) for number in range(6)]
+    shards = plan_shards(files, cores=1)
+    assert [shard.first for shard in shards] == [0, 20, 40]
+    assert [len(shard.pieces) for shard in shards] == [2, 2, 2]
+    assert LARGEST_SHARD == 2**26
+
+
+def test_no_shard_is_larger_than_the_largest(tmp_path, monkeypatch):
+    monkeypatch.setattr("seepage.data.spark.shards.LARGEST_SHARD", 15)
+    files = [written(tmp_path / "0.parquet", [5] * 9)]
+    assert [len(shard.pieces[0].groups) for shard in plan_shards(files, cores=1)] == [3, 3, 3]

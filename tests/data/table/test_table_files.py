@@ -1,0 +1,196 @@
+"""Files, folders and globs; Parquet and Feather that cannot be read."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from table_oracle import final_codes, labels, read, values
+
+from seepage.data.table import open_stream
+from seepage.data.table import sources as columnar
+from seepage.errors import TableError
+
+TABLE = pa.table({"n": [1, 2, 3], "w": ["a", "b", "a"]})
+
+
+def refused(data, message, **options):
+    with pytest.raises(TableError) as refusal:
+        read(data, **options)
+    assert message in str(refusal.value), str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_path_that_does_not_exist(tmp_path):
+    (tmp_path / "survey.csv").write_text("a\n1\n")
+    with pytest.raises(TableError, match=r"^there is no file or folder"):
+        open_stream(tmp_path / "surwey.csv")
+    refused(tmp_path / "surwey.csv", "did you mean 'survey.csv'?")
+    refused(str(tmp_path / "nowhere" / "x.csv"), "there is no file or folder")
+    refused(str(tmp_path / "*.parquet"), "no file matches")
+    for impossible in ("x" * 5000, "a\0b"):
+        refused(impossible, "")
+    refused([], "at least one file")
+    refused([tmp_path / "survey.csv", 3], "must hold paths, got int")
+
+
+def test_folders(tmp_path):
+    refused(tmp_path, "has no data files")
+    (tmp_path / "notes.md").write_text("no data")
+    (tmp_path / ".hidden.csv").write_text("a,b\n9,9\n")
+    (tmp_path / "_metadata.csv").write_text("a,b\n9,9\n")
+    (tmp_path / "deeper").mkdir()
+    (tmp_path / "deeper" / "part.csv").write_text("a,b\n1,2\n")
+    refused(tmp_path, "has no data files")
+    (tmp_path / "2.csv").write_text("a,b\n3,x\n")
+    (tmp_path / "10.csv").write_text("a,b\n1,y\n")
+    assert labels(tmp_path) == {"a": ["1", "3"], "b": ["y", "x"]}
+    assert labels(str(tmp_path / "**" / "*.csv"))["a"] == ["1", "3", "1"]
+    pyarrow.parquet.write_table(TABLE, tmp_path / "x.parquet")
+    refused(tmp_path, "all files must be of one kind, got CSV (2.csv) and Parquet (x.parquet)")
+    assert labels(tmp_path / "x.parquet")["n"] == ["1", "2", "3"]
+    assert labels([tmp_path / "2.csv", str(tmp_path / "1*.csv")])["b"] == ["x", "y"]
+
+
+def test_the_kind_of_an_unknown_ending_is_found_from_its_content(tmp_path):
+    pyarrow.parquet.write_table(TABLE, tmp_path / "one.bin")
+    pyarrow.feather.write_feather(TABLE, tmp_path / "two.bin")
+    (tmp_path / "three.bin").write_text("n,w\n1,a\n2,b\n3,a\n")
+    expected = labels(TABLE)
+    for name in ("one.bin", "two.bin", "three.bin"):
+        assert labels(tmp_path / name) == expected
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.XLSX", "x.pairs"])
+def test_files_that_only_pass_for_text_are_refused(tmp_path, name):
+    (tmp_path / name).write_text("a,b\n1,2\n")
+    refused(tmp_path / name, f"must be CSV, TSV, Parquet or Feather, got .{name.split('.')[1]}")
+    pa.parquet.write_table(TABLE, tmp_path / name)
+    assert values(tmp_path / name)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "feather"])
+def test_empty_files(tmp_path, ending):
+    (tmp_path / f"x.{ending}").touch()
+    refused(tmp_path / f"x.{ending}", "is empty")
+
+
+@pytest.mark.parametrize(("ending", "kind"), [("parquet", "Parquet"), ("feather", "Feather")])
+def test_files_that_are_not_what_their_name_says(tmp_path, ending, kind):
+    file = tmp_path / f"broken.{ending}"
+    file.write_bytes(b"PAR1 no, not at all PAR1")
+    refused(file, f"broken.{ending} cannot be read as {kind}")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+def test_damaged_and_truncated_files_name_themselves(tmp_path, ending):
+    table = pa.table({"n": np.random.default_rng(0).integers(0, 40, 100_000)})
+    good, bad = tmp_path / f"1.{ending}", tmp_path / f"2.{ending}"
+    for file in (good, bad):
+        if ending == "parquet":
+            pyarrow.parquet.write_table(table, file, use_dictionary=False)
+        else:
+            pyarrow.feather.write_feather(table, file)
+    content = bytearray(bad.read_bytes())
+    content[300:1300] = b"\xff" * 1000
+    bad.write_bytes(content)
+    refused(tmp_path, f"2.{ending} cannot be read as")
+    bad.write_bytes(content[:5000])
+    refused([good, bad], f"2.{ending} cannot be read as")
+
+
+@pytest.mark.parametrize("ending", ["parquet", "feather"])
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"n": [1]}, "here nothing more, there 'w' string; 1 of the columns are the same"),
+        ({"n": [1], "w": ["a"], "extra": [1]}, "here 'extra' int64, there nothing more; 2 of"),
+        ({"n": ["1"], "x": [2.0]}, "here 'n' string, 'x' double, there 'n' int64, 'w' string"),
+        ({f"a{i}": [1] for i in range(22)}, "'a19' int64, 2 more, there 'n' int64, 'w' string"),
+    ],
+)
+def test_schemas_that_differ(tmp_path, ending, other, message):
+    write = pyarrow.parquet.write_table if ending == "parquet" else pyarrow.feather.write_feather
+    write(TABLE, tmp_path / f"1.{ending}")
+    write(pa.table(other), tmp_path / f"2.{ending}")
+    refused(tmp_path, message)
+    refused(tmp_path, f"2.{ending} does not have the columns of")
+
+
+def test_columns_in_another_order_are_found_by_name(tmp_path):
+    pyarrow.parquet.write_table(TABLE, tmp_path / "1.parquet")
+    pyarrow.parquet.write_table(TABLE.select(["w", "n"]), tmp_path / "2.parquet")
+    assert labels(tmp_path) == {name: part * 2 for name, part in labels(TABLE).items()}
+
+
+def test_no_records(tmp_path):
+    pyarrow.parquet.write_table(TABLE[:0], tmp_path / "1.parquet")
+    refused(tmp_path, "the table has no records")
+    pyarrow.parquet.write_table(TABLE, tmp_path / "2.parquet")
+    assert labels(tmp_path)["n"] == ["1", "2", "3"]
+
+
+def test_twice_the_same_column_in_parquet(tmp_path):
+    pyarrow.parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "x.parquet")
+    refused(tmp_path / "x.parquet", "the table has the column 'a' twice")
+
+
+def test_total_number_of_records(tmp_path):
+    pyarrow.parquet.write_table(TABLE, tmp_path / "1.parquet")
+    pyarrow.feather.write_feather(TABLE, tmp_path / "1.feather")
+    (tmp_path / "1.csv").write_text("n,w\n1,a\n")
+    assert open_stream(tmp_path / "1.parquet").rows_total == 3
+    assert open_stream(tmp_path / "1.feather").rows_total == 3
+    assert open_stream(TABLE).rows_total == 3
+    assert open_stream(tmp_path / "1.csv").rows_total is None
+
+
+def test_dictionaries_in_parquet_with_entries_that_never_occur(tmp_path):
+    words = pa.DictionaryArray.from_arrays(
+        pa.array([0, 2, 2, None], pa.int8()), pa.array(["a", "never", "c"])
+    )
+    pyarrow.parquet.write_table(pa.table({"w": words}), tmp_path / "x.parquet")
+    assert values(tmp_path / "x.parquet") == {"w": ("a", "c", "(missing)")}
+    assert labels(tmp_path / "x.parquet")["w"] == ["a", "c", "c", "(missing)"]
+
+
+def test_each_row_group_has_its_own_dictionary(tmp_path):
+    words = [f"w{(7 * n) % 23 + n // 100}" for n in range(1000)]
+    table = pa.table({"w": words, "n": range(1000)})
+    pyarrow.parquet.write_table(table, tmp_path / "x.parquet", row_group_size=64)
+    assert labels(tmp_path / "x.parquet")["w"] == words
+
+
+def test_huge_row_groups_are_decoded_in_pieces_with_the_same_codes(tmp_path, monkeypatch):
+    rng = np.random.default_rng(1)
+    table = pa.table({"n": rng.integers(0, 9, 300_000), "w": rng.choice(["a", "b"], 300_000)})
+    pyarrow.parquet.write_table(table, tmp_path / "x.parquet", row_group_size=300_000)
+    expected = final_codes(tmp_path / "x.parquet")
+    monkeypatch.setattr(columnar, "HUGE", 1000)
+    domain, codes = final_codes(tmp_path / "x.parquet")
+    assert domain == expected[0]
+    for mine, theirs in zip(codes, expected[1], strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_names_with_dots_and_blanks(tmp_path):
+    table = pa.table({"a.b": [1, 2], "c d": ["x", "y"]})
+    pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
+    assert labels(tmp_path / "x.parquet") == {"a.b": ["1", "2"], "c d": ["x", "y"]}
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_number_of_records(tmp_path):
+    """30M x 20 records: twice the decoded size of a row group at most, not of the table."""
+    part = pa.table({f"c{i}": np.full(1_000_000, i % 2, np.int8) for i in range(20)})
+    rng = np.random.default_rng(0)
+    part = part.set_column(0, "c0", [rng.integers(0, 40, 1_000_000).astype(np.int8)])
+    with pyarrow.parquet.ParquetWriter(tmp_path / "x.parquet", part.schema) as writer:
+        for _ in range(30):
+            writer.write_table(part)
+    before = pa.total_allocated_bytes()
+    most = 0
+    for _ in open_stream(tmp_path / "x.parquet"):
+        most = max(most, pa.total_allocated_bytes() - before)
+    assert most < 150e6

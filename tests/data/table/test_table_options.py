@@ -1,0 +1,152 @@
+"""Choosing, dropping and renaming columns; options that are refused."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from table_oracle import read, values
+
+from seepage.data.table import TableOptions, open_stream
+from seepage.errors import InputError, TableError
+
+TABLE = pa.table({"age": [1, 2], "sex": ["f", "m"], "smoker": [True, False]})
+
+
+def names(**options):
+    return open_stream(TABLE, TableOptions(**options)).names
+
+
+def test_choose_drop_rename():
+    assert names() == ("age", "sex", "smoker")
+    assert names(columns=["smoker", "age"]) == ("smoker", "age")
+    assert names(drop=["sex"]) == ("age", "smoker")
+    assert names(columns=["sex", "age"], drop=["age"]) == ("sex",)
+    assert names(rename={"sex": "gender"}, columns=["sex", "age"]) == ("gender", "age")
+    assert names(rename={"sex": "age", "age": "sex"}) == ("sex", "age", "smoker")
+    assert values(TABLE, rename={"sex": "gender"})["gender"] == ("f", "m")
+
+
+def test_a_domain_has_its_own_bins_whatever_max_values():
+    stream, _ = read(TABLE, columns=["age", "sex"], bins={"age": [0, 2, 9]}, max_values=2)
+    domain = stream.finish()[0]
+    assert read(TABLE, domain=domain, max_values=2)[0].finish()[0] == domain
+
+
+def test_bins_name_columns_as_they_are_called_in_the_end():
+    assert values(TABLE, rename={"age": "years"}, bins={"years": [0, 2, 9]})["years"] == (
+        "[0, 2)",
+        "[2, 9]",
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": ["Age"]}, "there is no column 'Age'; did you mean 'age'?"),
+        ({"columns": ["height"]}, "there is no column 'height'"),
+        ({"drop": ["smokers"]}, "there is no column 'smokers'; did you mean 'smoker'?"),
+        ({"rename": {"ages": "x"}}, "there is no column 'ages'; did you mean 'age'?"),
+        ({"bins": {"agee": 4}}, "bins: there is no column 'agee'; did you mean 'age'?"),
+        ({"columns": []}, "there is no column left"),
+        ({"drop": ["age", "sex", "smoker"]}, "there is no column left"),
+        ({"columns": ["age", "age"]}, "the list of columns has the column 'age' twice"),
+        ({"rename": {"sex": "age"}}, "the renamed table has the column 'age' twice"),
+    ],
+)
+def test_columns_that_do_not_fit(options, message):
+    with pytest.raises(TableError) as refusal:
+        open_stream(TABLE, TableOptions(**options))
+    assert message in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"columns": "age"}, "columns must be a list of texts, got 'age'"),
+        ({"columns": [1]}, "columns must be a list of texts, got 1 in it"),
+        ({"drop": 3}, "drop must be a list of texts"),
+        ({"rename": ["a"]}, "rename must be a mapping"),
+        ({"rename": {"age": 3}}, "rename must be a list of texts, got 3"),
+        ({"missing": "drpo"}, "missing must be one of category, drop.*did you mean 'drop'"),
+        ({"max_values": 0}, "max_values must be a whole number from 1 to 65534"),
+        ({"max_values": 70_000}, "max_values must be a whole number"),
+        ({"few": -1}, "few must be"),
+        ({"few": 2.5}, "few must be"),
+        ({"delimiter": "ab"}, "delimiter must be one ASCII character"),
+        ({"delimiter": ""}, "delimiter must be one ASCII character"),
+        ({"skip_lines": -1}, "skip_lines must be"),
+        ({"encoding": "klingon"}, "encoding must be one that Python knows, got 'klingon'"),
+        ({"bins": "deciles"}, "bins must be"),
+        ({"bins": {"age": [3, 2]}}, "ascending"),
+        ({"bins": 2000}, r"bins must be at most max_values \(1,000\), got 2,000"),
+        ({"missing_markers": "?"}, "missing_markers must be a list of texts"),
+    ],
+)
+def test_options_that_are_refused(options, message):
+    with pytest.raises(InputError, match=message):
+        TableOptions(**options)
+
+
+@pytest.mark.parametrize("what", [3, None, {"a": [1]}, "", b"x", object(), np.zeros((2, 2))])
+def test_what_is_no_table(what):
+    with pytest.raises(TableError) as refusal:
+        open_stream(what)
+    assert "\n" not in str(refusal.value)
+
+
+def test_frames_that_are_refused():
+    twice = pd.DataFrame(np.ones((2, 2)), columns=["a", "a"])
+    with pytest.raises(TableError, match=r"a.*2 times|'a' twice"):
+        open_stream(twice)
+    with pytest.raises(TableError, match="'a'"):
+        open_stream(pa.table([[1], [2]], names=["a", "a"]))
+    mixed = pd.DataFrame({"m": pd.Series([1, "a"], dtype=object), "n": [1, 2]})
+    with pytest.raises(TableError, match="column 'm' does not hold one kind of values"):
+        read(mixed)
+    assert values(mixed, drop=["m"]) == {"n": ("1", "2")}
+    for frame in (TABLE[:0], pd.DataFrame({"a": []}), pl.DataFrame({"a": []})):
+        with pytest.raises(TableError, match="the table has no records"):
+            open_stream(frame)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        pa.array([[1], [2]]),
+        pa.array([{"a": 1}, {"a": 2}]),
+        pa.array([b"x", b"y"]),
+        pa.array([1, 2], pa.duration("s")),
+    ],
+)
+def test_columns_without_single_values_are_refused(odd):
+    table = pa.table({"odd": odd, "n": [1, 2]})
+    with pytest.raises(TableError, match=r"column 'odd' holds .*drop it"):
+        read(table)
+    assert values(table, drop=["odd"]) == {"n": ("1", "2")}
+
+
+def test_a_column_without_a_name():
+    table = pa.table({"": [1, 2], "n": [3, 4]})
+    with pytest.raises(TableError, match="a column has no name; give it one"):
+        open_stream(table)
+    assert open_stream(table, TableOptions(rename={"": "id"})).names == ("id", "n")
+    assert open_stream(table, TableOptions(drop=[""])).names == ("n",)
+
+
+def test_numbers_as_column_names_become_text():
+    assert open_stream(pd.DataFrame(np.eye(2))).names == ("0", "1")
+
+
+def test_importing_the_table_layer_is_cheap():
+    script = (
+        "import sys, seepage.data.table\n"
+        "heavy = {'pyarrow', 'narwhals', 'pandas', 'polars', 'numba'} & set(sys.modules)\n"
+        "sys.exit(', '.join(sorted(heavy)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,240 @@
+"""CSV and its relatives: delimiters, quotes, types, ragged rows, encodings."""
+
+import gzip
+
+import numpy as np
+import pytest
+from table_oracle import labels, read, values
+
+from seepage.data.table import Restart, TableOptions, open_stream
+from seepage.data.table import text_files as delimited
+from seepage.data.table.text_files import find_delimiter
+from seepage.errors import TableError
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text, name="table.csv", encoding="utf-8"):
+        path = tmp_path / name
+        path.write_bytes(text.encode(encoding) if isinstance(text, str) else text)
+        return path
+
+    return write
+
+
+def refused(data, message, **options):
+    with pytest.raises(TableError) as refusal:
+        read(data, **options)
+    assert message in str(refusal.value), str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+RECORDS = {"name": ["Ada", "Bob"], "weight": ["52.5", "80"], "town": ["London", "Ulm"]}
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|", " "])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_delimiters_are_detected(file, mark, end):
+    rows = [RECORDS.keys(), *zip(*RECORDS.values(), strict=True)]
+    text = end.join(mark.join(row) for row in rows)
+    assert labels(file(text)) == RECORDS
+    assert labels(file(text + end + end)) == RECORDS
+    assert labels(file(text), delimiter=mark) == RECORDS
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"),
+    [
+        ("a;b\n1,5;2,5\n", ";"),
+        ("a, b, c\n1, 2, 3\n", ","),
+        ("a\tb\nx y\tz, w\n", "\t"),
+        ("name,words\nAda,one two three\nBob,four\n", ","),
+        ('a,b\n"x;y;z",2\n"x;y",3\n', ","),
+        ("a|b|c\n1|2|3\n", "|"),
+        ("a  b   c\n1 2 3\n10 20  30\n", " "),
+        ("single\nvalue\n", ","),
+        ("", ","),
+        ("a,b,c\n1,2,3\n4,5\n", ","),
+    ],
+)
+def test_delimiters_in_doubt(text, mark):
+    assert find_delimiter(text) == mark
+
+
+def test_runs_of_blanks_are_one_delimiter(file):
+    text = "2\n x   y  z \n-1  1 -1\n 1 1  -1 \n"
+    expected = {"x": ["-1", "1"], "y": ["1", "1"], "z": ["-1", "-1"]}
+    assert labels(file(text), skip_lines=1) == expected
+    assert labels(file(text.replace("\n", "\r\n")), skip_lines=1) == expected
+    many = "a  b\n" + "1   2\n3 4 \n" * 60_000
+    assert set(labels(file(many))["b"]) == {"2", "4"}
+
+
+def test_quotes(file):
+    text = 'a,"b ""x"""\n"one, two","say ""hi"""\n"line\nbreak",""\n'
+    assert labels(file(text)) == {
+        "a": ["one, two", "line\nbreak"],
+        'b "x"': ['say "hi"', "(missing)"],
+    }
+
+
+def test_blanks_around_fields_do_not_count(file):
+    assert labels(file("a, b\n 1 , x y \n2,x y\n")) == {"a": ["1", "2"], "b": ["x y", "x y"]}
+
+
+def test_tab_separated_by_name_and_gzip(file):
+    text = "a\tb\n1;2\t3\n"
+    assert labels(file(text, "x.tsv")) == {"a": ["1;2"], "b": ["3"]}
+    assert labels(file(gzip.compress(text.encode()), "y.tsv.gz")) == {"a": ["1;2"], "b": ["3"]}
+    assert labels(file(gzip.compress(b"a,b\n1,2\n"), "z.csv")) == {"a": ["1"], "b": ["2"]}
+
+
+def test_damaged_gzip(file):
+    good = gzip.compress(b"a,b\n" + b"1,2\n" * 100_000)
+    refused(file(good[: len(good) // 2], "x.csv.gz"), "x.csv.gz cannot be read as CSV")
+    refused(file(b"\x1f\x8bnothing", "y.csv.gz"), "y.csv.gz cannot be read as CSV")
+
+
+def test_files_without_header(file):
+    path = file("39, Male, ?\n40, Female, x\n")
+    refused(path, "must name the columns, but has the number 39; give column_names")
+    options = {"column_names": ["age", "sex", "job"], "missing_markers": ["?"]}
+    assert labels(path, **options) == {
+        "age": ["39", "40"],
+        "sex": ["Male", "Female"],
+        "job": ["(missing)", "x"],
+    }
+    noted = file("|a comment\n39,Male,?\n\n40,Female,x\n\n")
+    assert labels(noted, skip_lines=1, **options)["age"] == ["39", "40"]
+    years = file("2019,2020\n1,2\n")
+    assert labels(years, skip_lines=1, column_names=["2019", "2020"])["2020"] == ["2"]
+
+
+def test_header_with_empty_lines_before_and_names_left_out(file):
+    assert labels(file("\n\n ,b\n1,2\n3,4\n")) == {"column 1": ["1", "3"], "b": ["2", "4"]}
+    refused(file("a,b,a\n1,2,3\n"), "has the column 'a' twice")
+
+
+def test_ragged_rows_name_the_record(file):
+    refused(file("a,b,c\n1,2,3\n4,5\n6,7,8\n"), "record 2 of")
+    refused(file("a,b,c\n1,2,3\n4,5\n6,7,8\n"), "has 2 fields, but there are 3 columns")
+    refused(file("a,b\n1,2\n\n3,4,5\n"), "record 2 of")
+    refused(file("x\na,b\n1,2\n3,4,5\n"), "record 2 of", skip_lines=1, delimiter=",")
+    refused(file("1,2\n3,4,5\n"), "record 2 of", column_names=["a", "b"])
+    secret = file("a,b\n" + "1,2\n" * 300_000 + "secret\n")
+    with pytest.raises(TableError, match=r"record 300001 of .* has 1 fields") as refusal:
+        read(secret)
+    assert "secret" not in str(refusal.value).replace(str(secret), "")
+
+
+def test_nothing_but_a_header(file):
+    for text in ("a,b\n", "a,b", "a,b\n\n\n"):
+        refused(file(text), "the table has no records")
+    refused(file("\n\n"), "is empty")
+    refused(file("a,b\n"), "is empty", skip_lines=3)
+
+
+def test_an_empty_line_is_a_record_where_there_is_one_column(file):
+    expected = ["x", "(missing)", "y", "(missing)"]
+    assert labels(file("a\nx\n\ny\n\n"))["a"] == expected
+    assert labels(file("a\r\nx\r\n\r\ny\r\n\r\n"))["a"] == expected
+    assert labels(file("x\n\ny\n\n"), column_names=["a"])["a"] == expected
+    assert labels(file("\nnote\n\na\nx\n\ny\n\n"), skip_lines=2)["a"] == expected
+    assert labels(file("a\n\n"))["a"] == ["(missing)"]
+    refused(file("a\n"), "the table has no records")
+
+
+def test_files_with_other_columns(file, tmp_path):
+    file("a,b\n1,2\n", "1.csv")
+    file("b;a\n2;1\n", "2.csv")
+    assert labels(tmp_path) == {"a": ["1", "1"], "b": ["2", "2"]}
+    file("a,c\n1,2\n", "3.csv")
+    refused(tmp_path, "3.csv does not have the columns of")
+    refused(tmp_path, "it lacks 'b'")
+
+
+def test_encodings(file):
+    path = file("name\nJosé\n", encoding="latin-1")
+    refused(path, "is not text in the encoding expected; name it (encoding)")
+    assert labels(path, encoding="latin-1") == {"name": ["José"]}
+    refused(file("José\nx\n", encoding="latin-1"), "name it (encoding)")
+    assert labels(file("\ufeffname,b\nJosé,1\n"))["name"] == ["José"]
+    assert labels(file("name,b\nJosé,1\n", encoding="utf-16"), encoding="utf-16")["b"] == ["1"]
+
+
+def test_a_column_means_the_same_whatever_its_first_rows(file, monkeypatch):
+    """Blocks of a few records: a late word, fraction or gap changes no earlier value."""
+    monkeypatch.setattr(delimited, "BLOCK", 64)
+    many = "".join(f"{n % 7},{n % 5}\n" for n in range(400))
+    assert values(file("a,b\n" + many + "?,3.5\n")) == {
+        "a": ("0", "1", "2", "3", "4", "5", "6", "?"),
+        "b": ("0", "1", "2", "3", "3.5", "4"),
+    }
+    assert values(file("a,b\n" + many + ",NaN\n"))["b"] == ("0", "1", "2", "3", "4", "(missing)")
+
+
+def test_numbers_with_a_late_word_are_categories(file, monkeypatch):
+    monkeypatch.setattr(delimited, "BLOCK", 256)
+    text = "a\n" + "".join(f"{n % 80}\n" for n in range(400))
+    numbers = tuple(str(n) for n in range(80))
+    assert len(values(file(text))["a"]) == 10
+    assert values(file(text + "?\n"))["a"] == (*numbers, "?")
+    assert len(values(file(text + "?\n"), missing_markers=["?"])["a"]) == 11
+    refused(file(text + "?\n"), "record 401: column 'a' is no number", bins={"a": 4})
+    refused(file(text + "?\n"), "record 401: column 'a' is no number", bins={"a": [0, 40, 80]})
+    assert values(file(text + "?\n"), bins=[0, 40, 80])["a"] == (*numbers, "?")
+    wide = "a\n" + "".join(f"{n}\n" for n in range(1500)) + "N\n"
+    refused(file(wide), "if 'N' means missing, say so (missing_markers)")
+    assert values(file(wide), missing_markers=["N"], bins="width:2")["a"][-1] == "(missing)"
+
+
+def test_numbers_in_every_spelling_are_binned_alike(file):
+    rng = np.random.default_rng(0)
+    numbers = rng.integers(0, 100, 300)
+    spelt = [(str(n), f"{n}.0", f" {n} ", f"+{n}", f"{n}e0")[n % 5] for n in numbers]
+    plain = file("a\n" + "\n".join(map(str, numbers)) + "\n", "plain.csv")
+    varied = file("a\n" + "\n".join(spelt) + "\n", "varied.csv")
+    assert labels(plain) == labels(varied)
+    assert labels(plain, few=100) == labels(varied, few=100)
+
+
+def test_a_late_surplus_of_numbers_restarts(file, monkeypatch):
+    monkeypatch.setattr(delimited, "BLOCK", 512)
+    path = file("a,b\n" + "1,x\n" * 500 + "".join(f"{n},y\n" for n in range(60)))
+    stream = open_stream(path)
+    with pytest.raises(Restart):
+        list(stream)
+    assert sum(len(batch[0]) for batch in stream) == 560
+    assert stream.finish()[0]["a"].edges
+
+
+def test_truth_values(file):
+    text = "a,b,c\nTrue,false,yes\nFalse,true,no\n"
+    assert labels(file(text)) == {
+        "a": ["true", "false"],
+        "b": ["false", "true"],
+        "c": ["yes", "no"],
+    }
+
+
+def test_a_given_domain_reads_fields_by_their_label(file):
+    domain = open_stream(file("a,b\n2,x\n10,y\n"))
+    list(domain)
+    found = domain.finish()[0]
+    assert labels(file("b,a\ny,2.0\nx,10\n"), domain=found) == {"a": ["2", "10"], "b": ["y", "x"]}
+
+
+def test_single_column_and_wide_table(file):
+    assert labels(file("word\nx\ny\n")) == {"word": ["x", "y"]}
+    names = [f"c{n}" for n in range(500)]
+    stream, codes = read(file(",".join(names) + "\n" + ",".join(["1"] * 500) + "\n"))
+    assert len(codes) == 500
+    assert stream.constant == tuple(names)
+
+
+def test_options_are_also_for_folders_of_text(file, tmp_path):
+    file("1;2\n", "1.csv")
+    file("3;4\n", "2.csv")
+    options = TableOptions(column_names=["a", "b"], columns=["b"])
+    stream = open_stream(tmp_path, options)
+    assert [codes.tolist() for batch in stream for codes in batch] == [[0], [1]]

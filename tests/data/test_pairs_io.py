@@ -1,0 +1,355 @@
+"""Files of pair counts: complete, readable by others, and strictly checked."""
+
+import json
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seepage.data.counting import count_codes
+from seepage.data.domain import Attribute, Domain
+from seepage.data.pairs import PairCounts
+from seepage.data.pairs_file import is_pairs_file, load_pairs_file, save_pairs
+from seepage.errors import InputError, TableError
+
+DOMAIN = Domain(
+    [
+        Attribute("sex", ("F", "M")),
+        Attribute("age", ("[0, 18)", "[18, 65)", "[65, inf]"), (0.0, 18.0, 65.0, np.inf)),
+        Attribute("answer", ("M", "yes", "never chosen", 'a "quoted", ünïcode\n value')),
+        Attribute("constant", ("only",)),
+    ]
+)
+
+
+@pytest.fixture
+def pairs():
+    generator = np.random.default_rng(6)
+    codes = [generator.integers(0, size, 500) for size in DOMAIN.sizes]
+    codes[2][codes[2] == 2] = 3
+    return count_codes(codes, DOMAIN)
+
+
+@pytest.fixture
+def saved(pairs, tmp_path):
+    path = tmp_path / "counts.parquet"
+    save_pairs(pairs, path)
+    return path
+
+
+def test_what_is_saved_is_loaded(pairs, saved):
+    loaded = load_pairs_file(saved)
+    assert loaded == pairs
+    assert loaded.digest == pairs.digest
+    assert loaded.unseen("answer") == ("never chosen",)
+    assert loaded.domain["age"].edges == (0.0, 18.0, 65.0, np.inf)
+
+
+texts = st.text(st.characters(codec="utf-8"), max_size=5)
+
+
+@st.composite
+def some_pairs(draw):
+    names = draw(st.lists(texts.filter(bool), min_size=1, max_size=4, unique=True))
+    values = [draw(st.lists(texts, min_size=1, max_size=4, unique=True)) for _ in names]
+    domain = Domain(Attribute(n, tuple(v)) for n, v in zip(names, values, strict=True))
+    generator = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rows = draw(st.integers(0, 12))
+    return count_codes([generator.integers(0, size, rows) for size in domain.sizes], domain)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs=some_pairs())
+def test_any_counts_survive(pairs, tmp_path_factory):
+    path = tmp_path_factory.mktemp("any") / "counts"
+    save_pairs(pairs, path)
+    assert load_pairs_file(path) == pairs
+
+
+def test_duckdb_reads_it_without_us(pairs, saved):
+    found = duckdb.sql(
+        f"""select value_a, value_b, count from '{saved}'
+        where attribute_a = 'sex' and attribute_b = 'age' order by all"""
+    ).fetchall()
+    table = pairs.table("sex", "age")
+    expected = [
+        (sex, age, int(table[i, j]))
+        for i, sex in enumerate(DOMAIN["sex"].values)
+        for j, age in enumerate(DOMAIN["age"].values)
+    ]
+    assert found == sorted(expected)
+    records = f"select distinct sum(count) from '{saved}' group by attribute_a, attribute_b"
+    assert duckdb.sql(records).fetchall() == [(500,)]
+
+
+def test_pandas_reads_it_without_us(pairs, saved):
+    frame = pd.read_parquet(saved)
+    assert list(frame.columns) == ["attribute_a", "attribute_b", "value_a", "value_b", "count"]
+    assert frame["count"].dtype == np.int64
+    assert (frame["count"] > 0).all()
+    alone = frame[frame.attribute_a.astype(str) == frame.attribute_b.astype(str)]
+    assert (alone.value_a.astype(str) == alone.value_b.astype(str)).all()
+    of_sex = alone[alone.attribute_a == "sex"].set_index("value_a")["count"]
+    assert of_sex[["F", "M"]].tolist() == pairs.marginal("sex").tolist()
+
+
+def test_header_is_plain_json(saved):
+    header = json.loads(pq.read_schema(saved).metadata[b"seepage"])
+    assert (header["format"], header["version"]) == ("seepage pair counts", 1)
+    assert header["attributes"][0] == {"name": "sex", "values": ["F", "M"], "edges": []}
+    assert header["attributes"][1]["edges"] == [0.0, 18.0, 65.0, "inf"]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.large_string())], ids=str
+)
+def test_text_of_any_kind_is_read(pairs, saved, kind):
+    """Other tools write text as they like, and keep entries in dictionaries that no row uses."""
+    table = pq.read_table(saved)
+    texts = [table.column(name).cast(pa.string()).cast(kind) for name in table.column_names[:4]]
+    changed = pa.table([*texts, table.column("count")], names=table.column_names)
+    pq.write_table(changed.replace_schema_metadata(table.schema.metadata), saved, row_group_size=7)
+    assert load_pairs_file(saved) == pairs
+
+
+def test_unused_entries_of_a_dictionary_do_not_matter(pairs, saved):
+    table = pq.read_table(saved)
+    names = pa.array([*DOMAIN.names, "nobody"])
+    coded = pa.DictionaryArray.from_arrays(
+        pc.index_in(table.column("attribute_a").cast(pa.string()), names).combine_chunks(), names
+    )
+    changed = table.set_column(0, "attribute_a", coded)
+    pq.write_table(changed.replace_schema_metadata(table.schema.metadata), saved)
+    assert load_pairs_file(saved) == pairs
+
+
+def test_large_counts_are_exact(tmp_path):
+    huge = 2**62 + 1
+    pairs = PairCounts(DOMAIN.select(["sex", "constant"]), [[huge, 3], [huge + 3]], [huge, 3])
+    save_pairs(pairs, tmp_path / "huge")
+    assert load_pairs_file(tmp_path / "huge") == pairs
+
+
+def test_many_values_stay_small(tmp_path):
+    generator = np.random.default_rng(1)
+    domain = Domain(Attribute(f"a{i}", tuple(f"value {v}" for v in range(400))) for i in range(5))
+    pairs = count_codes([generator.integers(0, 400, 20_000) for _ in range(5)], domain)
+    save_pairs(pairs, tmp_path / "many")
+    assert load_pairs_file(tmp_path / "many") == pairs
+    assert (tmp_path / "many").stat().st_size < 1_000_000
+
+
+# Writing ----------------------------------------------------------------------------------------
+
+
+def test_an_existing_file_is_replaced_and_nothing_is_left_beside_it(pairs, saved):
+    half = count_codes([[0], [0], [0], [0]], DOMAIN)
+    save_pairs(half, str(saved))
+    assert load_pairs_file(saved) == half
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+def test_a_failed_write_leaves_the_old_file(pairs, saved, monkeypatch):
+    before = saved.read_bytes()
+
+    def fails(table, file, **options):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pq, "write_table", fails)
+    with pytest.raises(InputError, match=r"cannot write '.*counts.parquet': No space left"):
+        save_pairs(pairs, saved)
+    assert saved.read_bytes() == before
+    assert list(saved.parent.iterdir()) == [saved]
+
+
+# Refusals ---------------------------------------------------------------------------------------
+
+
+def rewrite(path, change, header=None):
+    """Change the table of a file, or its header, and keep the rest."""
+    table = pq.read_table(path)
+    metadata = dict(table.schema.metadata)
+    if header is not None:
+        content = json.loads(metadata[b"seepage"])
+        header(content)
+        metadata[b"seepage"] = json.dumps(content).encode()
+    pq.write_table(change(table).replace_schema_metadata(metadata), path)
+
+
+def refused(path):
+    """Return the one line with which a file is refused."""
+    with pytest.raises(TableError) as caught:
+        load_pairs_file(path)
+    message = str(caught.value)
+    assert str(path) in message
+    assert "\n" not in message
+    return message
+
+
+def test_missing_file_and_folder(tmp_path):
+    assert "there is no file" in refused(tmp_path / "nothing")
+    assert "there is no file" in refused(tmp_path)
+
+
+def test_no_parquet_file(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("a,b\n1,2\n")
+    assert "is no Parquet file" in refused(path)
+    path.write_bytes(b"")
+    assert "is no Parquet file" in refused(path)
+
+
+def test_another_parquet_file(tmp_path):
+    path = tmp_path / "people.parquet"
+    pq.write_table(pa.table({"a": [1]}), path)
+    assert "not of pair counts; if it is a table, count it first" in refused(path)
+
+
+@pytest.mark.parametrize("kept", [4, 100, -1, -200])
+def test_truncated_file(saved, kept):
+    saved.write_bytes(saved.read_bytes()[:kept])
+    assert "truncated or damaged" in refused(saved)
+
+
+def test_damaged_pages(saved):
+    content = bytearray(saved.read_bytes())
+    at = pq.ParquetFile(saved).metadata.row_group(0).column(4).data_page_offset
+    content[at + 30 : at + 40] = bytes(255 - byte for byte in content[at + 30 : at + 40])
+    saved.write_bytes(content)
+    assert "truncated or damaged" in refused(saved)
+
+
+def test_another_version(saved):
+    rewrite(saved, lambda table: table, lambda header: header.update(version=2, more=[]))
+    assert "has version 2 of the format, this seepage reads 1" in refused(saved)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda h: h.pop("attributes"), "missing required field"),
+        (lambda h: h.update(extra=1), "unknown field"),
+        (lambda h: h.update(format="another"), "Invalid enum value 'another'"),
+        (lambda h: h.update(records=501), "501 records, but counts of 500"),
+        (lambda h: h.update(attributes=[]), "at least one attribute"),
+        (lambda h: h["attributes"][0].update(values=["F", "F"]), "'F' twice"),
+        (lambda h: h["attributes"][0].update(values=["F"]), "'sex' has no value 'M'"),
+        (lambda h: h["attributes"][0].update(name="gender"), "'sex', which is not in its domain"),
+        (lambda h: h["attributes"][1].update(edges=[0, 1]), "2 edges and 3 bins"),
+        (lambda h: h["attributes"][1].update(edges=[0, "x"]), "Invalid enum value 'x'"),
+    ],
+)
+def test_headers_that_do_not_fit(saved, change, message):
+    rewrite(saved, lambda table: table, change)
+    assert message in refused(saved)
+
+
+def test_header_that_is_no_json(saved):
+    table = pq.read_table(saved).replace_schema_metadata({"seepage": "{"})
+    pq.write_table(table, saved)
+    assert "is no valid file of pair counts" in refused(saved)
+
+
+def replaced(column, change):
+    def apply(table):
+        place = table.column_names.index(column)
+        return table.set_column(place, column, change(table.column(column)))
+
+    return apply
+
+
+def first_set_to(value):
+    def change(column):
+        return pa.array([value, *column.to_pylist()[1:]])
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda table: table.drop_columns(["count"]), "its columns must be attribute_a, "),
+        (lambda table: table.append_column("more", table.column("count")), "its columns must be"),
+        (lambda table: table.slice(1), "must sum to"),
+        (lambda table: table.slice(0, table.num_rows - 1), "must sum to"),
+        (lambda table: table.slice(0, 0), "500 records, but counts of 0"),
+        (lambda table: pa.concat_tables([table, table.slice(3, 1)]), "a cell comes twice"),
+        (lambda table: pa.concat_tables([table, table.slice(0, 1)]), "a cell comes twice"),
+        (replaced("count", lambda c: pc.add(c, 1)), "must sum to"),
+        (replaced("count", first_set_to(-5)), "at least 0"),
+        (replaced("count", first_set_to(None)), "whole numbers"),
+        (replaced("count", lambda c: c.cast(pa.float64())), "whole numbers"),
+        (replaced("count", lambda c: c.cast(pa.string())), "whole numbers"),
+        (replaced("value_a", first_set_to("X")), "value_a has 'X', which is not in its domain"),
+        (replaced("value_a", first_set_to(None)), "value_a has None"),
+        (replaced("value_a", first_set_to("yes")), "attribute 'sex' has no value 'yes'"),
+        (replaced("value_b", first_set_to("M")), "below the diagonal"),
+        (replaced("attribute_a", first_set_to("income")), "attribute_a has 'income'"),
+        (replaced("attribute_b", lambda c: pa.array([[1]] * len(c))), "must hold text"),
+        (replaced("value_b", lambda c: pa.array([{"a": "b"}] * len(c))), "must hold text"),
+        (
+            lambda t: t.rename_columns(["attribute_b", "attribute_a", *t.column_names[2:]]).select(
+                t.column_names
+            ),
+            "has no value",
+        ),
+    ],
+)
+def test_cells_that_do_not_fit(saved, change, message):
+    rewrite(saved, change)
+    assert message in refused(saved)
+
+
+def test_swapped_pairs_are_refused(pairs, saved):
+    def swap(table):
+        names = ["attribute_b", "attribute_a", "value_b", "value_a", "count"]
+        return table.rename_columns(names).select(table.column_names)
+
+    rewrite(saved, swap)
+    assert "below the diagonal" in refused(saved)
+
+
+def test_any_order_of_rows_is_the_same(pairs, saved):
+    rewrite(saved, lambda table: table.take(np.random.default_rng(1).permutation(table.num_rows)))
+    assert load_pairs_file(saved) == pairs
+
+
+# Recognition ------------------------------------------------------------------------------------
+
+
+def test_recognises_its_own_files_only(saved, tmp_path):
+    assert is_pairs_file(saved)
+    assert is_pairs_file(str(saved))
+    other = tmp_path / "other.parquet"
+    pq.write_table(pa.table({"a": [1]}), other)
+    text = tmp_path / "text.csv"
+    text.write_text("PAR1")
+    for path in (other, text, tmp_path, tmp_path / "nothing", "part-*.parquet", "adult", "", "\0"):
+        assert not is_pairs_file(path)
+
+
+def header(path):
+    return json.loads(pq.read_schema(path).metadata[b"seepage"])
+
+
+def test_a_sample_is_loaded_as_one(pairs, saved, tmp_path):
+    assert "population" not in header(saved)
+    sample = PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=9000)
+    save_pairs(sample, tmp_path / "sample")
+    assert header(tmp_path / "sample")["population"] == 9000
+    assert load_pairs_file(tmp_path / "sample") == sample != pairs
+
+
+def test_a_sample_larger_than_its_population_is_refused(saved):
+    table = pq.read_table(saved)
+    edited = json.dumps({**header(saved), "population": 3}).encode()
+    pq.write_table(table.replace_schema_metadata({b"seepage": edited}), saved)
+    with pytest.raises(TableError, match="no valid file of pair counts: population must be"):
+        load_pairs_file(saved)

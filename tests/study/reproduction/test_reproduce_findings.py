@@ -1,0 +1,82 @@
+"""Comparisons: the verdict follows from the tolerance, and tables are rectangular."""
+
+import math
+
+import pytest
+
+from seepage.errors import InputError
+from seepage.study.reproduction.findings import VERDICTS, Finding, absent, ours, printed, stated
+
+
+@pytest.mark.parametrize(
+    ("paper", "found", "within", "verdict"),
+    [
+        (2.0, 2.0, 0.0, "agrees"),
+        (2.0, 2.2, 0.1001, "agrees"),
+        (2.0, 2.21, 0.1, "deviates"),
+        (2.0, 1.79, 0.1, "deviates"),
+    ],
+)
+def test_a_printed_number_within_its_relative_tolerance(paper, found, within, verdict):
+    assert printed("x", paper, found, within).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("found", "verdict"), [(0.34, "agrees"), (2.9, "agrees"), (3.1, "deviates")]
+)
+def test_a_printed_number_within_a_factor(found, verdict):
+    one = printed("x", 1.0, found, factor=3)
+    assert (one.verdict, one.tolerance) == (verdict, "a factor 3")
+
+
+def test_a_deviation_that_is_explained_is_not_called_agreement():
+    assert printed("x", 1.0, 2.0, 0.1, explained=True).verdict == "explained"
+    assert printed("x", 1.0, 1.05, 0.1, explained=True).verdict == "agrees"
+    assert stated("x", "all", 3, least=5, explained=True).verdict == "explained"
+
+
+def test_deviations_in_words():
+    assert printed("x", 0.3381, 0.3353, 0.01).deviation == "-0.83 %"
+    assert printed("x", 1.0, 375.2, 0.01).deviation == "375 times"
+    assert printed("x", 1.0, 0.043, 0.01).deviation == "0.043 times"
+
+
+@pytest.mark.parametrize(
+    ("limits", "found", "verdict"),
+    [
+        ({"least": 1}, 1, "agrees"),
+        ({"least": 1}, 0.99, "deviates"),
+        ({"most": 1}, 1, "agrees"),
+        ({"most": 1}, 1.01, "deviates"),
+        ({"least": 1, "most": 2}, 3, "deviates"),
+    ],
+)
+def test_a_claim_between_its_limits(limits, found, verdict):
+    assert stated("x", "claim", found, **limits).verdict == verdict
+
+
+def test_limits_in_words():
+    assert stated("x", "claim", 1, least=1).tolerance == "at least 1"
+    assert stated("x", "claim", 1, most=2).tolerance == "at most 2"
+    assert stated("x", "claim", 1, least=0.5, most=2).tolerance == "0.5 to 2"
+
+
+def test_a_number_that_is_none_never_agrees():
+    assert stated("x", "claim", math.nan, least=0).verdict == "deviates"
+    assert printed("x", 1.0, math.nan, 0.5).verdict == "deviates"
+
+
+def test_absent_and_ours_have_verdicts_of_their_own():
+    assert absent("x", "0.3", "no file").ours is None
+    assert {absent("x", "0.3", "no file").verdict, ours("y", 1.0).verdict} == {"no data", "ours"}
+    assert {"no data", "ours"} < set(VERDICTS)
+
+
+def test_a_name_is_used_only_once():
+    with pytest.raises(InputError, match="'x' twice"):
+        Finding("shows", [], [ours("x", 1), ours("x", 2)])
+
+
+def test_rows_have_the_same_columns():
+    with pytest.raises(InputError, match="same columns"):
+        Finding("shows", [{"a": 1}, {"b": 1}], [])

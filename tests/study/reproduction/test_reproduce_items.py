@@ -1,0 +1,152 @@
+"""The items: all of the paper's, equal to the committed run, and right where truth is known."""
+
+import os
+
+import numpy as np
+import pytest
+
+from seepage.leakage.matrix import leakage_matrix
+from seepage.study.reproduction import ITEMS
+from seepage.study.reproduction.paper_data import MECHANISMS, STAND_INS, Data
+from seepage.study.reproduction.readings import nmse, readings
+from seepage.study.reproduction.reproduction_page import SAME, expected_numbers
+from seepage.study.reproduction.table_two import PRINTED, library_subset_selection
+
+real_data = pytest.mark.skipif(
+    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+)
+
+FAST = ("fig4a", "fig4b", "fig4c", "fig4d", "fig5", "example", "observations")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return Data()
+
+
+def _numbers(finding):
+    return {one.what: one.ours for one in finding.comparisons if one.ours is not None}
+
+
+def test_every_item_of_the_paper_is_there():
+    assert list(ITEMS) == [
+        "fig4a", "fig4b", "fig4c", "fig4d", "fig5", "example", "table1", "table2", "fig6", "fig7",
+        "fig8", "observations", "beyond",
+    ]  # fmt: skip
+
+
+def test_the_committed_run_has_every_item_and_no_number_that_is_none():
+    known = expected_numbers()
+    assert set(known) == set(ITEMS)
+    assert all(np.isfinite(value) for item in known.values() for value in item.values())
+
+
+@real_data
+@pytest.mark.parametrize("name", FAST)
+def test_a_fresh_run_gives_the_committed_numbers(name, data):
+    found = _numbers(ITEMS[name].find(data))
+    assert found == pytest.approx(expected_numbers()[name], rel=SAME, abs=1e-12)
+
+
+@real_data
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in ITEMS if name not in FAST])
+def test_a_fresh_run_of_the_others_gives_the_committed_numbers(name, data):
+    found = _numbers(ITEMS[name].find(data))
+    assert found == pytest.approx(expected_numbers()[name], rel=SAME, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["fig4a", "example"])
+def test_items_of_bundled_data_need_no_files(name, monkeypatch):
+    monkeypatch.delenv("SEEPAGE_DATA", raising=False)
+    finding = ITEMS[name].find(Data())
+    assert _numbers(finding) == pytest.approx(expected_numbers()[name], rel=SAME, abs=1e-12)
+    assert {one.verdict for one in finding.comparisons} == {"agrees", "ours"}
+
+
+@pytest.mark.parametrize("name", ["fig4b", "fig4c", "fig4d", "fig5", "fig8", "observations"])
+def test_missing_data_are_said_by_name(name, monkeypatch, tmp_path):
+    monkeypatch.setenv("SEEPAGE_DATA", str(tmp_path))
+    finding = ITEMS[name].find(Data())
+    said = " ".join(one.what + one.deviation for one in finding.comparisons if one.ours is None)
+    label = {"fig4b": "CelebA", "fig4c": "CVD", "fig8": "CelebA and LFW"}.get(name, "CelebA")
+    assert label in said
+    assert "not at hand" in said
+
+
+def test_the_example_has_the_values_of_the_theory(data):
+    rows = {(r["epsilon"], r["direction"]): r for r in ITEMS["example"].find(data).rows}
+    exact = {(0.5, "Xk -> X^"): 0.2809, (1.0, "Xk -> X^"): 0.6201, (2.0, "Xk -> X^"): 1.4338}
+    for key, value in exact.items():
+        assert rows[key]["bound"] == pytest.approx(value, abs=6e-5)
+        assert rows[key]["grr"] == pytest.approx(rows[key]["bound"], rel=1e-9)
+    for epsilon in (0.5, 1.0, 2.0):
+        assert rows[epsilon, "X^ -> Xk"]["bound"] == epsilon
+
+
+@real_data
+def test_the_heat_map_has_the_values_of_the_theory(data):
+    cells = {(r["target"], r["source"]): r for r in ITEMS["fig4c"].find(data).rows}
+    assert cells["cholesterol", "cardio"]["exact"] == pytest.approx(0.3353, abs=6e-5)
+    assert cells["cardio", "cholesterol"]["exact"] == pytest.approx(0.1761, abs=6e-5)
+
+
+@real_data
+def test_the_near_readings_come_near_table_two_in_closed_form(data):
+    """All sixteen numbers of Adult and CVD but those that are noise, without any simulation."""
+    near = [reading for reading in readings(data) if "near" in reading.label]
+    assert [reading.paper for reading in near] == ["Adult", "CVD"]
+    for label, paper, pairs, *_ in near:
+        for epsilon in (1.0, 3.0):
+            bound = leakage_matrix(pairs, epsilon).values
+            for (name, title), value in zip(
+                MECHANISMS.items(), PRINTED[paper, int(epsilon)], strict=True
+            ):
+                how = library_subset_selection(pairs, epsilon) if name == "ss" else name
+                found = nmse(leakage_matrix(pairs, epsilon, how, "inferred").values, bound)[0]
+                if value >= 1e-3:
+                    assert found == pytest.approx(value, rel=0.15), (label, title, epsilon)
+
+
+@real_data
+def test_the_floor_of_the_papers_text_does_not_give_its_errors(data):
+    pairs = data.near_adult
+    bound = leakage_matrix(pairs, 1.0).values
+    floored = nmse(leakage_matrix(pairs, 1.0, "ss", "inferred").values, bound)[0]
+    assert floored < 0.5 * 0.082
+
+
+def test_the_library_rounds_the_subset_size(data):
+    pairs = data.pairs("adult")
+    found = library_subset_selection(pairs, 1.0)
+    for attribute in pairs.domain:
+        k, omega = attribute.size, max(1, round(attribute.size / (np.e + 1)))
+        p = omega * np.e / (omega * np.e + k - omega)
+        assert found[attribute.name].hit_rate == pytest.approx(p / omega, rel=1e-12)
+
+
+def test_nmse_by_hand():
+    theory = np.array([[0, 2.0, 1.0], [1.0, 0, 1.0], [3.0, 1.0, 0]])
+    estimates = np.array([[9, 2.5, 1.0], [1.0, 9, np.inf], [3.0, 0.5, 9]])
+    error, infinite = nmse(estimates, theory)
+    assert error == pytest.approx((0.25 + 0.25) / (4 + 1 + 1 + 9 + 1))
+    assert infinite == 1
+
+
+@real_data
+def test_the_near_adult_has_no_rare_category(data):
+    pairs = data.near_adult
+    categories = ["workclass", "marital-status", "occupation", "relationship", "race", "sex"]
+    assert min(pairs.marginal(name).min() for name in categories) >= 50
+    assert all("(missing)" not in attribute.values for attribute in pairs.domain)
+
+
+@real_data
+def test_celeba_as_tuples_has_the_counts_of_its_pairs(data):
+    assert data.celeba.pairs() == data.pairs("celeba")
+
+
+def test_stand_ins_are_never_compared_with_printed_numbers_of_dss():
+    for name, item in expected_numbers().items():
+        assert not [what for what in item if what.startswith("DSS")], name
+    assert set(STAND_INS) == {"diabetes130", "nist-acs"}

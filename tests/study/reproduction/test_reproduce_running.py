@@ -1,0 +1,149 @@
+"""Items are kept with a digest of their inputs, and a stopped run continues."""
+
+import csv
+import json
+
+import pytest
+
+from seepage.charts.panels import bar_panels
+from seepage.errors import InputError
+from seepage.study.reproduction import Finding, Item, reproduce
+from seepage.study.reproduction import item_files as kept_module
+from seepage.study.reproduction import reproduction_page as page_module
+from seepage.study.reproduction import runner as running_module
+from seepage.study.reproduction.findings import ours, printed
+
+
+class Counting:
+    """An item's `find` that counts its calls, and fails where told to."""
+
+    def __init__(self):
+        self.calls = 0
+        self.failing = False
+
+    def __call__(self, data):
+        self.calls += 1
+        if self.failing:
+            raise KeyboardInterrupt
+        rows = [{"name": "a, b", "value": 0.5}]
+        bars = [{"panel": "p", "group": "g", "series": "s", "value": 1.0}]
+        comparisons = [printed("number", 2.0, 2.1, 0.1), ours("calls", self.calls)]
+        charts = (
+            {"a": bar_panels(bars, "Axis")} if self.calls == 1 else {"b": bar_panels(bars, "Axis")}
+        )
+        return Finding("what the paper shows", rows, comparisons, ("a note",), charts)
+
+
+@pytest.fixture
+def finds(monkeypatch):
+    found = {"first": Counting(), "second": Counting()}
+    items = {
+        name: Item(name, f"Fig. {name}", f"title of {name}", ("celeba",), find)
+        for name, find in found.items()
+    }
+    for module in (running_module, page_module):
+        monkeypatch.setattr(module, "ITEMS", items)
+    monkeypatch.delenv("SEEPAGE_DATA", raising=False)
+    monkeypatch.setattr(page_module, "expected_numbers", dict)
+    return found
+
+
+def _calls(finds):
+    return [find.calls for find in finds.values()]
+
+
+def test_files_of_a_run(finds, tmp_path):
+    reproduce(folder=tmp_path / "new" / "folder")
+    names = {path.name for path in (tmp_path / "new" / "folder").iterdir()}
+    each = {f"{name}{end}" for name in finds for end in (".json", ".csv", "-a.svg", "-a.png")}
+    assert names == each | {"index.html", "numbers.json"}
+    with (tmp_path / "new" / "folder" / "first.csv").open(newline="") as file:
+        assert list(csv.DictReader(file)) == [{"name": "a, b", "value": "0.5"}]
+
+
+def test_finished_items_are_kept(finds, tmp_path):
+    reproduce(folder=tmp_path)
+    told = []
+    reproduce(folder=tmp_path, tell=lambda kept, made: told.append((kept.item, made)))
+    assert _calls(finds) == [1, 1]
+    assert told == [("first", False), ("second", False)]
+
+
+def test_again_makes_them_once_more(finds, tmp_path):
+    reproduce(folder=tmp_path)
+    reproduce(["second"], tmp_path, again=True)
+    assert _calls(finds) == [1, 2]
+    numbers = json.loads((tmp_path / "numbers.json").read_text())
+    assert numbers == {"first": {"number": 2.1, "calls": 1}, "second": {"number": 2.1, "calls": 2}}
+
+
+def test_what_an_earlier_run_left_is_removed(finds, tmp_path):
+    reproduce(["second"], tmp_path)
+    assert (tmp_path / "second-a.svg").exists()
+    reproduce(["second"], tmp_path, again=True)
+    assert not (tmp_path / "second-a.svg").exists()
+    assert (tmp_path / "second-b.svg").exists()
+
+
+def test_a_stopped_run_keeps_what_is_finished_and_continues(finds, tmp_path):
+    finds["second"].failing = True
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(folder=tmp_path)
+    page = (tmp_path / "index.html").read_text()
+    assert "title of first" in page
+    assert "not made yet" in page
+    finds["second"].failing = False
+    reproduce(folder=tmp_path)
+    assert _calls(finds) == [1, 2]
+    assert "not made yet" not in (tmp_path / "index.html").read_text()
+
+
+@pytest.mark.parametrize("damage", ["broken", "truncated", "csv", "svg"])
+def test_a_damaged_item_is_made_again(finds, tmp_path, damage):
+    reproduce(["first"], tmp_path)
+    record = tmp_path / "first.json"
+    if damage == "broken":
+        record.write_text('{"item": "first", "surprise": 1}')
+    elif damage == "truncated":
+        record.write_bytes(record.read_bytes()[:100])
+    else:
+        next(tmp_path.glob(f"first*.{damage}")).unlink()
+    reproduce(["first"], tmp_path)
+    assert finds["first"].calls == 2
+
+
+def test_other_code_or_other_data_make_it_again(finds, tmp_path, monkeypatch):
+    reproduce(["first"], tmp_path)
+    monkeypatch.setattr(kept_module, "_code_digest", lambda: "other code")
+    reproduce(["first"], tmp_path)
+    assert finds["first"].calls == 2
+    folder = tmp_path / "data" / "celeba"
+    folder.mkdir(parents=True)
+    (folder / "list_attr_celeba.txt").write_text("here")
+    monkeypatch.setenv("SEEPAGE_DATA", str(tmp_path / "data"))
+    reproduce(["first"], tmp_path)
+    assert finds["first"].calls == 3
+
+
+def test_progress_counts_the_items_asked_for(finds, tmp_path):
+    seen = []
+    reproduce(folder=tmp_path, progress=lambda done, total: seen.append((done, total)))
+    assert seen == [(1, 2), (2, 2)]
+
+
+def test_an_unknown_item_is_refused_with_the_nearest(finds, tmp_path):
+    with pytest.raises(InputError, match="did you mean 'first'"):
+        reproduce(["firts"], tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_refused(finds, tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot make the folder"):
+        reproduce(folder=tmp_path / "file")
+
+
+def test_no_partial_files_are_left(finds, tmp_path):
+    finds["second"].failing = True
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(folder=tmp_path)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]

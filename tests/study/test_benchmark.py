@@ -1,0 +1,193 @@
+"""Both benchmarks: definitions by hand, the paper's regions on real data, determinism."""
+
+import os
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import seepage as sp
+from seepage.study.benchmark_analysers import _gaps, _region
+from seepage.study.benchmark_mechanisms import EIGHT
+
+real_data = pytest.mark.skipif(
+    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+)
+
+
+@pytest.fixture(scope="module")
+def adult():
+    return sp.load_pairs("adult")
+
+
+def test_undershoot_and_overshoot_by_hand():
+    reference = np.array([[0, 0.4], [0.2, 0]])
+    found = np.array([[9, 0.1], [0.5, 9]])  # the diagonal does not count
+    undershoot, overshoot = _gaps(reference, found, epsilon=2.0)
+    assert undershoot == pytest.approx(0.3 / 4)
+    assert overshoot == pytest.approx(0.3 / 4)
+
+
+@pytest.mark.parametrize(
+    ("undershoot", "overshoot", "region"),
+    [(0, 0, "P1"), (0.1, 0, "R1"), (0, 0.1, "R2"), (0.1, 0.1, "R3"), (1e-7, 1e-7, "P1")],
+)
+def test_regions(undershoot, overshoot, region):
+    assert _region(undershoot, overshoot, 1e-6) == region
+
+
+def test_analysers_on_adult_lie_where_the_paper_says(adult):
+    found = sp.benchmark_analysers(adult, [1.0])
+    regions = {score.analyser: score.region for score in found.scores}
+    assert regions == {
+        "SPL-ANL": "R2",
+        "GRF 0.2": "R3",
+        "GRF 0.4": "R3",
+        "ITS": "R1",
+        "GRR-ANL": "R1",
+        "EXP-ANL": "R1",
+        "Algorithm 2": "P1",
+    }
+    [(_, name, reason)] = found.left_out
+    assert name == "CBP"
+    assert "binary attributes only" in reason
+
+
+def test_a_chosen_analyser_that_refuses_is_an_error(adult):
+    with pytest.raises(sp.InputError, match="binary attributes only"):
+        sp.benchmark_analysers(adult, [1.0], chosen=["CBP"])
+
+
+def test_its_is_exact_for_grr(adult):
+    found = sp.benchmark_analysers(adult, [1.0, 3.0], "grr", ["ITS", "EXP-ANL"])
+    assert {(s.analyser, s.region) for s in found.scores} == {("ITS", "P1"), ("EXP-ANL", "R1")}
+
+
+@real_data
+def test_celeba_numbers():
+    found = sp.benchmark_analysers(sp.load_pairs("celeba"), [1.0])
+    scores = {s.analyser: (round(s.undershoot, 4), round(s.overshoot, 4)) for s in found.scores}
+    assert scores["SPL-ANL"] == (0, 0.8501)
+    assert scores["GRF 0.2"] == (0.0183, 0.6313)
+    assert scores["GRF 0.4"] == (0.1226, 0.0356)
+    assert scores["CBP"] == (0.0753, 0)
+    assert scores["ITS"] == scores["GRR-ANL"] == (0, 0)
+    assert {s.analyser: s.region for s in found.scores}["EXP-ANL"] == "R1"
+
+
+@real_data
+def test_against_the_guess_of_oue_its_overestimates():
+    tables = {name: sp.load_pairs(name) for name in ("celeba", "cardio")}
+    exact = sp.benchmark_analysers(tables, [1.0], "oue:inferred", ["ITS"])
+    assert [score.region for score in exact.scores] == ["R2", "R2"]
+    simulated = sp.benchmark_analysers(tables["cardio"], [1.0], "statistical:oue", ["ITS"])
+    assert simulated.scores[0].overshoot > 20 * simulated.scores[0].undershoot
+
+
+@pytest.fixture(scope="module")
+def mechanisms(adult):
+    return sp.benchmark_mechanisms(adult, [1.0])
+
+
+def test_mechanisms_cover_the_eight(mechanisms):
+    assert [score.mechanism for score in mechanisms.scores] == list(EIGHT)
+
+
+def test_simulated_errors_agree_with_closed_forms(mechanisms):
+    for score in mechanisms.scores:
+        assert score.zero_one_error == pytest.approx(score.expected_zero_one_error, abs=0.003)
+        ratio = score.frequency_error / score.expected_frequency_error
+        assert 0.7 < ratio < 1.35, score
+
+
+def test_whole_reports_of_the_rich_mechanisms_reach_the_bound(mechanisms):
+    totals = {score.mechanism: score.normalised_tcpl for score in mechanisms.scores}
+    for name in ("oue", "olh", "blh", "rappor", "she"):
+        assert totals[name] == pytest.approx(1.0, abs=1e-9)
+    assert totals["exp"] < totals["grr"] < 1
+
+
+def test_olh_against_subset_selection_as_in_the_paper(mechanisms):
+    """The paper: a frequency error near 0.002 at 60% of the normalised TCPL of SS."""
+    scores = {score.mechanism: score for score in mechanisms.scores}
+    ratio = scores["olh"].normalised_tcpl_inferred / scores["ss"].normalised_tcpl_inferred
+    assert ratio == pytest.approx(0.6, abs=0.1)
+    assert scores["olh"].expected_frequency_error == pytest.approx(0.002, abs=0.001)
+
+
+def test_a_seed_gives_the_same_numbers(adult):
+    few = adult.select(["sex", "race", "income"])
+
+    def errors(seed):
+        found = sp.benchmark_mechanisms(few, [1.0], ["grr", "olh", "she"], seed=seed)
+        return [(score.frequency_error, score.zero_one_error) for score in found.scores]
+
+    assert errors(3) == errors(3) != errors(4)
+
+
+def test_frames_and_dicts(adult, mechanisms):
+    frame = mechanisms.to_frame(pd.DataFrame)
+    assert list(frame["mechanism"]) == list(EIGHT)
+    found = sp.benchmark_analysers({"a": adult, "b": adult}, [1.0, 2.0], chosen=["SPL-ANL"])
+    assert found.to_frame(pd.DataFrame)["data"].tolist() == ["a", "a", "b", "b"]
+    assert len(found.to_dict()["scores"]) == 4
+
+
+def test_what_comes_from_a_sample_says_so(adult):
+    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b")])
+    part = sp.Tuples(domain, [[0, 0], [0, 1], [1, 1]], [10] * 3, population=4000).pairs()
+    analysed = sp.benchmark_analysers({"all": adult, "few": part}, chosen=["SPL-ANL"])
+    assert len(analysed.notes) == 1
+    assert analysed.notes[0].startswith("few: from a sample of 30 of 4,000 records: right only if")
+    drawn = sp.benchmark_mechanisms(part, [1.0], ["grr"])
+    assert drawn.notes[0].startswith("from a sample of 30 of 4,000 records: right only if")
+    for found in (analysed, drawn):
+        assert found.to_dict()["notes"] == list(found.notes)
+        assert "sample of 30 of 4,000 records" in found.chart().to_json()
+    assert "all: against bound" in analysed.chart().to_json()
+    whole = sp.benchmark_analysers(adult, chosen=["SPL-ANL"])
+    assert whole.notes == ()
+    assert whole.to_dict()["notes"] == []
+    assert "sample of" not in whole.chart().to_json()
+
+
+def test_charts_show_every_point(adult, mechanisms):
+    chart = sp.benchmark_analysers(adult, [1.0], chosen=["SPL-ANL", "ITS"]).chart().to_json()
+    for word in ("P1 exact", "R1 underestimates", "R2 overestimates", "R3 both", "SPL-ANL"):
+        assert word in chart
+    text = mechanisms.chart().to_json()
+    assert "whole report" in text
+    assert all(name in text for name in EIGHT)
+
+
+def test_progress_is_told(adult):
+    seen = []
+    sp.benchmark_analysers(
+        adult, [1.0], chosen=["SPL-ANL", "ITS"], progress=lambda *now: seen.append(now)
+    )
+    assert seen == [(1, 2), (2, 2)]
+
+
+@pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf")])
+def test_budgets_must_be_positive(adult, epsilon):
+    with pytest.raises(sp.InputError, match="epsilon must be"):
+        sp.benchmark_analysers(adult, [epsilon])
+    with pytest.raises(sp.InputError, match="epsilon must be"):
+        sp.benchmark_mechanisms(adult, [epsilon])
+
+
+def test_one_attribute_is_refused(adult):
+    with pytest.raises(sp.InputError, match="one attribute; a benchmark compares at least two"):
+        sp.benchmark_analysers(adult.select(["sex"]), [1.0])
+    with pytest.raises(sp.InputError, match="one attribute"):
+        sp.benchmark_mechanisms(adult.select(["sex"]), [1.0])
+
+
+def test_a_constant_column_changes_nothing_but_the_mean():
+    domain = sp.Domain([sp.Attribute("a", ("x", "y")), sp.Attribute("c", ("only",))])
+    pairs = sp.PairCounts(domain, [[3, 4], [7]], [3, 4])
+    found = sp.benchmark_analysers(pairs, [1.0])
+    regions = {score.analyser: score.region for score in found.scores}
+    assert regions["ITS"] == "P1"
+    assert regions["SPL-ANL"] == "R2"
+    assert sp.benchmark_mechanisms(pairs, [1.0], ["grr", "oue"]).scores[0].normalised_tcpl == 1

@@ -1,0 +1,463 @@
+"""`estimate_leakage`: what it is given, what it gives back, seeds, threads, odd tables."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import seepage as sp
+from seepage.data.counting import count_codes
+from seepage.data.records import Tuples
+from seepage.errors import DomainError, InputError
+from seepage.leakage.exact import exact_leakage
+from seepage.mechanisms import GRR
+from seepage.study.estimates import holm
+from seepage.study.estimation_task import pair_task
+from seepage.study.statistical import LeakageEstimate, LeakageEstimates, estimate_leakage
+
+
+def count(*columns, sizes=None):
+    """The pair counts of columns of codes, attributes a, b, c, ..."""
+    sizes = sizes or [int(max(column)) + 1 for column in columns]
+    domain = sp.Domain(
+        sp.Attribute(name, tuple(f"{name}{code}" for code in range(size)))
+        for name, size in zip("abcdefgh", sizes, strict=False)
+    )
+    return count_codes([np.asarray(column, dtype=np.uint8) for column in columns], domain)
+
+
+@pytest.fixture(scope="module")
+def people():
+    generator = np.random.default_rng(1)
+    a = generator.integers(3, size=3_000)
+    b = np.where(generator.random(3_000) < 0.6, a, generator.integers(3, size=3_000))
+    c = generator.integers(4, size=3_000)
+    return a, b, c
+
+
+@pytest.fixture(scope="module")
+def pairs(people):
+    return count(*people)
+
+
+def same(one, two):
+    matrices = ("plug_in", "corrected", "lower", "upper", "p_values", "holm")
+    return all(np.array_equal(getattr(one, m), getattr(two, m), equal_nan=True) for m in matrices)
+
+
+# Numbers -----------------------------------------------------------------------------------------
+
+
+def test_estimates_are_near_the_exact_leakage(pairs):
+    found = estimate_leakage(pairs, "grr", 1.0, surrogates=200, seed=3)
+    exact = sp.leakage_matrix(pairs, 1.0, "grr", view="inferred").values
+    for target, source in product(range(3), repeat=2):
+        if target != source:
+            assert found.plug_in[target, source] == pytest.approx(exact[target, source], abs=0.05)
+            assert found.corrected[target, source] == pytest.approx(exact[target, source], abs=0.02)
+    assert found["a", "b"].p_value == pytest.approx(1 / 201)
+    assert (found["a", "b"].significance.hits, found["a", "b"].significance.draws) == (0, 200)
+
+
+def test_plug_in_and_deciding_cells_by_brute_force(pairs):
+    found = estimate_leakage(pairs, "grr", 1.0, pairs=[("a", "c")], surrogates=0, seed=5)["a", "c"]
+    task = pair_task(pairs, [GRR(k, 1.0) for k in pairs.domain.sizes], 0, 2, "inferred")
+    counts = task.collect(found.settings).counts
+    totals = counts.sum(axis=1)
+    best = max(
+        (math.log((counts[x, y] / totals[x]) / (counts[z, y] / totals[z])), x, z, y)
+        for x, z, y in product(range(3), range(3), range(4))
+    )
+    assert found.plug_in == pytest.approx(best[0])
+    cells = found.deciding
+    assert (cells.likelier, cells.other, cells.report) == (
+        f"a{best[1]}",
+        f"a{best[2]}",
+        f"c{best[3]}",
+    )
+    assert (cells.likelier_count, cells.likelier_total) == (
+        counts[best[1], best[3]],
+        totals[best[1]],
+    )
+    assert (cells.other_count, cells.other_total) == (counts[best[2], best[3]], totals[best[2]])
+    assert found.null == {}
+    assert not cells.rare
+
+
+def test_matrices_hold_targets_as_rows_and_nothing_elsewhere(pairs):
+    found = estimate_leakage(
+        pairs, "grr", 1.0, pairs=[("a", "b"), ("c", "a")], surrogates=9, seed=1
+    )
+    assert found.pairs == (("a", "b"), ("c", "a"))
+    known = ~np.isnan(found.plug_in)
+    assert np.argwhere(known).tolist() == [[0, 1], [2, 0]]
+    assert found.plug_in[0, 1] == found["a", "b"].plug_in
+    with pytest.raises(DomainError, match="was not estimated"):
+        found["b", "a"]
+    assert len(found) == 2
+    assert "rows targets" in repr(found)
+
+
+def test_one_target_means_all_its_sources(pairs):
+    found = estimate_leakage(pairs, "grr", 1.0, target="b", surrogates=0, seed=1)
+    assert found.pairs == (("b", "a"), ("b", "c"))
+
+
+def test_whole_reports_leak_at_least_what_guesses_do(pairs):
+    whole = estimate_leakage(pairs, "oue", 1.0, view="report", surrogates=0, seed=2)["a", "b"]
+    guess = estimate_leakage(pairs, "oue", 1.0, surrogates=0, seed=1)["a", "b"]
+    exact = sp.leakage_matrix(pairs, 1.0, "oue", view="report")["a", "b"].value
+    assert whole.lower <= exact <= whole.upper
+    assert guess.upper < whole.lower
+
+
+def test_each_attribute_may_have_its_own_mechanism_and_budget(pairs):
+    found = estimate_leakage(
+        pairs,
+        {"a": "grr", "b": "oue", "c": GRR(4, 3.0)},
+        [1.0, 2.0, 0.5],
+        pairs=[("a", "b"), ("b", "c")],
+        surrogates=0,
+        seed=1,
+    )
+    assert (found["a", "b"].mechanism, found["b", "c"].mechanism) == ("oue", "grr")
+    assert found["a", "b"].epsilon == pytest.approx(2.0)
+    assert found["b", "c"].epsilon == pytest.approx(3.0)
+    assert found["a", "b"].direct == pytest.approx(1.0)
+
+
+def test_frames(pairs):
+    found = estimate_leakage(pairs, "grr", 1.0, surrogates=19, seed=1)
+    table = found.to_frame()
+    assert isinstance(table, pa.Table)
+    assert table.num_rows == 6
+    frame = found.to_frame(pd.DataFrame)
+    row = frame[(frame.target == "b") & (frame.source == "a")].iloc[0]
+    assert row.corrected == found["b", "a"].corrected
+    assert row.holm == found.holm[1, 0]
+
+
+# Input -------------------------------------------------------------------------------------------
+
+
+def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
+    columns = {
+        name: [f"{name}{code}" for code in column]
+        for name, column in zip("abc", people, strict=True)
+    }
+    wanted = estimate_leakage(pairs, "grr", 1.0, surrogates=19, seed=7)
+    codes = np.stack(people, axis=1)
+    for data in (
+        pa.table(columns),
+        pd.DataFrame(columns),
+        pl.DataFrame(columns),
+        Tuples(pairs.domain, codes),
+    ):
+        assert same(estimate_leakage(data, "grr", 1.0, surrogates=19, seed=7), wanted)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mechanism": None}, "mechanism must be one of"),
+        ({"mechanism": "grrr"}, "did you mean 'grr'"),
+        ({"mechanism": {"a": "grr"}}, "'b' has none"),
+        ({"mechanism": {"a": "grr", "b": None, "c": "grr"}}, "'b' has none"),
+        ({"epsilon": -1.0}, "epsilon must be"),
+        ({"epsilon": math.nan}, "epsilon must be"),
+        ({"replicas": 0}, "replicas must be a whole number at least 1"),
+        ({"replicas": 2**60}, "records times replicas"),
+        ({"surrogates": -1}, "surrogates must be"),
+        ({"surrogates": 1.5}, "surrogates must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"seed": "x"}, "seed must be"),
+        ({"confidence": 0}, "confidence must be"),
+        ({"confidence": 1.0}, "confidence must be"),
+        ({"population": "yes"}, "population must be"),
+        ({"view": "guess"}, "view must be"),
+        ({"method": "fast"}, "method must be"),
+        ({"threads": 0}, "threads must be"),
+        ({"target": "d"}, "no attribute 'd'"),
+        ({"pairs": [("a", "d")]}, "no attribute 'd'"),
+        ({"pairs": [("a", "a")]}, "no source about itself"),
+        ({"pairs": [("a", "b")], "target": "a"}, "not both"),
+        ({"pairs": ["ab"]}, "two names each"),
+        ({"pairs": [("a", "b", "c")]}, "two names each"),
+        ({"sources": ["a"]}, "with a target"),
+        ({"target": "a", "sources": "b"}, "a list of names"),
+        ({"target": "a", "sources": ["b"]}, "pair counts cannot tell"),
+        ({"view": "report", "mechanism": "she"}, "too many reports"),
+        ({"checkpoint": "/nowhere/at/all"}, "folder of the checkpoint"),
+    ],
+)
+def test_bad_arguments_are_refused_in_one_line(pairs, arguments, message):
+    given = {"mechanism": "grr", "epsilon": 1.0, "seed": 1, "surrogates": 9} | arguments
+    with pytest.raises(InputError, match=message) as caught:
+        estimate_leakage(pairs, **given)
+    assert "\n" not in str(caught.value)
+
+
+def test_no_records_no_leakage():
+    empty = count([], [], sizes=[2, 2])
+    with pytest.raises(DomainError, match="without records"):
+        estimate_leakage(empty, "grr", 1.0)
+
+
+# Seeds and threads -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["aggregate", "records"])
+@pytest.mark.parametrize("population", [False, True])
+def test_threads_do_not_change_numbers(pairs, method, population):
+    call = {"surrogates": 30, "replicas": 3, "method": method, "population": population}
+    found = [estimate_leakage(pairs, "oue", 1.0, seed=4, threads=t, **call) for t in (1, 2, 5)]
+    assert same(found[0], found[1])
+    assert same(found[0], found[2])
+    assert not same(found[0], estimate_leakage(pairs, "oue", 1.0, seed=5, threads=1, **call))
+
+
+def test_a_pair_has_the_same_numbers_whatever_else_is_estimated(pairs):
+    alone = estimate_leakage(pairs, "grr", 1.0, pairs=[("b", "a")], surrogates=30, seed=2)
+    every = estimate_leakage(pairs, "grr", 1.0, surrogates=30, seed=2)
+    assert alone["b", "a"] == every["b", "a"]
+
+
+def test_without_a_seed_one_is_drawn_and_kept(pairs):
+    call = {"pairs": [("a", "b")], "surrogates": 5}
+    found = estimate_leakage(pairs, "grr", 1.0, **call)
+    other = estimate_leakage(pairs, "grr", 1.0, **call)
+    assert found.settings.seed != other.settings.seed
+    again = estimate_leakage(pairs, "grr", 1.0, seed=found["a", "b"].seed, **call)
+    assert same(found, again)
+
+
+def test_progress_counts_to_the_end(pairs):
+    calls = []
+    estimate_leakage(
+        pairs, "grr", 1.0, surrogates=0, seed=1, progress=lambda *step: calls.append(step)
+    )
+    assert calls == [(done, 6) for done in range(1, 7)]
+
+
+# Odd tables --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["aggregate", "records"])
+def test_identical_columns_leak_epsilon(people, method):
+    pairs = count(people[0], people[0])
+    found = estimate_leakage(pairs, "grr", 1.0, surrogates=99, seed=1, method=method)["a", "b"]
+    assert found.lower <= 1.0 <= found.upper
+    assert found.plug_in == pytest.approx(1.0, abs=0.1)
+    assert found.p_value == 0.01
+
+
+def test_nothing_is_limited_to_epsilon(people):
+    pairs = count(people[0], people[0])
+    found = [
+        estimate_leakage(pairs, "grr", 1.0, surrogates=0, replicas=1, seed=seed)["a", "b"]
+        for seed in range(10)
+    ]
+    assert max(estimate.plug_in for estimate in found) > 1.0
+    assert max(estimate.upper for estimate in found) > 1.0
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-12])
+def test_no_budget_no_leakage(people, epsilon):
+    pairs = count(people[0], people[0])
+    found = estimate_leakage(pairs, "grr", epsilon, surrogates=99, seed=2)["a", "b"]
+    assert found.lower == 0.0
+    assert found.upper < 0.1
+
+
+@pytest.mark.parametrize("epsilon", [50.0, 700.0, 800.0])
+@pytest.mark.parametrize("population", [False, True])
+def test_an_empty_cell_is_infinite_and_said_so(people, epsilon, population):
+    pairs = count(people[0], people[0])
+    found = estimate_leakage(pairs, "grr", epsilon, surrogates=99, seed=1, population=population)[
+        "a", "b"
+    ]
+    assert found.plug_in == found.upper == math.inf
+    assert found.unseen == 6
+    assert found.deciding.other_count == 0
+    assert found.deciding.rare
+    assert any("never came" in line or "empty" in line for line in found.cautions)
+    assert 3 < found.lower < found.corrected < math.inf  # not masked to nothing
+    assert math.isfinite(found.significance.statistic)
+    assert found.p_value == 0.01
+
+
+@pytest.mark.parametrize("sizes", [(1, 3), (3, 1), (1, 1)])
+@pytest.mark.parametrize("method", ["aggregate", "records"])
+def test_alphabets_of_one_leak_nothing(sizes, method):
+    generator = np.random.default_rng(1)
+    pairs = count(*(generator.integers(size, size=50) for size in sizes), sizes=sizes)
+    found = estimate_leakage(pairs, "grr", 1.0, surrogates=9, seed=1, method=method)["a", "b"]
+    assert (found.plug_in, found.corrected, found.lower, found.upper) == (0, 0, 0, 0)
+    assert found.p_value == 1.0
+    assert found.deciding is None
+
+
+def test_a_target_value_seen_once(people):
+    a, b, _ = people
+    pairs = count([*a, 3], [*b, 0], sizes=[5, 3])
+    found = estimate_leakage(pairs, "grr", 1.0, surrogates=99, seed=1, replicas=1)["a", "b"]
+    assert found.plug_in == math.inf
+    assert found.deciding.other == "a3"
+    assert found.deciding.other_total == 1
+    assert found.unseen == 2
+    channel = pairs.channel("a", "b").matrix
+    exact = exact_leakage(channel, GRR(3, 1.0).inferred_channel()).value
+    assert found.lower <= exact <= found.upper
+    many = estimate_leakage(pairs, "grr", 1.0, surrogates=99, seed=1)["a", "b"]
+    assert many.deciding.other_total == 50
+    assert "fewer than 10 times" in " ".join(many.cautions) or not many.deciding.rare
+
+
+def test_one_record():
+    found = estimate_leakage(count([0], [1], sizes=[2, 2]), "grr", 1.0, surrogates=9, seed=1)
+    assert found["a", "b"].corrected == found["a", "b"].upper == 0.0
+    assert found["a", "b"].p_value == 1.0
+
+
+def test_no_surrogates_no_p_value(pairs):
+    found = estimate_leakage(pairs, "grr", 1.0, surrogates=0, seed=1)
+    assert np.isnan(found.p_values).all()
+    assert np.isnan(found.holm).all()
+    assert "no p-value" in " ".join(found["a", "b"].cautions)
+
+
+def test_quantiles_of_the_null_ascend(pairs):
+    null = estimate_leakage(pairs, "grr", 1.0, surrogates=300, seed=1)["a", "c"].null
+    assert list(null) == [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
+    assert list(null.values()) == sorted(null.values())
+    assert null[0.05] > 0
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 6), min_size=3, max_size=3), min_size=2, max_size=4),
+    st.integers(1, 3),
+    st.booleans(),
+    st.sampled_from([0.0, 1.0, 60.0]),
+)
+def test_any_small_table_gives_sane_numbers(cells, replicas, population, epsilon):
+    table = np.array(cells)
+    if not table.sum():
+        table[0, 0] = 1
+    rows, columns = np.nonzero(table)
+    repeated = [np.repeat(part, table[rows, columns]) for part in (rows, columns)]
+    pairs = count(*repeated, sizes=table.shape)
+    found = estimate_leakage(
+        pairs,
+        "grr",
+        epsilon,
+        pairs=[("a", "b")],
+        replicas=replicas,
+        surrogates=5,
+        seed=1,
+        population=population,
+        threads=1,
+    )["a", "b"]
+    assert 0 <= found.lower <= found.corrected <= found.upper
+    assert found.plug_in >= 0
+    assert math.isinf(found.plug_in) == (found.unseen > 0)
+    assert 1 / 6 <= found.p_value <= 1
+    if math.isfinite(found.plug_in):
+        assert found.plug_in == pytest.approx(found.significance.statistic)
+
+
+# Many tests at once ------------------------------------------------------------------------------
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_by_its_definition(values):
+    found = holm(np.array(values))
+    ordered = sorted(values)
+    for value, adjusted in zip(values, found, strict=True):
+        rank = ordered.index(value)
+        steps = [min(1.0, ordered[i] * (len(values) - i)) for i in range(rank + 1)]
+        assert adjusted == pytest.approx(max(steps))
+
+
+def test_holm_is_over_the_pairs_estimated(pairs):
+    found = estimate_leakage(pairs, "grr", 1.0, surrogates=99, seed=1)
+    known = ~np.isnan(found.p_values)
+    assert found.holm[known] == pytest.approx(holm(found.p_values[known]))
+    assert found.holm[0, 1] == pytest.approx(6 * 0.01, abs=0.011)
+
+
+# Several sources ---------------------------------------------------------------------------------
+
+
+def test_two_sources_reveal_what_neither_does_alone():
+    generator = np.random.default_rng(1)
+    one, two = generator.integers(2, size=(2, 4_000))
+    table = pa.table({"a": one ^ two, "b": one, "c": two})
+    call = {"surrogates": 199, "replicas": 5, "seed": 1}
+    alone = estimate_leakage(table, "grr", 1.0, target="a", **call)
+    joint = estimate_leakage(table, "grr", 1.0, target="a", sources=["b", "c"], **call)
+    assert isinstance(alone, LeakageEstimates)
+    assert isinstance(joint, LeakageEstimate)
+    assert alone.upper[0, 1] < 0.1
+    assert joint.lower > 0.3
+    assert joint.corrected == pytest.approx(math.log(math.cosh(1.0)), abs=0.05)
+    assert joint.total == pytest.approx(1.0 + joint.corrected)
+    assert joint.sources == ("b", "c")
+    assert joint.epsilon == pytest.approx(2.0)
+    assert isinstance(joint.deciding.report, tuple)
+    assert joint.p_value == 0.005
+
+
+@pytest.mark.parametrize("method", ["aggregate", "records"])
+def test_joint_estimate_against_the_joint_channel(people, method):
+    table = pa.table(dict(zip("abc", people, strict=True)))
+    found = estimate_leakage(
+        table, "grr", 1.0, target="b", sources=["a", "c"], surrogates=0, seed=1, method=method
+    )
+    codes = np.stack(people, axis=1)
+    joint = np.zeros((3, 3, 4))
+    np.add.at(joint, (codes[:, 1], codes[:, 0], codes[:, 2]), 1)
+    conditional = joint.reshape(3, 12) / joint.sum(axis=(1, 2))[:, None]
+    both = np.kron(GRR(3, 1.0).inferred_channel(), GRR(4, 1.0).inferred_channel())
+    exact = exact_leakage(conditional, both).value
+    assert found.lower <= exact <= found.upper
+    assert found.corrected == pytest.approx(exact, abs=0.05)
+
+
+def test_joint_of_one_source_is_the_pair(people, pairs):
+    table = pa.table(dict(zip("abc", people, strict=True)))
+    found = estimate_leakage(table, "grr", 1.0, target="a", sources=["b"], surrogates=0, seed=1)
+    exact = sp.leakage_matrix(pairs, 1.0, "grr", view="inferred")["a", "b"].value
+    assert found.lower <= exact <= found.upper
+
+
+def test_distinct_records_serve_as_well_as_a_table(people, pairs):
+    tuples = Tuples(pairs.domain, np.stack(people, axis=1))
+    call = {"target": "a", "sources": ["c", "b"], "surrogates": 19, "seed": 1}
+    names = {
+        name: [f"{name}{code}" for code in part] for name, part in zip("abc", people, strict=True)
+    }
+    assert estimate_leakage(tuples, "grr", 1.0, **call) == estimate_leakage(
+        pa.table(names), "grr", 1.0, **call
+    )
+
+
+@pytest.mark.parametrize("sources", [[], ["a"], ["b", "b"]])
+def test_sources_are_other_attributes_each_once(people, sources):
+    table = pa.table(dict(zip("abc", people, strict=True)))
+    with pytest.raises(InputError, match="sources must be one or more names"):
+        estimate_leakage(table, "grr", 1.0, target="a", sources=sources)
+
+
+def test_too_many_joint_reports_are_refused():
+    generator = np.random.default_rng(1)
+    columns = {f"s{i}": generator.integers(30, size=3_000) for i in range(5)}
+    table = pa.table({"a": generator.integers(2, size=3_000), **columns})
+    with pytest.raises(InputError, match="choose fewer sources"):
+        estimate_leakage(table, "grr", 1.0, target="a", sources=list(columns), surrogates=0)

@@ -1,0 +1,294 @@
+"""Intervals cover, corrected estimates correct, p-values are uniform: shown by simulation."""
+
+import os
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import seepage as sp
+from seepage.leakage.exact import exact_leakage
+from seepage.mechanisms import GRR, mechanism
+from seepage.study.confidence import interval, poisson_distances, sampling_distances
+from seepage.study.permutation import largest_log_ratios, significance
+from seepage.study.simulation import Collection, simulate
+
+real_data = pytest.mark.skipif(
+    not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
+)
+
+
+@pytest.fixture(scope="module")
+def adult():
+    return sp.load_pairs("adult")
+
+
+def truth(table, channel):
+    seen = table.sum(axis=1) > 0
+    rows = table[seen]
+    return exact_leakage(rows / rows.sum(axis=1, keepdims=True), channel).value
+
+
+def tables_of(pairs):
+    for target in range(len(pairs.domain)):
+        for source in range(len(pairs.domain)):
+            if target != source:
+                yield pairs.table(target, source)[pairs.marginal(target) > 0]
+
+
+def covered(pairs, name, epsilon, replicas=50, confidence=0.95, seed=0, runs=1):
+    """Whether each interval of each pair covers the table's own leakage, and its width."""
+    generator = np.random.default_rng(seed)
+    hits, widths = [], []
+    for table in tables_of(pairs):
+        channel = mechanism(name, table.shape[1], epsilon).inferred_channel()
+        exact = truth(table, channel)
+        for _ in range(runs):
+            found = interval(simulate(table, channel, replicas, generator), confidence)
+            hits.append(found.lower <= exact <= found.upper)
+            widths.append(found.upper - found.lower)
+    return np.mean(hits), np.mean(widths)
+
+
+# Coverage ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "epsilon", "width"), [("grr", 1.0, 0.03), ("grr", 3.0, 0.04), ("oue", 1.0, 0.03)]
+)
+def test_intervals_cover_on_adult(adult, name, epsilon, width):
+    share, mean_width = covered(adult, name, epsilon, runs=3)
+    assert share >= 0.93
+    assert mean_width < width
+
+
+def test_intervals_are_not_wide_without_need(adult):
+    share, _ = covered(adult, "grr", 1.0, confidence=0.5, runs=2)
+    assert 0.5 <= share <= 0.8
+
+
+@real_data
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+def test_intervals_cover_on_celeba(epsilon):
+    share, mean_width = covered(sp.load_pairs("celeba"), "grr", epsilon)
+    assert share >= 0.93
+    assert mean_width < 0.003
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replicas", [1, 5, 50])
+@pytest.mark.parametrize("name", ["grr", "exp", "oue", "olh", "she", "ss"])
+def test_intervals_cover_for_every_mechanism_and_few_replicas(adult, name, replicas):
+    for epsilon in (0.3, 1.0, 3.0):
+        share, _ = covered(adult, name, epsilon, replicas, seed=replicas, runs=4)
+        assert share >= 0.93
+
+
+def test_intervals_cover_where_the_largest_ratio_is_not_unique():
+    channel = GRR(4, 1.0).inferred_channel()
+    generator = np.random.default_rng(3)
+    shared = np.array([400, 300, 200, 100])
+    moved = np.array([[0, 0, 0, 0], [0, 0, 0, 0], [1, -1, 0, 0], [0, 0, 1, -1]])
+    rows = shared + moved
+    exact = truth(rows, channel)
+    found = [interval(simulate(rows, channel, 1, generator), 0.95) for _ in range(400)]
+    hits = [part.lower <= exact <= part.upper for part in found]
+    assert np.mean(hits) >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 400)
+
+
+def test_equal_rows_leak_nothing_for_certain():
+    table = np.repeat(np.array([[30, 10, 60]]), 4, axis=0)
+    found = interval(
+        simulate(table, GRR(3, 2.0).inferred_channel(), 1, np.random.default_rng(1)), 0.95
+    )
+    assert found.lower == found.corrected == 0.0
+    assert found.upper < 0.1
+
+
+def resampled(pairs, records, generator, choose):
+    """Tables drawn from the distribution of each pair, with its leakage among values seen."""
+    for table in tables_of(pairs):
+        if not choose(table):
+            continue
+        chances = table.ravel() / table.sum()
+        drawn = generator.multinomial(records, chances).reshape(table.shape)
+        seen = drawn.sum(axis=1) > 0
+        yield drawn[seen], table[seen]
+
+
+@pytest.mark.parametrize("records", [2_000, 20_000])
+def test_intervals_for_the_population_cover(adult, records):
+    generator = np.random.default_rng(5)
+    hits, own = [], []
+    for drawn, table in resampled(adult, records, generator, lambda t: t.size < 200):
+        channel = GRR(table.shape[1], 1.0).inferred_channel()
+        collection = simulate(drawn, channel, 50, generator)
+        exact = truth(table, channel)
+        found = interval(collection, 0.95, population=True)
+        hits.append(found.lower <= exact <= found.upper)
+        found = interval(collection, 0.95)
+        own.append(found.lower <= exact <= found.upper)
+    assert np.mean(hits) >= 0.93
+    assert np.mean(own) < 0.5  # the table's own interval says nothing about the population
+
+
+@real_data
+@pytest.mark.slow
+def test_intervals_for_the_population_cover_on_celeba():
+    pairs, generator, hits = sp.load_pairs("celeba"), np.random.default_rng(6), []
+    for drawn, table in resampled(pairs, 5_000, generator, lambda t: True):
+        channel = GRR(2, 1.0).inferred_channel()
+        found = interval(simulate(drawn, channel, 50, generator), 0.95, population=True)
+        hits.append(found.lower <= truth(table, channel) <= found.upper)
+    assert np.mean(hits) >= 0.93
+
+
+# The corrected estimate --------------------------------------------------------------------------
+
+
+def random_table(generator, shape, records):
+    codes = [generator.integers(size, size=records) for size in shape]
+    cells = codes[0] * shape[1] + codes[1]
+    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+@pytest.mark.parametrize("population", [False, True])
+def test_independent_attributes_of_sixteen_values(population):
+    channel, generator = GRR(16, 1.0).inferred_channel(), np.random.default_rng(11)
+    corrected, plug_in = [], []
+    for _ in range(40):
+        table = random_table(generator, (16, 16), 5_000)
+        collection = simulate(table, channel, 1, generator)
+        corrected.append(interval(collection, 0.95, population).corrected)
+        totals = collection.counts.sum(axis=1)
+        plug_in.append(largest_log_ratios(collection.counts[:, :, None], totals)[0])
+    assert np.mean(np.array(corrected) < 0.1) >= 0.95
+    assert np.mean(corrected) < (0.01 if population else 0.07)
+    assert 0.9 < np.mean(plug_in) < 1.5
+
+
+def test_corrected_is_above_the_truth_at_most_half_the_time(adult):
+    generator, above = np.random.default_rng(12), []
+    for table in tables_of(adult):
+        channel = GRR(table.shape[1], 1.0).inferred_channel()
+        found = interval(simulate(table, channel, 5, generator), 0.95)
+        above.append(found.corrected > truth(table, channel))
+    assert np.mean(above) < 0.5 + 3 * np.sqrt(0.25 / len(above))
+    assert np.mean(above) > 0.2  # and not by being far too low
+
+
+def test_pooling_rescues_a_target_value_seen_once():
+    table = np.array([[300, 200, 500], [1, 0, 0]])
+    channel, generator = GRR(3, 1.0).inferred_channel(), np.random.default_rng(13)
+    exact = truth(table, channel)
+    errors = []
+    for _ in range(100):
+        collection = simulate(table, channel, 50, generator)
+        plain = largest_log_ratios(collection.counts[:, :, None], 50 * table.sum(axis=1))[0]
+        errors.append([plain - exact, interval(collection, 0.95).corrected - exact])
+    plain, pooled = np.sqrt(np.mean(np.square(errors), axis=0))
+    assert pooled < plain / 10
+
+
+# Limits of one cell ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("level", [0.025, 1e-4])
+def test_poisson_limits_by_their_definition(level):
+    counts = np.array([1.0, 4.0, 37.0, 5e4])
+    down, up = poisson_distances(counts, level)
+    lower, upper = counts * np.exp(-down), counts * np.exp(up)
+    assert stats.poisson.sf(counts - 1, lower) == pytest.approx(np.full(4, level), rel=1e-6)
+    assert stats.poisson.cdf(counts, upper) == pytest.approx(np.full(4, level), rel=1e-6)
+
+
+def test_poisson_limits_join_where_the_approximation_begins():
+    counts = np.array([99_999.0, 100_001.0, 1e12])
+    for level in (0.025, 1e-7):
+        down, up = poisson_distances(counts, level)
+        assert down[0] == pytest.approx(down[1], rel=1e-4)
+        assert up[0] == pytest.approx(up[1], rel=1e-4)
+        assert down[2] == pytest.approx(-stats.norm.ppf(level) / 1e6, rel=1e-4)
+
+
+def test_nothing_seen_has_no_lower_limit():
+    down, up = poisson_distances(np.array([0.0]), 0.05)
+    assert np.isinf(down[0])
+    assert 0.5 * np.exp(up[0]) == pytest.approx(-np.log(0.05))
+
+
+def test_sampling_limits_are_clopper_pearson_for_direct_response():
+    table, level = np.array([[7, 3, 0], [50, 20, 30]]), 0.025
+    channel = GRR(3, 1.5).inferred_channel()
+    own = table @ channel / table.sum(axis=1, keepdims=True)
+    down, up = sampling_distances(table, channel, level)
+    low, width = channel.min(), np.ptp(channel)
+    for (x, u), count in np.ndenumerate(table):
+        total = int(table[x].sum())
+        exact = stats.binomtest(int(count), total).proportion_ci(1 - 2 * level, method="exact")
+        found = own[x, u] * np.exp([-down[x, u], up[x, u]])
+        assert found == pytest.approx(low + width * np.array([exact.low, exact.high]), rel=1e-6)
+
+
+def test_large_alphabets_are_handled_in_parts(monkeypatch):
+    generator = np.random.default_rng(14)
+    collection = simulate(
+        random_table(generator, (9, 7), 900), GRR(7, 1.0).inferred_channel(), 3, generator
+    )
+    whole = interval(collection, 0.95)
+    monkeypatch.setattr("seepage.study.confidence.CELLS_AT_ONCE", 1)
+    assert interval(collection, 0.95) == pytest.approx(whole, abs=1e-12)
+
+
+def test_a_report_never_seen_leaves_no_upper_limit():
+    table, channel = np.array([[5, 0], [5, 0]]), np.array([[0.9, 0.1], [0.1, 0.9]])
+    counts = np.array([[5, 0], [5, 0]])
+    nothing = Collection(table, channel, 1, counts, np.array([[10, 0], [0, 0]]))
+    assert np.isinf(interval(nothing, 0.95).upper)
+    certain = Collection(table, np.array([[1.0, 0.0], [0.0, 1.0]]), 1, counts, nothing.pooled)
+    assert interval(certain, 0.95).upper < 2
+
+
+# P-values ----------------------------------------------------------------------------------------
+
+
+def p_values(replicas, population, tables, epsilon=1.0):
+    generator = np.random.default_rng(21)
+    found = []
+    for table in tables:
+        channel = GRR(table.shape[1], epsilon).inferred_channel()
+        collection = simulate(table, channel, replicas, generator)
+        tested = significance(collection, 99, lambda block: generator, population)
+        found.append(tested.p_value)
+    return np.array(found)
+
+
+def uniform(values):
+    """The p-value of the test that p-values of 99 surrogates are uniform."""
+    spread = values - np.random.default_rng(1).random(len(values)) / 100
+    return stats.kstest(spread, "uniform").pvalue
+
+
+def independent_tables(count, shape=(3, 4), records=800):
+    generator = np.random.default_rng(22)
+    return [random_table(generator, shape, records) for _ in range(count)]
+
+
+def test_p_values_are_uniform_under_independence():
+    assert uniform(p_values(1, False, independent_tables(500))) > 1e-3
+    product = np.outer([2, 3, 5], [10, 20, 30, 40])
+    assert uniform(p_values(50, False, [product] * 500, epsilon=0.5)) > 1e-3
+
+
+def test_p_values_of_the_population_are_uniform_with_many_replicas():
+    tables = independent_tables(400)
+    assert uniform(p_values(30, True, tables)) > 1e-3
+    assert uniform(p_values(30, False, tables)) < 1e-6  # replicas are no people
+
+
+def test_p_values_see_dependence():
+    generator = np.random.default_rng(23)
+    added = 150 * np.eye(3, 4, dtype=int)
+    tables = [random_table(generator, (3, 4), 800) + added for _ in range(20)]
+    assert p_values(1, False, tables).max() < 0.1
+    assert p_values(20, True, tables).max() < 0.1

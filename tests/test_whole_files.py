@@ -1,0 +1,103 @@
+"""Files that appear whole or not at all, and every function that writes one."""
+
+import os
+import signal
+import stat
+
+import pyarrow as pa
+import pytest
+
+import seepage as sp
+from seepage import _files as _output
+from seepage._files import whole_file, writable
+from seepage.analysis import Analysis, compared_totals
+from seepage.collection.perturb import perturb_file
+from seepage.errors import InputError
+from seepage.mechanisms import GRR
+from seepage.report import write_report
+from seepage.study.statistical import estimate_leakage
+
+PAIRS = sp.load_pairs("adult").select(["sex", "income"])
+PEOPLE = pa.table({"a": ["x", "y"] * 50, "b": ["x", "x", "y", "y"] * 25})
+
+
+def plan():
+    return sp.calibrate(PEOPLE, limit=2.0, guarantee="worst", mechanism="grr")
+
+
+def result():
+    matrix = sp.leakage_matrix(PAIRS, 1.0)
+    return Analysis(matrix, compared_totals(PAIRS, matrix, ["worst"]))
+
+
+WRITERS = {
+    "chart": lambda path: sp.save_chart(sp.leakage_matrix(PAIRS, 1.0).chart(), path),
+    "checkpoint": lambda path: estimate_leakage(PAIRS, "grr", 1.0, seed=1, checkpoint=path),
+    "pairs": lambda path: sp.save_pairs(PAIRS, path),
+    "perturbed": lambda path: perturb_file(plan(), PEOPLE, path),
+    "plan": lambda path: plan().save(path),
+    "report": lambda path: write_report(result(), path),
+    "reports": lambda path: GRR(3, 1.0).perturb([0, 1, 2], 1).save(path),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_only_a_file_is_ever_replaced(name, tmp_path):
+    pipe = tmp_path / "pipe.svg"
+    os.mkfifo(pipe)
+    for place in (pipe, tmp_path, ""):
+        with pytest.raises(InputError, match=r"must be a file|must end in"):
+            WRITERS[name](place)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    with pytest.raises(InputError, match=r"the folder of the (output|checkpoint) must exist"):
+        WRITERS[name](tmp_path / "none" / "result.svg")
+    assert list(tmp_path.iterdir()) == [pipe]
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_disk_that_is_full_leaves_what_was_there(name, tmp_path, monkeypatch):
+    path = tmp_path / "result.svg"
+    if name != "checkpoint":
+        path.write_bytes(b"old")
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match=r"cannot write '.*result.svg': No space left on device"):
+        WRITERS[name](path)
+    assert [place.read_bytes() for place in tmp_path.iterdir()] == [b"old"] * (name != "checkpoint")
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path):
+    with pytest.raises(InputError, match=r"cannot write '.*': File name too long"):
+        writable(tmp_path / ("x" * 300))
+
+
+def test_the_handler_of_sigterm_is_put_back(tmp_path):
+    before = signal.getsignal(signal.SIGTERM)
+    with whole_file(tmp_path / "a") as file:
+        file.write(b"x")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_file_has_the_usual_permissions(tmp_path, nameless, monkeypatch):
+    if not nameless:
+        monkeypatch.setattr(_output, "_nameless", lambda folder: None)
+    (tmp_path / "plain").write_bytes(b"x")
+    with whole_file(tmp_path / "whole") as file:
+        file.write(b"x")
+    assert (tmp_path / "whole").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    assert (tmp_path / "whole").read_bytes() == b"x"
+
+
+def test_where_no_name_can_be_given_later_there_is_one_from_the_start(tmp_path, monkeypatch):
+    def fail(*arguments, **options):
+        raise OSError("not here")
+
+    monkeypatch.setattr(os, "link", fail)
+    with whole_file(tmp_path / "whole") as file:
+        file.write(b"x")
+        assert [p.name.startswith(".whole.") for p in tmp_path.iterdir()] == [True]
+    assert [p.name for p in tmp_path.iterdir()] == ["whole"]
