@@ -65,7 +65,9 @@ def _speed() -> Iterator[Figure]:
 
 
 def _estimate(pairs: PairCounts, surrogates: int, name: str = "grr") -> LeakageEstimates:
-    return estimate_leakage(pairs, name, 1.0, replicas=REPLICAS, surrogates=surrogates, seed=SEED)
+    return estimate_leakage(
+        pairs, mechanism=name, epsilon=1.0, replicas=REPLICAS, surrogates=surrogates, seed=SEED
+    )
 
 
 def _against_records() -> Iterator[Figure]:
@@ -76,8 +78,8 @@ def _against_records() -> Iterator[Figure]:
         return _timed(
             lambda: estimate_leakage(
                 pairs,
-                "grr",
-                1.0,
+                mechanism="grr",
+                epsilon=1.0,
                 pairs=[("sex", "occupation")],
                 replicas=REPLICAS,
                 surrogates=surrogates,
@@ -125,7 +127,7 @@ def _errors() -> Iterator[Figure]:
     for dataset, pairs in _at_hand("celeba", "adult", "cardio"):
         off = ~np.eye(len(pairs.domain), dtype=np.bool_)
         for name in ("grr", "exp"):
-            exact = leakage_matrix(pairs, 1.0, name, view="inferred").values[off]
+            exact = leakage_matrix(pairs, 1.0, mechanism=name, view="inferred").values[off]
             found = _estimate(pairs, 0, name)
             corrected, plug_in = (
                 float(np.sum((values[off] - exact) ** 2) / np.sum(exact**2))

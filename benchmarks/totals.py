@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks import Figure, at_least, best_of, seconds
 from seepage._numerics import Floats
 from seepage.data.domain import Attribute, Domain
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.leakage import Release, releases
 from seepage.totals.compiled_sums import sums_by_value
 from seepage.totals.exact_total import exact_totals
@@ -23,29 +23,29 @@ RECORDS = 202_599
 ATTRIBUTES = 40
 
 
-def people(attributes: int = ATTRIBUTES, records: int = RECORDS, seed: int = 0) -> Tuples:
+def people(attributes: int = ATTRIBUTES, records: int = RECORDS, seed: int = 0) -> Records:
     """Return CelebA where it is at hand, else as many binary records of six hidden types."""
     from seepage.data.datasets import dataset
 
     celeba = dataset("celeba")
     if celeba.at_hand and attributes <= ATTRIBUTES:
         table = celeba.read()
-        return Tuples.from_records(table.select(table.column_names[:attributes]))
+        return Records.from_data(table.select(table.column_names[:attributes]))
     rng = np.random.default_rng(seed)
     shares = rng.beta(0.6, 1.2, (6, attributes))
     codes = (rng.random((records, attributes)) < shares[rng.integers(0, 6, records)]).astype(int)
-    return Tuples(domain(attributes), codes)
+    return Records(domain(attributes), codes)
 
 
 def domain(attributes: int) -> Domain:
     return Domain([Attribute(f"a{i}", ("no", "yes")) for i in range(attributes)])
 
 
-def released(tuples: Tuples) -> list[Release]:
+def released(tuples: Records) -> list[Release]:
     return releases(tuples.domain, EPSILON, "grr")
 
 
-def one_target_at_a_time(tuples: Tuples, columns: list[Columns]) -> list[Floats]:
+def one_target_at_a_time(tuples: Records, columns: list[Columns]) -> list[Floats]:
     """Transform every axis but the target's, for each target anew: the plain way."""
     joint = tuples.counts().astype(np.float64)
     found = []
@@ -72,7 +72,7 @@ def _distinct() -> list[Figure]:
     codes[:, 20:] = codes[:, :20]
     taken = best_of(
         {
-            "ours": lambda: Tuples(domain(ATTRIBUTES), codes),
+            "ours": lambda: Records(domain(ATTRIBUTES), codes),
             "unique": lambda: np.unique(codes, axis=0, return_counts=True),
         },
         repeats=3,
@@ -95,7 +95,7 @@ def _exact() -> Figure:
     return at_least(what, taken["ours"], "one target at a time", taken["plain"], 1.0)
 
 
-def _sampled_kernel(tuples: Tuples) -> list[Figure]:
+def _sampled_kernel(tuples: Records) -> list[Figure]:
     draws = draw_reports(tuples, released(tuples), "report", 1024, needed=50, seed=0)
     sums_by_value(tuples, draws, None)
     taken = best_of(
@@ -109,7 +109,7 @@ def _sampled_kernel(tuples: Tuples) -> list[Figure]:
     return [at_least(what, taken["compiled"], "NumPy", taken["numpy"], 1.0)]
 
 
-def _witness(tuples: Tuples) -> Figure:
+def _witness(tuples: Records) -> Figure:
     columns = columns_of(tuples.domain, released(tuples), "report")
     target = tuples.domain.index("Goatee") if "Goatee" in tuples.domain else 0
     taken = best_of({"witness": lambda: search_witness(tuples, columns, target)}, repeats=2)

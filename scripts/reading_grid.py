@@ -136,7 +136,7 @@ def widened(table: Any, always: list[str], rules: Mapping[str, Iterable[tuple[st
 def leakages(pairs: PairCounts, epsilon: float, name: str | None = None) -> Floats:
     """Return the leakages of a guess, those of the paper's library for SS; the bound for None."""
     how = library_subset_selection(pairs, epsilon) if name == "ss" else name
-    return leakage_matrix(pairs, epsilon, how, "inferred").values
+    return leakage_matrix(pairs, epsilon, mechanism=how, view="inferred").values
 
 
 @lru_cache(maxsize=64)

@@ -31,7 +31,7 @@ from seepage._numerics import Floats, Integers
 from seepage.data.counting import count_pairs
 from seepage.data.datasets import dataset
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.errors import SeepageError
 from seepage.mechanisms import mechanism
 from seepage.study.reproduction.paper_data import MECHANISMS, REPLICAS, SEED, Data, ordered_pairs
@@ -208,7 +208,7 @@ def adult_parts(complete: PairCounts, size: int) -> list[PairCounts]:
             values = pa.array(attribute.values)
             records = records.filter(pc.is_in(records[attribute.name], value_set=values))
     return [
-        Tuples.from_records(records, sample=size, seed=seed, domain=complete.domain).pairs()
+        Records.from_data(records, sample=size, seed=seed, domain=complete.domain).pairs()
         for seed in SEEDS
     ]
 
@@ -217,7 +217,7 @@ def celeba() -> None:
     """Print what would make CelebA's errors twice as large, and what would not."""
     people = Data().celeba
     pairs, half = people.pairs(), people.records // 2
-    sample = Tuples.from_records(dataset("celeba").read(), sample=half, seed=SEED).pairs()
+    sample = Records.from_data(dataset("celeba").read(), sample=half, seed=SEED).pairs()
     drawn = [with_replacement(people, seed) for seed in SEEDS]
     found: dict[str, Callable[[str, float], Iterable[Floats]]] = {
         "50 replicas": lambda name, epsilon: estimates(pairs, epsilon, name, DRAWS),
@@ -233,7 +233,7 @@ def celeba() -> None:
     for label, make in found.items():
         own = [leakages(pairs, cell[1], cell[0]) for cell in TABLE_ONE]
         row(label, [mean_error(make(*cell), one) for cell, one in zip(TABLE_ONE, own, strict=True)])
-    once = Tuples(people.domain, people.codes).pairs()
+    once = Records(people.domain, people.codes).pairs()
     others = {
         "half of the people": sample,
         f"each of {once.records:,} different records once": once,
@@ -258,14 +258,14 @@ def print_scatter(pairs: PairCounts) -> None:
     row("relative standard deviation of an error, 50 replicas", spread, unit=1.0)
 
 
-def with_replacement(people: Tuples, seed: int) -> PairCounts:
+def with_replacement(people: Records, seed: int) -> PairCounts:
     """Return the counts of 50 N records drawn with replacement from N."""
     shares = people.weights / people.records
     weights = np.random.default_rng(seed).multinomial(REPLICAS * people.records, shares)
-    return Tuples(people.domain, people.codes, weights).pairs()
+    return Records(people.domain, people.codes, weights).pairs()
 
 
-def shared_reports(people: Tuples, name: str, epsilon: float) -> Iterator[Floats]:
+def shared_reports(people: Records, name: str, epsilon: float) -> Iterator[Floats]:
     """Yield estimates from one set of reports: each record's 50 serve every (binary) target."""
     chances = mechanism(name, 2, epsilon).inferred_channel()[:, 1]
     values, trials = people.codes.astype(np.float64), REPLICAS * people.weights

@@ -12,7 +12,7 @@ PACKAGE = ROOT / "src" / "seepage"
 LAYERS = [
     ["errors", "_version"],
     ["_checks", "_numerics", "_files"],
-    ["_registry"],
+    ["_registry", "_results"],
     ["charts"],
     ["data"],
     ["leakage"],

@@ -15,7 +15,7 @@ def pairs():
 
 @pytest.fixture(scope="module")
 def survey():
-    return sp.Tuples.from_records(sp.make_survey(2_000)).select(["coffee", "screen", "sleep"])
+    return sp.Records.from_data(sp.make_survey(2_000)).select(["coffee", "screen", "sleep"])
 
 
 def _rows(chart):
@@ -38,7 +38,7 @@ def _rows(chart):
 
 
 def test_the_heat_map_holds_every_leakage_with_its_direction(pairs):
-    matrix = sp.leakage_matrix(pairs, 1.0, "grr")
+    matrix = sp.leakage_matrix(pairs, 1.0, mechanism="grr")
     cells = {(row["target"], row["source"]): row["leakage"] for row in _rows(matrix.chart())}
     assert len(cells) == 6
     assert cells["sex", "race"] == matrix["sex", "race"].value
@@ -56,7 +56,9 @@ def test_the_curve_has_its_saturation(pairs):
 
 
 def test_totals_are_drawn_by_kind_and_refuted_ones_marked(survey):
-    found = sp.compare_totals(survey, 1.0, "grr", ["exact", "worst", "independent", "witness"])
+    found = sp.compare_totals(
+        survey, 1.0, mechanism="grr", guarantees=["exact", "worst", "independent", "witness"]
+    )
     rows = _rows(found.chart())
     kinds = {row["kind"] for row in rows}
     assert kinds == {"certified", "assumed", "lower bound"}
@@ -90,7 +92,7 @@ def test_what_leaks_nothing_has_a_scale(tmp_path):
     counted = sp.count_pairs(table)
     for chart in (
         sp.leakage_curve(counted.channel("a", "b"), [0.0, 1.0]).chart(),
-        sp.compare_totals(counted, 1.0, "grr", ["worst"]).chart(),
+        sp.compare_totals(counted, 1.0, mechanism="grr", guarantees=["worst"]).chart(),
     ):
         assert {"0.0", "1.0"} <= set(_words(chart, tmp_path))
     assert '"log"' not in sp.benchmark_mechanisms(counted, [1.0]).chart().to_json()
@@ -102,7 +104,9 @@ def test_a_small_heat_map_has_room_for_its_titles(pairs):
 
 
 def test_the_axes_of_analysers_begin_at_0_and_budgets_are_in_order(pairs, tmp_path):
-    scores = sp.benchmark_analysers(pairs, [10.0, 1.0, 5.0], "grr", ["ITS", "EXP-ANL"])
+    scores = sp.benchmark_analysers(
+        pairs, [10.0, 1.0, 5.0], reference="grr", chosen=["ITS", "EXP-ANL"]
+    )
     words = _words(scores.chart(), tmp_path)
     assert [word for word in words if word in ("1", "5", "10")] == ["1", "5", "10"]
     ticks = [float(word) for word in words if re.fullmatch(r"[-−]?[0-9.]+", word)]

@@ -103,18 +103,26 @@ def test_every_refusal_is_a_seepage_error_and_a_value_error():
 
 
 PEOPLE = pa.table({"a": ["x", "y"] * 50, "b": ["x", "x", "y", "y"] * 25})
-RECORDS = sp.Tuples.from_records(PEOPLE)
+RECORDS = sp.Records.from_data(PEOPLE)
 SEEDED = {
     "benchmark": lambda seed: sp.benchmark_mechanisms(RECORDS.pairs(), [1.0], seed=seed),
-    "calibrate": lambda seed: sp.calibrate(RECORDS, 2.0, "sampled", "grr", seed=seed),
+    "calibrate": lambda seed: sp.calibrate(
+        RECORDS, 2.0, guarantee="sampled", mechanism="grr", seed=seed
+    ),
     "compare": lambda seed: sp.compare_strategies(RECORDS.pairs(), 2.0, seed=seed),
-    "estimate": lambda seed: sp.estimate_leakage(RECORDS.pairs(), "grr", 1.0, seed=seed),
+    "estimate": lambda seed: sp.estimate_leakage(
+        RECORDS.pairs(), mechanism="grr", epsilon=1.0, seed=seed
+    ),
     "perturb": lambda seed: sp.mechanism("grr", 3, 1.0).perturb([0, 1], seed),
-    "records": lambda seed: sp.Tuples.from_records(PEOPLE, sample=10, seed=seed),
+    "records": lambda seed: sp.Records.from_data(PEOPLE, sample=10, seed=seed),
     "sample": lambda seed: RECORDS.sample(3, seed),
-    "sampled": lambda seed: sp.total_leakage(RECORDS, 1.0, "grr", "sampled", seed=seed),
+    "sampled": lambda seed: sp.total_leakage(
+        RECORDS, 1.0, mechanism="grr", guarantee="sampled", seed=seed
+    ),
     "survey": lambda seed: sp.make_survey(10, seed),
-    "witness": lambda seed: sp.total_leakage(RECORDS, 1.0, "grr", "witness", seed=seed),
+    "witness": lambda seed: sp.total_leakage(
+        RECORDS, 1.0, mechanism="grr", guarantee="witness", seed=seed
+    ),
 }
 
 

@@ -32,7 +32,9 @@ def result():
 
 WRITERS = {
     "chart": lambda path: sp.save_chart(sp.leakage_matrix(PAIRS, 1.0).chart(), path),
-    "checkpoint": lambda path: estimate_leakage(PAIRS, "grr", 1.0, seed=1, checkpoint=path),
+    "checkpoint": lambda path: estimate_leakage(
+        PAIRS, mechanism="grr", epsilon=1.0, seed=1, checkpoint=path
+    ),
     "pairs": lambda path: sp.save_pairs(PAIRS, path),
     "perturbed": lambda path: perturb_file(plan(), PEOPLE, path),
     "plan": lambda path: plan().save(path),

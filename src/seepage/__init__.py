@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from seepage.data.domain import Domain as Domain
     from seepage.data.pairs import PairCounts as PairCounts
     from seepage.data.pairs_file import save_pairs as save_pairs
-    from seepage.data.records import Tuples as Tuples
+    from seepage.data.records import Records as Records
     from seepage.designs.calibration import Calibration as Calibration
     from seepage.designs.calibration import compare_strategies as compare_strategies
     from seepage.designs.calibration import find_budgets as find_budgets
@@ -105,7 +105,7 @@ _HOMES = {
     "SubsetSelection": "mechanisms",
     "TableError": "errors",
     "TotalLeakage": "totals",
-    "Tuples": "data.records",
+    "Records": "data.records",
     "UtilityExponential": "mechanisms",
     "Witness": "leakage.evidence",
     "benchmark_analysers": "study.benchmark_analysers",

@@ -13,7 +13,7 @@ import numpy as np
 
 from seepage._version import __version__
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals import TotalLeakage, TotalsComparison
 from seepage.totals.compare import compare_prepared
@@ -113,7 +113,7 @@ class Analysis:
 
 
 def compared_totals(
-    data: PairCounts | Tuples,
+    data: PairCounts | Records,
     matrix: LeakageMatrix,
     guarantees: Iterable[str],
     *,

@@ -74,7 +74,7 @@ def test_json_has_the_agreed_form():
     done = run("analyse", "adult", "--epsilon", 1, "--mechanism", "grr", "--format", "json")
     result = json.loads(done.stdout)
     pairs = sp.load_pairs("adult")
-    expected = sp.leakage_matrix(pairs, 1.0, "grr")
+    expected = sp.leakage_matrix(pairs, 1.0, mechanism="grr")
     assert result["attributes"] == list(pairs.domain.names)
     assert (result["epsilon"], result["mechanism"], result["view"]) == (1.0, "grr", "report")
     assert np.array_equal(result["cpl"], expected.values)

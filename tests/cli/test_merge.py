@@ -146,7 +146,7 @@ def test_counts_are_widened_cell_by_cell():
     domain = Domain(Attribute(f"a{i}", tuple("abcd"[:k])) for i, k in enumerate(sizes))
     orders = [tuple(draw.permutation(list("abcdefgh"[:k])).tolist()) for k in wider]
     wide = Domain(Attribute(f"a{i}", order) for i, order in enumerate(orders))
-    people = sp.Tuples(domain, np.stack([draw.integers(0, k, 90) for k in sizes], axis=1))
+    people = sp.Records(domain, np.stack([draw.integers(0, k, 90) for k in sizes], axis=1))
     found = widened(people.pairs(), wide)
     for a in range(len(sizes)):
         for b in range(len(sizes)):

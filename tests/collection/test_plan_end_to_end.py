@@ -23,7 +23,7 @@ needs_data = pytest.mark.skipif(
 
 def collect(table, pairs, epsilon, folder, replicas=1):
     """Plan, save, load, perturb the replicated records, and give plan and reports."""
-    totals = total_leakage(pairs, epsilon, None, "independent")
+    totals = total_leakage(pairs, epsilon, mechanism=None, guarantee="independent")
     limit = float(totals.values.max())
     make_plan(pairs, epsilon, limit=limit, totals=totals).save(folder / "plan.json")
     plan = Plan.load(folder / "plan.json")
@@ -52,7 +52,7 @@ def check_frequencies(plan, reports, pairs):
 def check_leakage(plan, reports, pairs, informative):
     """The truth lies within nearly all intervals, and some of them are narrow."""
     found = analyse_reports(plan, reports)
-    truth = leakage_matrix(pairs, 0.0, plan.mechanisms).values
+    truth = leakage_matrix(pairs, 0.0, mechanism=plan.mechanisms).values
     apart = ~np.eye(len(truth), dtype=bool)
     inside = ((found.lower <= truth) & (truth <= found.upper))[apart]
     assert inside.mean() >= stats.binom(inside.size, 0.95).ppf(1e-4) / inside.size

@@ -26,7 +26,7 @@ def intervals(joint, draws, confidence, epsilon=2.0):
         leakage_interval(sum_reports(plan, collected(plan, codes, rng)), "a", "b", sets, confidence)
         for _ in range(draws)
     ]
-    return leakage_matrix(pairs, 0.0, plan.mechanisms)["a", "b"].value, np.array(found)
+    return leakage_matrix(pairs, 0.0, mechanism=plan.mechanisms)["a", "b"].value, np.array(found)
 
 
 def test_each_side_misses_half_of_the_time_that_both_may():

@@ -33,7 +33,7 @@ PAIRS, CODES = table_of(JOINT)
 def case(name, pairs=PAIRS, epsilon=2.0):
     delta = 1e-3 if registered()[name].approximate else 0.0
     plan = plan_for(pairs, epsilon, name, delta=delta)
-    return plan, leakage_matrix(pairs, 0.0, plan.mechanisms)
+    return plan, leakage_matrix(pairs, 0.0, mechanism=plan.mechanisms)
 
 
 @pytest.mark.parametrize(("name", "draws"), [("grr", 150), ("oue", 100), ("she", 60)])

@@ -158,7 +158,7 @@ def test_files_list_cells_by_pair(pairs, tmp_path):
 @pytest.mark.parametrize("mechanism", [None, "grr", "oue", "ss"])
 def test_matrix_equals_single_leakages_to_the_last_bit(pairs, mechanism):
     budgets = np.linspace(0.0, 2.0, len(SIZES))
-    matrix = sp.leakage_matrix(pairs, budgets, mechanism)
+    matrix = sp.leakage_matrix(pairs, budgets, mechanism=mechanism)
     for target, source in permutations(range(len(SIZES)), 2):
         assert matrix.values[target, source] == matrix[target, source].value
     ranked = sorted(
@@ -198,8 +198,10 @@ def _calls(attributes, folder):
     measured("select", lambda: pairs.select(domain.names[::-1]))
     measured("save", lambda: save_pairs(pairs, folder / "wide"))
     measured("load", lambda: load_pairs_file(folder / "wide"))
-    measured("matrix", lambda: sp.leakage_matrix(pairs, 1.0, "grr").values)
-    measured("total", lambda: sp.total_leakage(pairs, 1.0, "grr", "independent"))
+    measured("matrix", lambda: sp.leakage_matrix(pairs, 1.0, mechanism="grr").values)
+    measured(
+        "total", lambda: sp.total_leakage(pairs, 1.0, mechanism="grr", guarantee="independent")
+    )
     return calls
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from seepage.data.datasets import survey
 from seepage.data.datasets.survey import SURVEY_TREE, make_survey, survey_joint
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.study.correlation import correlation_matrix
 
@@ -59,7 +59,7 @@ def test_everything_fits_exact_sums():
 
 
 def test_the_survey_is_a_sample_of_the_joint():
-    people = Tuples.from_records(make_survey(200_000, seed=5))
+    people = Records.from_data(make_survey(200_000, seed=5))
     assert people.domain == JOINT.domain
     for names in (["condition"], ["coffee", "screen", "sleep"], ["age", "employment", "income"]):
         truth = JOINT.counts(names) / JOINT.records

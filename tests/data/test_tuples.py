@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seepage.data.counting import count_pairs
 from seepage.data.counting.distinct import FEWEST, pack
 from seepage.data.domain import Domain
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from strategies import attribute
 
@@ -36,7 +36,7 @@ def test_weights_add_up_over_equal_rows(drawn):
     for row, weight in zip(map(tuple, rows.tolist()), weights.tolist(), strict=True):
         if weight:
             truth[row] = truth.get(row, 0) + weight
-    found = Tuples(domain_of(*sizes), rows, weights.astype(np.int64))
+    found = Records(domain_of(*sizes), rows, weights.astype(np.int64))
     assert [tuple(row) for row in found.codes.tolist()] == sorted(truth)
     assert found.weights.tolist() == [truth[row] for row in sorted(truth)]
     assert found.records == sum(truth.values())
@@ -49,7 +49,7 @@ def test_joint_counts_match_a_loop(drawn, data):
     truth = np.zeros([sizes[k] for k in chosen], dtype=np.int64)
     for row, weight in zip(rows, weights, strict=True):
         truth[tuple(row[list(chosen)])] += weight
-    tuples = Tuples(domain_of(*sizes), rows, weights.astype(np.int64))
+    tuples = Records(domain_of(*sizes), rows, weights.astype(np.int64))
     assert np.array_equal(tuples.counts(chosen), truth)
     assert np.array_equal(tuples.select(chosen).counts(), truth)
 
@@ -57,17 +57,17 @@ def test_joint_counts_match_a_loop(drawn, data):
 @given(records())
 def test_pairs_and_joint_tables_agree_with_the_tuples(drawn):
     sizes, rows, weights = drawn
-    tuples = Tuples(domain_of(*sizes), rows, weights.astype(np.int64))
+    tuples = Records(domain_of(*sizes), rows, weights.astype(np.int64))
     pairs = tuples.pairs()
     for a in range(len(sizes)):
         assert np.array_equal(pairs.marginal(a), tuples.marginal(a))
         for b in range(a + 1, len(sizes)):
             assert np.array_equal(pairs.table(a, b), tuples.counts([a, b]))
-    assert Tuples.from_joint(tuples.domain, tuples.counts()) == tuples
+    assert Records.from_joint(tuples.domain, tuples.counts()) == tuples
 
 
 def test_groups_number_equal_parts():
-    tuples = Tuples(domain_of(2, 3, 2), [[0, 2, 0], [0, 2, 1], [1, 0, 0], [1, 2, 1]])
+    tuples = Records(domain_of(2, 3, 2), [[0, 2, 0], [0, 2, 1], [1, 0, 0], [1, 2, 1]])
     assert tuples.groups([0, 1]).tolist() == [0, 0, 1, 2]
     assert tuples.groups([1]).tolist() == [1, 1, 0, 1]
     assert tuples.groups([]).tolist() == [0, 0, 0, 0]
@@ -92,7 +92,7 @@ def test_packing_fills_words_to_the_last_bit():
 
 
 def test_sample_has_the_weights_as_frequencies():
-    tuples = Tuples(domain_of(2, 2), [[0, 0], [0, 1], [1, 1]], [5, 1, 4])
+    tuples = Records(domain_of(2, 2), [[0, 0], [0, 1], [1, 1]], [5, 1, 4])
     drawn = tuples.sample(40_000, seed=3)
     counts = np.bincount(drawn[:, 0] * 2 + drawn[:, 1], minlength=4) / 40_000
     spread = 4 * np.sqrt(0.25 / 40_000)
@@ -103,7 +103,7 @@ def test_sample_has_the_weights_as_frequencies():
 
 
 def test_tuples_cannot_be_changed():
-    tuples = Tuples(domain_of(2), [[0], [1]])
+    tuples = Records(domain_of(2), [[0], [1]])
     for part in (tuples.codes, tuples.weights):
         with pytest.raises(ValueError, match="read-only"):
             part[0] = 1
@@ -122,12 +122,12 @@ FRAME = pd.DataFrame(
     "table", [FRAME, pl.from_pandas(FRAME), pa.Table.from_pandas(FRAME)], ids=["pd", "pl", "pa"]
 )
 def test_any_frame_gives_the_domain_and_counts_of_count_pairs(table):
-    tuples = Tuples.from_records(table)
+    tuples = Records.from_data(table)
     assert tuples.domain["sex"].values == ("F", "M", "(missing)")
     assert tuples.records == 5
     assert len(tuples) == 4
     assert tuples.pairs() == count_pairs(table)
-    dropped = Tuples.from_records(table, missing="drop")
+    dropped = Records.from_data(table, missing="drop")
     assert dropped.pairs() == count_pairs(table, missing="drop")
 
 
@@ -139,7 +139,7 @@ def test_files_with_late_values_and_bins(tmp_path):
     path = tmp_path / "people.csv"
     frame.to_csv(path, index=False)
     seen = []
-    tuples = Tuples.from_records(path, progress=lambda done, total: seen.append(done))
+    tuples = Records.from_data(path, progress=lambda done, total: seen.append(done))
     assert tuples.records == rows == seen[-1]
     assert tuples.pairs() == count_pairs(path)
     assert len(tuples) == np.count_nonzero(tuples.counts())
@@ -153,20 +153,20 @@ def test_a_sample_has_so_many_records_whatever_the_batches(tmp_path):
     pyarrow.parquet.write_table(table, tmp_path / "a.parquet", row_group_size=7_000)
     for missing, people in (("category", rows), ("drop", rows - sex.null_count)):
         options = {"bins": "none", "missing": missing, "sample": 5000, "seed": 3}
-        drawn = Tuples.from_records(table, **options)
+        drawn = Records.from_data(table, **options)
         assert (drawn.records, drawn.population) == (5000, people)
-        assert Tuples.from_records(tmp_path / "a.parquet", **options) == drawn
-        assert drawn.domain == Tuples.from_records(table, bins="none", missing=missing).domain
-        assert Tuples.from_records(table, **(options | {"seed": 4})) != drawn
+        assert Records.from_data(tmp_path / "a.parquet", **options) == drawn
+        assert drawn.domain == Records.from_data(table, bins="none", missing=missing).domain
+        assert Records.from_data(table, **(options | {"seed": 4})) != drawn
     assert drawn.select(["sex"]).population == people
-    assert repr(drawn).startswith(f"Tuples(sample of 5,000 of {people:,} records, ")
+    assert repr(drawn).startswith(f"Records(sample of 5,000 of {people:,} records, ")
 
 
 def test_a_sample_is_without_replacement_and_even():
     rows = 4000
     table = pa.table({"number": pa.array(np.arange(rows), pa.int32())})
     options = {"bins": "none", "max_values": rows, "sample": 1000}
-    drawn = [Tuples.from_records(table, **options, seed=seed) for seed in range(200)]
+    drawn = [Records.from_data(table, **options, seed=seed) for seed in range(200)]
     assert all((part.weights == 1).all() and len(part) == 1000 for part in drawn)
     times = np.bincount(np.concatenate([part.codes[:, 0] for part in drawn]), minlength=rows)
 
@@ -179,8 +179,8 @@ def test_a_sample_is_without_replacement_and_even():
 
 
 def test_a_sample_of_all_records_is_the_table():
-    assert Tuples.from_records(FRAME, sample=5) == Tuples.from_records(FRAME)
-    assert Tuples.from_records(FRAME, sample=4).population == 5
+    assert Records.from_data(FRAME, sample=5) == Records.from_data(FRAME)
+    assert Records.from_data(FRAME, sample=4).population == 5
 
 
 @pytest.mark.parametrize(
@@ -197,11 +197,11 @@ def test_a_sample_of_all_records_is_the_table():
 )
 def test_what_is_no_record_is_refused(codes, weights, message):
     with pytest.raises(DomainError, match=message):
-        Tuples(domain_of(2, 2), codes, weights)
+        Records(domain_of(2, 2), codes, weights)
 
 
 def test_other_refusals():
-    tuples = Tuples(domain_of(*[1000] * 4), np.zeros((0, 4), dtype=np.uint16))
+    tuples = Records(domain_of(*[1000] * 4), np.zeros((0, 4), dtype=np.uint16))
     assert len(tuples) == tuples.records == 0
     with pytest.raises(DomainError, match="1e\\+12 cells"):
         tuples.counts()
@@ -210,38 +210,38 @@ def test_other_refusals():
     with pytest.raises(DomainError, match="only once"):
         tuples.counts([0, 0])
     with pytest.raises(DomainError, match="one axis an attribute"):
-        Tuples.from_joint(domain_of(2, 2), [1, 2])
+        Records.from_joint(domain_of(2, 2), [1, 2])
     with pytest.raises(InputError, match="no option 'bin'; did you mean 'bins'"):
-        Tuples.from_records(FRAME, bin=3)
+        Records.from_data(FRAME, bin=3)
     with pytest.raises(InputError, match="sample must be a whole number at least 1"):
-        Tuples.from_records(FRAME, sample=0)
+        Records.from_data(FRAME, sample=0)
     with pytest.raises(InputError, match="engine must be one of auto, numpy, numba, spark"):
-        Tuples.from_records(FRAME, engine="polars")
+        Records.from_data(FRAME, engine="polars")
     with pytest.raises(InputError, match="population must be a whole number at least 2"):
-        Tuples(domain_of(2), [[0], [1]], population=1)
+        Records(domain_of(2), [[0], [1]], population=1)
 
 
 def test_distinct_records_of_a_wide_table_are_quick():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 30, (200_000, 40)).astype(np.uint8)
     codes[100_000:] = codes[:100_000]
-    tuples = Tuples(domain_of(*[30] * 40), codes)
+    tuples = Records(domain_of(*[30] * 40), codes)
     assert len(tuples) == 100_000
     assert (tuples.weights == 2).all()
 
 
 def test_the_engines_of_count_pairs_are_taken():
     for engine in ("numpy", "numba"):
-        assert Tuples.from_records(FRAME, engine=engine) == Tuples.from_records(FRAME)
+        assert Records.from_data(FRAME, engine=engine) == Records.from_data(FRAME)
 
 
 def test_pairs_of_a_sample_say_so():
-    people = Tuples(domain_of(2, 2), [[0, 1], [1, 0]], population=9)
+    people = Records(domain_of(2, 2), [[0, 1], [1, 0]], population=9)
     assert people.pairs().population == 9
-    assert Tuples(domain_of(2, 2), [[0, 1], [1, 0]]).pairs().population is None
+    assert Records(domain_of(2, 2), [[0, 1], [1, 0]]).pairs().population is None
 
 
 def test_without_a_seed_samples_differ():
     frame = pa.table({"a": [str(i) for i in range(200)]})
-    drawn = [Tuples.from_records(frame, sample=20, seed=None) for _ in range(3)]
+    drawn = [Records.from_data(frame, sample=20, seed=None) for _ in range(3)]
     assert not drawn[0] == drawn[1] == drawn[2]

@@ -5,7 +5,7 @@ import pytest
 
 import seepage as sp
 from seepage.data.datasets import make_survey
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.designs.attribute_budgets import _total_slopes, equal_sums
 from seepage.designs.calibration import find_budgets
 from seepage.designs.problem import make_problem
@@ -14,7 +14,7 @@ from seepage.designs.problem import make_problem
 @pytest.fixture(scope="module")
 def few():
     names = ["age", "employment", "income", "coffee", "screen", "sleep"]
-    return Tuples.from_records(make_survey(4_000)).select(names)
+    return Records.from_data(make_survey(4_000)).select(names)
 
 
 def cost_of(pairs, epsilons, weights):
@@ -31,10 +31,10 @@ def test_a_left_out_attribute_and_smallest_budgets_bind_budgets_for_each(few, le
     pairs = few.pairs()
     weights = dict.fromkeys(few.domain.names, 1e-3) | {"coffee": 1.0}
     found = find_budgets(
-        pairs, 2.0, "independent", "grr", "per-attribute",
+        pairs, 2.0, guarantee="independent", mechanism="grr", budgets="per-attribute",
         left_out=["income"], weights=weights, least=least,
     )  # fmt: skip
-    equal = find_budgets(pairs, 2.0, "independent", "grr", left_out=["income"])
+    equal = find_budgets(pairs, 2.0, guarantee="independent", mechanism="grr", left_out=["income"])
     assert equal.epsilons.max() > 0.95
     assert (found.epsilons[equal.epsilons > 0] >= least).all()
     assert found.totals.values.max() <= 2.0
@@ -48,7 +48,7 @@ def test_a_left_out_attribute_and_smallest_budgets_bind_budgets_for_each(few, le
 def test_slopes_are_those_of_the_totals():
     """Also where a report's contrast is not its epsilon, and beside public attributes."""
     domain = sp.Domain([sp.Attribute(f"a{k}", tuple("abcd"[:k])) for k in (2, 3, 4)])
-    pairs = Tuples.from_joint(domain, np.random.default_rng(4).integers(9, 60, (2, 3, 4))).pairs()
+    pairs = Records.from_joint(domain, np.random.default_rng(4).integers(9, 60, (2, 3, 4))).pairs()
     epsilons, step = np.array([0.7, 1.1, 0.4]), 1e-5
     for mechanism, public in (("exp", ()), ("oue", ()), (["grr", "exp", "oue"], ["a2"])):
         problem = make_problem(domain, 2.0, mechanism, public)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from seepage.data.datasets import make_survey
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.designs import equal_budgets as budgets_module
 from seepage.designs.calibration import (
     calibrate_as_the_paper,
@@ -33,7 +33,7 @@ real_data = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def survey():
-    return Tuples.from_records(make_survey(4_000))
+    return Records.from_data(make_survey(4_000))
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def few(survey):
 def coins():
     """Two coins and whether they differ: the sum sees nothing, a witness does."""
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
-    return Tuples(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [5_000] * 4)
+    return Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [5_000] * 4)
 
 
 @given(
@@ -84,7 +84,7 @@ def test_solving_copes_with_jumps_and_infinity():
 
 @pytest.mark.parametrize("guarantee", ["worst", "exact", "merged", "independent"])
 def test_equal_budgets_use_the_limit_and_keep_it(few, guarantee):
-    found = find_budgets(few, 2.0, guarantee, "grr", audit=False)
+    found = find_budgets(few, 2.0, guarantee=guarantee, mechanism="grr", audit=False)
     assert found.totals.guarantee == guarantee
     assert found.totals.values.max() <= 2.0
     assert found.totals.values.max() == pytest.approx(2.0, abs=1e-7)
@@ -93,7 +93,7 @@ def test_equal_budgets_use_the_limit_and_keep_it(few, guarantee):
 
 def test_stronger_guarantees_allow_less(few):
     budgets = {
-        name: find_budgets(few, 2.0, name, "grr", audit=False).epsilons[0]
+        name: find_budgets(few, 2.0, guarantee=name, mechanism="grr", audit=False).epsilons[0]
         for name in ("worst", "merged", "exact")
     }
     assert budgets["worst"] <= budgets["merged"] <= budgets["exact"]
@@ -102,13 +102,19 @@ def test_stronger_guarantees_allow_less(few):
 
 def test_sampled_budgets_are_confirmed_on_fresh_reports(coins):
     options = {"reports": 4_000, "seed": 3}
-    found = find_budgets(coins, 1.2, "sampled", "grr", options=options)
+    found = find_budgets(coins, 1.2, guarantee="sampled", mechanism="grr", options=options)
     assert equal_split(1.2, 3) < found.epsilons[0] < 1.2
-    again = sp.total_leakage(coins, found.epsilons, "grr", "sampled", reports=4_000, seed=99)
+    again = sp.total_leakage(
+        coins, found.epsilons, mechanism="grr", guarantee="sampled", reports=4_000, seed=99
+    )
     assert again.values.max() <= 1.2 * 1.05
-    chosen_with = sp.total_leakage(coins, found.epsilons, "grr", "sampled", reports=4_000, seed=3)
+    chosen_with = sp.total_leakage(
+        coins, found.epsilons, mechanism="grr", guarantee="sampled", reports=4_000, seed=3
+    )
     assert not np.array_equal(found.totals.values, chosen_with.values), "stated on fresh reports"
-    each = find_budgets(coins, 1.2, "sampled", "grr", "per-attribute", options=options)
+    each = find_budgets(
+        coins, 1.2, guarantee="sampled", mechanism="grr", budgets="per-attribute", options=options
+    )
     assert each.totals.values.max() <= 1.2
 
 
@@ -116,7 +122,7 @@ def test_confirmations_state_the_confidence_that_all_of_them_have_together(coins
     """Totals that each pass wrongly as often as they may: what is stated must still be true."""
     rng, used = np.random.default_rng(6), []
     problem = make_problem(coins.domain, 1.0, "grr")
-    truth = sp.total_leakage(coins, 1.0, "grr", "exact")
+    truth = sp.total_leakage(coins, 1.0, mechanism="grr", guarantee="exact")
 
     def lucky(data, problem, guarantee, epsilons, options):
         used.append(options["seed"])
@@ -144,7 +150,7 @@ def test_confirmations_state_the_confidence_that_all_of_them_have_together(coins
 
 def test_a_limit_for_each_attribute(few):
     limits = dict.fromkeys(few.domain.names, 2.0) | {"income": 1.0}
-    found = find_budgets(few.pairs(), limits, "independent")
+    found = find_budgets(few.pairs(), limits, guarantee="independent")
     assert (found.totals.values <= found.problem.limits).all()
     assert found.binding == "income"
 
@@ -155,10 +161,10 @@ def test_the_first_to_go_leaks_most_about_the_others():
     checked = 0
     for seed in range(20):
         counts = np.random.default_rng(seed).integers(0, 9, (2, 3, 4))
-        pairs = Tuples.from_joint(domain, counts).pairs()
-        matrix = sp.leakage_matrix(pairs, 2.0, "grr").values
+        pairs = Records.from_joint(domain, counts).pairs()
+        matrix = sp.leakage_matrix(pairs, 2.0, mechanism="grr").values
         most = int(matrix.sum(axis=0).argmax())
-        found = find_budgets(pairs, 2.5, "independent", "grr", least=2.0)
+        found = find_budgets(pairs, 2.5, guarantee="independent", mechanism="grr", least=2.0)
         assert found.dropped[0] == domain.names[most]
         checked += most != matrix.sum(axis=1).argmax()
     assert checked >= 5
@@ -166,7 +172,9 @@ def test_the_first_to_go_leaks_most_about_the_others():
 
 def test_budgets_for_each_are_feasible_and_never_worse(few):
     for guarantee in ("independent", "exact"):
-        found = find_budgets(few, 2.0, guarantee, "grr", "per-attribute", audit=False)
+        found = find_budgets(
+            few, 2.0, guarantee=guarantee, mechanism="grr", budgets="per-attribute", audit=False
+        )
         assert found.totals.values.max() <= 2.0
         assert found.gain >= 1.0
 
@@ -174,7 +182,9 @@ def test_budgets_for_each_are_feasible_and_never_worse(few):
 def test_budgets_for_each_are_a_local_optimum():
     """No feasible step along any two budgets lowers the weighted variance noticeably."""
     pairs = sp.load_pairs("adult").select(["sex", "relationship", "income"])
-    found = find_budgets(pairs, 2.0, "independent", "grr", "per-attribute")
+    found = find_budgets(
+        pairs, 2.0, guarantee="independent", mechanism="grr", budgets="per-attribute"
+    )
     assert found.gain > 1.001
 
     def cost(epsilons):
@@ -184,7 +194,7 @@ def test_budgets_for_each_are_a_local_optimum():
         )
 
     def feasible(epsilons):
-        matrix = sp.leakage_matrix(pairs, epsilons, "grr")
+        matrix = sp.leakage_matrix(pairs, epsilons, mechanism="grr")
         return (epsilons + matrix.values.sum(axis=1) <= 2.0).all()
 
     best = cost(found.epsilons)
@@ -200,7 +210,7 @@ def test_budgets_for_each_are_a_local_optimum():
 @pytest.mark.parametrize("budgets", ["equal", "per-attribute"])
 @pytest.mark.parametrize("limit", [1e-3, 1e-9, 1e-14])
 def test_a_tiny_limit_is_used_too(coins, limit, budgets):
-    found = find_budgets(coins, limit, "worst", "grr", budgets)
+    found = find_budgets(coins, limit, guarantee="worst", mechanism="grr", budgets=budgets)
     assert found.epsilons.sum() == pytest.approx(limit, rel=1e-6)
     assert found.totals.values.max() <= limit
     assert found.gain is None or found.gain >= 1
@@ -208,7 +218,9 @@ def test_a_tiny_limit_is_used_too(coins, limit, budgets):
 
 def test_budgets_for_each_where_nothing_varies():
     domain = sp.Domain([sp.Attribute(name, ("only",)) for name in ("a", "b")])
-    found = find_budgets(Tuples(domain, [[0, 0]]), 1.0, "exact", "grr", "per-attribute")
+    found = find_budgets(
+        Records(domain, [[0, 0]]), 1.0, guarantee="exact", mechanism="grr", budgets="per-attribute"
+    )
     assert found.gain == 1
     assert found.epsilons.tolist() == [1.0, 1.0]
 
@@ -219,7 +231,12 @@ def test_budgets_for_each_beside_public_attributes(guarantee):
     domain = sp.Domain([sp.Attribute(f"a{k}", tuple("abcd"[:k])) for k in (2, 3, 4)])
     counts = np.random.default_rng(4).integers(40, 60, (2, 3, 4))
     found = find_budgets(
-        Tuples.from_joint(domain, counts), 3.0, guarantee, "grr", "per-attribute", public=["a2"]
+        Records.from_joint(domain, counts),
+        3.0,
+        guarantee=guarantee,
+        mechanism="grr",
+        budgets="per-attribute",
+        public=["a2"],
     )
     assert found.gain >= 1
     assert found.epsilons[0] == 0
@@ -228,54 +245,60 @@ def test_budgets_for_each_beside_public_attributes(guarantee):
 
 def test_weights_move_budgets():
     pairs = sp.load_pairs("adult").select(["sex", "relationship", "income"])
-    plain = find_budgets(pairs, 2.0, "independent", "grr", "per-attribute")
+    plain = find_budgets(
+        pairs, 2.0, guarantee="independent", mechanism="grr", budgets="per-attribute"
+    )
     heavy = find_budgets(
-        pairs, 2.0, "independent", "grr", "per-attribute",
+        pairs, 2.0, guarantee="independent", mechanism="grr", budgets="per-attribute",
         weights={"sex": 100.0, "relationship": 1.0, "income": 1.0},
     )  # fmt: skip
     assert heavy.epsilons[0] > plain.epsilons[0]
 
 
 def test_left_out_attributes_leak_nothing_but_are_leaked_about(few):
-    found = find_budgets(few.pairs(), 2.0, "independent", left_out=["employment"])
+    found = find_budgets(few.pairs(), 2.0, guarantee="independent", left_out=["employment"])
     assert found.epsilons[1] == 0
     assert 0 < found.totals["employment"] <= 2.0
-    everything = find_budgets(few.pairs(), 2.0, "independent")
+    everything = find_budgets(few.pairs(), 2.0, guarantee="independent")
     assert found.epsilons[0] > everything.epsilons[0]
 
 
 def test_public_attributes_leak_in_clear(few):
     pairs = few.pairs().select(["age", "coffee", "income"])
-    found = find_budgets(pairs, 4.0, "independent", public=["age"])
+    found = find_budgets(pairs, 4.0, guarantee="independent", public=["age"])
     assert found.epsilons[0] == 0
-    alone = find_budgets(pairs.select(["coffee", "income"]), 4.0, "independent")
+    alone = find_budgets(pairs.select(["coffee", "income"]), 4.0, guarantee="independent")
     assert found.epsilons[2] < alone.epsilons[1]
     with pytest.raises(sp.InputError, match="no budget fits"):
-        find_budgets(few.pairs(), 1.0, "independent", public=["employment"])
+        find_budgets(few.pairs(), 1.0, guarantee="independent", public=["employment"])
 
 
 def test_attributes_to_drop_when_the_least_budget_does_not_fit(few):
-    found = find_budgets(few.pairs(), 2.0, "independent", least=0.9)
+    found = find_budgets(few.pairs(), 2.0, guarantee="independent", least=0.9)
     assert found.dropped
     rest = [name for name in few.domain.names if name not in found.dropped]
-    kept = find_budgets(few.pairs(), 2.0, "independent", least=0.9, left_out=found.dropped)
+    kept = find_budgets(
+        few.pairs(), 2.0, guarantee="independent", least=0.9, left_out=found.dropped
+    )
     assert kept.dropped == ()
     assert all(kept.epsilons[few.domain.index(name)] >= 0.9 for name in rest)
     with pytest.raises(sp.InputError, match="no attribute can have its smallest useful budget"):
-        find_budgets(few.pairs(), 0.5, "independent", least=0.9)
+        find_budgets(few.pairs(), 0.5, guarantee="independent", least=0.9)
     with pytest.raises(sp.InputError, match="no attribute can have its smallest useful budget"):
-        find_budgets(few.pairs(), 2.0, "independent", least=2.0)
+        find_budgets(few.pairs(), 2.0, guarantee="independent", least=2.0)
 
 
 def test_an_assumption_is_audited_and_refuted(coins):
-    found = find_budgets(coins, 1.0, "independent", "grr")
+    found = find_budgets(coins, 1.0, guarantee="independent", mechanism="grr")
     assert found.epsilons[0] == pytest.approx(1.0)
     assert found.audit.strongest.value == pytest.approx(1.0 + math.log(math.cosh(1)), abs=1e-6)
-    survived = sp.total_leakage(coins, found.audit.surviving, "grr", "exact").values.max()
+    survived = sp.total_leakage(
+        coins, found.audit.surviving, mechanism="grr", guarantee="exact"
+    ).values.max()
     assert survived <= 1.0
     assert survived >= 0.97
-    assert find_budgets(coins, 1.0, "exact", "grr").audit is None
-    counted = find_budgets(coins.pairs(), 1.0, "independent", "grr")
+    assert find_budgets(coins, 1.0, guarantee="exact", mechanism="grr").audit is None
+    counted = find_budgets(coins.pairs(), 1.0, guarantee="independent", mechanism="grr")
     assert counted.audit is None
     assert "no witness was searched for" in counted.notes[0]
 
@@ -283,7 +306,7 @@ def test_an_assumption_is_audited_and_refuted(coins):
 def test_the_papers_algorithm_overshoots_by_up_to_two_steps(few):
     pairs = few.pairs()
     budget = calibrate_as_the_paper(pairs, 2.0)
-    ours = find_budgets(pairs, 2.0, "independent").epsilons[0]
+    ours = find_budgets(pairs, 2.0, guarantee="independent").epsilons[0]
 
     def total(b):
         return (b + sp.leakage_matrix(pairs, b).values.sum(axis=1)).max()
@@ -294,8 +317,8 @@ def test_the_papers_algorithm_overshoots_by_up_to_two_steps(few):
 
 
 def test_a_prior_is_judged_on_the_real_table(few):
-    people = Tuples.from_records(make_survey(500, seed=8)).select(few.domain.names)
-    prior = find_budgets(people.pairs(), 2.0, "independent")
+    people = Records.from_data(make_survey(500, seed=8)).select(few.domain.names)
+    prior = find_budgets(people.pairs(), 2.0, guarantee="independent")
     realised = realised_totals(prior, few.pairs())
     assert realised.values.max() != pytest.approx(2.0, abs=1e-6)
     names = {name: name.upper() for name in few.domain.names}
@@ -363,11 +386,11 @@ def test_bad_input_is_refused(few, arguments, message):
 @real_data
 def test_celeba_budget_of_the_paper():
     pairs = sp.load_pairs("celeba")
-    found = find_budgets(pairs, 10.0, "independent")
+    found = find_budgets(pairs, 10.0, guarantee="independent")
     assert found.epsilons[0] == pytest.approx(0.9264, abs=5e-5)
     assert equal_split(10.0, 40) == 0.25
     assert found.totals.values.max() <= 10.0
-    each = find_budgets(pairs, 10.0, "independent", budgets="per-attribute")
+    each = find_budgets(pairs, 10.0, guarantee="independent", budgets="per-attribute")
     assert each.gain > 1.1
     assert each.totals.values.max() <= 10.0
 
@@ -375,8 +398,8 @@ def test_celeba_budget_of_the_paper():
 @real_data
 @pytest.mark.slow
 def test_celeba_budget_is_refuted():
-    data = Tuples.from_records(sp.dataset("celeba").read())
-    found = find_budgets(data, 10.0, "independent", "grr")
+    data = Records.from_data(sp.dataset("celeba").read())
+    found = find_budgets(data, 10.0, guarantee="independent", mechanism="grr")
     refuted = {witness.target for witness in found.audit.refutations}
     assert "Goatee" in refuted
     assert found.audit.surviving[0] < found.epsilons[0]

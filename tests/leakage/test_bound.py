@@ -50,7 +50,7 @@ def test_never_below_the_truth_and_within_1e_12_of_it(counts, epsilon):
 def test_the_listing_of_the_paper_gives_the_same(counts, epsilon, delta):
     _, channel = shares(counts)
     value, paper_relaxation = oracles.algorithm_2(channel.tolist(), epsilon, delta)
-    found = leakage_bound(channel, epsilon, delta)
+    found = leakage_bound(channel, epsilon, delta=delta)
     assert found.value == pytest.approx(value, rel=1e-9, abs=1e-14)
     if value > 1e-6 and _one_winner(channel, epsilon, value):
         assert found.paper_relaxation == pytest.approx(paper_relaxation, rel=1e-9)
@@ -77,7 +77,7 @@ def _one_winner(channel, epsilon, value):
 def test_the_certified_relaxation_is_the_optimum_of_the_linear_program(counts, epsilon):
     _, channel = shares(counts)
     for delta in (1e-3, 0.2):
-        found = leakage_bound(channel, epsilon, delta)
+        found = leakage_bound(channel, epsilon, delta=delta)
         optimum = oracles.certified_relaxation(channel, found.value, epsilon, delta)
         assert found.relaxation == pytest.approx(optimum, rel=1e-6, abs=1e-9 * delta)
         assert 0 <= found.relaxation <= found.paper_relaxation <= delta * (1 + 1e-12)
@@ -90,7 +90,7 @@ def test_the_certified_relaxation_is_not_below_its_formula(counts, epsilon, delt
     exact, channel = shares(counts)
     lam = oracles.growth(epsilon)
     truth = oracles.best_ratio(exact, lam, oracles.every_subset) / lam
-    found = leakage_bound(channel, epsilon, delta).relaxation
+    found = leakage_bound(channel, epsilon, delta=delta).relaxation
     assert found >= truth * oracles.Fraction(delta) or found == delta
     assert found == pytest.approx(float(truth) * delta, rel=1e-11, abs=64 * UNIT * delta)
     assert (found > 0) == (truth > 0)
@@ -98,7 +98,7 @@ def test_the_certified_relaxation_is_not_below_its_formula(counts, epsilon, delt
 
 def test_at_epsilon_0_the_relaxation_is_the_total_variation_distance():
     channel = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.3, 0.3, 0.4]]
-    found = leakage_bound(channel, 0.0, 0.1)
+    found = leakage_bound(channel, 0.0, delta=0.1)
     assert found.value == 0
     assert found.witness is None
     assert found.relaxation == pytest.approx(0.1 * 0.25, rel=1e-12)
@@ -131,7 +131,7 @@ def test_zero_iff_independent_or_epsilon_zero(counts, epsilon):
 @given(tables(least=1, targets=1), st.lists(st.integers(1, 9), min_size=2, max_size=4), epsilons)
 def test_proportional_rows_leak_nothing(counts, multiples, epsilon):
     repeated = np.concatenate([counts * multiple for multiple in multiples])
-    found = leakage_bound(shares(repeated)[1], epsilon, 0.5)
+    found = leakage_bound(shares(repeated)[1], epsilon, delta=0.5)
     assert (found.value, found.witness, found.relaxation, found.paper_relaxation) == (0, None, 0, 0)
 
 
@@ -200,13 +200,13 @@ def test_the_witness_in_words():
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_alphabets_of_one(epsilon):
     for channel in ([[1.0]], [[1.0], [1.0]], [[0.25, 0.75]]):
-        found = leakage_bound(channel, epsilon, 0.1)
+        found = leakage_bound(channel, epsilon, delta=0.1)
         assert (found.value, found.witness, found.relaxation) == (0, None, 0)
 
 
 @pytest.mark.parametrize("epsilon", [40.0, 50.0, 690.0, 700.0, 800.0, 1e6])
 def test_large_epsilon_saturates_instead_of_falling(epsilon):
-    found = leakage_bound([[0.9, 0.1], [0.2, 0.8]], epsilon, 0.1)
+    found = leakage_bound([[0.9, 0.1], [0.2, 0.8]], epsilon, delta=0.1)
     assert found.value == pytest.approx(math.log(8), rel=1e-13)
     assert Decimal(found.value) >= oracles.saturation([[0.9, 0.1], [0.2, 0.8]]) or epsilon < 50
     assert found.witness.likely == (1,)
@@ -237,7 +237,7 @@ def test_large_epsilon_with_a_zero_cell(epsilon):
 )
 def test_bad_budgets_are_refused_in_one_line(epsilon, delta, message):
     with pytest.raises(InputError) as refused:
-        leakage_bound([[0.5, 0.5], [0.25, 0.75]], epsilon, delta)
+        leakage_bound([[0.5, 0.5], [0.25, 0.75]], epsilon, delta=delta)
     assert str(refused.value) == message
 
 

@@ -74,7 +74,7 @@ def test_every_entry_is_just_above_the_truth_of_the_counts(pairs, epsilon):
 @pytest.mark.parametrize("view", ["report", "inferred"])
 def test_every_mechanism_and_view_agrees_with_its_pairs(name, view, smoothing):
     pairs = table_of()
-    matrix = leakage_matrix(pairs, 1.5, name, view, **smoothing)
+    matrix = leakage_matrix(pairs, 1.5, mechanism=name, view=view, **smoothing)
     for target, source in permutations(NAMES, 2):
         channel = pairs.channel(target, source, **smoothing)
         known = mechanism(name, channel.shape[1], 1.5)
@@ -93,7 +93,7 @@ def test_every_mechanism_and_view_agrees_with_its_pairs(name, view, smoothing):
 
 def test_grr_is_the_exact_leakage_of_its_matrix():
     pairs = table_of()
-    matrix = leakage_matrix(pairs, 1.0, "grr")
+    matrix = leakage_matrix(pairs, 1.0, mechanism="grr")
     for target, source in permutations(NAMES, 2):
         channel = pairs.channel(target, source)
         grr = mechanism("grr", channel.shape[1], 1.0)
@@ -123,7 +123,9 @@ def test_each_source_leaks_by_its_own_epsilon(epsilon):
 def test_each_source_may_have_its_own_mechanism():
     pairs = table_of()
     grr = mechanism("grr", 4, 2.0)
-    matrix = leakage_matrix(pairs, 1.0, {"sex": "oue", "work": "ss", "age": None, "race": grr})
+    matrix = leakage_matrix(
+        pairs, 1.0, mechanism={"sex": "oue", "work": "ss", "age": None, "race": grr}
+    )
     assert [release.name for release in matrix.releases] == ["oue", "ss", None, "grr"]
     assert matrix.epsilons[-1] == pytest.approx(2.0)
     for target, source in permutations(NAMES, 2):
@@ -225,12 +227,12 @@ def test_views_of_the_matrix():
         ),
         (
             lambda p: leakage_matrix(
-                p, 1, {**dict.fromkeys(NAMES, "grr"), "sex": mechanism("grr", 3, 1)}
+                p, 1, mechanism={**dict.fromkeys(NAMES, "grr"), "sex": mechanism("grr", 3, 1)}
             ),
             "the mechanism of 'sex' must have k = 2, got k = 3",
         ),
         (
-            lambda p: leakage_matrix(p, 1, "grr", delta=0.1),
+            lambda p: leakage_matrix(p, 1, mechanism="grr", delta=0.1),
             "mechanism 'grr' has delta 0, got delta 0.1",
         ),
         (
@@ -259,7 +261,7 @@ def test_bad_input_is_refused_in_one_line(call, message):
 
 def test_an_unknown_mechanism_is_refused_with_the_nearest():
     with pytest.raises(InputError, match=r"^mechanism must be one of .*; did you mean 'grr'\?$"):
-        leakage_matrix(table_of(), 1.0, "grrr")
+        leakage_matrix(table_of(), 1.0, mechanism="grrr")
 
 
 def test_no_records_are_no_leakage():
@@ -287,14 +289,14 @@ def test_the_mean_bound_on_celeba(celeba):
     assert celeba.records == 202_599
     apart = ~np.eye(40, dtype=bool)
     assert 1 - matrix.values[apart].mean() == pytest.approx(0.850, abs=5e-4)
-    grr = leakage_matrix(celeba, 1.0, "grr")
+    grr = leakage_matrix(celeba, 1.0, mechanism="grr")
     np.testing.assert_allclose(grr.values, matrix.values, rtol=1e-12)
 
 
 @with_data
 def test_what_tells_the_sex_on_celeba(celeba):
     levels = [
-        [leakage_matrix(celeba, e, "grr")["Male", s].value for e in (1, 3, 10, 20)]
+        [leakage_matrix(celeba, e, mechanism="grr")["Male", s].value for e in (1, 3, 10, 20)]
         for s in ("No_Beard", "Wearing_Necklace", "Smiling")
     ]
     beard, necklace, smiling = levels
@@ -312,7 +314,7 @@ def test_cholesterol_and_cardio():
     pairs = pair_counts(
         {"cholesterol": frame["cholesterol"].to_numpy() - 1, "cardio": frame["cardio"].to_numpy()}
     )
-    matrix = leakage_matrix(pairs, 1.0, "grr")
+    matrix = leakage_matrix(pairs, 1.0, mechanism="grr")
     assert matrix["cholesterol", "cardio"].value == pytest.approx(0.3353, abs=5e-5)
     assert matrix["cardio", "cholesterol"].value == pytest.approx(0.1761, abs=5e-5)
 
@@ -326,7 +328,7 @@ def test_reports_that_are_not_two_level_are_in_the_matrix():
         for name, size in zip(NAMES, SIZES, strict=True)
     }
     for smoothing in ({}, {"prior": 1.0}):
-        matrix = leakage_matrix(pairs, 1.0, how, **smoothing)
+        matrix = leakage_matrix(pairs, 1.0, mechanism=how, **smoothing)
         for target, source in permutations(range(len(NAMES)), 2):
             channel = matrix.channel(target, source).matrix
             made = mechanism("grr", SIZES[source], 1.0) if SIZES[source] < 4 else how[NAMES[source]]
@@ -339,9 +341,11 @@ def test_settings_by_name_may_come_in_any_order():
     pairs = table_of()
     budgets = dict(zip(NAMES, (0.5, 1.0, 1.5, 2.0), strict=True))
     backwards = dict(reversed(budgets.items()))
-    found = leakage_matrix(pairs, backwards, dict(reversed([(n, "grr") for n in NAMES])))
+    found = leakage_matrix(pairs, backwards, mechanism=dict(reversed([(n, "grr") for n in NAMES])))
     assert found.epsilons.tolist() == [0.5, 1.0, 1.5, 2.0]
-    assert np.array_equal(found.values, leakage_matrix(pairs, [0.5, 1, 1.5, 2], "grr").values)
+    assert np.array_equal(
+        found.values, leakage_matrix(pairs, [0.5, 1, 1.5, 2], mechanism="grr").values
+    )
     for wrong in ([1.0] * 3, [1.0] * 5):
         with pytest.raises(InputError, match=r"one for each of the 4 attributes, got [35]"):
             leakage_matrix(pairs, wrong)
@@ -350,6 +354,8 @@ def test_settings_by_name_may_come_in_any_order():
 def test_a_mechanism_brings_its_own_delta():
     pairs = table_of()
     made = {n: mechanism("gauss", k, 1.0, 1e-3) for n, k in zip(NAMES, SIZES, strict=True)}
-    for release, one in zip(leakage_matrix(pairs, 0.0, made).releases, made.values(), strict=True):
+    for release, one in zip(
+        leakage_matrix(pairs, 0.0, mechanism=made).releases, made.values(), strict=True
+    ):
         assert (release.epsilon, release.delta) == (one.epsilon, one.delta)
         assert release.delta > 9e-4

@@ -52,8 +52,8 @@ def attained(G, epsilon, witness):
 def assert_same_bound(G, epsilon, delta=1e-6):
     """Compare every field; the witness by what it attains, for several may attain the same."""
     dense, found = (
-        sp.leakage_bound(G, epsilon, delta),
-        sp.leakage_bound(csr_array(G), epsilon, delta),
+        sp.leakage_bound(G, epsilon, delta=delta),
+        sp.leakage_bound(csr_array(G), epsilon, delta=delta),
     )
     assert found.value == pytest.approx(dense.value, rel=1e-13, abs=1e-15)
     assert found.relaxation == pytest.approx(dense.relaxation, rel=1e-11)
@@ -129,7 +129,7 @@ def test_rounding_of_a_likelier_pair_does_not_hide_a_better_one():
 def test_a_larger_channel_equals_the_dense_one():
     G = channel(300, 400, 0.05, 3, common=2.0)
     for epsilon in (0.0, 0.1, 2.0, 30.0):
-        dense, found = (sp.leakage_bound(given, epsilon, 1e-6) for given in (G, csr_array(G)))
+        dense, found = (sp.leakage_bound(given, epsilon, delta=1e-6) for given in (G, csr_array(G)))
         assert found.witness == dense.witness
         assert found.value == pytest.approx(dense.value, rel=1e-14)
         assert found.relaxation == pytest.approx(dense.relaxation, rel=1e-12)

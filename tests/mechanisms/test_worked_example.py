@@ -45,9 +45,9 @@ def test_it_keeps_the_contract(registered):
 
 def test_tables_and_benchmarks_take_it(registered):
     pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
-    bound, own = sp.leakage_matrix(pairs, 1.0), sp.leakage_matrix(pairs, 1.0, "generous")
+    bound, own = sp.leakage_matrix(pairs, 1.0), sp.leakage_matrix(pairs, 1.0, mechanism="generous")
     assert own.values == pytest.approx(bound.values, abs=1e-12)
-    score = sp.benchmark_mechanisms(pairs, [1.0], ["generous"]).scores[0]
+    score = sp.benchmark_mechanisms(pairs, [1.0], mechanisms=["generous"]).scores[0]
     assert score.zero_one_error == pytest.approx(score.expected_zero_one_error, abs=0.01)
 
 

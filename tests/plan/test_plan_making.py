@@ -7,11 +7,11 @@ import pyarrow.csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_examples import DOMAIN, counts, people, plan_for
 
+from plan_examples import DOMAIN, counts, people, plan_for
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms import GRR, OUE, BasicRAPPOR, InClear, mechanism, registered
 from seepage.plan import Plan, best_mechanism, certify, make_plan
@@ -58,7 +58,7 @@ def test_the_best_mechanism_of_nonsense(k, epsilon):
 
 
 def test_a_plan_from_totals_says_what_they_rest_on():
-    totals = total_leakage(PAIRS, 1.0, None, "independent")
+    totals = total_leakage(PAIRS, 1.0, mechanism=None, guarantee="independent")
     plan = make_plan(PAIRS, 1.0, limit=4.0, totals=totals)
     assert (plan.guarantee, plan.kind, plan.basis, plan.view) == (
         "independent",
@@ -74,7 +74,7 @@ def test_a_plan_from_totals_says_what_they_rest_on():
 
 def test_a_plan_for_the_mechanisms_of_its_totals():
     named = dict.fromkeys(DOMAIN.names, "grr") | {"job": "oue"}
-    totals = total_leakage(PAIRS, 1.0, named, "independent", view="inferred")
+    totals = total_leakage(PAIRS, 1.0, mechanism=named, guarantee="independent", view="inferred")
     plan = make_plan(PAIRS, 1.0, named, limit=4.0, totals=totals)
     assert (plan.basis, plan.view) == ("mechanism", "inferred")
     with pytest.raises(InputError, match="not computed for the mechanism or budget of 'job'"):
@@ -82,13 +82,13 @@ def test_a_plan_for_the_mechanisms_of_its_totals():
 
 
 def test_totals_of_smaller_budgets_are_refused():
-    totals = total_leakage(PAIRS, 0.5, None, "worst")
+    totals = total_leakage(PAIRS, 0.5, mechanism=None, guarantee="worst")
     with pytest.raises(InputError, match=r"epsilon 0\.5 against"):
         make_plan(PAIRS, 1.0, limit=4.0, totals=totals)
 
 
 def test_totals_of_other_attributes_are_refused():
-    totals = total_leakage(PAIRS.select(["sex", "job"]), 0.5, None, "worst")
+    totals = total_leakage(PAIRS.select(["sex", "job"]), 0.5, mechanism=None, guarantee="worst")
     with pytest.raises(InputError, match="must be of the same attributes"):
         make_plan(PAIRS, 0.5, limit=4.0, totals=totals)
     with pytest.raises(InputError, match="guarantee must be that of the totals, 'worst'"):
@@ -97,7 +97,7 @@ def test_totals_of_other_attributes_are_refused():
             0.5,
             limit=4.0,
             guarantee="exact",
-            totals=total_leakage(PAIRS, 0.5, None, "worst"),
+            totals=total_leakage(PAIRS, 0.5, mechanism=None, guarantee="worst"),
         )
 
 
@@ -105,7 +105,7 @@ def test_totals_must_be_of_the_table_that_the_plan_names():
     """Else a plan would certify one table with what another one leaks."""
     other = counts(500)
     for guarantee in ("independent", "worst"):
-        totals = total_leakage(other, 1.0, None, guarantee)
+        totals = total_leakage(other, 1.0, mechanism=None, guarantee=guarantee)
         settings = {"limit": 9.0, "totals": totals}
         assert make_plan(other, 1.0, **settings).provenance.digest == other.digest
         if guarantee == "worst":
@@ -118,7 +118,10 @@ def test_totals_must_be_of_the_table_that_the_plan_names():
 def test_totals_and_plan_must_agree_on_what_is_public():
     budgets = {"sex": 0.0, "job": 1.0, "age": 1.0, "ill": 1.0}
     in_clear = {name: InClear(2) if name == "sex" else None for name in DOMAIN.names}
-    hidden, public = (total_leakage(PAIRS, budgets, how, "independent") for how in (None, in_clear))
+    hidden, public = (
+        total_leakage(PAIRS, budgets, mechanism=how, guarantee="independent")
+        for how in (None, in_clear)
+    )
     limit = np.full(4, np.inf)
     assert make_plan(PAIRS, budgets, limit=limit, totals=public, public=["sex"])["sex"].public
     assert not make_plan(PAIRS, budgets, limit=limit, totals=hidden)["sex"].public
@@ -239,7 +242,7 @@ def edited(tmp_path):
 
 
 def independent_plan(limit=3.0, mechanism=None, epsilon=0.6):
-    totals = total_leakage(PAIRS, epsilon, mechanism, "independent")
+    totals = total_leakage(PAIRS, epsilon, mechanism=mechanism, guarantee="independent")
     return make_plan(PAIRS, epsilon, mechanism, limit=limit, totals=totals)
 
 
@@ -254,7 +257,7 @@ def test_an_edited_plan_within_its_limits_becomes_valid(edited, tmp_path):
     certified = certify(plan, PAIRS)
     assert not certified.edited
     budgets = {"sex": 0.6, "job": 0.3, "age": 0.6, "ill": 0.6}
-    expected = total_leakage(PAIRS, budgets, None, "independent").values
+    expected = total_leakage(PAIRS, budgets, mechanism=None, guarantee="independent").values
     assert np.array_equal(certified.totals, expected)
     assert certified["sex"].limit == 2.5
     certified.save(tmp_path / "again.json")
@@ -271,15 +274,15 @@ def test_records_are_read_in_the_domain_of_the_plan(tmp_path):
     pyarrow.csv.write_csv(people(2000), tmp_path / "people.csv")
     plan = independent_plan()
     assert certify(plan, tmp_path / "people.csv") == plan
-    assert certify(plan, Tuples.from_records(people(2000), domain=DOMAIN)) == plan
+    assert certify(plan, Records.from_data(people(2000), domain=DOMAIN)) == plan
     pyarrow.csv.write_csv(people(2000).set_column(0, "sex", [["X"] * 2000]), tmp_path / "bad.csv")
     with pytest.raises(DomainError, match="record 1: column 'sex'"):
         certify(plan, tmp_path / "bad.csv")
 
 
 def test_records_are_not_counts():
-    with pytest.raises(InputError, match="made from PairCounts, got Tuples"):
-        make_plan(Tuples.from_records(people(9)), 1.0, limit=9, totals=[9, 9], guarantee="worst")
+    with pytest.raises(InputError, match="made from PairCounts, got Records"):
+        make_plan(Records.from_data(people(9)), 1.0, limit=9, totals=[9, 9], guarantee="worst")
 
 
 def test_other_domains_are_refused():
@@ -288,8 +291,8 @@ def test_other_domains_are_refused():
 
 
 def test_the_guarantee_of_the_plan_is_the_one_that_counts():
-    records = Tuples.from_records(people(500), domain=DOMAIN)
-    totals = total_leakage(records, 0.5, "grr", "exact")
+    records = Records.from_data(people(500), domain=DOMAIN)
+    totals = total_leakage(records, 0.5, mechanism="grr", guarantee="exact")
     plan = make_plan(records.pairs(), 0.5, "grr", limit=2.1, totals=totals)
     assert certify(plan, records) == plan
     with pytest.raises(InputError, match="'exact' needs records"):
@@ -297,7 +300,7 @@ def test_the_guarantee_of_the_plan_is_the_one_that_counts():
 
 
 def test_public_attributes_count_in_clear(edited):
-    totals = total_leakage(PAIRS, 0.6, None, "independent")
+    totals = total_leakage(PAIRS, 0.6, mechanism=None, guarantee="independent")
     plan = make_plan(PAIRS, 0.6, limit=[9.0, 9.0, None, 9.0], totals=totals)
     public = edited(plan, age={"public": True, "mechanism": None, "epsilon": 0.0})
     certified = certify(public, PAIRS)
@@ -308,9 +311,9 @@ def test_public_attributes_count_in_clear(edited):
 
 def test_sampled_totals_are_drawn_afresh():
     domain = Domain([Attribute("a", ("0", "1")), Attribute("b", ("0", "1"))])
-    records = Tuples.from_joint(domain, [[300, 100], [200, 400]])
+    records = Records.from_joint(domain, [[300, 100], [200, 400]])
     options = {"target_delta": 0.05, "confidence": 0.9, "reports": 3000}
-    totals = total_leakage(records, 1.0, "grr", "sampled", **options)
+    totals = total_leakage(records, 1.0, mechanism="grr", guarantee="sampled", **options)
     plan = make_plan(records.pairs(), 1.0, "grr", limit=2.5, totals=totals)
     assert plan.kind == "statistical"
     again = [certify(plan, records, reports=3000) for _ in range(3)]

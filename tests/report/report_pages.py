@@ -9,7 +9,7 @@ from seepage.analysis import Analysis, compared_totals
 
 def analysed(pairs, epsilon=1.0, mechanism=None, view="report", **more):
     """Return an analysis of pair counts with the totals that these allow."""
-    matrix = sp.leakage_matrix(pairs, epsilon, mechanism, view)
+    matrix = sp.leakage_matrix(pairs, epsilon, mechanism=mechanism, view=view)
     return Analysis(matrix, compared_totals(pairs, matrix, ["independent", "worst"]), **more)
 
 

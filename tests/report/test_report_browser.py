@@ -96,7 +96,7 @@ def test_sliders_and_choices_change_the_map_at_once(opened, adult, adult_page):
     page.fill("#epsilon-number", "2")
     rows = page.locator("#map-table tbody tr")
     head = page.locator("#map-table thead th").all_inner_texts()
-    exact = sp.leakage_matrix(adult, 2.0, "grr", "inferred")
+    exact = sp.leakage_matrix(adult, 2.0, mechanism="grr", view="inferred")
     for row in range(rows.count()):
         target = rows.nth(row).locator("th").inner_text()
         for source, cell in zip(
@@ -168,11 +168,11 @@ def test_the_verdict_names_view_guarantee_and_limit(opened, adult, adult_page):
 
 
 def test_refuted_assumptions_are_marked(opened):
-    from seepage.data.records import Tuples
+    from seepage.data.records import Records
 
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
-    coins = Tuples(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
-    matrix = sp.leakage_matrix(coins.pairs(), 1.0, "grr")
+    coins = Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
+    matrix = sp.leakage_matrix(coins.pairs(), 1.0, mechanism="grr")
     names = ["exact", "merged", "worst", "sampled", "independent", "witness"]
     page = opened(Analysis(matrix, compared_totals(coins, matrix, names), limit=2.0))
     totals = page.inner_text("#totals-body")
@@ -268,7 +268,7 @@ def test_names_from_right_to_left_keep_the_direction_of_an_arrow(opened):
 
 def test_a_mechanism_without_curves_says_so(opened):
     pairs = synthetic(3, 3)
-    matrix = sp.leakage_matrix(pairs, 1.0, "gauss", delta=1e-6)
+    matrix = sp.leakage_matrix(pairs, 1.0, mechanism="gauss", delta=1e-6)
     page = opened(Analysis(matrix, compared_totals(pairs, matrix, ["worst"])))
     assert "gauss has no curve on this page" in page.inner_text("#map-note")
 
@@ -280,7 +280,7 @@ def test_budgets_of_each_attribute_start_the_map(opened):
         analysed(pairs, [0.5, 1.0, 2.0], dict(zip(names, ["grr", "oue", "ss"], strict=True)))
     )
     exact = sp.leakage_matrix(
-        pairs, [0.5, 1.0, 2.0], dict(zip(names, ["grr", "oue", "ss"], strict=True))
+        pairs, [0.5, 1.0, 2.0], mechanism=dict(zip(names, ["grr", "oue", "ss"], strict=True))
     )
     shown = page.evaluate("Array.from(seepage.state.matrix)")
     assert shown == pytest.approx(exact.values.ravel().tolist(), abs=1e-3)
@@ -311,8 +311,8 @@ def test_witnesses_of_a_sample_refute_by_name(opened):
     """They are of kind assumed, as all totals of a sample."""
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     codes = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    coins = sp.Tuples(domain, codes, [1000] * 4, population=10**6)
-    matrix = sp.leakage_matrix(coins.pairs(), 1.0, "grr")
+    coins = sp.Records(domain, codes, [1000] * 4, population=10**6)
+    matrix = sp.leakage_matrix(coins.pairs(), 1.0, mechanism="grr")
     totals = compared_totals(coins, matrix, ["independent", "witness"])
     text = opened(Analysis(matrix, totals)).inner_text("#totals-body")
     assert "Refuted for 3" in text

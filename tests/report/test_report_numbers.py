@@ -35,7 +35,7 @@ def test_every_mechanism_and_view_agrees(opened, sample, view):
         page.select_option("#mechanism", mechanism or "")
         for epsilon in (0.3, 1.0, 2.71, 8.0):
             page.fill("#epsilon-number", str(epsilon))
-            exact = sp.leakage_matrix(sample, epsilon, mechanism, view).values
+            exact = sp.leakage_matrix(sample, epsilon, mechanism=mechanism, view=view).values
             shown = _shown(page, len(sample.domain))
             assert (shown >= exact - 1e-7).all(), (mechanism, epsilon)
             assert (shown <= exact + AGREEMENT).all(), (mechanism, epsilon)
@@ -50,7 +50,7 @@ def test_budgets_whose_exponential_overflows_agree(opened, sample, view):
         page.select_option("#mechanism", mechanism or "")
         for epsilon in (1.0, 30.0, 90.0, 700.0, 720.0, 875.0):
             page.fill("#epsilon-number", str(epsilon))
-            exact = sp.leakage_matrix(sample, epsilon, mechanism, view).values
+            exact = sp.leakage_matrix(sample, epsilon, mechanism=mechanism, view=view).values
             shown = _shown(page, len(sample.domain))
             assert (shown >= exact - 1e-7).all(), (mechanism, epsilon)
             assert (shown <= exact + AGREEMENT).all(), (mechanism, epsilon)
@@ -65,7 +65,7 @@ def test_totals_agree_for_budgets_of_all_kinds(opened, adult):
         for name, epsilon in zip(adult.domain.names, epsilons, strict=True):
             page.get_by_label(f"Budget of {name}, as a number", exact=True).fill(str(epsilon))
         shown = page.eval_on_selector_all("[data-total]", "all => all.map(n => +n.dataset.total)")
-        exact = independent_totals(sp.leakage_matrix(adult, epsilons, "grr"))[0]
+        exact = independent_totals(sp.leakage_matrix(adult, epsilons, mechanism="grr"))[0]
         assert np.all(np.array(shown) >= exact - 1e-6)
         assert np.all(np.array(shown) <= exact + AGREEMENT)
 
@@ -95,7 +95,7 @@ def test_smoothing_and_unseen_values_are_kept(opened):
     pairs = sp.PairCounts(domain, [[60, 40, 0], [50, 48, 2]], [30, 29, 1, 20, 19, 1, 0, 0, 0])
     from seepage.analysis import Analysis, compared_totals
 
-    matrix = sp.leakage_matrix(pairs, 2.0, "oue", min_count=3.0, prior=0.5)
+    matrix = sp.leakage_matrix(pairs, 2.0, mechanism="oue", min_count=3.0, prior=0.5)
     page = opened(Analysis(matrix, compared_totals(pairs, matrix, ["worst"])))
     assert np.allclose(_shown(page, 2), matrix.values, atol=AGREEMENT)
     page.evaluate("seepage.setPair(0, 1)")
@@ -110,7 +110,9 @@ def test_equal_budgets_agree_and_the_plan_loads(opened, adult, adult_page, tmp_p
     page.select_option("#mechanism", mechanism or "")
     page.fill("#limit", "3.5")
     page.click("#calibrate-equal")
-    expected = find_budgets(adult, 3.5, "independent", mechanism, audit=False).epsilons
+    expected = find_budgets(
+        adult, 3.5, guarantee="independent", mechanism=mechanism, audit=False
+    ).epsilons
     plan = _downloaded(page, tmp_path)
     assert np.all(np.abs(plan.epsilons - expected) <= AGREEMENT)
     assert plan.guarantee == "independent"
@@ -125,11 +127,20 @@ def test_budgets_per_attribute_keep_limits_and_serve_better(opened, sample, tmp_
     page.click("#calibrate-each")
     plan = _downloaded(page, tmp_path)
     _keeps_its_limits(plan, sample, mechanism, 2.5)
-    equal = find_budgets(sample, 2.5, "independent", mechanism, audit=False).epsilons
+    equal = find_budgets(
+        sample, 2.5, guarantee="independent", mechanism=mechanism, audit=False
+    ).epsilons
     found = _variance(plan.epsilons, sample, mechanism)
     assert found < _variance(equal, sample, mechanism)
     if mechanism in ("grr", "oue"):
-        best = find_budgets(sample, 2.5, "independent", mechanism, "per-attribute", audit=False)
+        best = find_budgets(
+            sample,
+            2.5,
+            guarantee="independent",
+            mechanism=mechanism,
+            budgets="per-attribute",
+            audit=False,
+        )
         assert found < 1.01 * _variance(best.epsilons, sample, mechanism)
 
 
@@ -137,7 +148,7 @@ def test_budgets_per_attribute_keep_limits_and_serve_better(opened, sample, tmp_
 def test_the_faces_get_the_budget_of_the_paper(opened, tmp_path):
     faces = sp.load_pairs("celeba")
     page = opened(analysed(faces, 1.0, "grr", limit=10.0))
-    exact = independent_totals(sp.leakage_matrix(faces, 1.0, "grr"))[0]
+    exact = independent_totals(sp.leakage_matrix(faces, 1.0, mechanism="grr"))[0]
     shown = page.eval_on_selector_all("[data-total]", "all => all.map(n => +n.dataset.total)")
     assert np.all((shown >= exact - 1e-6) & (shown <= exact + AGREEMENT))
     page.click("#calibrate-equal")
@@ -157,7 +168,7 @@ def _downloaded(page, folder):
 
 def _keeps_its_limits(plan, pairs, mechanism, limit):
     how = None if plan.basis == "bound" else mechanism
-    exact = independent_totals(sp.leakage_matrix(pairs, plan.epsilons, how))[0]
+    exact = independent_totals(sp.leakage_matrix(pairs, plan.epsilons, mechanism=how))[0]
     assert np.all(exact <= plan.totals + 1e-12)
     assert np.all(plan.totals <= limit)
 

@@ -59,7 +59,7 @@ def test_a_chosen_analyser_that_refuses_is_an_error(adult):
 
 
 def test_its_is_exact_for_grr(adult):
-    found = sp.benchmark_analysers(adult, [1.0, 3.0], "grr", ["ITS", "EXP-ANL"])
+    found = sp.benchmark_analysers(adult, [1.0, 3.0], reference="grr", chosen=["ITS", "EXP-ANL"])
     assert {(s.analyser, s.region) for s in found.scores} == {("ITS", "P1"), ("EXP-ANL", "R1")}
 
 
@@ -78,9 +78,11 @@ def test_celeba_numbers():
 @real_data
 def test_against_the_guess_of_oue_its_overestimates():
     tables = {name: sp.load_pairs(name) for name in ("celeba", "cardio")}
-    exact = sp.benchmark_analysers(tables, [1.0], "oue:inferred", ["ITS"])
+    exact = sp.benchmark_analysers(tables, [1.0], reference="oue:inferred", chosen=["ITS"])
     assert [score.region for score in exact.scores] == ["R2", "R2"]
-    simulated = sp.benchmark_analysers(tables["cardio"], [1.0], "statistical:oue", ["ITS"])
+    simulated = sp.benchmark_analysers(
+        tables["cardio"], [1.0], reference="statistical:oue", chosen=["ITS"]
+    )
     assert simulated.scores[0].overshoot > 20 * simulated.scores[0].undershoot
 
 
@@ -119,7 +121,7 @@ def test_a_seed_gives_the_same_numbers(adult):
     few = adult.select(["sex", "race", "income"])
 
     def errors(seed):
-        found = sp.benchmark_mechanisms(few, [1.0], ["grr", "olh", "she"], seed=seed)
+        found = sp.benchmark_mechanisms(few, [1.0], mechanisms=["grr", "olh", "she"], seed=seed)
         return [(score.frequency_error, score.zero_one_error) for score in found.scores]
 
     assert errors(3) == errors(3) != errors(4)
@@ -135,11 +137,11 @@ def test_frames_and_dicts(adult, mechanisms):
 
 def test_what_comes_from_a_sample_says_so(adult):
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b")])
-    part = sp.Tuples(domain, [[0, 0], [0, 1], [1, 1]], [10] * 3, population=4000).pairs()
+    part = sp.Records(domain, [[0, 0], [0, 1], [1, 1]], [10] * 3, population=4000).pairs()
     analysed = sp.benchmark_analysers({"all": adult, "few": part}, chosen=["SPL-ANL"])
     assert len(analysed.notes) == 1
     assert analysed.notes[0].startswith("few: from a sample of 30 of 4,000 records: right only if")
-    drawn = sp.benchmark_mechanisms(part, [1.0], ["grr"])
+    drawn = sp.benchmark_mechanisms(part, [1.0], mechanisms=["grr"])
     assert drawn.notes[0].startswith("from a sample of 30 of 4,000 records: right only if")
     for found in (analysed, drawn):
         assert found.to_dict()["notes"] == list(found.notes)
@@ -190,4 +192,7 @@ def test_a_constant_column_changes_nothing_but_the_mean():
     regions = {score.analyser: score.region for score in found.scores}
     assert regions["ITS"] == "P1"
     assert regions["SPL-ANL"] == "R2"
-    assert sp.benchmark_mechanisms(pairs, [1.0], ["grr", "oue"]).scores[0].normalised_tcpl == 1
+    assert (
+        sp.benchmark_mechanisms(pairs, [1.0], mechanisms=["grr", "oue"]).scores[0].normalised_tcpl
+        == 1
+    )

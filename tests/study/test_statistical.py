@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from seepage.data.counting import count_codes
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from seepage.leakage.exact import exact_leakage
 from seepage.mechanisms import GRR
@@ -55,8 +55,8 @@ def same(one, two):
 
 
 def test_estimates_are_near_the_exact_leakage(pairs):
-    found = estimate_leakage(pairs, "grr", 1.0, surrogates=200, seed=3)
-    exact = sp.leakage_matrix(pairs, 1.0, "grr", view="inferred").values
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=200, seed=3)
+    exact = sp.leakage_matrix(pairs, 1.0, mechanism="grr", view="inferred").values
     for target, source in product(range(3), repeat=2):
         if target != source:
             assert found.plug_in[target, source] == pytest.approx(exact[target, source], abs=0.05)
@@ -66,7 +66,9 @@ def test_estimates_are_near_the_exact_leakage(pairs):
 
 
 def test_plug_in_and_deciding_cells_by_brute_force(pairs):
-    found = estimate_leakage(pairs, "grr", 1.0, pairs=[("a", "c")], surrogates=0, seed=5)["a", "c"]
+    found = estimate_leakage(
+        pairs, mechanism="grr", epsilon=1.0, pairs=[("a", "c")], surrogates=0, seed=5
+    )["a", "c"]
     task = pair_task(pairs, [GRR(k, 1.0) for k in pairs.domain.sizes], 0, 2, "inferred")
     counts = task.collect(found.settings).counts
     totals = counts.sum(axis=1)
@@ -92,7 +94,7 @@ def test_plug_in_and_deciding_cells_by_brute_force(pairs):
 
 def test_matrices_hold_targets_as_rows_and_nothing_elsewhere(pairs):
     found = estimate_leakage(
-        pairs, "grr", 1.0, pairs=[("a", "b"), ("c", "a")], surrogates=9, seed=1
+        pairs, mechanism="grr", epsilon=1.0, pairs=[("a", "b"), ("c", "a")], surrogates=9, seed=1
     )
     assert found.pairs == (("a", "b"), ("c", "a"))
     known = ~np.isnan(found.plug_in)
@@ -105,14 +107,16 @@ def test_matrices_hold_targets_as_rows_and_nothing_elsewhere(pairs):
 
 
 def test_one_target_means_all_its_sources(pairs):
-    found = estimate_leakage(pairs, "grr", 1.0, target="b", surrogates=0, seed=1)
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, target="b", surrogates=0, seed=1)
     assert found.pairs == (("b", "a"), ("b", "c"))
 
 
 def test_whole_reports_leak_at_least_what_guesses_do(pairs):
-    whole = estimate_leakage(pairs, "oue", 1.0, view="report", surrogates=0, seed=2)["a", "b"]
-    guess = estimate_leakage(pairs, "oue", 1.0, surrogates=0, seed=1)["a", "b"]
-    exact = sp.leakage_matrix(pairs, 1.0, "oue", view="report")["a", "b"].value
+    whole = estimate_leakage(
+        pairs, mechanism="oue", epsilon=1.0, view="report", surrogates=0, seed=2
+    )["a", "b"]
+    guess = estimate_leakage(pairs, mechanism="oue", epsilon=1.0, surrogates=0, seed=1)["a", "b"]
+    exact = sp.leakage_matrix(pairs, 1.0, mechanism="oue", view="report")["a", "b"].value
     assert whole.lower <= exact <= whole.upper
     assert guess.upper < whole.lower
 
@@ -120,8 +124,8 @@ def test_whole_reports_leak_at_least_what_guesses_do(pairs):
 def test_each_attribute_may_have_its_own_mechanism_and_budget(pairs):
     found = estimate_leakage(
         pairs,
-        {"a": "grr", "b": "oue", "c": GRR(4, 3.0)},
-        [1.0, 2.0, 0.5],
+        mechanism={"a": "grr", "b": "oue", "c": GRR(4, 3.0)},
+        epsilon=[1.0, 2.0, 0.5],
         pairs=[("a", "b"), ("b", "c")],
         surrogates=0,
         seed=1,
@@ -133,7 +137,7 @@ def test_each_attribute_may_have_its_own_mechanism_and_budget(pairs):
 
 
 def test_frames(pairs):
-    found = estimate_leakage(pairs, "grr", 1.0, surrogates=19, seed=1)
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=19, seed=1)
     table = found.to_frame()
     assert isinstance(table, pa.Table)
     assert table.num_rows == 6
@@ -151,15 +155,17 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         name: [f"{name}{code}" for code in column]
         for name, column in zip("abc", people, strict=True)
     }
-    wanted = estimate_leakage(pairs, "grr", 1.0, surrogates=19, seed=7)
+    wanted = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=19, seed=7)
     codes = np.stack(people, axis=1)
     for data in (
         pa.table(columns),
         pd.DataFrame(columns),
         pl.DataFrame(columns),
-        Tuples(pairs.domain, codes),
+        Records(pairs.domain, codes),
     ):
-        assert same(estimate_leakage(data, "grr", 1.0, surrogates=19, seed=7), wanted)
+        assert same(
+            estimate_leakage(data, mechanism="grr", epsilon=1.0, surrogates=19, seed=7), wanted
+        )
 
 
 @pytest.mark.parametrize(
@@ -206,7 +212,7 @@ def test_bad_arguments_are_refused_in_one_line(pairs, arguments, message):
 def test_no_records_no_leakage():
     empty = count([], [], sizes=[2, 2])
     with pytest.raises(DomainError, match="without records"):
-        estimate_leakage(empty, "grr", 1.0)
+        estimate_leakage(empty, mechanism="grr", epsilon=1.0)
 
 
 # Seeds and threads -------------------------------------------------------------------------------
@@ -216,31 +222,43 @@ def test_no_records_no_leakage():
 @pytest.mark.parametrize("population", [False, True])
 def test_threads_do_not_change_numbers(pairs, method, population):
     call = {"surrogates": 30, "replicas": 3, "method": method, "population": population}
-    found = [estimate_leakage(pairs, "oue", 1.0, seed=4, threads=t, **call) for t in (1, 2, 5)]
+    found = [
+        estimate_leakage(pairs, mechanism="oue", epsilon=1.0, seed=4, threads=t, **call)
+        for t in (1, 2, 5)
+    ]
     assert same(found[0], found[1])
     assert same(found[0], found[2])
-    assert not same(found[0], estimate_leakage(pairs, "oue", 1.0, seed=5, threads=1, **call))
+    assert not same(
+        found[0], estimate_leakage(pairs, mechanism="oue", epsilon=1.0, seed=5, threads=1, **call)
+    )
 
 
 def test_a_pair_has_the_same_numbers_whatever_else_is_estimated(pairs):
-    alone = estimate_leakage(pairs, "grr", 1.0, pairs=[("b", "a")], surrogates=30, seed=2)
-    every = estimate_leakage(pairs, "grr", 1.0, surrogates=30, seed=2)
+    alone = estimate_leakage(
+        pairs, mechanism="grr", epsilon=1.0, pairs=[("b", "a")], surrogates=30, seed=2
+    )
+    every = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=30, seed=2)
     assert alone["b", "a"] == every["b", "a"]
 
 
 def test_without_a_seed_one_is_drawn_and_kept(pairs):
     call = {"pairs": [("a", "b")], "surrogates": 5}
-    found = estimate_leakage(pairs, "grr", 1.0, **call)
-    other = estimate_leakage(pairs, "grr", 1.0, **call)
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, **call)
+    other = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, **call)
     assert found.settings.seed != other.settings.seed
-    again = estimate_leakage(pairs, "grr", 1.0, seed=found["a", "b"].seed, **call)
+    again = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, seed=found["a", "b"].seed, **call)
     assert same(found, again)
 
 
 def test_progress_counts_to_the_end(pairs):
     calls = []
     estimate_leakage(
-        pairs, "grr", 1.0, surrogates=0, seed=1, progress=lambda *step: calls.append(step)
+        pairs,
+        mechanism="grr",
+        epsilon=1.0,
+        surrogates=0,
+        seed=1,
+        progress=lambda *step: calls.append(step),
     )
     assert calls == [(done, 6) for done in range(1, 7)]
 
@@ -251,7 +269,9 @@ def test_progress_counts_to_the_end(pairs):
 @pytest.mark.parametrize("method", ["aggregate", "records"])
 def test_identical_columns_leak_epsilon(people, method):
     pairs = count(people[0], people[0])
-    found = estimate_leakage(pairs, "grr", 1.0, surrogates=99, seed=1, method=method)["a", "b"]
+    found = estimate_leakage(
+        pairs, mechanism="grr", epsilon=1.0, surrogates=99, seed=1, method=method
+    )["a", "b"]
     assert found.lower <= 1.0 <= found.upper
     assert found.plug_in == pytest.approx(1.0, abs=0.1)
     assert found.p_value == 0.01
@@ -260,7 +280,9 @@ def test_identical_columns_leak_epsilon(people, method):
 def test_nothing_is_limited_to_epsilon(people):
     pairs = count(people[0], people[0])
     found = [
-        estimate_leakage(pairs, "grr", 1.0, surrogates=0, replicas=1, seed=seed)["a", "b"]
+        estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=0, replicas=1, seed=seed)[
+            "a", "b"
+        ]
         for seed in range(10)
     ]
     assert max(estimate.plug_in for estimate in found) > 1.0
@@ -270,7 +292,9 @@ def test_nothing_is_limited_to_epsilon(people):
 @pytest.mark.parametrize("epsilon", [0.0, 1e-12])
 def test_no_budget_no_leakage(people, epsilon):
     pairs = count(people[0], people[0])
-    found = estimate_leakage(pairs, "grr", epsilon, surrogates=99, seed=2)["a", "b"]
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=epsilon, surrogates=99, seed=2)[
+        "a", "b"
+    ]
     assert found.lower == 0.0
     assert found.upper < 0.1
 
@@ -279,9 +303,9 @@ def test_no_budget_no_leakage(people, epsilon):
 @pytest.mark.parametrize("population", [False, True])
 def test_an_empty_cell_is_infinite_and_said_so(people, epsilon, population):
     pairs = count(people[0], people[0])
-    found = estimate_leakage(pairs, "grr", epsilon, surrogates=99, seed=1, population=population)[
-        "a", "b"
-    ]
+    found = estimate_leakage(
+        pairs, mechanism="grr", epsilon=epsilon, surrogates=99, seed=1, population=population
+    )["a", "b"]
     assert found.plug_in == found.upper == math.inf
     assert found.unseen == 6
     assert found.deciding.other_count == 0
@@ -297,7 +321,9 @@ def test_an_empty_cell_is_infinite_and_said_so(people, epsilon, population):
 def test_alphabets_of_one_leak_nothing(sizes, method):
     generator = np.random.default_rng(1)
     pairs = count(*(generator.integers(size, size=50) for size in sizes), sizes=sizes)
-    found = estimate_leakage(pairs, "grr", 1.0, surrogates=9, seed=1, method=method)["a", "b"]
+    found = estimate_leakage(
+        pairs, mechanism="grr", epsilon=1.0, surrogates=9, seed=1, method=method
+    )["a", "b"]
     assert (found.plug_in, found.corrected, found.lower, found.upper) == (0, 0, 0, 0)
     assert found.p_value == 1.0
     assert found.deciding is None
@@ -306,7 +332,9 @@ def test_alphabets_of_one_leak_nothing(sizes, method):
 def test_a_target_value_seen_once(people):
     a, b, _ = people
     pairs = count([*a, 3], [*b, 0], sizes=[5, 3])
-    found = estimate_leakage(pairs, "grr", 1.0, surrogates=99, seed=1, replicas=1)["a", "b"]
+    found = estimate_leakage(
+        pairs, mechanism="grr", epsilon=1.0, surrogates=99, seed=1, replicas=1
+    )["a", "b"]
     assert found.plug_in == math.inf
     assert found.deciding.other == "a3"
     assert found.deciding.other_total == 1
@@ -314,26 +342,30 @@ def test_a_target_value_seen_once(people):
     channel = pairs.channel("a", "b").matrix
     exact = exact_leakage(channel, GRR(3, 1.0).inferred_channel()).value
     assert found.lower <= exact <= found.upper
-    many = estimate_leakage(pairs, "grr", 1.0, surrogates=99, seed=1)["a", "b"]
+    many = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, seed=1)["a", "b"]
     assert many.deciding.other_total == 50
     assert "fewer than 10 times" in " ".join(many.cautions) or not many.deciding.rare
 
 
 def test_one_record():
-    found = estimate_leakage(count([0], [1], sizes=[2, 2]), "grr", 1.0, surrogates=9, seed=1)
+    found = estimate_leakage(
+        count([0], [1], sizes=[2, 2]), mechanism="grr", epsilon=1.0, surrogates=9, seed=1
+    )
     assert found["a", "b"].corrected == found["a", "b"].upper == 0.0
     assert found["a", "b"].p_value == 1.0
 
 
 def test_no_surrogates_no_p_value(pairs):
-    found = estimate_leakage(pairs, "grr", 1.0, surrogates=0, seed=1)
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=0, seed=1)
     assert np.isnan(found.p_values).all()
     assert np.isnan(found.holm).all()
     assert "no p-value" in " ".join(found["a", "b"].cautions)
 
 
 def test_quantiles_of_the_null_ascend(pairs):
-    null = estimate_leakage(pairs, "grr", 1.0, surrogates=300, seed=1)["a", "c"].null
+    null = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=300, seed=1)[
+        "a", "c"
+    ].null
     assert list(null) == [0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
     assert list(null.values()) == sorted(null.values())
     assert null[0.05] > 0
@@ -355,8 +387,8 @@ def test_any_small_table_gives_sane_numbers(cells, replicas, population, epsilon
     pairs = count(*repeated, sizes=table.shape)
     found = estimate_leakage(
         pairs,
-        "grr",
-        epsilon,
+        mechanism="grr",
+        epsilon=epsilon,
         pairs=[("a", "b")],
         replicas=replicas,
         surrogates=5,
@@ -386,7 +418,7 @@ def test_holm_by_its_definition(values):
 
 
 def test_holm_is_over_the_pairs_estimated(pairs):
-    found = estimate_leakage(pairs, "grr", 1.0, surrogates=99, seed=1)
+    found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=99, seed=1)
     known = ~np.isnan(found.p_values)
     assert found.holm[known] == pytest.approx(holm(found.p_values[known]))
     assert found.holm[0, 1] == pytest.approx(6 * 0.01, abs=0.011)
@@ -400,8 +432,10 @@ def test_two_sources_reveal_what_neither_does_alone():
     one, two = generator.integers(2, size=(2, 4_000))
     table = pa.table({"a": one ^ two, "b": one, "c": two})
     call = {"surrogates": 199, "replicas": 5, "seed": 1}
-    alone = estimate_leakage(table, "grr", 1.0, target="a", **call)
-    joint = estimate_leakage(table, "grr", 1.0, target="a", sources=["b", "c"], **call)
+    alone = estimate_leakage(table, mechanism="grr", epsilon=1.0, target="a", **call)
+    joint = estimate_leakage(
+        table, mechanism="grr", epsilon=1.0, target="a", sources=["b", "c"], **call
+    )
     assert isinstance(alone, LeakageEstimates)
     assert isinstance(joint, LeakageEstimate)
     assert alone.upper[0, 1] < 0.1
@@ -418,7 +452,14 @@ def test_two_sources_reveal_what_neither_does_alone():
 def test_joint_estimate_against_the_joint_channel(people, method):
     table = pa.table(dict(zip("abc", people, strict=True)))
     found = estimate_leakage(
-        table, "grr", 1.0, target="b", sources=["a", "c"], surrogates=0, seed=1, method=method
+        table,
+        mechanism="grr",
+        epsilon=1.0,
+        target="b",
+        sources=["a", "c"],
+        surrogates=0,
+        seed=1,
+        method=method,
     )
     codes = np.stack(people, axis=1)
     joint = np.zeros((3, 3, 4))
@@ -432,19 +473,21 @@ def test_joint_estimate_against_the_joint_channel(people, method):
 
 def test_joint_of_one_source_is_the_pair(people, pairs):
     table = pa.table(dict(zip("abc", people, strict=True)))
-    found = estimate_leakage(table, "grr", 1.0, target="a", sources=["b"], surrogates=0, seed=1)
-    exact = sp.leakage_matrix(pairs, 1.0, "grr", view="inferred")["a", "b"].value
+    found = estimate_leakage(
+        table, mechanism="grr", epsilon=1.0, target="a", sources=["b"], surrogates=0, seed=1
+    )
+    exact = sp.leakage_matrix(pairs, 1.0, mechanism="grr", view="inferred")["a", "b"].value
     assert found.lower <= exact <= found.upper
 
 
 def test_distinct_records_serve_as_well_as_a_table(people, pairs):
-    tuples = Tuples(pairs.domain, np.stack(people, axis=1))
+    tuples = Records(pairs.domain, np.stack(people, axis=1))
     call = {"target": "a", "sources": ["c", "b"], "surrogates": 19, "seed": 1}
     names = {
         name: [f"{name}{code}" for code in part] for name, part in zip("abc", people, strict=True)
     }
-    assert estimate_leakage(tuples, "grr", 1.0, **call) == estimate_leakage(
-        pa.table(names), "grr", 1.0, **call
+    assert estimate_leakage(tuples, mechanism="grr", epsilon=1.0, **call) == estimate_leakage(
+        pa.table(names), mechanism="grr", epsilon=1.0, **call
     )
 
 
@@ -452,7 +495,7 @@ def test_distinct_records_serve_as_well_as_a_table(people, pairs):
 def test_sources_are_other_attributes_each_once(people, sources):
     table = pa.table(dict(zip("abc", people, strict=True)))
     with pytest.raises(InputError, match="sources must be one or more names"):
-        estimate_leakage(table, "grr", 1.0, target="a", sources=sources)
+        estimate_leakage(table, mechanism="grr", epsilon=1.0, target="a", sources=sources)
 
 
 def test_too_many_joint_reports_are_refused():
@@ -460,4 +503,6 @@ def test_too_many_joint_reports_are_refused():
     columns = {f"s{i}": generator.integers(30, size=3_000) for i in range(5)}
     table = pa.table({"a": generator.integers(2, size=3_000), **columns})
     with pytest.raises(InputError, match="choose fewer sources"):
-        estimate_leakage(table, "grr", 1.0, target="a", sources=list(columns), surrogates=0)
+        estimate_leakage(
+            table, mechanism="grr", epsilon=1.0, target="a", sources=list(columns), surrogates=0
+        )

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from seepage.data.domain import Domain
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.mechanisms.reports import BitReports
 from strategies import attribute
 
@@ -17,7 +17,7 @@ def domain_of(sizes):
 
 
 def tuples_of(joint):
-    return Tuples.from_joint(domain_of(joint.shape), joint)
+    return Records.from_joint(domain_of(joint.shape), joint)
 
 
 @st.composite

@@ -25,7 +25,7 @@ from seepage.totals import exact_total as exact_module
 
 
 def test_totals_are_sorted_by_what_they_are():
-    found = compare_totals(tuples_of(xor(1000)), 1.0, "grr", structure=[])
+    found = compare_totals(tuples_of(xor(1000)), 1.0, mechanism="grr", structure=[])
     assert [total.guarantee for total in found.totals] == list(GUARANTEES)
     kinds = [KINDS.index(total.kind) for total in found.totals]
     assert kinds == sorted(kinds)
@@ -35,7 +35,7 @@ def test_totals_are_sorted_by_what_they_are():
 
 
 def test_the_survey_from_a_table():
-    found = compare_totals(make_survey(20_000), 1.0, "grr", structure=SURVEY_TREE)
+    found = compare_totals(make_survey(20_000), 1.0, mechanism="grr", structure=SURVEY_TREE)
     assert {"coffee", "screen", "sleep"} <= set(found.refuted["independent"])
     assert {"coffee", "screen", "sleep"} <= set(found.refuted["tree"])
     assert "age" not in found.refuted["tree"]
@@ -46,13 +46,17 @@ def test_the_survey_from_a_table():
 
 def test_an_assumption_that_holds_is_not_refuted():
     joint = np.einsum("x,xa,xb->xab", [1, 1], [[3, 1], [1, 3]], [[2, 2], [1, 3]]) * 1000
-    found = compare_totals(tuples_of(joint), 1.0, "grr", ["independent", "witness"])
+    found = compare_totals(
+        tuples_of(joint), 1.0, mechanism="grr", guarantees=["independent", "witness"]
+    )
     assert "a0" not in found.refuted.get("independent", ())
     assert found["witness"].values[0] == pytest.approx(found["independent"].values[0], abs=0.05)
 
 
 def test_a_relaxed_total_is_not_refuted_by_a_ratio():
-    found = compare_totals(tuples_of(xor(1000)), 1.0, "approximate-grr", delta=1e-3, structure=[])
+    found = compare_totals(
+        tuples_of(xor(1000)), 1.0, mechanism="approximate-grr", delta=1e-3, structure=[]
+    )
     assert (found["independent"].deltas > 0).all()
     assert not found.refuted
 
@@ -84,9 +88,9 @@ def test_bad_input_is_not_taken_for_a_refusal():
 
 def test_auto_takes_the_strongest_that_fits(monkeypatch):
     joint = survey_joint()
-    assert total_leakage(joint, 1.0, "grr").guarantee == "exact"
+    assert total_leakage(joint, 1.0, mechanism="grr").guarantee == "exact"
     assert choose_guarantee(joint.pairs(), joint.domain) == "independent"
-    assert total_leakage(joint.pairs(), 1.0, "grr").guarantee == "independent"
+    assert total_leakage(joint.pairs(), 1.0, mechanism="grr").guarantee == "independent"
     monkeypatch.setattr(exact_module, "MOST_CELLS", 1000)
     assert choose_guarantee(joint, joint.domain, "grr") == "sampled"
     assert choose_guarantee(joint, joint.domain) == "merged"
@@ -105,7 +109,7 @@ def test_auto_beside_the_worst():
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 800.0])
 def test_json_is_plain(epsilon):
     how = {"a0": InClear(2), "a1": "grr", "a2": "oue"}
-    found = compare_totals(tuples_of(xor(50)), epsilon, how, structure=[("a0", "a2")])
+    found = compare_totals(tuples_of(xor(50)), epsilon, mechanism=how, structure=[("a0", "a2")])
     content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert list(content["totals"]) == list(GUARANTEES)
     worst = content["totals"]["worst"]
@@ -123,7 +127,9 @@ def test_json_is_plain(epsilon):
 
 
 def test_frames():
-    found = compare_totals(tuples_of(xor(1000)), 1.0, "grr", ["witness", "independent", "worst"])
+    found = compare_totals(
+        tuples_of(xor(1000)), 1.0, mechanism="grr", guarantees=["witness", "independent", "worst"]
+    )
     table = found.to_frame()
     assert table.column_names == [
         "attribute", "worst", "independent", "witness", "independent refuted",
@@ -135,7 +141,7 @@ def test_frames():
 
 
 def test_results_are_by_name_and_cannot_be_changed():
-    found = total_leakage(tuples_of(xor(10)), [1.0, 2.0, 0.5], "grr")
+    found = total_leakage(tuples_of(xor(10)), [1.0, 2.0, 0.5], mechanism="grr")
     assert found["a1"] == found.values[1]
     assert found.epsilons.tolist() == [1.0, 2.0, 0.5]
     assert found.dpl == pytest.approx([1.0, 2.0, 0.5])
@@ -149,12 +155,12 @@ def test_results_are_by_name_and_cannot_be_changed():
 def test_tables_are_counted_with_their_options():
     frame = pd.DataFrame({"age": np.arange(400) % 97, "sex": ["F", "M"] * 200, "id": range(400)})
     options = {"drop": ["id"], "bins": {"age": [0, 50, 97]}}
-    whole = total_leakage(frame, 1.0, "grr", **options)
+    whole = total_leakage(frame, 1.0, mechanism="grr", **options)
     assert whole.guarantee == "exact"
     assert whole.domain.sizes == (2, 2)
     pairs = sp.count_pairs(frame, **options)
-    sums = total_leakage(frame, 1.0, "grr", "independent", **options)
-    assert np.array_equal(sums.values, total_leakage(pairs, 1.0, "grr").values)
+    sums = total_leakage(frame, 1.0, mechanism="grr", guarantee="independent", **options)
+    assert np.array_equal(sums.values, total_leakage(pairs, 1.0, mechanism="grr").values)
 
 
 def test_evidence_in_words():

@@ -52,7 +52,9 @@ def test_a_path_of_pair_counts_is_a_stream():
     found = stream_leakage(tuples, 0.7)
     again = stream_leakage(tuples.pairs(), 0.7)
     assert np.array_equal(found.total, again.total)
-    path = total_leakage(tuples, 0.7, None, "tree", structure=Forest.path(tuples.domain.names))
+    path = total_leakage(
+        tuples, 0.7, mechanism=None, guarantee="tree", structure=Forest.path(tuples.domain.names)
+    )
     assert (path.values <= found.total + 1e-12).all()
     assert path.values[[0, -1]] == pytest.approx(found.total[[0, -1]])
     given_chain = stream_leakage(STICKY, 0.7, 4, initial=[0.5, 0.5])

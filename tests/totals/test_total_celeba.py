@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.totals import compare_totals, total_leakage
 from seepage.totals.report_columns import columns_of
 from seepage.totals.witness_search import search_witness
@@ -22,7 +22,7 @@ EQUAL_BUDGET = 0.9264
 
 @pytest.fixture(scope="module")
 def celeba():
-    return Tuples.from_records(sp.dataset("celeba").read())
+    return Records.from_data(sp.dataset("celeba").read())
 
 
 def exceeded(celeba, sets):
@@ -33,8 +33,8 @@ def exceeded(celeba, sets):
         chosen = rng.choice(len(celeba.domain), 10, replace=False)
         part = celeba.select(chosen.tolist())
         epsilon = (0.5, 1.0, 2.0)[number % 3]
-        exact = total_leakage(part, epsilon, "grr", "exact").values
-        sums = total_leakage(part, epsilon, "grr", "independent").values
+        exact = total_leakage(part, epsilon, mechanism="grr", guarantee="exact").values
+        sums = total_leakage(part, epsilon, mechanism="grr", guarantee="independent").values
         gaps.append(exact - sums)
     above = np.concatenate(gaps)
     return int((above > 1e-9).sum()), float(above.max())
@@ -56,12 +56,12 @@ def test_the_sum_is_exceeded_for_a_fifth_of_600_targets(celeba):
 def test_the_budget_that_the_sum_allows_is_refuted(celeba):
     """A report found on one half of the people leaks more than 10 about Goatee on the other."""
     assert (celeba.records, len(celeba.domain)) == (202_599, 40)
-    released = sp.leakage_matrix(celeba.pairs(), EQUAL_BUDGET, "grr").releases
+    released = sp.leakage_matrix(celeba.pairs(), EQUAL_BUDGET, mechanism="grr").releases
     columns = columns_of(celeba.domain, released, "report")
     begin = time.process_time()
     found = search_witness(celeba, columns, celeba.domain.index("Goatee"))
     assert time.process_time() - begin < 5
-    sums = total_leakage(celeba.pairs(), EQUAL_BUDGET, "grr", "independent")
+    sums = total_leakage(celeba.pairs(), EQUAL_BUDGET, mechanism="grr", guarantee="independent")
     assert sums.values.max() == pytest.approx(10, abs=5e-3)
     assert sums["Goatee"] < 10 < min(found.value, found.held_out)
     assert found.held_out == pytest.approx(10.4, abs=0.1)
@@ -71,7 +71,11 @@ def test_sampled_certifies_all_forty(celeba):
     """20,000 reports against 202,599 people; the quantile lies far below the supremum."""
     seen = []
     found = total_leakage(
-        celeba, EQUAL_BUDGET, "grr", "sampled", progress=lambda done, work: seen.append(done / work)
+        celeba,
+        EQUAL_BUDGET,
+        mechanism="grr",
+        guarantee="sampled",
+        progress=lambda done, work: seen.append(done / work),
     )
     assert not found.notes
     assert found.deltas.tolist() == [0.01] * 40
@@ -84,7 +88,12 @@ def test_sampled_certifies_all_forty(celeba):
 @pytest.mark.slow
 def test_sampled_at_a_delta_of_one_in_a_thousand(celeba):
     found = total_leakage(
-        celeba, EQUAL_BUDGET, "grr", "sampled", target_delta=1e-3, reports=200_000
+        celeba,
+        EQUAL_BUDGET,
+        mechanism="grr",
+        guarantee="sampled",
+        target_delta=1e-3,
+        reports=200_000,
     )
     assert not found.notes
     assert found["Goatee"] == pytest.approx(7.6, abs=0.8)
@@ -92,7 +101,7 @@ def test_sampled_at_a_delta_of_one_in_a_thousand(celeba):
 
 @pytest.mark.slow
 def test_the_whole_comparison(celeba):
-    found = compare_totals(celeba, EQUAL_BUDGET, "grr")
+    found = compare_totals(celeba, EQUAL_BUDGET, mechanism="grr")
     assert set(found.refused) == {"exact", "tree"}
     assert "Goatee" in found.refuted["independent"]
     assert len(found.refuted["independent"]) >= 5

@@ -19,7 +19,7 @@ from joint_oracle import (
     xor,
 )
 
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms import InClear, UtilityExponential, mechanism
 from seepage.totals import GuaranteeError, total_leakage
@@ -89,7 +89,12 @@ def test_rounding_hides_nothing_that_tiny_budgets_say(budgets):
         )
         truth = Decimal(budgets[0]) + ratio.ln()
     assert Decimal(float(exact_totals(tuples_of(joint), columns).values[0])) >= truth
-    assert Decimal(float(total_leakage(tuples_of(joint), budgets, None, "exact")["a0"])) >= truth
+    assert (
+        Decimal(
+            float(total_leakage(tuples_of(joint), budgets, mechanism=None, guarantee="exact")["a0"])
+        )
+        >= truth
+    )
 
 
 @given(joints(most=3, size=3), st.booleans())
@@ -187,15 +192,15 @@ def test_xor_leaks_what_no_pair_shows():
     truth = 1 + math.log(math.cosh(1))
     assert truth == pytest.approx(1.4338, abs=5e-5)
     for mechanism_name in ("grr", "oue", "ss", None):
-        exact = total_leakage(tuples, 1.0, mechanism_name, "exact")
+        exact = total_leakage(tuples, 1.0, mechanism=mechanism_name, guarantee="exact")
         assert exact.values == pytest.approx([truth] * 3, abs=1e-9)
         assert exact.kind == "certified"
-        independent = total_leakage(tuples, 1.0, mechanism_name, "independent")
+        independent = total_leakage(tuples, 1.0, mechanism=mechanism_name, guarantee="independent")
         assert independent.values == pytest.approx([1.0] * 3, abs=1e-12)
         assert independent.kind == "assumed"
-    assert total_leakage(tuples, 1.0, "exp", "exact").values[0] == pytest.approx(
-        0.5 + math.log(math.cosh(0.5)), abs=1e-9
-    )
+    assert total_leakage(tuples, 1.0, mechanism="exp", guarantee="exact").values[
+        0
+    ] == pytest.approx(0.5 + math.log(math.cosh(0.5)), abs=1e-9)
 
 
 @settings(max_examples=60)
@@ -203,7 +208,7 @@ def test_xor_leaks_what_no_pair_shows():
 def test_witness_exact_merged_worst_are_in_order(joint, epsilon, name):
     tuples = tuples_of(joint)
     witness, exact, merged, worst = (
-        total_leakage(tuples, epsilon, name, guarantee).values
+        total_leakage(tuples, epsilon, mechanism=name, guarantee=guarantee).values
         for guarantee in ("witness", "exact", "merged", "worst")
     )
     assert (witness <= exact).all()
@@ -216,7 +221,9 @@ def test_witness_exact_merged_worst_are_in_order(joint, epsilon, name):
 @pytest.mark.parametrize("name", ["approximate-grr", "gauss"])
 def test_without_its_delta_a_total_may_exceed_the_sum_of_budgets(name):
     """Exact totals hold without any delta, so the budgets with one must not cap them."""
-    found = total_leakage(Tuples(domain_of([2]), [[0], [1]]), 1.0, name, "exact", delta=0.01)
+    found = total_leakage(
+        Records(domain_of([2]), [[0], [1]]), 1.0, mechanism=name, guarantee="exact", delta=0.01
+    )
     contrast = mechanism(name, 2, 1.0, 0.01).likely_sets.contrast
     assert found.values[0] == pytest.approx(contrast)
     assert found.values[0] > 1.0
@@ -234,7 +241,9 @@ def test_exact_enumerates_the_reports_of_a_mechanism(name, epsilon):
     for sizes in ((3, 2, 2), (2, 4), (3, 3)):
         joint = rng.integers(0, 9, sizes)
         matrices = [report_matrix(mechanism(name, k, epsilon, delta)) for k in sizes]
-        found = total_leakage(tuples_of(joint), epsilon, name, "exact", delta=delta)
+        found = total_leakage(
+            tuples_of(joint), epsilon, mechanism=name, guarantee="exact", delta=delta
+        )
         truth = [exact_total(joint, matrices, target) for target in range(len(sizes))]
         assert found.values == pytest.approx(truth, rel=1e-9)
         assert (found.values >= np.array(truth) - 1e-13).all()
@@ -247,7 +256,7 @@ def test_mechanisms_may_differ_and_have_any_matrix():
     near = UtilityExponential([[0, -1, -2], [-1, 0, -1], [-2, -1, 0]], 2.0)
     how = {"a0": near, "a1": "oue", "a2": InClear(2)}
     matrices = [near.channel(), report_matrix(mechanism("oue", 2, 1.0)), np.eye(2)]
-    found = total_leakage(tuples_of(joint), 1.0, how, "exact")
+    found = total_leakage(tuples_of(joint), 1.0, mechanism=how, guarantee="exact")
     truth = [exact_total(joint, matrices, target) for target in range(3)]
     assert found.values[:2] == pytest.approx(truth[:2], rel=1e-9)
     assert found.values[2] == truth[2] == math.inf
@@ -257,7 +266,7 @@ def test_mechanisms_may_differ_and_have_any_matrix():
 def test_inferred_view_keeps_only_the_guess(name):
     joint = np.random.default_rng(5).integers(1, 9, (3, 2, 2))
     matrices = [mechanism(name, k, 1.0).inferred_channel() for k in joint.shape]
-    found = total_leakage(tuples_of(joint), 1.0, name, "exact", view="inferred")
+    found = total_leakage(tuples_of(joint), 1.0, mechanism=name, guarantee="exact", view="inferred")
     truth = [exact_total(joint, matrices, target) for target in range(3)]
     assert found.values == pytest.approx(truth, rel=1e-9)
 
@@ -266,8 +275,8 @@ def test_one_source_of_any_size_is_not_enumerated():
     """30 values have a thousand million likely sets; the best one is computed."""
     joint = np.random.default_rng(6).integers(0, 9, (2, 30))
     tuples = tuples_of(joint)
-    found = total_leakage(tuples, 1.0, "oue", "exact")
-    pairs = total_leakage(tuples.pairs(), 1.0, "oue", "independent")
+    found = total_leakage(tuples, 1.0, mechanism="oue", guarantee="exact")
+    pairs = total_leakage(tuples.pairs(), 1.0, mechanism="oue", guarantee="independent")
     assert found.values == pytest.approx(pairs.values, rel=1e-9)
 
 
@@ -276,33 +285,37 @@ def test_one_source_of_any_size_is_not_enumerated():
 )
 @pytest.mark.parametrize("epsilon", [50.0, 700.0, 800.0])
 def test_large_budgets_neither_overflow_nor_vanish(epsilon):
-    found = total_leakage(tuples_of(xor()), epsilon, "grr", "exact")
+    found = total_leakage(tuples_of(xor()), epsilon, mechanism="grr", guarantee="exact")
     assert found.values == pytest.approx([2 * epsilon - math.log(2)] * 3, rel=1e-12)
 
 
 def test_edges_of_the_domain():
-    single = Tuples(domain_of([1, 3]), [[0, 0], [0, 1]])
-    found = total_leakage(single, 1.0, None, "exact")
+    single = Records(domain_of([1, 3]), [[0, 0], [0, 1]])
+    found = total_leakage(single, 1.0, mechanism=None, guarantee="exact")
     assert found.values.tolist() == [0.0, 1.0]
     assert "no record has 'a12' of 'a1'" in found.notes[0]
-    alone = total_leakage(Tuples(domain_of([3]), [[0], [2]]), 2.0, "grr", "exact")
+    alone = total_leakage(
+        Records(domain_of([3]), [[0], [2]]), 2.0, mechanism="grr", guarantee="exact"
+    )
     assert alone.values == pytest.approx([2.0])
-    constant = total_leakage(Tuples(domain_of([2, 2]), [[0, 0], [0, 1]]), 1.0, "grr", "exact")
+    constant = total_leakage(
+        Records(domain_of([2, 2]), [[0, 0], [0, 1]]), 1.0, mechanism="grr", guarantee="exact"
+    )
     assert constant.values == pytest.approx([1.0, 1.0])  # its own report still tells values apart
 
 
 def test_what_does_not_fit_is_refused_with_its_size():
-    wide = Tuples(domain_of([2] * 40), np.zeros((1, 40), dtype=np.uint8))
+    wide = Records(domain_of([2] * 40), np.zeros((1, 40), dtype=np.uint8))
     with pytest.raises(GuaranteeError, match=r"40 attributes need 1.1e\+12 .* use 'sampled'"):
-        total_leakage(wide, 1.0, "grr", "exact")
+        total_leakage(wide, 1.0, mechanism="grr", guarantee="exact")
     many = tuples_of(np.ones((2, 25, 25), dtype=np.int64))
     with pytest.raises(GuaranteeError, match="combinations of reports"):
-        total_leakage(many, 1.0, "oue", "exact")
+        total_leakage(many, 1.0, mechanism="oue", guarantee="exact")
     huge = tuples_of(np.ones((2,) * 4, dtype=np.int64))
     with pytest.raises(GuaranteeError, match=r"e\^-12000.*use 'merged'"):
-        total_leakage(huge, 3000.0, "grr", "exact")
+        total_leakage(huge, 3000.0, mechanism="grr", guarantee="exact")
     with pytest.raises(GuaranteeError, match="need delta 0 or the mechanism's name"):
-        total_leakage(huge, 1.0, None, "exact", delta=1e-6)
+        total_leakage(huge, 1.0, mechanism=None, guarantee="exact", delta=1e-6)
 
 
 def test_sizes_count_the_largest_table():

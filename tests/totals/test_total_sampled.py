@@ -18,7 +18,7 @@ from joint_oracle import (
     xor,
 )
 
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import releases
 from seepage.mechanisms import InClear, UtilityExponential, mechanism
@@ -153,7 +153,7 @@ def test_losses_are_right_to_the_stated_rounding(clear):
 def test_blocks_and_the_compiled_kernel_give_the_same_sums(monkeypatch):
     rng = np.random.default_rng(2)
     sizes = [2, 3, 2, 5, 2, 2, 4, 2, 2, 3, 2, 2]
-    tuples = Tuples(domain_of(sizes), rng.integers(0, sizes, (3_000, len(sizes))))
+    tuples = Records(domain_of(sizes), rng.integers(0, sizes, (3_000, len(sizes))))
     released = releases(tuples.domain, 0.8, "grr")
     draws = draw_reports(tuples, released, "report", 1_100, needed=50, seed=3)
     whole = _sums_by_value(tuples, draws, None)
@@ -212,7 +212,13 @@ def test_the_coverage_test_has_power(monkeypatch):
 @pytest.mark.parametrize("delta", [0.02, 0.1])
 def test_many_reports_come_close_to_the_exact_curve(name, delta):
     found = total_leakage(
-        tuples_of(JOINT), 1.0, name, "sampled", target_delta=delta, reports=200_000, seed=5
+        tuples_of(JOINT),
+        1.0,
+        mechanism=name,
+        guarantee="sampled",
+        target_delta=delta,
+        reports=200_000,
+        seed=5,
     )
     for target in range(3):
         truth = smallest_value(laws_of(JOINT, name, 1.0, target), delta)
@@ -224,10 +230,13 @@ def test_many_reports_come_close_to_the_exact_curve(name, delta):
 
 def test_totals_grow_with_the_budget_and_fall_with_delta():
     tuples = tuples_of(JOINT)
-    values = [total_leakage(tuples, e, "grr", "sampled").values for e in (0.5, 1.0, 2.0)]
+    values = [
+        total_leakage(tuples, e, mechanism="grr", guarantee="sampled").values
+        for e in (0.5, 1.0, 2.0)
+    ]
     assert (np.diff(values, axis=0) > 0).all()
     loose = [
-        total_leakage(tuples, 1.0, "grr", "sampled", target_delta=d).values
+        total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled", target_delta=d).values
         for d in (0.01, 0.05, 0.2)
     ]
     assert (np.diff(loose, axis=0) < 0).all()
@@ -236,12 +245,12 @@ def test_totals_grow_with_the_budget_and_fall_with_delta():
 def test_values_too_rare_are_named_and_get_the_worst_total():
     joint = np.array([[[500_000, 100_000], [300_000, 99_999]], [[1, 0], [0, 0]]])
     tuples = tuples_of(joint)
-    found = total_leakage(tuples, 1.0, "grr", "sampled", reports=500)
+    found = total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled", reports=500)
     assert found.values[0] == pytest.approx(3.0)
     assert found.deltas[0] == 0.0
     assert found.notes[0].startswith("'a0': 'a01' too rare to certify at delta 0.01")
     enough = int(found.notes[0].split("about ")[1].split(" reports")[0].replace(",", ""))
-    better = total_leakage(tuples, 1.0, "grr", "sampled", reports=enough)
+    better = total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled", reports=enough)
     assert better.values[0] < 2.9
     assert not better.notes
     assert better.deltas.tolist() == [0.01] * 3
@@ -249,7 +258,9 @@ def test_values_too_rare_are_named_and_get_the_worst_total():
 
 def test_a_value_that_never_occurs_is_left_aside():
     joint = np.concatenate([JOINT, np.zeros((1, 2, 2), dtype=np.int64)])
-    found = total_leakage(tuples_of(joint), 1.0, "grr", "sampled", target_delta=0.1)
+    found = total_leakage(
+        tuples_of(joint), 1.0, mechanism="grr", guarantee="sampled", target_delta=0.1
+    )
     for target in range(3):
         truth = smallest_value(laws_of(joint, "grr", 1.0, target), 0.1)
         assert truth <= found.values[target] <= truth + 0.2
@@ -258,27 +269,29 @@ def test_a_value_that_never_occurs_is_left_aside():
 
 def test_budgets_alone_stand_for_randomised_response_of_binary_values():
     tuples = tuples_of(xor(100))
-    named = total_leakage(tuples, 1.0, "grr", "sampled")
-    alone = total_leakage(tuples, 1.0, None, "sampled")
+    named = total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled")
+    alone = total_leakage(tuples, 1.0, mechanism=None, guarantee="sampled")
     assert np.array_equal(named.values, alone.values)
     with pytest.raises(GuaranteeError, match="need to know the mechanism of 'a0', which has 3"):
-        total_leakage(tuples_of(JOINT), 1.0, None, "sampled")
+        total_leakage(tuples_of(JOINT), 1.0, mechanism=None, guarantee="sampled")
     with pytest.raises(GuaranteeError, match=r"delta 0\.001"):
-        total_leakage(tuples, 1.0, None, "sampled", delta=1e-3)
+        total_leakage(tuples, 1.0, mechanism=None, guarantee="sampled", delta=1e-3)
 
 
 def test_any_mechanism_and_view():
     tuples = tuples_of(JOINT)
     for name, delta in (("olh", 0.0), ("she", 0.0), ("gauss", 1e-4), ("approximate-sue", 1e-4)):
-        found = total_leakage(tuples, 1.0, name, "sampled", delta=delta)
+        found = total_leakage(tuples, 1.0, mechanism=name, guarantee="sampled", delta=delta)
         assert (found.values > 0).all()
-    guess = total_leakage(tuples, 1.0, "oue", "sampled", view="inferred", reports=100_000)
+    guess = total_leakage(
+        tuples, 1.0, mechanism="oue", guarantee="sampled", view="inferred", reports=100_000
+    )
     matrices = [mechanism("oue", k, 1.0).inferred_channel() for k in JOINT.shape]
     for target in range(3):
         truth = smallest_value(report_laws(JOINT, matrices, target), 0.01)
         assert truth <= guess.values[target] <= truth + 0.06
     public = {"a0": "grr", "a1": InClear(2), "a2": "grr"}
-    clear = total_leakage(tuples, 1.0, public, "sampled")
+    clear = total_leakage(tuples, 1.0, mechanism=public, guarantee="sampled")
     matrices = [report_matrix(mechanism("grr", k, 1.0)) for k in JOINT.shape]
     matrices[1] = np.eye(2)
     truth = smallest_value(report_laws(JOINT, matrices, 0), 0.01)
@@ -290,7 +303,13 @@ def test_a_report_that_says_more_one_way_than_the_other(view):
     made = UtilityExponential([[0, -1, -9], [-9, 0, -1], [-1, -2, 0]], 2.5)
     how = {"a0": made, "a1": "grr", "a2": "grr"}
     found = total_leakage(
-        tuples_of(JOINT), 1.0, how, "sampled", view=view, target_delta=0.05, reports=60_000
+        tuples_of(JOINT),
+        1.0,
+        mechanism=how,
+        guarantee="sampled",
+        view=view,
+        target_delta=0.05,
+        reports=60_000,
     )
     channel = made.channel() if view == "report" else made.inferred_channel()
     assert not np.allclose(channel, channel.T)
@@ -302,17 +321,23 @@ def test_a_report_that_says_more_one_way_than_the_other(view):
 
 def test_edges():
     tuples = tuples_of(JOINT)
-    assert total_leakage(tuples, 0.0, "grr", "sampled").values.tolist() == [0.0] * 3
-    tiny = total_leakage(tuples, 1e-12, "grr", "sampled")
+    assert (
+        total_leakage(tuples, 0.0, mechanism="grr", guarantee="sampled").values.tolist()
+        == [0.0] * 3
+    )
+    tiny = total_leakage(tuples, 1e-12, mechanism="grr", guarantee="sampled")
     assert (tiny.values <= 3e-12).all()
     for view in ("report", "inferred"):
-        huge = total_leakage(tuples, 800.0, "grr", "sampled", view=view)
+        huge = total_leakage(tuples, 800.0, mechanism="grr", guarantee="sampled", view=view)
         assert (huge.values > 700).all()
         assert (huge.values <= 2400 * (1 + 1e-12)).all()
-    one = total_leakage(Tuples(domain_of([1, 2]), [[0, 0], [0, 1]]), 1.0, "grr", "sampled")
+    one = total_leakage(
+        Records(domain_of([1, 2]), [[0, 0], [0, 1]]), 1.0, mechanism="grr", guarantee="sampled"
+    )
     assert one.values[0] == 0.0
     same, again, other = (
-        total_leakage(tuples, 1.0, "grr", "sampled", seed=seed).values for seed in (1, 1, 2)
+        total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled", seed=seed).values
+        for seed in (1, 1, 2)
     )
     assert np.array_equal(same, again)
     assert not np.array_equal(same, other)
@@ -329,9 +354,9 @@ def test_edges():
 )
 def test_bad_settings_are_refused(option, message):
     with pytest.raises(InputError, match=message):
-        total_leakage(tuples_of(JOINT), 1.0, "grr", "sampled", **option)
+        total_leakage(tuples_of(JOINT), 1.0, mechanism="grr", guarantee="sampled", **option)
 
 
 def test_too_many_reports_for_memory_are_refused():
     with pytest.raises(GuaranteeError, match=r"7 values need 52.2 GB, at most 2 fit"):
-        total_leakage(tuples_of(JOINT), 1.0, "grr", "sampled", reports=10**9)
+        total_leakage(tuples_of(JOINT), 1.0, mechanism="grr", guarantee="sampled", reports=10**9)

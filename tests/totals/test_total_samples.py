@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.designs.calibration import calibrate_as_the_paper
 from seepage.errors import InputError
 from seepage.plan import certify, make_plan
@@ -15,16 +15,16 @@ from seepage.totals.compute import Settings
 
 DOMAIN = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
 CODES = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]
-ALL = Tuples(DOMAIN, CODES, [1000] * 4)
-SAMPLE = Tuples(DOMAIN, CODES, [10] * 4, population=4000)
+ALL = Records(DOMAIN, CODES, [1000] * 4)
+SAMPLE = Records(DOMAIN, CODES, [10] * 4, population=4000)
 
 
 @pytest.mark.parametrize("guarantee", ["exact", "merged", "sampled", "independent", "witness"])
 def test_totals_of_a_sample_are_assumed(guarantee):
-    found = sp.total_leakage(SAMPLE, 1.0, "grr", guarantee, reports=2000)
+    found = sp.total_leakage(SAMPLE, 1.0, mechanism="grr", guarantee=guarantee, reports=2000)
     assert found.kind == "assumed"
     assert found.notes[0].startswith("from a sample of 40 of 4,000 records: right only if ")
-    whole = sp.total_leakage(ALL, 1.0, "grr", guarantee, reports=2000)
+    whole = sp.total_leakage(ALL, 1.0, mechanism="grr", guarantee=guarantee, reports=2000)
     assert not any("sample of" in note for note in whole.notes)
     if guarantee in ("exact", "merged", "independent"):
         np.testing.assert_allclose(found.values, whole.values, rtol=1e-12)
@@ -32,19 +32,19 @@ def test_totals_of_a_sample_are_assumed(guarantee):
 
 def test_the_sum_of_budgets_needs_no_records():
     """The total does not; the leakages of pairs beside it do."""
-    found = sp.total_leakage(SAMPLE, 1.0, "grr", "worst")
+    found = sp.total_leakage(SAMPLE, 1.0, mechanism="grr", guarantee="worst")
     assert found.kind == "certified"
     assert found.notes[0].startswith("leakages of pairs: from a sample of 40 of 4,000 records: ")
-    assert sp.total_leakage(ALL, 1.0, "grr", "worst").notes == ()
+    assert sp.total_leakage(ALL, 1.0, mechanism="grr", guarantee="worst").notes == ()
 
 
 def test_comparisons_say_so_too():
-    found = sp.compare_totals(SAMPLE, 1.0, "grr")
+    found = sp.compare_totals(SAMPLE, 1.0, mechanism="grr")
     assert [total.guarantee for total in found.totals if total.kind == "certified"] == ["worst"]
 
 
 def test_pair_counts_of_a_sample_are_a_sample():
-    found = sp.total_leakage(SAMPLE.pairs(), 1.0, "grr", "independent")
+    found = sp.total_leakage(SAMPLE.pairs(), 1.0, mechanism="grr", guarantee="independent")
     assert found.notes[0].startswith("from a sample of 40 of 4,000 records: ")
     assert "from a sample of 40 of 4,000 records" in repr(sp.leakage_matrix(SAMPLE.pairs(), 1.0))
     assert "sample" not in repr(sp.leakage_matrix(ALL.pairs(), 1.0))
@@ -53,10 +53,10 @@ def test_pair_counts_of_a_sample_are_a_sample():
 
 
 def test_what_a_sample_lacks_may_be_in_the_table():
-    few = Tuples(DOMAIN, [[0, 0, 0], [0, 1, 1]], population=9)
-    found = sp.total_leakage(few, 1.0, "grr", "exact")
+    few = Records(DOMAIN, [[0, 0, 0], [0, 1, 1]], population=9)
+    found = sp.total_leakage(few, 1.0, mechanism="grr", guarantee="exact")
     assert "no record of the sample has '1' of 'a': totals do not speak of it" in found.notes
-    whole = sp.total_leakage(Tuples(DOMAIN, few.codes), 1.0, "grr", "exact")
+    whole = sp.total_leakage(Records(DOMAIN, few.codes), 1.0, mechanism="grr", guarantee="exact")
     assert "no record has '1' of 'a': totals do not speak of it" in whole.notes
 
 
@@ -76,13 +76,13 @@ def test_the_paper_calibrates_on_all_records_too():
 
 @pytest.mark.parametrize("guarantee", ["exact", "independent"])
 def test_plans_need_all_records(guarantee):
-    total = sp.total_leakage(SAMPLE, 1.0, "grr", guarantee)
+    total = sp.total_leakage(SAMPLE, 1.0, mechanism="grr", guarantee=guarantee)
     for pairs in (SAMPLE.pairs(), ALL.pairs()):
         with pytest.raises(GuaranteeError, match=r"totals of a plan need all records, .* of 40 of"):
             make_plan(pairs, 1.0, "grr", limit=3.0, totals=total)
     with pytest.raises(GuaranteeError, match="plans need all records"):
         make_plan(SAMPLE.pairs(), 1.0, limit=3.0, totals=[3.0] * 3, guarantee=guarantee)
-    whole = sp.total_leakage(ALL, 1.0, "grr", guarantee)
+    whole = sp.total_leakage(ALL, 1.0, mechanism="grr", guarantee=guarantee)
     plan = make_plan(ALL.pairs(), 1.0, "grr", limit=3.0, totals=whole)
     assert certify(plan, ALL) == plan
     with pytest.raises(GuaranteeError, match="totals of a plan need all records"):
@@ -90,40 +90,42 @@ def test_plans_need_all_records(guarantee):
 
 
 def test_totals_of_a_sample_beside_the_matrix_of_a_table_are_no_plan():
-    matrix = sp.leakage_matrix(ALL.pairs(), 1.0, "grr")
+    matrix = sp.leakage_matrix(ALL.pairs(), 1.0, mechanism="grr")
     total = compare_prepared(SAMPLE, matrix, ["exact"], Settings())["exact"]
     with pytest.raises(InputError, match=r"needs totals that are certified, .* sample of 40"):
         make_plan(ALL.pairs(), 1.0, "grr", limit=3.0, totals=total)
 
 
 def test_totals_beside_the_matrix_of_a_sample_are_assumed():
-    matrix = sp.leakage_matrix(SAMPLE.pairs(), 1.0, "grr")
+    matrix = sp.leakage_matrix(SAMPLE.pairs(), 1.0, mechanism="grr")
     total = compare_prepared(ALL, matrix, ["exact"], Settings())["exact"]
     assert total.kind == "assumed"
     assert total.notes[0].startswith("from a sample of 40 of 4,000 records")
 
 
 def test_a_plan_by_the_sum_of_budgets_names_the_sample(tmp_path):
-    plan = sp.calibrate(SAMPLE, 3.0, "worst")
+    plan = sp.calibrate(SAMPLE, 3.0, guarantee="worst")
     assert plan.kind == "certified"
     assert (plan.provenance.records, plan.provenance.population) == (40, 4000)
     assert any("sample of 40 of 4,000 records" in note for note in plan.notes)
     plan.save(tmp_path / "plan.json")
     assert sp.Plan.load(tmp_path / "plan.json") == plan
     assert certify(plan, SAMPLE).provenance.population == 4000
-    sp.calibrate(ALL, 3.0, "worst").save(tmp_path / "all.json")
+    sp.calibrate(ALL, 3.0, guarantee="worst").save(tmp_path / "all.json")
     assert "population" not in (tmp_path / "all.json").read_text()
 
 
 def test_estimates_of_a_sample_say_so():
     options = {"surrogates": 0, "replicas": 5, "seed": 1}
     for found in (
-        sp.estimate_leakage(SAMPLE, "grr", 1.0, **options)["a", "b"],
-        sp.estimate_leakage(SAMPLE.pairs(), "grr", 1.0, **options)["a", "b"],
-        sp.estimate_leakage(SAMPLE, "grr", 1.0, target="a", sources=["b", "differ"], **options),
+        sp.estimate_leakage(SAMPLE, mechanism="grr", epsilon=1.0, **options)["a", "b"],
+        sp.estimate_leakage(SAMPLE.pairs(), mechanism="grr", epsilon=1.0, **options)["a", "b"],
+        sp.estimate_leakage(
+            SAMPLE, mechanism="grr", epsilon=1.0, target="a", sources=["b", "differ"], **options
+        ),
     ):
         assert found.cautions[0].startswith("from a sample of 40 of 4,000 records: ")
-    whole = sp.estimate_leakage(ALL, "grr", 1.0, **options)["a", "b"]
+    whole = sp.estimate_leakage(ALL, mechanism="grr", epsilon=1.0, **options)["a", "b"]
     assert not any("sample" in caution for caution in whole.cautions)
 
 
@@ -136,11 +138,12 @@ def frame():
 @pytest.mark.parametrize("guarantee", ["exact", "independent", "worst"])
 def test_the_seed_draws_the_sample(frame, guarantee):
     found = [
-        sp.total_leakage(frame, 1.0, "grr", guarantee, sample=50, seed=seed) for seed in (1, 2, 1)
+        sp.total_leakage(frame, 1.0, mechanism="grr", guarantee=guarantee, sample=50, seed=seed)
+        for seed in (1, 2, 1)
     ]
     assert [total.matrix.pairs.population for total in found] == [2000] * 3
     assert found[0].matrix.pairs == found[2].matrix.pairs != found[1].matrix.pairs
-    expected = Tuples.from_records(frame, sample=50, seed=1).pairs()
+    expected = Records.from_data(frame, sample=50, seed=1).pairs()
     assert found[0].matrix.pairs == expected
     if guarantee != "worst":
         assert not np.array_equal(found[0].values, found[1].values)
@@ -149,19 +152,24 @@ def test_the_seed_draws_the_sample(frame, guarantee):
 
 def test_comparisons_take_the_seed_too(frame):
     one, two = (
-        sp.compare_totals(frame, 1.0, "grr", ["independent"], sample=50, seed=seed)["independent"]
+        sp.compare_totals(
+            frame, 1.0, mechanism="grr", guarantees=["independent"], sample=50, seed=seed
+        )["independent"]
         for seed in (1, 2)
     )
     assert one.kind == "assumed"
     assert not np.array_equal(one.values, two.values)
-    drawn = [sp.total_leakage(frame, 1.0, "grr", "exact", sample=50, seed=None) for _ in "ab"]
+    drawn = [
+        sp.total_leakage(frame, 1.0, mechanism="grr", guarantee="exact", sample=50, seed=None)
+        for _ in "ab"
+    ]
     assert not np.array_equal(drawn[0].values, drawn[1].values)
 
 
 def test_counts_have_no_records_to_draw():
     for data in (ALL, ALL.pairs()):
         with pytest.raises(InputError, match="'sample' is an option of tables"):
-            sp.total_leakage(data, 1.0, "grr", "independent", sample=5)
+            sp.total_leakage(data, 1.0, mechanism="grr", guarantee="independent", sample=5)
 
 
 def test_streams_of_a_sample_say_so():

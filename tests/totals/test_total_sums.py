@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from joint_oracle import domain_of, exact_total, joints, tree_joint, tuples_of, two_level_columns
 
 import seepage as sp
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.mechanisms import InClear
 from seepage.totals import GuaranteeError, total_leakage
 from seepage.totals import composition as merged_module
@@ -24,10 +24,14 @@ def merged_channel(joint, target):
 @settings(max_examples=60)
 @given(joints(), st.sampled_from([0.0, 0.4, 1.0, 3.0, 700.0]), st.sampled_from([0.0, 1e-4]))
 def test_merged_is_the_bound_of_all_sources_as_one(joint, epsilon, delta):
-    found = total_leakage(tuples_of(joint), epsilon, None, "merged", delta=delta)
+    found = total_leakage(
+        tuples_of(joint), epsilon, mechanism=None, guarantee="merged", delta=delta
+    )
     others = joint.ndim - 1
     for target in range(joint.ndim):
-        bound = sp.leakage_bound(merged_channel(joint, target), others * epsilon, others * delta)
+        bound = sp.leakage_bound(
+            merged_channel(joint, target), others * epsilon, delta=others * delta
+        )
         assert found.values[target] == pytest.approx(epsilon + bound.value, rel=1e-12)
         assert found.values[target] >= epsilon + bound.value
         assert found.deltas[target] == pytest.approx(delta + bound.relaxation, rel=1e-9)
@@ -37,7 +41,12 @@ def test_merged_holds_for_every_mechanism_with_these_budgets():
     """A random epsilon-LDP channel for the merged source never leaks more."""
     rng = np.random.default_rng(0)
     joint = rng.integers(0, 5, (2, 3, 2))
-    limit = total_leakage(tuples_of(joint), [0.7, 1.1, 0.4], None, "merged").values[0] - 0.7
+    limit = (
+        total_leakage(tuples_of(joint), [0.7, 1.1, 0.4], mechanism=None, guarantee="merged").values[
+            0
+        ]
+        - 0.7
+    )
     channel = merged_channel(joint, 0)
     leaks = []
     for _ in range(300):
@@ -50,21 +59,28 @@ def test_merged_holds_for_every_mechanism_with_these_budgets():
 
 def test_worst_adds_what_each_report_says_of_itself():
     pairs = tuples_of(np.ones((2, 3, 4), dtype=np.int64)).pairs()
-    worst = total_leakage(pairs, [1.0, 2.0, 0.25], None, "worst", delta=[0.0, 1e-6, 1e-3])
+    worst = total_leakage(
+        pairs, [1.0, 2.0, 0.25], mechanism=None, guarantee="worst", delta=[0.0, 1e-6, 1e-3]
+    )
     assert worst.values == pytest.approx([3.25] * 3)
     assert worst.deltas == pytest.approx([1e-3 + 1e-6] * 3)
-    assert total_leakage(pairs, 1.0, "exp", "worst").values == pytest.approx([1.5] * 3)
-    guess = total_leakage(pairs, 1.0, "oue", "worst", view="inferred").values[0]
+    assert total_leakage(pairs, 1.0, mechanism="exp", guarantee="worst").values == pytest.approx(
+        [1.5] * 3
+    )
+    guess = total_leakage(pairs, 1.0, mechanism="oue", guarantee="worst", view="inferred").values[0]
     assert 0 < guess < 3.0
     clear = {"a0": InClear(2), "a1": "grr", "a2": "grr"}
-    assert total_leakage(pairs, 1.0, clear, "worst").values.tolist() == [math.inf] * 3
+    assert (
+        total_leakage(pairs, 1.0, mechanism=clear, guarantee="worst").values.tolist()
+        == [math.inf] * 3
+    )
 
 
 @pytest.mark.parametrize("name", [None, "grr", "oue", "ss"])
 def test_independent_is_the_papers_sum(name):
     pairs = sp.load_pairs("adult").select(["sex", "education", "race", "income"])
-    found = total_leakage(pairs, 0.8, name, "independent")
-    matrix = sp.leakage_matrix(pairs, 0.8, name)
+    found = total_leakage(pairs, 0.8, mechanism=name, guarantee="independent")
+    matrix = sp.leakage_matrix(pairs, 0.8, mechanism=name)
     assert found.values == pytest.approx(0.8 + matrix.values.sum(axis=1), rel=1e-12)
     assert found.dpl == pytest.approx([0.8] * 4)
     assert np.array_equal(found.cpl, matrix.values)
@@ -75,14 +91,16 @@ def test_independent_is_the_papers_sum(name):
 
 def test_independent_adds_relaxations():
     pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
-    found = total_leakage(pairs, 1.0, None, "independent", delta=1e-5)
+    found = total_leakage(pairs, 1.0, mechanism=None, guarantee="independent", delta=1e-5)
     matrix = sp.leakage_matrix(pairs, 1.0, delta=1e-5)
     assert found.deltas == pytest.approx(1e-5 + matrix.relaxations.sum(axis=1), rel=1e-9)
     assert (found.deltas < 3e-5).all()
-    named = total_leakage(pairs, 1.0, "approximate-grr", "independent", delta=1e-5)
+    named = total_leakage(
+        pairs, 1.0, mechanism="approximate-grr", guarantee="independent", delta=1e-5
+    )
     assert named.values == pytest.approx(found.values)
     assert named.deltas == pytest.approx(found.deltas, rel=1e-6)
-    gauss = total_leakage(pairs, 1.0, "gauss", "independent", delta=1e-5)
+    gauss = total_leakage(pairs, 1.0, mechanism="gauss", guarantee="independent", delta=1e-5)
     assert gauss.values == pytest.approx(found.values)
 
 
@@ -95,7 +113,9 @@ def test_independent_holds_where_sources_are_independent_given_the_target():
         epsilon = float(rng.choice([0.5, 1.0, 2.0]))
         matrices = [two_level_columns(k, "singletons", epsilon) for k in sizes]
         truth = exact_total(joint, matrices, 0)
-        total = total_leakage(tuples_of(joint), epsilon, "grr", "independent").values[0]
+        total = total_leakage(
+            tuples_of(joint), epsilon, mechanism="grr", guarantee="independent"
+        ).values[0]
         gaps.append(total - truth)
     assert min(gaps) >= -1e-12
     assert min(gaps) < 0.05  # and it is not far above: one pair of values may decide all sources
@@ -105,14 +125,14 @@ def test_refusals():
     pairs = sp.load_pairs("adult")
     for name in ("exact", "merged", "sampled", "witness"):
         with pytest.raises(GuaranteeError, match=f"{name!r} needs records.*give the table itself"):
-            total_leakage(pairs, 1.0, "grr", name)
+            total_leakage(pairs, 1.0, mechanism="grr", guarantee=name)
     with pytest.raises(
         sp.InputError, match=r"guarantee must be one of auto, .*did you mean 'exact'"
     ):
-        total_leakage(pairs, 1.0, "grr", "exakt")
+        total_leakage(pairs, 1.0, mechanism="grr", guarantee="exakt")
     with pytest.raises(sp.InputError, match="option of tables"):
         total_leakage(pairs, 1.0, bins=3)
-    empty = Tuples(domain_of([2, 2]), np.zeros((0, 2), dtype=np.uint8))
+    empty = Records(domain_of([2, 2]), np.zeros((0, 2), dtype=np.uint8))
     with pytest.raises(sp.DomainError, match="no leakage without records"):
         total_leakage(empty, 1.0)
 
@@ -121,4 +141,4 @@ def test_a_merged_table_that_does_not_fit_is_refused(monkeypatch):
     monkeypatch.setattr(merged_module, "MOST_CELLS", 10)
     tuples = tuples_of(np.ones((3, 4), dtype=np.int64))
     with pytest.raises(GuaranteeError, match="3 values of 'a0' by 4 combinations"):
-        total_leakage(tuples, 1.0, None, "merged")
+        total_leakage(tuples, 1.0, mechanism=None, guarantee="merged")

@@ -82,7 +82,12 @@ def test_children_of_one_node_add_up_with_their_deltas():
         pairs = tuples_of(rng.integers(1, 30, (2, 3, 2, 2))).pairs()
         epsilons, deltas = rng.uniform(0.1, 2.0, 4), rng.uniform(1e-4, 1e-2, 4)
         found = total_leakage(
-            pairs, epsilons, None, "tree", delta=deltas, structure=edges_of(SHAPES["star"])
+            pairs,
+            epsilons,
+            mechanism=None,
+            guarantee="tree",
+            delta=deltas,
+            structure=edges_of(SHAPES["star"]),
         )
         bounds = [
             pair_bounds(pairs.channel(target=0, source=k).matrix, epsilons[k]) for k in (1, 2, 3)
@@ -109,8 +114,12 @@ def test_tree_is_never_below_exact_on_data_that_follow_it(shape, kind):
         epsilon = float(rng.choice([0.5, 1.0, 2.0]))
         matrices = [two_level_columns(k, kind, epsilon) for k in sizes]
         tuples = tuples_of(joint)
-        found = total_leakage(tuples.pairs(), epsilon, None, "tree", structure=edges_of(parents))
-        sums = total_leakage(tuples.pairs(), epsilon, None, "independent").values
+        found = total_leakage(
+            tuples.pairs(), epsilon, mechanism=None, guarantee="tree", structure=edges_of(parents)
+        )
+        sums = total_leakage(
+            tuples.pairs(), epsilon, mechanism=None, guarantee="independent"
+        ).values
         for target in range(4):
             truth = max(exact_total(joint, matrices, target), epsilon)
             excess.append(found.values[target] / truth - 1)
@@ -125,10 +134,16 @@ def test_two_attributes_are_a_tree():
     """A single edge is exact against all mechanisms with these budgets."""
     joint = np.random.default_rng(8).integers(0, 9, (3, 4))
     tuples = tuples_of(joint)
-    tree = total_leakage(tuples.pairs(), 1.2, None, "tree", structure=[("a0", "a1")])
-    assert tree.values == pytest.approx(total_leakage(tuples, 1.2, None, "exact").values)
+    tree = total_leakage(
+        tuples.pairs(), 1.2, mechanism=None, guarantee="tree", structure=[("a0", "a1")]
+    )
+    assert tree.values == pytest.approx(
+        total_leakage(tuples, 1.2, mechanism=None, guarantee="exact").values
+    )
     assert tree.kind == "assumed"
-    assert total_leakage(tuples, 1.2, None, "tree", structure=[]).values == pytest.approx([1.2] * 2)
+    assert total_leakage(
+        tuples, 1.2, mechanism=None, guarantee="tree", structure=[]
+    ).values == pytest.approx([1.2] * 2)
 
 
 def test_relaxations_on_a_tree_cover_the_hockey_stick():
@@ -142,8 +157,8 @@ def test_relaxations_on_a_tree_cover_the_hockey_stick():
         found = total_leakage(
             tuples_of(joint),
             epsilon,
-            {f"a{i}": m for i, m in enumerate(mechanisms)},
-            "tree",
+            mechanism={f"a{i}": m for i, m in enumerate(mechanisms)},
+            guarantee="tree",
             structure=[("a0", "a1"), ("a1", "a2")],
         )
         for target in range(3):
@@ -162,7 +177,9 @@ def test_a_long_path_settles():
     marginals = [np.bincount(column)] * steps
     table = np.array([[4, 1], [1, 4]])
     pairs = sp.PairCounts(domain, marginals, np.tile(table.ravel(), steps * (steps - 1) // 2))
-    found = total_leakage(pairs, 0.1, None, "tree", structure=Forest.path(domain.names))
+    found = total_leakage(
+        pairs, 0.1, mechanism=None, guarantee="tree", structure=Forest.path(domain.names)
+    )
     middle = found.values[steps // 2]
     assert middle == pytest.approx(2 * sp_supremum(table / 5, 0.1) - 0.1, rel=1e-9)
     assert found.values[0] == pytest.approx(sp_supremum(table / 5, 0.1), rel=1e-9)
@@ -181,13 +198,13 @@ def test_groups_are_exact_within_and_ignore_the_rest():
     joint = survey_joint()
     triple = ("coffee", "screen", "sleep")
     groups = Groups((triple, ("age", "employment", "income", "condition", "medication")))
-    found = total_leakage(joint, 1.0, "grr", "tree", structure=groups)
-    exact = total_leakage(joint, 1.0, "grr", "exact")
+    found = total_leakage(joint, 1.0, mechanism="grr", guarantee="tree", structure=groups)
+    exact = total_leakage(joint, 1.0, mechanism="grr", guarantee="exact")
     for name in (*triple, "age", "income", "condition"):
         assert found[name] == pytest.approx(exact[name], abs=1e-9)
     assert found["region"] == pytest.approx(1.0)  # a group of its own, though it is not alone
     assert exact["region"] > 1.3
-    edges = total_leakage(joint, 1.0, "grr", "tree", structure=SURVEY_TREE)
+    edges = total_leakage(joint, 1.0, mechanism="grr", guarantee="tree", structure=SURVEY_TREE)
     for name in ("age", "employment", "income", "condition", "medication", "region", "transport"):
         assert edges[name] >= exact[name] - 1e-12
 
@@ -195,13 +212,17 @@ def test_groups_are_exact_within_and_ignore_the_rest():
 def test_groups_of_pair_counts():
     tuples = tuples_of(np.random.default_rng(10).integers(1, 9, (2, 3, 2, 2)))
     groups = Groups((("a0", "a1"), ("a2",)))
-    alone = total_leakage(tuples.pairs(), 1.0, None, "tree", structure=groups)
-    with_records = total_leakage(tuples, 1.0, None, "tree", structure=groups)
+    alone = total_leakage(tuples.pairs(), 1.0, mechanism=None, guarantee="tree", structure=groups)
+    with_records = total_leakage(tuples, 1.0, mechanism=None, guarantee="tree", structure=groups)
     assert alone.values == pytest.approx(with_records.values, rel=1e-9)
     three = Groups((("a0", "a1", "a3"),))
-    large = total_leakage(tuples.pairs(), [0.5, 1.0, 2.0, 4.0], None, "tree", structure=three)
+    large = total_leakage(
+        tuples.pairs(), [0.5, 1.0, 2.0, 4.0], mechanism=None, guarantee="tree", structure=three
+    )
     assert large.values == pytest.approx([5.5, 5.5, 2.0, 5.5])
-    relaxed = total_leakage(tuples, 1.0, None, "tree", structure=three, delta=1e-3)
+    relaxed = total_leakage(
+        tuples, 1.0, mechanism=None, guarantee="tree", structure=three, delta=1e-3
+    )
     assert relaxed.deltas[2] == pytest.approx(1e-3)
     assert (relaxed.deltas[[0, 1, 3]] > 1e-3).all()
 
@@ -222,6 +243,6 @@ def test_groups_of_pair_counts():
 def test_structures_that_are_none_are_refused(structure, error, message):
     pairs = tuples_of(np.ones((2, 2, 2), dtype=np.int64)).pairs()
     with pytest.raises(error, match=message):
-        total_leakage(pairs, 1.0, None, "tree", structure=structure)
+        total_leakage(pairs, 1.0, mechanism=None, guarantee="tree", structure=structure)
     with pytest.raises(InputError, match="a group must be a list"):
         Groups(("a0",))

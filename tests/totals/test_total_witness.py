@@ -9,7 +9,7 @@ from joint_oracle import domain_of, joints, report_laws, tuples_of, xor
 from test_total_exact import in_words
 
 from seepage.data.datasets.survey import survey_joint
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.mechanisms import GRR, InClear, UtilityExponential
 from seepage.totals import total_leakage
 
@@ -19,8 +19,8 @@ from seepage.totals import total_leakage
 def test_a_witness_is_a_report_of_the_table(joint):
     """Its words give back its value, on the table itself, which is at most the supremum."""
     tuples = tuples_of(joint * 20)
-    found = total_leakage(tuples, 1.0, "grr", "witness")
-    exact = total_leakage(tuples, 1.0, "grr", "exact").values
+    found = total_leakage(tuples, 1.0, mechanism="grr", guarantee="witness")
+    exact = total_leakage(tuples, 1.0, mechanism="grr", guarantee="exact").values
     contrasts = [1.0 if size > 1 else 0.0 for size in joint.shape]
     for witness, value, supremum in zip(found.evidence, found.values, exact, strict=True):
         if witness is None:
@@ -33,8 +33,8 @@ def test_a_witness_is_a_report_of_the_table(joint):
 def test_large_tables_attain_the_supremum():
     joint = survey_joint()
     for name in ("grr", "oue", None):
-        exact = total_leakage(joint, 1.0, name, "exact").values
-        found = total_leakage(joint, 1.0, name, "witness").values
+        exact = total_leakage(joint, 1.0, mechanism=name, guarantee="exact").values
+        found = total_leakage(joint, 1.0, mechanism=name, guarantee="witness").values
         assert found == pytest.approx(exact, abs=0.02)
         assert (found <= exact).all()
 
@@ -42,20 +42,20 @@ def test_large_tables_attain_the_supremum():
 def test_people_held_out_are_not_those_of_the_search():
     """On noise, where a search finds what is not there, the held-out value is lower."""
     rng = np.random.default_rng(0)
-    tuples = Tuples(domain_of([2] * 14), rng.integers(0, 2, (600, 14)))
-    found = total_leakage(tuples, 1.0, "grr", "witness")
+    tuples = Records(domain_of([2] * 14), rng.integers(0, 2, (600, 14)))
+    found = total_leakage(tuples, 1.0, mechanism="grr", guarantee="witness")
     whole = np.array([witness.value for witness in found.evidence])
     held_out = np.array([witness.held_out for witness in found.evidence])
     assert held_out.mean() < whole.mean() - 0.3
     assert found.values == pytest.approx(np.maximum(np.minimum(whole, held_out), 1.0))
-    again = total_leakage(tuples, 1.0, "grr", "witness")
+    again = total_leakage(tuples, 1.0, mechanism="grr", guarantee="witness")
     assert np.array_equal(found.values, again.values)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 1e-12, 1.0, 50.0, 700.0, 800.0])
 def test_any_budget(epsilon):
     tuples = tuples_of(xor(10**6))
-    found = total_leakage(tuples, epsilon, "grr", "witness").values
+    found = total_leakage(tuples, epsilon, mechanism="grr", guarantee="witness").values
     truth = epsilon + (epsilon - math.log(2) if epsilon > 1 else math.log(math.cosh(epsilon)))
     assert found == pytest.approx([truth] * 3, abs=3e-3)
     assert (found <= truth * (1 + 1e-12)).all()
@@ -69,8 +69,8 @@ def test_reports_of_other_kinds():
         {"a0": "grr", "a1": InClear(2), "a2": "grr"},
         {"a0": "olh", "a1": "she", "a2": "blh"},
     ):
-        found = total_leakage(tuples_of(joint), 1.0, how, "witness").values
-        exact = total_leakage(tuples_of(joint), 1.0, how, "exact").values
+        found = total_leakage(tuples_of(joint), 1.0, mechanism=how, guarantee="witness").values
+        exact = total_leakage(tuples_of(joint), 1.0, mechanism=how, guarantee="exact").values
         assert (found <= exact).all()
         assert found[0] == pytest.approx(exact[0], abs=0.05)
 
@@ -81,7 +81,9 @@ def test_a_report_that_says_more_one_way_than_the_other():
     for _ in range(8):
         joint = rng.integers(200, 900, (3, 2))
         made = UtilityExponential(rng.uniform(-3, 0, (3, 3)), 2.0), GRR(2, 1.0)
-        found = total_leakage(tuples_of(joint), 1.0, {"a0": made[0], "a1": made[1]}, "witness")
+        found = total_leakage(
+            tuples_of(joint), 1.0, mechanism={"a0": made[0], "a1": made[1]}, guarantee="witness"
+        )
         laws = report_laws(joint, [one.channel() for one in made], 0)
         witness = found.evidence[0]
         x, other = (int(value[-1]) for value in (witness.likelier, witness.other))
@@ -90,8 +92,8 @@ def test_a_report_that_says_more_one_way_than_the_other():
 
 
 def test_values_in_one_half_only_are_left_out():
-    lone = Tuples(domain_of([2, 2]), [[0, 0], [0, 1], [1, 1]], [500, 500, 1])
-    found = total_leakage(lone, 1.0, "grr", "witness")
+    lone = Records(domain_of([2, 2]), [[0, 0], [0, 1], [1, 1]], [500, 500, 1])
+    found = total_leakage(lone, 1.0, mechanism="grr", guarantee="witness")
     assert found.evidence[0] is None
     assert found.evidence[1] is not None
     assert found.values[0] == pytest.approx(1.0)

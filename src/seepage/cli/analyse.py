@@ -107,7 +107,9 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
     pairs = known if isinstance(known, PairCounts) else known.pairs()
     epsilon, mechanism = _settings(pairs.domain, budget, options)
     smoothing = {"min_count": options["min_count"], "prior": options["prior"]}
-    matrix = leakage_matrix(pairs, epsilon, mechanism, options["view"], delta=slack, **smoothing)
+    matrix = leakage_matrix(
+        pairs, epsilon, mechanism=mechanism, view=options["view"], delta=slack, **smoothing
+    )
     with progress_bar("adding up") as progress:
         totals = compared_totals(known, matrix, wanted, seed=options["seed"], progress=progress)
     name = Path(data).name

@@ -73,7 +73,12 @@ def analysers_command(
     tables = {names[path]: read_pairs(path, arguments) for path in data}
     with progress_bar("comparing") as progress:
         found = benchmark_analysers(
-            tables, epsilon or (1.0,), reference, chosen or None, seed=seed, progress=progress
+            tables,
+            epsilon or (1.0,),
+            reference=reference,
+            chosen=chosen or None,
+            seed=seed,
+            progress=progress,
         )
     left_out = [f"{data}: {name} left out: {why}" for data, name, why in found.left_out]
     _finish(found, form, [*left_out, *_constant(tables)], chart, output)
@@ -108,7 +113,11 @@ def mechanisms_command(
     pairs = read_pairs(data, table_arguments(options))
     with progress_bar("simulating") as progress:
         found = benchmark_mechanisms(
-            pairs, epsilon or (1.0, 3.0, 5.0), chosen or EIGHT, seed=seed, progress=progress
+            pairs,
+            epsilon or (1.0, 3.0, 5.0),
+            mechanisms=chosen or EIGHT,
+            seed=seed,
+            progress=progress,
         )
     _finish(found, form, _constant({data: pairs}), chart, output)
 

@@ -86,9 +86,9 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
         found = find_budgets(
             records,
             limit,
-            options["guarantee"],
-            options["mechanism"],
-            options["budgets"],
+            guarantee=options["guarantee"],
+            mechanism=options["mechanism"],
+            budgets=options["budgets"],
             public=_names(options["public"]),
             left_out=_names(options["left_out"]),
             least=options["least"],

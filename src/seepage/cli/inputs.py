@@ -91,20 +91,20 @@ def read_records(
         Keep so many records only, drawn with this seed.
     """
     from seepage.data.datasets import DATASETS
-    from seepage.data.records import Tuples
+    from seepage.data.records import Records
 
     if _is_name(data) and data in DATASETS and DATASETS[data].at_hand:
         found = DATASETS[data]
         refuse_options(OF_TEXT, f"the files of {data} have a format of their own")
         settings = _settings(found.table, arguments)
-        return Tuples.from_records(found.read(), sample=sample, seed=seed, **settings)
+        return Records.from_data(found.read(), sample=sample, seed=seed, **settings)
     if is_counted(data):
         if sample is not None:
             raise InputError(f"--sample needs records, and {data} has pair counts only")
         return read_pairs(data, arguments)
     refuse_reports(data)
     with progress_bar("reading") as progress:
-        return Tuples.from_records(data, sample=sample, seed=seed, progress=progress, **arguments)
+        return Records.from_data(data, sample=sample, seed=seed, progress=progress, **arguments)
 
 
 def is_counted(data: str) -> bool:

@@ -74,8 +74,8 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
     with progress_bar("simulating") as progress:
         found = estimate_leakage(
             pairs,
-            options.pop("mechanism"),
-            options.pop("epsilon"),
+            mechanism=options.pop("mechanism"),
+            epsilon=options.pop("epsilon"),
             pairs=chosen,
             progress=progress,
             **options,

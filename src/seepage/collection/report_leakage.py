@@ -164,7 +164,7 @@ def analyse_reports(
     >>> pairs = sp.count_pairs(people)
     >>> plan = make_plan(pairs, 1.0, limit=2.0, guarantee="worst", totals=[2.0, 2.0])
     >>> found = analyse_reports(plan, plan.perturb(people))["sick", "fever"]
-    >>> truth = sp.leakage_matrix(pairs, 1.0, "grr")["sick", "fever"].value
+    >>> truth = sp.leakage_matrix(pairs, 1.0, mechanism="grr")["sick", "fever"].value
     >>> found.upper - found.lower < 0.5 and abs(found.estimate - truth) < 0.3
     True
     """
@@ -174,7 +174,7 @@ def analyse_reports(
     counted = pairs_from_reports(plan, reports, method)
     domain = counted.pairs.domain
     mechanisms = {name: plan.mechanisms[name] for name in domain.names}
-    matrix = leakage_matrix(counted.pairs, 0.0, mechanisms, view)
+    matrix = leakage_matrix(counted.pairs, 0.0, mechanism=mechanisms, view=view)
     parts = np.zeros((3, len(domain), len(domain)))
     pairs = [(a, b) for a in range(len(domain)) for b in range(len(domain)) if a != b]
     for done, (target, source) in enumerate(pairs, start=1):

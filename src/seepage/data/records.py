@@ -1,4 +1,4 @@
-"""`Tuples`: the distinct records of a table and how many people share each.
+"""`Records`: the distinct records of a table and how many people share each.
 
 Pairs cannot tell how much several sources reveal together [theory-totals]; what does is here.
 """
@@ -32,7 +32,7 @@ from seepage.errors import DomainError, InputError
 if TYPE_CHECKING:
     from seepage.data.table import CodedStream, TableOptions
 
-__all__ = ["Codes", "Tuples"]
+__all__ = ["Codes", "Records"]
 
 ENGINES = ("auto", "numpy", "numba", "spark")
 
@@ -46,7 +46,7 @@ MOST_CELLS = 1 << 27
 """The largest table of counts that is made: 1 GB."""
 
 
-class Tuples:
+class Records:
     """Distinct records with the number of people who have each.
 
     The object is immutable.  Rows are in ascending order, the first attribute leading.
@@ -67,7 +67,7 @@ class Tuples:
     --------
     >>> from seepage import Attribute
     >>> domain = Domain([Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))])
-    >>> people = Tuples(domain, [[0, 1], [1, 0], [0, 1]])
+    >>> people = Records(domain, [[0, 1], [1, 0], [0, 1]])
     >>> people.codes.tolist(), people.weights.tolist(), people.records
     ([[0, 1], [1, 0]], [2, 1], 3)
     """
@@ -92,7 +92,7 @@ class Tuples:
             part.flags.writeable = False
 
     @classmethod
-    def from_records(
+    def from_data(
         cls,
         data: Any,
         *,
@@ -101,7 +101,7 @@ class Tuples:
         seed: int | None = 0,
         progress: Progress | None = None,
         **table: Any,
-    ) -> "Tuples":
+    ) -> "Records":
         """Return the tuples of any table: what `count_pairs` takes, with the same options.
 
         Parameters
@@ -133,12 +133,12 @@ class Tuples:
         --------
         >>> import pyarrow as pa
         >>> people = pa.table({"sex": ["F", "M", "F"], "smoker": [True, False, True]})
-        >>> Tuples.from_records(people)
-        Tuples(3 records, 2 distinct, 2 attributes)
-        >>> Tuples.from_records(people, columns=["smoker", "sex"]).counts().tolist()
+        >>> Records.from_data(people)
+        Records(3 records, 2 distinct, 2 attributes)
+        >>> Records.from_data(people, columns=["smoker", "sex"]).counts().tolist()
         [[0, 1], [2, 0]]
-        >>> Tuples.from_records(people, sample=2)
-        Tuples(sample of 2 of 3 records, 2 distinct, 2 attributes)
+        >>> Records.from_data(people, sample=2)
+        Records(sample of 2 of 3 records, 2 distinct, 2 attributes)
         """
         from seepage.data.table import TableOptions
 
@@ -160,14 +160,14 @@ class Tuples:
         return cls(domain, rows.T, weights, population=None if whole else kept.seen)
 
     @classmethod
-    def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Tuples":
+    def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Records":
         """Return the tuples of a table of counts with one axis an attribute.
 
         Examples
         --------
         >>> from seepage import Attribute
         >>> domain = Domain([Attribute("a", ("0", "1")), Attribute("b", ("0", "1"))])
-        >>> len(Tuples.from_joint(domain, [[3, 0], [1, 2]]))
+        >>> len(Records.from_joint(domain, [[3, 0], [1, 2]]))
         3
         """
         table = np.asarray(counts)
@@ -225,15 +225,20 @@ class Tuples:
             raise DomainError("an attribute may be chosen only once")
         return positions
 
-    def select(self, names: Iterable[str | SupportsIndex]) -> "Tuples":
+    def select(self, names: Iterable[str | SupportsIndex]) -> "Records":
         """Return the tuples of these attributes only, in this order."""
         chosen = self._positions(names)
-        return Tuples(
+        return Records(
             self.domain.select(chosen),
             self.codes[:, chosen],
             self.weights,
             population=self.population,
         )
+
+    def rename(self, names: dict[str, str]) -> "Records":
+        """Return the records with attributes renamed, old name to new."""
+        domain = self.domain.rename(names)
+        return Records(domain, self.codes, self.weights, population=self.population)
 
     def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:
         """Return the number of each record's group: records that agree on some attributes.
@@ -276,7 +281,7 @@ class Tuples:
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, Tuples)
+            isinstance(other, Records)
             and self.domain == other.domain
             and np.array_equal(self.codes, other.codes)
             and np.array_equal(self.weights, other.weights)
@@ -286,7 +291,7 @@ class Tuples:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"Tuples({how_many(self)}, {len(self):,} distinct, {len(self.domain)} attributes)"
+        return f"Records({how_many(self)}, {len(self):,} distinct, {len(self.domain)} attributes)"
 
 
 def _start(sample: int | None, seed: int | None) -> Callable[[], Gathering]:

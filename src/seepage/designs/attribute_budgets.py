@@ -15,7 +15,7 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.designs.equal_budgets import evaluator, excess_of, largest_within, matrix_at
 from seepage.designs.problem import Problem
 from seepage.mechanisms import mechanism, registered
@@ -42,7 +42,7 @@ def weighted_variance(
 
 
 def budgets_for_each(
-    data: PairCounts | Tuples,
+    data: PairCounts | Records,
     problem: Problem,
     guarantee: str,
     weights: Floats,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.designs.equal_budgets import scaled
 from seepage.designs.problem import Problem
 from seepage.leakage.release import releases
@@ -43,7 +43,7 @@ class Audit:
 
 
 def audit_budgets(
-    data: Tuples,
+    data: Records,
     problem: Problem,
     epsilons: Floats,
     seed: int = 0,
@@ -83,7 +83,7 @@ def audit_budgets(
 
 
 def _exceeding(
-    data: Tuples,
+    data: Records,
     problem: Problem,
     epsilons: Floats,
     targets: Iterable[int],

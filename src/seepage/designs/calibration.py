@@ -9,7 +9,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.designs.attribute_budgets import budgets_for_each, weighted_variance
 from seepage.designs.audit import audit_budgets
 from seepage.designs.equal_budgets import (
@@ -45,7 +45,7 @@ USABLE = ("worst", "exact", "merged", "sampled", "independent", "tree")
 
 
 def find_budgets(
-    data: PairCounts | Tuples,
+    data: PairCounts | Records,
     limit: Any,
     guarantee: str = "auto",
     mechanism: Any = None,
@@ -121,7 +121,7 @@ def find_budgets(
     return _audited(data, found, settings) if audit else found
 
 
-def _guarantee(guarantee: str, data: PairCounts | Tuples, problem: Problem) -> str:
+def _guarantee(guarantee: str, data: PairCounts | Records, problem: Problem) -> str:
     if guarantee == "auto":
         from seepage.totals import choose_guarantee
 
@@ -143,7 +143,7 @@ def _weights(problem: Problem, weights: Any) -> Floats:
 
 
 def _audited(
-    data: PairCounts | Tuples, found: Calibration, settings: Mapping[str, Any]
+    data: PairCounts | Records, found: Calibration, settings: Mapping[str, Any]
 ) -> Calibration:
     """Return the calibration with what a witness search says, if it rests on an assumption."""
     if GUARANTEES[found.totals.guarantee] != "assumed":
@@ -157,7 +157,7 @@ def _audited(
 
 
 def _to_drop(
-    data: PairCounts | Tuples, found: Calibration, name: str, settings: Mapping[str, Any]
+    data: PairCounts | Records, found: Calibration, name: str, settings: Mapping[str, Any]
 ) -> tuple[str, ...]:
     """Return the attributes to drop until every one left has its smallest useful budget.
 

@@ -12,7 +12,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.designs.problem import Problem
 from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
@@ -146,7 +146,7 @@ class Calibration:
 
 
 def totals_at(
-    data: PairCounts | Tuples,
+    data: PairCounts | Records,
     problem: Problem,
     guarantee: str,
     epsilons: Floats,
@@ -154,7 +154,9 @@ def totals_at(
 ) -> TotalLeakage:
     """Return every attribute's total at some budgets, under a guarantee."""
     budgets = dict(zip(problem.domain.names, epsilons.tolist(), strict=True))
-    return total_leakage(data, budgets, problem.mechanisms, guarantee, **options)
+    return total_leakage(
+        data, budgets, mechanism=problem.mechanisms, guarantee=guarantee, **options
+    )
 
 
 def excess_of(problem: Problem, totals: Floats) -> float:
@@ -164,7 +166,7 @@ def excess_of(problem: Problem, totals: Floats) -> float:
 
 
 def equal_budgets(
-    data: PairCounts | Tuples, problem: Problem, guarantee: str, options: Mapping[str, Any]
+    data: PairCounts | Records, problem: Problem, guarantee: str, options: Mapping[str, Any]
 ) -> Floats:
     """Return the largest equal budgets whose totals stay within the limits.
 
@@ -181,7 +183,7 @@ def equal_budgets(
 
 
 def evaluator(
-    data: PairCounts | Tuples, problem: Problem, guarantee: str, options: Mapping[str, Any]
+    data: PairCounts | Records, problem: Problem, guarantee: str, options: Mapping[str, Any]
 ) -> Evaluate:
     """Return the totals as a function of the budgets, by the shortest way.
 
@@ -195,7 +197,7 @@ def evaluator(
 
 def matrix_at(pairs: PairCounts, problem: Problem, epsilons: Floats) -> LeakageMatrix:
     """Return the leakage matrix at some budgets."""
-    return leakage_matrix(pairs, epsilons, problem.mechanisms)
+    return leakage_matrix(pairs, epsilons, mechanism=problem.mechanisms)
 
 
 def _all(problem: Problem, budget: float) -> Floats:
@@ -204,7 +206,7 @@ def _all(problem: Problem, budget: float) -> Floats:
 
 
 def confirmed(
-    data: PairCounts | Tuples, problem: Problem, epsilons: Floats, options: Mapping[str, Any]
+    data: PairCounts | Records, problem: Problem, epsilons: Floats, options: Mapping[str, Any]
 ) -> tuple[Floats, TotalLeakage]:
     """Return budgets that `sampled` confirms on reports not used to choose them, and their totals.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.designs.equal_budgets import Calibration
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
@@ -61,7 +61,7 @@ def calibrate_as_the_paper(
     for _ in range(MOST_STEPS):
         if largest >= allowed:
             return budget
-        leakages = leakage_matrix(pairs, budget, mechanism).values
+        leakages = leakage_matrix(pairs, budget, mechanism=mechanism).values
         largest = max(largest, float((budget + leakages.sum(axis=1)).max()))
         budget += stride
     raise InputError(f"the limit was not reached in {MOST_STEPS:,} steps; use a larger step")
@@ -81,7 +81,7 @@ def equal_split(limit: float, attributes: int) -> float:
 
 def realised_totals(
     found: Calibration,
-    data: PairCounts | Tuples,
+    data: PairCounts | Records,
     names: Mapping[str, str] | None = None,
     guarantee: str | None = None,
     **options: Any,
@@ -106,7 +106,7 @@ def realised_totals(
     >>> import seepage as sp
     >>> from seepage.designs.calibration import find_budgets, realised_totals
     >>> adult = sp.load_pairs("adult").select(["sex", "race", "income"])
-    >>> found = find_budgets(adult, 1.0, "independent")
+    >>> found = find_budgets(adult, 1.0, guarantee="independent")
     >>> bool(realised_totals(found, adult).values.max() <= 1.0)
     True
     """
@@ -125,7 +125,7 @@ def realised_totals(
     return total_leakage(
         chosen,
         dict(zip(chosen.domain.names, found.epsilons.tolist(), strict=True)),
-        mechanisms,
-        guarantee or found.totals.guarantee,
+        mechanism=mechanisms,
+        guarantee=guarantee or found.totals.guarantee,
         **options,
     )

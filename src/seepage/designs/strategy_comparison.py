@@ -7,7 +7,7 @@ from typing import Any
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.designs.paper import equal_split
 from seepage.designs.strategies import (
     Strategy,
@@ -102,7 +102,7 @@ class Comparison:
 
 
 def compare_strategies(
-    data: PairCounts | Tuples,
+    data: PairCounts | Records,
     limit: Any,
     guarantee: str = "independent",
     *,
@@ -141,8 +141,8 @@ def compare_strategies(
     generator = _checks.generator(seed)
     pairs = data if isinstance(data, PairCounts) else data.pairs()
     count = len(pairs.domain)
-    equal = find_budgets(data, allowed, guarantee, audit=False)
-    each = find_budgets(data, allowed, guarantee, budgets="per-attribute", audit=False)
+    equal = find_budgets(data, allowed, guarantee=guarantee, audit=False)
+    each = find_budgets(data, allowed, guarantee=guarantee, budgets="per-attribute", audit=False)
     certified = equal.totals.kind == "certified"
     rests = f"{equal.totals.guarantee} ({equal.totals.kind})"
     strategies = (

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.designs.calibration import Calibration, find_budgets
 from seepage.designs.equal_budgets import Budgets
 from seepage.plan.making import make_plan
@@ -32,7 +32,7 @@ def calibrate(
     Parameters
     ----------
     data
-        Records (any table, or `Tuples`), or `PairCounts`.  A sample of records is refused, but
+        Records (any table, or `Records`), or `PairCounts`.  A sample of records is refused, but
         for the guarantee `"worst"`, which needs none; the plan's provenance then says so.
     limit
         The allowed total of every attribute, or one for each (a mapping by name).
@@ -70,13 +70,13 @@ def calibrate(
     >>> round(plan["sex"].epsilon, 4), max(a.total for a in plan.attributes) <= 1.0
     (0.7289, True)
     """
-    records = data if isinstance(data, (PairCounts, Tuples)) else Tuples.from_records(data)
+    records = data if isinstance(data, (PairCounts, Records)) else Records.from_data(data)
     found = find_budgets(
         records,
         limit,
-        guarantee,
-        mechanism,
-        budgets,
+        guarantee=guarantee,
+        mechanism=mechanism,
+        budgets=budgets,
         public=public,
         left_out=left_out,
         least=least,
@@ -87,7 +87,7 @@ def calibrate(
     return plan_of(found, records)
 
 
-def plan_of(found: Calibration, data: PairCounts | Tuples) -> Plan:
+def plan_of(found: Calibration, data: PairCounts | Records) -> Plan:
     """Return the plan of a calibration, its evidence in the notes."""
     pairs = data if isinstance(data, PairCounts) else data.pairs()
     problem = found.problem

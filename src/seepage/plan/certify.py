@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.errors import DomainError
 from seepage.mechanisms import InClear
 from seepage.plan.making import check_limits
@@ -75,7 +75,7 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
 def _totals(plan: Plan, data: Any, options: dict[str, Any]) -> TotalLeakage:
     """Return the totals of a plan's budgets under its guarantee."""
     settings = dict(options)
-    if isinstance(data, (PairCounts, Tuples)):
+    if isinstance(data, (PairCounts, Records)):
         if data.domain != plan.domain:
             where = data.domain.differences(plan.domain)
             raise DomainError(f"the data must be of the plan's domain: {where}")
@@ -92,8 +92,8 @@ def _totals(plan: Plan, data: Any, options: dict[str, Any]) -> TotalLeakage:
     return total_leakage(
         data,
         {planned.name: planned.epsilon for planned in plan.attributes},
-        {planned.name: _released(plan, planned.name) for planned in plan.attributes},
-        plan.guarantee,
+        mechanism={planned.name: _released(plan, planned.name) for planned in plan.attributes},
+        guarantee=plan.guarantee,
         delta={planned.name: planned.delta for planned in plan.attributes},
         view=plan.view,
         **settings,

@@ -130,7 +130,7 @@ class Leakages:
 
     def leakages(self, pairs: PairCounts, epsilons: Floats) -> Floats:
         """Return the values of the leakage matrix."""
-        return leakage_matrix(pairs, epsilons, self.mechanism, self.view).values
+        return leakage_matrix(pairs, epsilons, mechanism=self.mechanism, view=self.view).values
 
 
 def register_analyser(found: Analyser) -> Analyser:

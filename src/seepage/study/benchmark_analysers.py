@@ -202,7 +202,9 @@ def _reference(reference: str, pairs: PairCounts, epsilon: float, seed: int) -> 
     if kind == "statistical":
         from seepage.study.statistical import estimate_leakage
 
-        estimates = estimate_leakage(pairs, mechanism, epsilon, surrogates=0, seed=seed)
+        estimates = estimate_leakage(
+            pairs, mechanism=mechanism, epsilon=epsilon, surrogates=0, seed=seed
+        )
         return np.asarray(estimates.plug_in)
     return analyse_with(analyser(reference), pairs, budgets)
 

@@ -131,7 +131,7 @@ def benchmark_mechanisms(
     --------
     >>> import seepage as sp
     >>> pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
-    >>> found = sp.benchmark_mechanisms(pairs, [1.0], ["grr", "oue"])
+    >>> found = sp.benchmark_mechanisms(pairs, [1.0], mechanisms=["grr", "oue"])
     >>> [score.normalised_tcpl > 0.9 for score in found.scores]
     [True, True]
     """
@@ -171,9 +171,9 @@ def _score(pairs: PairCounts, name: str, epsilon: float, bound: float, seed: int
         expected_frequency_error=expected / power,
         zero_one_error=float(np.mean([misses for _, misses in simulated])),
         expected_zero_one_error=float(np.mean([1 - one.hit_rate for one in made])),
-        normalised_tcpl=_relative(leakage_matrix(pairs, epsilon, name).tcpl, bound),
+        normalised_tcpl=_relative(leakage_matrix(pairs, epsilon, mechanism=name).tcpl, bound),
         normalised_tcpl_inferred=_relative(
-            leakage_matrix(pairs, epsilon, name, "inferred").tcpl, bound
+            leakage_matrix(pairs, epsilon, mechanism=name, view="inferred").tcpl, bound
         ),
         bits=float(np.mean([one.bits for one in made])),
         server_seconds=_server_seconds(largest),

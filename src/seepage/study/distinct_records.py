@@ -25,7 +25,7 @@ def distinct_records(data: Any, names: Sequence[str]) -> WeightedRecords:
     ----------
     data
         A frame or a file, read with the default options; or an object with `domain`, `codes` and
-        `weights`, such as `Tuples`.
+        `weights`, such as `Records`.
     names
         The attributes.
 

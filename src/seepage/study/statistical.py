@@ -131,7 +131,7 @@ def estimate_leakage(
     ----------
     data
         Pair counts, or any table that `count_pairs` reads (with its default options).  For
-        `sources`, a table or its distinct records (`Tuples`).
+        `sources`, a table or its distinct records (`Records`).
     mechanism
         The name of a registered mechanism, or a mapping from attribute to name or `Mechanism`.
     epsilon, delta
@@ -192,7 +192,7 @@ def estimate_leakage(
     ...     adult, "grr", 1.0, pairs=[("sex", "occupation")], surrogates=99, seed=7
     ... )
     >>> one = found["sex", "occupation"]
-    >>> exact = sp.leakage_matrix(adult, 1.0, "grr")["sex", "occupation"].value
+    >>> exact = sp.leakage_matrix(adult, 1.0, mechanism="grr")["sex", "occupation"].value
     >>> one.lower < exact < one.upper, one.p_value
     (True, 0.01)
     """

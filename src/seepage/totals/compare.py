@@ -6,7 +6,7 @@ from typing import Any
 
 from seepage import _checks
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import View
 from seepage.totals.compute import Settings, compute
@@ -120,9 +120,9 @@ def compare_totals(
     Examples
     --------
     >>> import seepage as sp
-    >>> from seepage.data.records import Tuples
+    >>> from seepage.data.records import Records
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
-    >>> coins = Tuples(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
+    >>> coins = Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
     >>> found = compare_totals(coins, epsilon=1.0, mechanism="grr")
     >>> [(total.guarantee, total.kind) for total in found.totals][:3]
     [('exact', 'certified'), ('merged', 'certified'), ('worst', 'certified')]
@@ -138,7 +138,7 @@ def compare_totals(
 
 
 def compare_prepared(
-    known: PairCounts | Tuples,
+    known: PairCounts | Records,
     matrix: LeakageMatrix,
     names: Iterable[str],
     settings: Settings,

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 
 from seepage._numerics import Floats, Integers
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.totals.result import Progress
 from seepage.totals.sampled_reports import Draws, offsets
 
@@ -27,7 +27,7 @@ REPORTS = 1024
 """Reports handled at once: tables of a few MB a group."""
 
 
-def sums_by_value(tuples: Tuples, draws: Draws, progress: Progress | None) -> Floats:
+def sums_by_value(tuples: Records, draws: Draws, progress: Progress | None) -> Floats:
     """Return the sums over people, one row a value, and that for q as the last row."""
     groups = _grouped(tuples)
     numbers = np.stack([tuples.groups(group) for group in groups])
@@ -54,7 +54,7 @@ def sums_by_value(tuples: Tuples, draws: Draws, progress: Progress | None) -> Fl
     return sums
 
 
-def _grouped(tuples: Tuples) -> list[list[int]]:
+def _grouped(tuples: Records) -> list[list[int]]:
     """Return consecutive attributes in groups of few combinations each."""
     groups: list[list[int]] = [[0]]
     for k in range(1, len(tuples.domain)):
@@ -67,7 +67,7 @@ def _grouped(tuples: Tuples) -> list[list[int]]:
 
 
 def _tables(
-    tuples: Tuples, groups: list[list[int]], first: list[Integers], logarithms: Floats
+    tuples: Records, groups: list[list[int]], first: list[Integers], logarithms: Floats
 ) -> Floats:
     """Return each group's likelihoods, shape (groups, combinations, reports), largest 1 each."""
     begins = offsets(tuples.domain)

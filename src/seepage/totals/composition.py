@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.leakage import LeakageMatrix, Release
 from seepage.leakage.evidence import relaxation
 from seepage.leakage.likely_sets import best_of_all
@@ -68,7 +68,7 @@ MOST_CELLS = 1 << 27
 
 
 def merged_totals(
-    tuples: Tuples,
+    tuples: Records,
     released: Sequence[Release],
     view: View,
     progress: Progress | None = None,
@@ -112,7 +112,7 @@ def merged_totals(
     return totals[:, 0], totals[:, 1]
 
 
-def _channel(tuples: Tuples, target: int) -> Floats:
+def _channel(tuples: Records, target: int) -> Floats:
     """Return P(all other attributes given the target), rows the target values that occurred."""
     groups = tuples.groups(k for k in range(len(tuples.domain)) if k != target)
     columns = int(groups.max()) + 1

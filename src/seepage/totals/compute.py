@@ -10,7 +10,7 @@ from seepage import _checks
 from seepage._numerics import Floats, round_down
 from seepage.data.domain import Domain, sample_caution
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import LeakageMatrix
 from seepage.totals.composition import independent_totals, merged_totals, worst_totals
@@ -54,7 +54,7 @@ class Settings:
 
 
 def compute(
-    guarantee: str, data: PairCounts | Tuples, matrix: LeakageMatrix, settings: Settings
+    guarantee: str, data: PairCounts | Records, matrix: LeakageMatrix, settings: Settings
 ) -> TotalLeakage:
     """Return the totals under one guarantee, or refuse with what it lacks."""
     if isinstance(data, PairCounts) and guarantee not in FROM_PAIRS:
@@ -120,7 +120,7 @@ def _independent(data: Any, matrix: LeakageMatrix, settings: Settings) -> TotalL
     return _result("independent", matrix, *independent_totals(matrix))
 
 
-def _exact(data: Tuples, matrix: LeakageMatrix, settings: Settings) -> TotalLeakage:
+def _exact(data: Records, matrix: LeakageMatrix, settings: Settings) -> TotalLeakage:
     for release in matrix.releases:
         if release.mechanism is None and release.delta > 0:
             raise GuaranteeError(
@@ -134,12 +134,12 @@ def _exact(data: Tuples, matrix: LeakageMatrix, settings: Settings) -> TotalLeak
     return _result("exact", matrix, values, evidence=tuple(found.evidence))
 
 
-def _merged(data: Tuples, matrix: LeakageMatrix, settings: Settings) -> TotalLeakage:
+def _merged(data: Records, matrix: LeakageMatrix, settings: Settings) -> TotalLeakage:
     found = merged_totals(data, matrix.releases, matrix.view, settings.progress)
     return _result("merged", matrix, *found)
 
 
-def _witness(data: Tuples, matrix: LeakageMatrix, settings: Settings) -> TotalLeakage:
+def _witness(data: Records, matrix: LeakageMatrix, settings: Settings) -> TotalLeakage:
     columns = columns_of(matrix.domain, matrix.releases, matrix.view)
     found: list[JointWitness | None] = []
     for target in range(len(columns)):
@@ -158,7 +158,7 @@ def _counted(found: JointWitness | None) -> float:
     return min(found.value, found.held_out)
 
 
-def _tree(data: PairCounts | Tuples, matrix: LeakageMatrix, settings: Settings) -> TotalLeakage:
+def _tree(data: PairCounts | Records, matrix: LeakageMatrix, settings: Settings) -> TotalLeakage:
     structure = read_structure(settings.structure)
     if isinstance(structure, Forest):
         found = forest_totals(matrix.pairs, matrix.releases, matrix.view, structure)
@@ -167,7 +167,7 @@ def _tree(data: PairCounts | Tuples, matrix: LeakageMatrix, settings: Settings) 
     return _result("tree", matrix, *found)
 
 
-def _sampled(data: Tuples, matrix: LeakageMatrix, settings: Settings) -> TotalLeakage:
+def _sampled(data: Records, matrix: LeakageMatrix, settings: Settings) -> TotalLeakage:
     found = sampled_totals(
         data,
         matrix.releases,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seepage._numerics import Floats, round_up
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.totals.report_columns import Columns, MatrixColumns, Numbers
 from seepage.totals.result import GuaranteeError, JointWitness, Progress, rounding
 
@@ -106,7 +106,7 @@ def check_fits(columns: Sequence[Columns], records: int) -> None:
 
 
 def exact_totals(
-    tuples: Tuples, columns: Sequence[Columns], progress: Progress | None = None
+    tuples: Records, columns: Sequence[Columns], progress: Progress | None = None
 ) -> Exact:
     """Return ln sup over y, x, x' of p(y given x) / p(y given x'), for every attribute.
 
@@ -144,7 +144,7 @@ def exact_totals(
     return Exact(values, [search.witness(k) for k in range(len(columns))])
 
 
-def _independent(tuples: Tuples, target: int) -> bool:
+def _independent(tuples: Records, target: int) -> bool:
     """Say whether all values of a target that occur come with the others in the same shares.
 
     In whole numbers: in lowest terms, the people in each group of the others are as many.
@@ -174,7 +174,7 @@ class _Best:
 
 @dataclass
 class _Search:
-    tuples: Tuples
+    tuples: Records
     columns: Sequence[Columns]
     progress: Progress | None
     best: list[_Best] = field(init=False)

@@ -6,7 +6,7 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.leakage import Release
 from seepage.leakage.release import View
 from seepage.totals.composition import merged_totals
@@ -19,7 +19,7 @@ __all__ = ["group_totals"]
 
 
 def group_totals(
-    data: PairCounts | Tuples, released: Sequence[Release], view: View, structure: Groups
+    data: PairCounts | Records, released: Sequence[Release], view: View, structure: Groups
 ) -> tuple[Floats, Floats]:
     """Return the totals of every attribute, if what is outside its group says nothing about it.
 
@@ -48,7 +48,7 @@ def group_totals(
 
 
 def _within(
-    data: PairCounts | Tuples, released: Sequence[Release], view: View
+    data: PairCounts | Records, released: Sequence[Release], view: View
 ) -> tuple[Floats, Floats]:
     names = data.domain.names
     if isinstance(data, PairCounts):

@@ -8,7 +8,7 @@ of records by reports, which is never held as a whole.
 import numpy as np
 
 from seepage._numerics import UNIT, Floats, Integers
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.totals.result import Progress
 from seepage.totals.sampled_reports import IMPOSSIBLE, Draws, offsets
 
@@ -26,7 +26,7 @@ WIDEST_SPREAD = 600.0
 
 
 def report_densities(
-    tuples: Tuples, draws: Draws, progress: Progress | None = None
+    tuples: Records, draws: Draws, progress: Progress | None = None
 ) -> tuple[Floats, Floats]:
     """Return p(y given x) of every value x of every attribute, and q(y).
 
@@ -49,7 +49,7 @@ def report_densities(
     return sums[:-1] / np.maximum(people, 1)[:, None], sums[-1] / tuples.records
 
 
-def _spreads(tuples: Tuples, draws: Draws) -> Floats:
+def _spreads(tuples: Records, draws: Draws) -> Floats:
     """Return for each report how far two records under which it is possible can be apart."""
     begins = offsets(tuples.domain)[:-1]
     high = np.maximum.reduceat(draws.logarithms, begins)
@@ -58,7 +58,7 @@ def _spreads(tuples: Tuples, draws: Draws) -> Floats:
     return np.asarray((high - low).sum(axis=0))
 
 
-def _sums_by_value(tuples: Tuples, draws: Draws, progress: Progress | None) -> Floats:
+def _sums_by_value(tuples: Records, draws: Draws, progress: Progress | None) -> Floats:
     """Return the sums over people, one row a value, and that for q as the last row.
 
     The logarithm of the matrix is a product of the records' indicators with the reports'
@@ -108,7 +108,7 @@ def _add_block(
     scale[:] = highest
 
 
-def rounding_of(tuples: Tuples, draws: Draws) -> float:
+def rounding_of(tuples: Records, draws: Draws) -> float:
     """Return more than the rounding error of a loss.
 
     A likelihood is a sum over the distinct records of exponentials whose arguments are sums

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seepage._numerics import Floats, Integers
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.leakage import Release
 from seepage.leakage.release import View
 from seepage.totals.report_likelihoods import report_densities, rounding_of
@@ -49,7 +49,7 @@ class Sampled:
 
 
 def sampled_totals(
-    tuples: Tuples,
+    tuples: Records,
     released: Sequence[Release],
     view: View,
     *,

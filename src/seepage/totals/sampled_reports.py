@@ -19,7 +19,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage.data.domain import Domain
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.leakage import Release
 from seepage.leakage.release import View
 from seepage.mechanisms import GRR, InClear, Mechanism
@@ -71,7 +71,7 @@ def offsets(domain: Domain) -> Integers:
 
 
 def draw_reports(
-    tuples: Tuples,
+    tuples: Records,
     released: Sequence[Release],
     view: View,
     count: int,
@@ -150,13 +150,13 @@ def _log_likelihood(
 # How many people are drawn for which value ------------------------------------------------------
 
 
-def _shares(tuples: Tuples) -> Floats:
+def _shares(tuples: Records) -> Floats:
     """Return P(x) of every value of every attribute, one after the other."""
     marginals = [tuples.marginal(k) for k in range(len(tuples.domain))]
     return np.concatenate(marginals) / tuples.records
 
 
-def _boosts(tuples: Tuples, count: int, needed: float) -> Integers:
+def _boosts(tuples: Records, count: int, needed: float) -> Integers:
     """Return how many people to draw for each value beside the plain draws.
 
     Targets are taken in the order of what it costs to give each of their values `ROOM` times
@@ -184,7 +184,7 @@ def _missing(shares: Floats, plain: int, needed: float) -> Floats:
     return np.where(shares > 0, lacking, 0.0)
 
 
-def reports_enough(tuples: Tuples, needed: float) -> int:
+def reports_enough(tuples: Records, needed: float) -> int:
     """Return about how many reports give every value of every attribute the draws it needs."""
     shares = _shares(tuples)
     low, high = 0, math.ceil(2 * ROOM * needed * len(shares) / PLAIN_SHARE)
@@ -208,7 +208,7 @@ def _filled(heights: Floats, volume: float) -> Floats:
 
 
 def _people(
-    tuples: Tuples, plain: int, extra: Integers, generator: np.random.Generator
+    tuples: Records, plain: int, extra: Integers, generator: np.random.Generator
 ) -> Integers:
     """Return the drawn people as positions of distinct records."""
     drawn = [_drawn(tuples.weights, np.arange(len(tuples)), plain, generator)]
@@ -228,7 +228,7 @@ def _drawn(
     return np.asarray(positions[np.searchsorted(ends, picks, side="right")])
 
 
-def _density(tuples: Tuples, extra: Integers, count: int) -> Floats:
+def _density(tuples: Records, extra: Integers, count: int) -> Floats:
     """Return g(r) = q(r) / P(r) of each distinct record."""
     shares = _shares(tuples)
     gains = np.divide(extra, shares * count, out=np.zeros_like(shares), where=shares > 0)
@@ -238,7 +238,7 @@ def _density(tuples: Tuples, extra: Integers, count: int) -> Floats:
     return density
 
 
-def _ceilings(tuples: Tuples, density: Floats) -> Floats:
+def _ceilings(tuples: Records, density: Floats) -> Floats:
     """Return W(x) = 1 / (P(x) min of g over the records with x)."""
     least = []
     for target, size in enumerate(tuples.domain.sizes):

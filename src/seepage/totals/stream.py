@@ -25,7 +25,7 @@ from seepage._numerics import Floats, round_down, round_up
 from seepage.data.channel import Channel, as_matrix
 from seepage.data.domain import sample_caution
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import best_of_all
 from seepage.totals.result import plain, summed_up
@@ -219,7 +219,7 @@ class StreamLeakage:
 
 
 def stream_leakage(
-    transitions: Channel | ArrayLike | Sequence[Any] | PairCounts | Tuples,
+    transitions: Channel | ArrayLike | Sequence[Any] | PairCounts | Records,
     epsilon: Any,
     steps: int | None = None,
     *,
@@ -261,13 +261,13 @@ def stream_leakage(
     ([0.1, 0.16, 0.196], 0.249)
     """
     caution = None
-    if isinstance(transitions, (PairCounts, Tuples)):
+    if isinstance(transitions, (PairCounts, Records)):
         if backward is not None or initial is not None:
             raise InputError(
                 "backward and initial go with transitions; counts tell both directions themselves"
             )
         caution = sample_caution(transitions)
-        pairs = transitions.pairs() if isinstance(transitions, Tuples) else transitions
+        pairs = transitions.pairs() if isinstance(transitions, Records) else transitions
         onward, back = from_pairs(pairs)
         count = count_steps(epsilon, steps, len(pairs.domain))
     else:

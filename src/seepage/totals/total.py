@@ -5,7 +5,7 @@ from typing import Any
 from seepage import _checks
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from seepage.leakage import LeakageMatrix, releases
 from seepage.leakage.release import VIEWS, View
@@ -39,7 +39,7 @@ def total_leakage(
     Parameters
     ----------
     data
-        Records: any table that `count_pairs` takes, or `Tuples`; or `PairCounts`, with which
+        Records: any table that `count_pairs` takes, or `Records`; or `PairCounts`, with which
         only `"worst"`, `"independent"` and `"tree"` can be computed.
     epsilon, delta
         The budget of every attribute, or one for each (a sequence, or a mapping by name).
@@ -59,7 +59,7 @@ def total_leakage(
         * `"auto"`: with records `"exact"` where it fits, else `"sampled"` (or `"merged"` where
           a mechanism is not known); with pair counts `"independent"`.
 
-        Totals of a sample of records (`sample=n` here or in `Tuples.from_records`, and pair
+        Totals of a sample of records (`sample=n` here or in `Records.from_data`, and pair
         counts of such) are of kind `"assumed"`, all but `"worst"`: the people left out may have
         what leaks most.
     view
@@ -70,7 +70,7 @@ def total_leakage(
         For `"sampled"`: the delta of the totals, the confidence of all of them together, and how
         many reports are drawn.
     sample
-        For a table: look at so many of its records only, see `Tuples.from_records`.
+        For a table: look at so many of its records only, see `Records.from_data`.
     seed
         Of everything that is drawn: the sample, the reports of `"sampled"`, the searches of
         `"witness"`.  The same seed gives the same numbers; None is another one each time.
@@ -96,7 +96,7 @@ def total_leakage(
 
     >>> import seepage as sp
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
-    >>> coins = Tuples(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
+    >>> coins = Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
     >>> total = total_leakage(coins, epsilon=1.0, mechanism="grr")
     >>> total.guarantee, total.kind, total.values.round(4).tolist()
     ('exact', 'certified', [1.4338, 1.4338, 1.4338])
@@ -124,11 +124,11 @@ def prepare(
     sample: int | None = None,
     seed: int | None = 0,
     **table: Any,
-) -> tuple[PairCounts | Tuples, LeakageMatrix]:
+) -> tuple[PairCounts | Records, LeakageMatrix]:
     """Return the data as pair counts or tuples, and the pairwise leakages at the budgets."""
     _checks.choice(view, "view", VIEWS)
     options = table if sample is None else {**table, "sample": sample}
-    if isinstance(data, (PairCounts, Tuples)):
+    if isinstance(data, (PairCounts, Records)):
         if options:
             raise InputError(f"{min(options)!r} is an option of tables, and these are counted")
         known = data
@@ -137,7 +137,7 @@ def prepare(
 
         known = count_pairs(data, **table)
     else:
-        known = Tuples.from_records(data, seed=seed, **options)
+        known = Records.from_data(data, seed=seed, **options)
     if not known.records:
         raise DomainError("there is no leakage without records, and this table has none")
     released = releases(known.domain, epsilon, mechanism, delta)
@@ -146,7 +146,7 @@ def prepare(
 
 
 def choose_guarantee(
-    data: PairCounts | Tuples, domain: Domain, mechanism: Any = None, epsilon: Any = 1.0
+    data: PairCounts | Records, domain: Domain, mechanism: Any = None, epsilon: Any = 1.0
 ) -> str:
     """Return the name that `"auto"` stands for.
 
@@ -171,7 +171,7 @@ def choose_guarantee(
     return _auto(data, LeakageMatrix(pairs, released, "report", {"min_count": 0.0, "prior": 0.0}))
 
 
-def _auto(data: PairCounts | Tuples, matrix: LeakageMatrix) -> str:
+def _auto(data: PairCounts | Records, matrix: LeakageMatrix) -> str:
     if isinstance(data, PairCounts):
         return "independent"
     named = all(

@@ -14,7 +14,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.totals.report_columns import Columns
 from seepage.totals.result import JointWitness, rounding
 
@@ -37,7 +37,7 @@ REACH = 600.0
 
 
 def search_witness(
-    tuples: Tuples, columns: Sequence[Columns], target: int, seed: int | None = 0
+    tuples: Records, columns: Sequence[Columns], target: int, seed: int | None = 0
 ) -> JointWitness | None:
     """Return the reports that say the most about a target, as far as coordinate ascent finds them.
 
@@ -82,7 +82,7 @@ def search_witness(
 
 @dataclass
 class _Search:
-    tuples: Tuples
+    tuples: Records
     columns: Sequence[Columns]
     target: int
     weights: Integers

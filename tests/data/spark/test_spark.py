@@ -15,7 +15,7 @@ from spark_frames import computed
 import seepage as sp
 from command import run
 from seepage.data.pairs_file import load_pairs_file
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.errors import DomainError, InputError, TableError
 
 
@@ -181,43 +181,41 @@ def test_what_spark_cannot_count_is_refused(spark, tmp_path):
 @pytest.mark.parametrize("missing", ["category", "drop"])
 def test_distinct_records_are_those_of_the_local_engine(spark, tmp_path, missing):
     folder = written(people(), tmp_path)
-    expected = Tuples.from_records(folder, missing=missing)
-    assert Tuples.from_records(folder, engine="spark", missing=missing) == expected
+    expected = Records.from_data(folder, missing=missing)
+    assert Records.from_data(folder, engine="spark", missing=missing) == expected
     frame = computed(spark, str(folder))
-    assert Tuples.from_records(frame, missing=missing) == expected
+    assert Records.from_data(frame, missing=missing) == expected
     chosen = {"columns": ["smoker", "age", "code"], "missing": missing}
-    joint = Tuples.from_records(frame, **chosen).counts()
-    np.testing.assert_array_equal(joint, Tuples.from_records(folder, **chosen).counts())
+    joint = Records.from_data(frame, **chosen).counts()
+    np.testing.assert_array_equal(joint, Records.from_data(folder, **chosen).counts())
     domain = expected.domain
     part = folder / "part-2.parquet"
     inside = {"missing": missing, "domain": domain}
-    assert Tuples.from_records(part, engine="spark", **inside) == Tuples.from_records(
-        part, **inside
-    )
+    assert Records.from_data(part, engine="spark", **inside) == Records.from_data(part, **inside)
 
 
 @pytest.mark.parametrize("missing", ["category", "drop"])
 def test_a_sample_is_that_of_the_local_engine(spark, tmp_path, missing):
     folder = written(people(), tmp_path)
     options = {"missing": missing, "sample": 700, "seed": 9}
-    expected = Tuples.from_records(folder, **options)
+    expected = Records.from_data(folder, **options)
     assert expected.records == 700
-    assert Tuples.from_records(folder, engine="spark", **options) == expected
+    assert Records.from_data(folder, engine="spark", **options) == expected
     frame = computed(spark, str(folder))
-    of_frame = Tuples.from_records(frame, **options)
+    of_frame = Records.from_data(frame, **options)
     assert of_frame.population == expected.population
     assert of_frame.domain == expected.domain
     assert of_frame.records == 700
-    again = Tuples.from_records(frame, **options)
+    again = Records.from_data(frame, **options)
     assert again == of_frame
-    assert Tuples.from_records(frame, **(options | {"seed": 10})) != of_frame
+    assert Records.from_data(frame, **(options | {"seed": 10})) != of_frame
 
 
 def test_numbers_that_leave_their_lanes_in_a_given_domain(spark):
     rows = [(1, 70_000), (2, 5), (1, 5)]
     frame = spark.createDataFrame(rows, "a int, b bigint")
-    expected = Tuples.from_records(pa.table({"a": [1, 2, 1], "b": [70_000, 5, 5]}))
-    assert Tuples.from_records(frame, domain=expected.domain) == expected
+    expected = Records.from_data(pa.table({"a": [1, 2, 1], "b": [70_000, 5, 5]}))
+    assert Records.from_data(frame, domain=expected.domain) == expected
     assert sp.count_pairs(frame, domain=expected.domain) == expected.pairs()
 
 
@@ -225,8 +223,8 @@ def test_too_many_distinct_records_are_refused(spark, monkeypatch):
     monkeypatch.setattr("seepage.data.spark.engine.MOST_RECORD_BYTES", 1000)
     frame = spark.range(5000).selectExpr("id % 100 as a", "id div 100 as b")
     with pytest.raises(TableError, match=r"^2,500 of 2,500 records are distinct, .* take a sample"):
-        Tuples.from_records(frame, bins="none")
-    assert Tuples.from_records(frame, bins="none", sample=20).records == 20
+        Records.from_data(frame, bins="none")
+    assert Records.from_data(frame, bins="none", sample=20).records == 20
 
 
 def test_totals_take_a_frame(spark):

@@ -9,7 +9,7 @@ import pytest
 from spark_frames import computed
 
 import seepage as sp
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.data.spark import jobs as spark_jobs
 from seepage.data.spark.engine import opened, spark_session
 from seepage.data.spark.jobs import run
@@ -78,9 +78,9 @@ def test_values_that_only_dropped_records_have(spark, tmp_path):
     assert in_both(spark, tmp_path, table, **few) == [sp.count_pairs(table, **few)] * 2
     inside = {"missing": "drop", "domain": expected.domain}
     assert in_both(spark, tmp_path, table, **inside) == [expected] * 2
-    records = Tuples.from_records(table, missing="drop")
+    records = Records.from_data(table, missing="drop")
     frame = computed(spark, str(tmp_path / "t.parquet"))
-    assert Tuples.from_records(frame, missing="drop") == records
+    assert Records.from_data(frame, missing="drop") == records
     edges = {"missing": "drop", "bins": {"n": [0, 100, 200]}}
     apart = table.set_column(2, "n", pa.array(np.where(gone, -5, np.arange(200))))
     assert in_both(spark, tmp_path, apart, **edges) == [sp.count_pairs(apart, **edges)] * 2
@@ -105,7 +105,7 @@ def test_names_that_differ_in_case_only(spark, tmp_path):
     pq.write_table(table.rename_columns(["p", "q", "r"]), tmp_path / "t.parquet")
     frame = computed(spark, str(tmp_path / "t.parquet")).toDF(*table.column_names)
     assert sp.count_pairs(frame) == sp.count_pairs(table)
-    assert Tuples.from_records(frame, columns=["a", "A"]) == Tuples.from_records(
+    assert Records.from_data(frame, columns=["a", "A"]) == Records.from_data(
         table, columns=["a", "A"]
     )
     twice = frame.toDF("a", "a", "b")
@@ -128,7 +128,7 @@ def test_many_truth_values_in_a_word(spark, tmp_path):
     assert in_both(spark, tmp_path, table) == [sp.count_pairs(table)] * 2
 
 
-@pytest.mark.parametrize("count", [sp.count_pairs, Tuples.from_records])
+@pytest.mark.parametrize("count", [sp.count_pairs, Records.from_data])
 def test_only_frames_of_spark_are_tables(spark, count):
     frame = spark.range(4)
     for other in (spark, frame.groupBy("id"), frame["id"], frame.schema):
@@ -175,7 +175,7 @@ def test_no_record_left_is_said_as_here(spark, tmp_path):
             assert refusal(tmp_path / "t.parquet", engine="spark", **options) == expected
             assert refusal(frame, **options) == expected
             with pytest.raises(TableError, match=r"^no record is left: all 500 have a missing"):
-                Tuples.from_records(frame, **options)
+                Records.from_data(frame, **options)
     with pytest.raises(TableError, match=r"^the table has no records$"):
         sp.count_pairs(frame.where("b < 0"), domain=domain)
 
@@ -204,9 +204,9 @@ def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, 
     expected = sp.count_pairs(table, **options)
     assert sp.count_pairs(tmp_path / "t.parquet", engine="spark", **options) == expected
     assert sp.count_pairs(frame, **options) == expected
-    records = Tuples.from_records(table, **options)
-    assert Tuples.from_records(tmp_path / "t.parquet", engine="spark", **options) == records
-    assert Tuples.from_records(frame, **options) == records
+    records = Records.from_data(table, **options)
+    assert Records.from_data(tmp_path / "t.parquet", engine="spark", **options) == records
+    assert Records.from_data(frame, **options) == records
     assert set(groups) == {4, 2}, "20 shards of the files; as many as a shuffle's for the frame"
 
 

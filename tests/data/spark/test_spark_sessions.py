@@ -105,13 +105,13 @@ from pyspark.sql import SparkSession
 session = SparkSession.builder.remote("local[2]").getOrCreate()
 import seepage as sp
 from seepage.errors import TableError
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 path = sys.argv[1]
 frame = session.read.parquet(path).where("true")
 for options in ({}, {"missing": "drop"}, {"bins": "width:4"}):
     assert sp.count_pairs(frame, **options) == sp.count_pairs(path, **options)
     assert sp.count_pairs(path, engine="spark", **options) == sp.count_pairs(path, **options)
-assert Tuples.from_records(frame) == Tuples.from_records(path)
+assert Records.from_data(frame) == Records.from_data(path)
 for bad, line in (
     (frame.selectExpr("nothing"), "Spark cannot read the table: [UNRESOLVED_COLUMN"),
     (frame.selectExpr("raise_error('no') as a"), "Spark cannot read the table: [USER_RAISED"),

@@ -103,7 +103,9 @@ def test_the_near_readings_come_near_table_two_in_closed_form(data):
                 MECHANISMS.items(), PRINTED[paper, int(epsilon)], strict=True
             ):
                 how = library_subset_selection(pairs, epsilon) if name == "ss" else name
-                found = nmse(leakage_matrix(pairs, epsilon, how, "inferred").values, bound)[0]
+                found = nmse(
+                    leakage_matrix(pairs, epsilon, mechanism=how, view="inferred").values, bound
+                )[0]
                 if value >= 1e-3:
                     assert found == pytest.approx(value, rel=0.15), (label, title, epsilon)
 
@@ -112,7 +114,7 @@ def test_the_near_readings_come_near_table_two_in_closed_form(data):
 def test_the_floor_of_the_papers_text_does_not_give_its_errors(data):
     pairs = data.near_adult
     bound = leakage_matrix(pairs, 1.0).values
-    floored = nmse(leakage_matrix(pairs, 1.0, "ss", "inferred").values, bound)[0]
+    floored = nmse(leakage_matrix(pairs, 1.0, mechanism="ss", view="inferred").values, bound)[0]
     assert floored < 0.5 * 0.082
 
 

@@ -27,7 +27,9 @@ def _ratios(reading, paper):
     """Return our four mean errors over the printed ones."""
     found = [
         reading.errors(
-            name, epsilon, leakage_matrix(reading.pairs, epsilon, name, "inferred").values
+            name,
+            epsilon,
+            leakage_matrix(reading.pairs, epsilon, mechanism=name, view="inferred").values,
         ).mean
         for name, epsilon in CELLS
     ]
@@ -36,8 +38,8 @@ def _ratios(reading, paper):
 
 def _floor(data, name, epsilon):
     """Return the error without noise, of the theory of all records against that of complete."""
-    theory = leakage_matrix(data.near_adult, epsilon, name, "inferred").values
-    wider = leakage_matrix(data.incomplete_adult, epsilon, name, "inferred").values
+    theory = leakage_matrix(data.near_adult, epsilon, mechanism=name, view="inferred").values
+    wider = leakage_matrix(data.incomplete_adult, epsilon, mechanism=name, view="inferred").values
     among = [data.near_adult.domain.index(one) for one in data.incomplete_adult.domain.names]
     other = theory.copy()
     other[np.ix_(among, among)] = wider
@@ -71,7 +73,7 @@ def test_incomplete_records_make_a_floor_that_does_not_fall_with_epsilon(data):
     assert np.round(np.array(floor) * 1e4, 1) == pytest.approx([2.5, 2.2, 2.9, 2.3])
     noise = nmse(
         plug_in(data.near_adult, "grr", 3.0),
-        leakage_matrix(data.near_adult, 3.0, "grr", "inferred").values,
+        leakage_matrix(data.near_adult, 3.0, mechanism="grr", view="inferred").values,
     )[0]
     printed = PRINTED["Adult"][1]
     assert noise < printed / 3 < noise + floor[1] < 3 * printed
@@ -119,7 +121,7 @@ def test_the_committed_run_shows_each_reason():
 
 def test_collections_are_different_draws_and_the_mean_lies_between(data):
     adult = data.pairs("adult").select(["sex", "race", "income"])
-    theory = leakage_matrix(adult, 1.0, "grr", "inferred").values
+    theory = leakage_matrix(adult, 1.0, mechanism="grr", view="inferred").values
     several = Reading("Adult", "Adult", adult, 3).errors("grr", 1.0, theory)
     assert several.lowest < several.mean < several.highest
     first = nmse(plug_in(adult, "grr", 1.0), theory)[0]

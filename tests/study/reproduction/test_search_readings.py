@@ -84,7 +84,7 @@ def test_sums_over_pairs_are_the_errors_themselves(scripts, tiny, labels):
         how = cell.mechanism
         if how == "ss":
             how = library_subset_selection(pairs, cell.epsilon)
-        own = leakage_matrix(pairs, cell.epsilon, how, "inferred").values
+        own = leakage_matrix(pairs, cell.epsilon, mechanism=how, view="inferred").values
         theory = leakage_matrix(pairs, cell.epsilon).values if cell.bound else own
         found = [own]
         if cell.estimated:
@@ -103,7 +103,9 @@ def test_an_infinite_estimate_adds_to_neither_sum(scripts):
     wide = scripts[0].widened(table, ["x", "y", "z"], {})
     found = scripts[0].grid(wide, [scripts[0].Cell("grr", 3.0, 0.01)], 1)
     (drawn,) = scripts[0].estimates(wide.pairs, 3.0, "grr", 1)
-    error, infinite = nmse(drawn, leakage_matrix(wide.pairs, 3.0, "grr", "inferred").values)
+    error, infinite = nmse(
+        drawn, leakage_matrix(wide.pairs, 3.0, mechanism="grr", view="inferred").values
+    )
     assert infinite > 0
     assert found.errors([]) == pytest.approx([error], rel=1e-9)
 

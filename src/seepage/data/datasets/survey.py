@@ -18,7 +18,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Integers
 from seepage.data.domain import Attribute, Domain
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 
 __all__ = ["SURVEY_TREE", "make_survey", "survey_joint"]
 
@@ -75,7 +75,7 @@ def _joint() -> Integers:
     return np.asarray(np.einsum("a,ae,ei,r,rt,ac,cm,k,s,ksg->aeirtcmksg", *parts))
 
 
-def survey_joint() -> Tuples:
+def survey_joint() -> Records:
     """Return the survey's joint distribution: every possible record, weighted in proportion.
 
     Examples
@@ -84,7 +84,7 @@ def survey_joint() -> Tuples:
     >>> len(joint.domain), (joint.marginal("condition") / joint.records).round(4).tolist()
     (10, [0.093, 0.9028, 0.0042])
     """
-    return Tuples.from_joint(Domain(ATTRIBUTES), _joint())
+    return Records.from_joint(Domain(ATTRIBUTES), _joint())
 
 
 def make_survey(records: int = 10_000, seed: int | None = 0) -> Any:

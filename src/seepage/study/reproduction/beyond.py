@@ -8,7 +8,7 @@ import numpy as np
 from seepage.charts.panels import bar_panels
 from seepage.charts.scatter import agreement_chart
 from seepage.data.domain import Attribute, Domain
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.reproduction.findings import Comparison, Finding, absent, ours, stated
 from seepage.study.reproduction.paper_data import MECHANISMS, SEED, Data
@@ -76,9 +76,9 @@ def _record(part: str, name: str, epsilon: float, paper: float, mine: float) -> 
 
 def _coins() -> Comparison:
     domain = Domain([Attribute(name, ("0", "1")) for name in ("first", "second", "differ")])
-    coins = Tuples(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    exact = total_leakage(coins, 1.0, "grr", "exact")["differ"]
-    summed = total_leakage(coins.pairs(), 1.0, "grr", "independent")["differ"]
+    coins = Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
+    exact = total_leakage(coins, 1.0, mechanism="grr", guarantee="exact")["differ"]
+    summed = total_leakage(coins.pairs(), 1.0, mechanism="grr", guarantee="independent")["differ"]
     return stated(
         "Two coins and whether they differ: exact total minus the sum (nats)",
         "the sum is an upper bound",
@@ -89,15 +89,17 @@ def _coins() -> Comparison:
     )
 
 
-def _sums(people: Tuples) -> list[dict[str, Any]]:
+def _sums(people: Records) -> list[dict[str, Any]]:
     """Return sum and exact total of every target in random sets of attributes."""
     rng = np.random.default_rng(SEED)
     rows = []
     for number in range(SETS):
         chosen = np.sort(rng.choice(len(people.domain), SIZE, replace=False)).tolist()
         part, epsilon = people.select(chosen), EPSILONS[number % len(EPSILONS)]
-        exact = total_leakage(part, epsilon, "grr", "exact").values
-        summed = total_leakage(part.pairs(), epsilon, "grr", "independent").values
+        exact = total_leakage(part, epsilon, mechanism="grr", guarantee="exact").values
+        summed = total_leakage(
+            part.pairs(), epsilon, mechanism="grr", guarantee="independent"
+        ).values
         rows += [
             _record("exact total", f"set {number + 1}: {name}", epsilon, total, mine)
             for name, total, mine in zip(part.domain.names, summed, exact, strict=True)
@@ -120,10 +122,10 @@ def _compare_sums(rows: list[dict[str, Any]]) -> list[Comparison]:
     ]
 
 
-def _witnesses(people: Tuples) -> list[dict[str, Any]]:
+def _witnesses(people: Records) -> list[dict[str, Any]]:
     """Return the sum and what a found report leaks, for every attribute of CelebA."""
-    summed = total_leakage(people.pairs(), BUDGET, "grr", "independent").values
-    found = total_leakage(people, BUDGET, "grr", "witness", seed=SEED).values
+    summed = total_leakage(people.pairs(), BUDGET, mechanism="grr", guarantee="independent").values
+    found = total_leakage(people, BUDGET, mechanism="grr", guarantee="witness", seed=SEED).values
     return [
         _record("witness", name, BUDGET, total, leak)
         for name, total, leak in zip(people.domain.names, summed, found, strict=True)
@@ -158,8 +160,8 @@ def _reports(data: Data) -> list[dict[str, Any]]:
             "whole report",
             title,
             1.0,
-            leakage_matrix(pairs, 1.0, name, "inferred").tcpl / bound,
-            leakage_matrix(pairs, 1.0, name).tcpl / bound,
+            leakage_matrix(pairs, 1.0, mechanism=name, view="inferred").tcpl / bound,
+            leakage_matrix(pairs, 1.0, mechanism=name).tcpl / bound,
         )
         for name, title in MECHANISMS.items()
     ]

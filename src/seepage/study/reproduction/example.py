@@ -48,7 +48,7 @@ def find(data: Data) -> Finding:
     for (epsilon, direction), (theory, experiment) in PRINTED.items():
         target, source = ("Xk", "X^") if direction == "X^ -> Xk" else ("X^", "Xk")
         bound = leakage_bound(exact.channel(target, source), epsilon).value
-        grr = leakage_matrix(exact, epsilon, "grr")[target, source].value
+        grr = leakage_matrix(exact, epsilon, mechanism="grr")[target, source].value
         mean, deviation = _simulate(experiments, epsilon, target, source)
         rows.append(
             {
@@ -101,8 +101,8 @@ def _simulate(
     estimates = [
         estimate_leakage(
             sampled,
-            "grr",
-            epsilon,
+            mechanism="grr",
+            epsilon=epsilon,
             pairs=[(target, source)],
             replicas=REPLICAS,
             surrogates=0,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from seepage.charts.panels import curve_panels
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.leakage.curve import leakage_curve
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.reproduction.findings import Comparison, Finding, absent, printed, stated
@@ -47,24 +47,28 @@ def find(data: Data) -> Finding:
     return Finding(SHOWS, rows, _compare(people, rows), notes, {"": _chart(rows)})
 
 
-def _row(people: Tuples, epsilon: float) -> dict[str, Any]:
-    matrix = leakage_matrix(people.pairs(), epsilon, "grr")
+def _row(people: Records, epsilon: float) -> dict[str, Any]:
+    matrix = leakage_matrix(people.pairs(), epsilon, mechanism="grr")
     settings: dict[str, Any] = {"replicas": REPLICAS, "surrogates": 0, "seed": SEED}
-    estimates = estimate_leakage(people.pairs(), "grr", epsilon, target=TARGET, **settings)
+    estimates = estimate_leakage(
+        people.pairs(), mechanism="grr", epsilon=epsilon, target=TARGET, **settings
+    )
     joint = estimate_leakage(
-        people, "grr", epsilon, target=TARGET, sources=list(SOURCES), **settings
+        people, mechanism="grr", epsilon=epsilon, target=TARGET, sources=list(SOURCES), **settings
     )
     row: dict[str, Any] = {"epsilon": epsilon}
     for source, label in SOURCES.items():
         row[label] = matrix[TARGET, source].value
         row[f"{label}_statistical"] = estimates[TARGET, source].plug_in
-    row["total_exact"] = total_leakage(people, epsilon, "grr", "exact")[TARGET]
-    row["total_sum"] = total_leakage(people.pairs(), epsilon, "grr", "independent")[TARGET]
+    row["total_exact"] = total_leakage(people, epsilon, mechanism="grr", guarantee="exact")[TARGET]
+    row["total_sum"] = total_leakage(
+        people.pairs(), epsilon, mechanism="grr", guarantee="independent"
+    )[TARGET]
     row["total_statistical"] = epsilon + joint.plug_in
     return row
 
 
-def _compare(people: Tuples, rows: list[dict[str, Any]]) -> list[Comparison]:
+def _compare(people: Records, rows: list[dict[str, Any]]) -> list[Comparison]:
     necklace = leakage_curve(people.pairs().channel(TARGET, "Wearing_Necklace"), [6.0])
     last = rows[-1]
     return [

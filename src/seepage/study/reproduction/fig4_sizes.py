@@ -43,7 +43,7 @@ def find_heat_map(data: Data) -> Finding:
     if not data.at_hand("cardio"):
         return Finding(HEAT_SHOWS, [], [absent("Everything", "Fig. 4c", "CVD is not at hand")])
     pairs = data.pairs("cardio")
-    matrix = leakage_matrix(pairs, 1.0, "grr")
+    matrix = leakage_matrix(pairs, 1.0, mechanism="grr")
     estimates = plug_in(pairs, "grr", 1.0)
     rows: list[dict[str, Any]] = [
         {
@@ -101,8 +101,8 @@ def _simulations(pairs: PairCounts) -> dict[tuple[str, str], tuple[float, float]
     for seed in range(SEED, SEED + SIMULATIONS):
         found = estimate_leakage(
             pairs,
-            "grr",
-            1.0,
+            mechanism="grr",
+            epsilon=1.0,
             pairs=list(DIRECTIONS),
             replicas=REPLICAS,
             surrogates=0,
@@ -124,7 +124,7 @@ def find_histogram(data: Data) -> Finding:
     rows: list[dict[str, Any]] = []
     comparisons: list[Comparison] = []
     for label, pairs in tables.items():
-        values = ordered_pairs(leakage_matrix(pairs, 1.0, "grr").values)
+        values = ordered_pairs(leakage_matrix(pairs, 1.0, mechanism="grr").values)
         counts = np.histogram(np.minimum(values, 1.0), edges)[0]
         rows += [
             {"data": label, "from": round(float(low), 2), "to": round(float(low) + 0.05, 2),

@@ -40,15 +40,15 @@ def find(data: Data) -> Finding:
     for name in SHOWN:
         estimates = estimate_leakage(
             pairs,
-            name,
-            1.0,
+            mechanism=name,
+            epsilon=1.0,
             pairs=[(TARGET, source) for source in SOURCES],
             replicas=REPLICAS,
             surrogates=SURROGATES,
             seed=SEED,
         )
-        inferred = leakage_matrix(pairs, 1.0, name, "inferred")
-        report = leakage_matrix(pairs, 1.0, name)
+        inferred = leakage_matrix(pairs, 1.0, mechanism=name, view="inferred")
+        report = leakage_matrix(pairs, 1.0, mechanism=name)
         for source in SOURCES:
             estimate = estimates[TARGET, source]
             rows.append(

@@ -54,7 +54,7 @@ def measured(data: Data) -> dict[str, Floats]:
     for pairs in data.some(*NAMES).values():
         parts["nmi"].append(ordered_pairs(correlation_matrix(pairs, "nmi")))
         parts["pcc"].append(np.abs(ordered_pairs(correlation_matrix(pairs, "pcc"))))
-        parts["leakage"].append(ordered_pairs(leakage_matrix(pairs, 1.0, "grr").values))
+        parts["leakage"].append(ordered_pairs(leakage_matrix(pairs, 1.0, mechanism="grr").values))
     return {name: np.concatenate(values) for name, values in parts.items()}
 
 

@@ -91,7 +91,7 @@ def _panel(
 ) -> list[dict[str, Any]]:
     if not tables:
         return []
-    found = benchmark_analysers(tables, epsilons, reference, chosen, seed=SEED)
+    found = benchmark_analysers(tables, epsilons, reference=reference, chosen=chosen, seed=SEED)
     return [{"panel": panel, **_untimed(score)} for score in found.scores]
 
 

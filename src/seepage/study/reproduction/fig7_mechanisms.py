@@ -121,8 +121,8 @@ def _compare(label: str, pairs: PairCounts, rows: list[dict[str, Any]]) -> list[
         ),
     ]
     if label == NEAR:
-        rounded = leakage_matrix(pairs, 1.0, library_subset_selection(pairs, 1.0)).tcpl
-        guessed = leakage_matrix(pairs, 1.0, "olh", "inferred").tcpl
+        rounded = leakage_matrix(pairs, 1.0, mechanism=library_subset_selection(pairs, 1.0)).tcpl
+        guessed = leakage_matrix(pairs, 1.0, mechanism="olh", view="inferred").tcpl
         what = f"{label}: OLH's total leakage over SS's with the library's subset size"
         found.insert(3, printed(what, 0.6, guessed / rounded, 0.1, explained=True, group=label))
     return found
@@ -140,5 +140,7 @@ def _mean_error(pairs: PairCounts, name: str) -> float:
 
 def _relative(pairs: PairCounts) -> float:
     """Return the total leakage of the guess from OLH over that of the guess from SS."""
-    olh, ss = (leakage_matrix(pairs, 1.0, name, "inferred").tcpl for name in ("olh", "ss"))
+    olh, ss = (
+        leakage_matrix(pairs, 1.0, mechanism=name, view="inferred").tcpl for name in ("olh", "ss")
+    )
     return olh / ss

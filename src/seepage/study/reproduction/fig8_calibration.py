@@ -101,7 +101,7 @@ def _most_favourable(pairs: PairCounts) -> list[str]:
 
 def _budget(pairs: PairCounts, limit: float) -> float:
     """Return the largest equal budget that the sum of leakages allows."""
-    return float(find_budgets(pairs, limit, "independent", audit=False).epsilons[0])
+    return float(find_budgets(pairs, limit, guarantee="independent", audit=False).epsilons[0])
 
 
 def _row(label: str, faces: PairCounts, public: PairCounts, limit: float) -> dict[str, Any]:

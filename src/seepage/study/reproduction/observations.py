@@ -61,12 +61,12 @@ def find(data: Data) -> Finding:
 def _measure(pairs: PairCounts) -> dict[str, float]:
     from scipy.stats import kendalltau
 
-    leakages = leakage_matrix(pairs, 1.0, "grr").values
+    leakages = leakage_matrix(pairs, 1.0, mechanism="grr").values
     upper = np.triu_indices(len(leakages), 1)
     forth, back = leakages[upper], leakages.T[upper]
     gaps = np.abs(forth - back)
-    late = ordered_pairs(leakage_matrix(pairs, LARGE, "grr").values)
-    level = ordered_pairs(leakage_matrix(pairs, BEYOND, "grr").values)
+    late = ordered_pairs(leakage_matrix(pairs, LARGE, mechanism="grr").values)
+    level = ordered_pairs(leakage_matrix(pairs, BEYOND, mechanism="grr").values)
     nmi, values = ordered_pairs(correlation_matrix(pairs, "nmi")), ordered_pairs(leakages)
     return {
         "asymmetric_share": float((gaps > UNEQUAL * np.maximum(forth, back)).mean()),

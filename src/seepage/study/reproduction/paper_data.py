@@ -17,7 +17,7 @@ from seepage._numerics import Floats
 from seepage.data.counting import count_pairs
 from seepage.data.datasets import BUNDLED, dataset, load_pairs
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Tuples
+from seepage.data.records import Records
 from seepage.study.statistical import estimate_leakage
 
 __all__ = [
@@ -69,7 +69,13 @@ def plug_in(pairs: PairCounts, mechanism: Any, epsilon: float, collection: int =
 
 def _estimated(pairs: PairCounts, mechanism: Any, epsilon: float, seed: int) -> Floats:
     found = estimate_leakage(
-        pairs, mechanism, epsilon, replicas=REPLICAS, surrogates=0, seed=seed, view="inferred"
+        pairs,
+        mechanism=mechanism,
+        epsilon=epsilon,
+        replicas=REPLICAS,
+        surrogates=0,
+        seed=seed,
+        view="inferred",
     )
     return found.plug_in
 
@@ -135,9 +141,9 @@ class Data:
         return {LABELS[name]: self.pairs(name) for name in names if self.at_hand(name)}
 
     @cached_property
-    def celeba(self) -> Tuples:
+    def celeba(self) -> Records:
         """The people of CelebA as distinct records."""
-        return Tuples.from_records(dataset("celeba").read())
+        return Records.from_data(dataset("celeba").read())
 
     @cached_property
     def near_adult(self) -> PairCounts:

@@ -126,7 +126,7 @@ def _rows(reading: Reading) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     cells = [(name, epsilon) for name in ("grr", "exp") for epsilon in EPSILONS]
     for column, (name, epsilon) in enumerate(cells):
-        theory = leakage_matrix(reading.pairs, epsilon, name, "inferred").values
+        theory = leakage_matrix(reading.pairs, epsilon, mechanism=name, view="inferred").values
         errors = reading.errors(name, epsilon, theory)
         rows.append(
             {

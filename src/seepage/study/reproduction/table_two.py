@@ -92,7 +92,7 @@ def _rows(reading: Reading, epsilon: float) -> list[dict[str, Any]]:
         if name == "ss" and reading.paper and "documented" not in reading.label:
             how = library_subset_selection(reading.pairs, epsilon)
         errors = reading.errors(how, epsilon, bound)
-        closed = leakage_matrix(reading.pairs, epsilon, how, "inferred").values
+        closed = leakage_matrix(reading.pairs, epsilon, mechanism=how, view="inferred").values
         rows.append(
             {
                 "data": reading.label,

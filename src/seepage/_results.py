@@ -1,0 +1,143 @@
+"""What every result can do: display, frames, CSV and JSON, written once."""
+
+import csv
+import io
+import math
+from collections.abc import Callable, Mapping, Sequence
+from html import escape
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from seepage.errors import InputError
+
+__all__ = ["Progress", "Result", "csv_text", "from_json_number", "json_ready", "json_text"]
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+"""Called with the steps done and the steps in all, None where their number is not known."""
+
+SHOWN_ROWS = 20
+"""Rows of a result that a notebook displays."""
+
+
+class Result:
+    """A result as one line, as a table in long form, and as HTML for notebooks.
+
+    A subclass defines `_headline` and `_columns`; everything else follows.  `to_arrow` (and the
+    Arrow PyCapsule protocol, which pandas, Polars and DuckDB read) holds exact numbers.
+
+    Examples
+    --------
+    >>> class Answer(Result):
+    ...     def _headline(self):
+    ...         return "Answer(largest 0.5)"
+    ...
+    ...     def _columns(self):
+    ...         return {"attribute": ["sex", "age"], "total": [0.5, math.inf]}
+    >>> Answer()
+    Answer(largest 0.5)
+    >>> Answer().to_arrow().column_names
+    ['attribute', 'total']
+    >>> print(Answer().to_csv(), end="")
+    attribute,total
+    sex,0.5
+    age,inf
+    """
+
+    __slots__: ClassVar[Sequence[str]] = ()
+
+    def _headline(self) -> str:
+        """Return the result in one line."""
+        raise NotImplementedError
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        """Return the result in long form: columns of equal length by name."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self._headline()
+
+    def to_arrow(self) -> Any:
+        """Return the result in long form as a PyArrow table."""
+        import pyarrow as pa
+
+        return pa.table({name: pa.array(list(column)) for name, column in self._columns().items()})
+
+    def to_pandas(self) -> Any:
+        """Return the result in long form as a pandas frame."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InputError("to_pandas needs pandas, which is not installed") from None
+        return pd.DataFrame({name: list(column) for name, column in self._columns().items()})
+
+    def to_csv(self) -> str:
+        """Return the result in long form as CSV text."""
+        return csv_text(self._columns())
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def _repr_html_(self) -> str:
+        columns = self._columns()
+        rows = list(zip(*columns.values(), strict=True))
+        head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>"
+            for row in rows[:SHOWN_ROWS]
+        )
+        more = f"<p>{len(rows) - SHOWN_ROWS:,} more rows</p>" if len(rows) > SHOWN_ROWS else ""
+        return (
+            f"<p><strong>{escape(self._headline())}</strong></p>"
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+        )
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def csv_text(columns: Mapping[str, Sequence[Any]]) -> str:
+    """Return columns of equal length as CSV text with a header line; None is an empty field."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()
+
+
+def json_ready(value: Any) -> Any:
+    """Return a value as JSON can hold it: infinities as "inf" and "-inf", NaN as null.
+
+    Arrays become lists and NumPy numbers Python's, at any depth.
+
+    Examples
+    --------
+    >>> json_ready({"totals": np.array([1.5, -np.inf]), "delta": np.float64(0)})
+    {'totals': [1.5, '-inf'], 'delta': 0.0}
+    """
+    if isinstance(value, Mapping):
+        return {key: json_ready(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return json_ready(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [json_ready(item) for item in value]
+    if isinstance(value, np.generic):
+        return json_ready(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value
+
+
+def from_json_number(value: Any) -> float:
+    """Return the number that `json_ready` wrote, NaN for null."""
+    return math.nan if value is None else float(value)
+
+
+def json_text(content: Any) -> str:
+    """Return indented JSON of a value that `json_ready` makes ready."""
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(json_ready(content)), indent=1).decode()

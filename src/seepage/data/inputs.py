@@ -1,0 +1,171 @@
+"""`data` as every public function takes it, to pair counts or to records.
+
+`data` is a pandas, Polars, PyArrow or Spark frame; the path of a table, a folder or a glob; the
+path of a file of pair counts; the name of a dataset; `PairCounts` or `Records`.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from seepage import _checks
+from seepage.data.counting import count_pairs
+from seepage.data.pairs import PairCounts
+from seepage.data.records import Records
+from seepage.errors import InputError
+
+__all__ = ["as_counted", "as_pairs", "as_records", "is_dataset_name"]
+
+CHOICES = ("columns", "drop", "rename")
+"""Table options that counts and records obey too."""
+
+ENGINE_OPTIONS = ("engine", "progress")
+
+
+def as_pairs(data: Any, **options: Any) -> PairCounts:
+    """Return the pair counts of any data; tables are counted with these options.
+
+    Parameters
+    ----------
+    data
+        See above.
+    options
+        The table options of `count_pairs`.  Counts and records that exist already obey `columns`,
+        `drop` and `rename`; any other option raises an InputError, for it would have no effect.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> as_pairs(pa.table({"sex": ["F", "M"], "age": [30, 40]}), bins=2)
+    PairCounts(2 records, 2 attributes)
+    >>> as_pairs("adult", columns=["sex", "race"])
+    PairCounts(48,842 records, 2 attributes)
+    """
+    found = as_counted(data, records=False, **options)
+    return found.pairs() if isinstance(found, Records) else found
+
+
+def as_records(data: Any, **options: Any) -> Records:
+    """Return the distinct records of any data that has them; pair counts raise an InputError.
+
+    Parameters
+    ----------
+    data
+        See above.
+    options
+        The table options of `count_pairs`, and `sample` and `seed` of `Records.from_data`.
+
+    Examples
+    --------
+    >>> as_records("survey", columns=["coffee", "sleep"]).domain.names
+    ('coffee', 'sleep')
+    """
+    found = as_counted(data, records=True, **options)
+    if isinstance(found, PairCounts):
+        raise InputError("this needs records, and data has pair counts only; give the table itself")
+    return found
+
+
+def as_counted(data: Any, *, records: bool = True, **options: Any) -> PairCounts | Records:
+    """Return the records of data where it has them and they are wanted, else its pair counts."""
+    if isinstance(data, (PairCounts, Records)):
+        _refuse_all_but(CHOICES, options, "the data are counted already")
+        return _chosen(data, options)
+    read = Records.from_data if records else count_pairs
+    if isinstance(data, (str, os.PathLike)):
+        if is_dataset_name(data):
+            return _of_dataset(str(data), records, options)
+        if _is_pairs_file(data):
+            from seepage.data.pairs_file import load_pairs_file
+
+            _refuse_all_but((*CHOICES, *ENGINE_OPTIONS), options, f"{data} is counted already")
+            return _chosen(load_pairs_file(data), options)
+        _refuse_own_files(data)
+    return read(data, **options)
+
+
+def is_dataset_name(data: str | os.PathLike[str]) -> bool:
+    """Return whether a text can only be the name of a dataset: no file, no path and no pattern."""
+    return isinstance(data, str) and not Path(data).exists() and data.replace("-", "").isalnum()
+
+
+def _of_dataset(name: str, records: bool, options: dict[str, Any]) -> PairCounts | Records:
+    """Return a dataset's records or counts, read as its own settings say unless options differ."""
+    from seepage.data.datasets import BUNDLED, DATASETS, load_pairs
+
+    reading = set(options) - {*CHOICES, *ENGINE_OPTIONS}
+    at_hand = name in DATASETS and DATASETS[name].at_hand
+    if not at_hand or (not records and not reading and name in BUNDLED):
+        found = load_pairs(name)
+        _refuse_all_but((*CHOICES, *ENGINE_OPTIONS), options, f"{name} is counted already")
+        return _chosen(found, options)
+    settings = _settings(DATASETS[name].table, options)
+    return (Records.from_data if records else count_pairs)(DATASETS[name].read(), **settings)
+
+
+def _settings(own: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return a dataset's own table options, with those given in their place.
+
+    Its bins are by its own names of columns; those of columns that are not used are left out, and
+    those of renamed ones follow the name.
+    """
+    settings = {**own, **options}
+    bins, chosen = own.get("bins"), options.get("bins")
+    if isinstance(bins, Mapping) and (chosen is None or isinstance(chosen, Mapping)):
+        used = set(options.get("columns") or bins) - set(options.get("drop") or ())
+        new = options.get("rename") or {}
+        kept = {new.get(name, name): rule for name, rule in bins.items() if name in used}
+        settings["bins"] = {**kept, **(chosen or {})}
+    return settings
+
+
+def _chosen(found: PairCounts | Records, options: Mapping[str, Any]) -> PairCounts | Records:
+    """Return the counts or records with the columns chosen, dropped and renamed."""
+    columns, drop = options.get("columns"), options.get("drop") or ()
+    wanted = found.domain.names if columns is None else columns
+    dropped = {found.domain[name].name for name in drop}
+    kept = [name for name in wanted if name not in dropped]
+    if not kept:
+        raise InputError("there is no column left to read")
+    if tuple(kept) != found.domain.names:
+        found = found.select(kept)
+    return found.rename(dict(options["rename"])) if options.get("rename") else found
+
+
+def _refuse_all_but(allowed: Iterable[str], options: Mapping[str, Any], why: str) -> None:
+    from seepage.data.table import TableOptions
+
+    known = [*(field.name for field in fields(TableOptions)), *ENGINE_OPTIONS, "sample", "seed"]
+    for name in options:
+        if name not in known:
+            raise InputError(f"there is no option {name!r}{_checks.near_miss(name, known)}")
+        if name not in allowed and options[name] is not None:
+            raise InputError(f"{name} has no effect: {why}")
+
+
+def _is_pairs_file(path: str | os.PathLike[str]) -> bool:
+    from seepage.data.pairs_file import is_pairs_file
+
+    return is_pairs_file(path)
+
+
+def _refuse_own_files(data: str | os.PathLike[str]) -> None:
+    """Raise where records are read from reports: those are noise, and noise leaks less."""
+    import pyarrow.parquet as pq
+    from pyarrow import ArrowException
+
+    from seepage.data.table.paths import find_files
+
+    files = [Path(data)] if Path(data).is_file() else find_files(data)[1]
+    for file in files:
+        try:
+            metadata = pq.read_schema(file).metadata or {}
+        except (ArrowException, OSError):
+            return
+        if any(key.startswith(b"seepage") for key in metadata):
+            raise InputError(
+                f"{file} must hold records, got reports or counts that seepage wrote; "
+                "reports are read together with their plan"
+            )
