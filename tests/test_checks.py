@@ -59,10 +59,10 @@ def test_relaxations_that_are_fine(value):
         (lambda: _checks.probability(1.5, "p"), "p must be between 0 and 1, got 1.5"),
         (lambda: _checks.probability(math.nan, "p"), "p must be between 0 and 1, got nan"),
         (lambda: _checks.probability("", "p"), "p must be a number, got ''"),
-        (lambda: _checks.whole(1.0, "k", 1), "k must be a whole number at least 1, got 1.0"),
-        (lambda: _checks.whole(True, "k", 1), "k must be a whole number at least 1, got True"),
-        (lambda: _checks.whole(0, "k", 1), "k must be a whole number at least 1, got 0"),
-        (lambda: _checks.whole(9, "k", 1, 8), "k must be a whole number from 1 to 8, got 9"),
+        (lambda: _checks.integer(1.0, "k", 1), "k must be an integer at least 1, got 1.0"),
+        (lambda: _checks.integer(True, "k", 1), "k must be an integer at least 1, got True"),
+        (lambda: _checks.integer(0, "k", 1), "k must be an integer at least 1, got 0"),
+        (lambda: _checks.integer(9, "k", 1, 8), "k must be an integer from 1 to 8, got 9"),
         (
             lambda: _checks.choice("Repot", "view", ["report", "inferred"]),
             "view must be one of report, inferred, got 'Repot'; did you mean 'report'?",
@@ -84,8 +84,8 @@ def test_refusals_say_the_rule_and_what_was_given(check, message):
 def test_probabilities_and_whole_numbers_that_are_fine():
     assert _checks.probability(1, "p") == 1.0
     assert _checks.probability(0, "p") == 0.0
-    assert _checks.whole(np.int8(8), "k", 1, 8) == 8
-    assert type(_checks.whole(np.int8(8), "k", 1)) is int
+    assert _checks.integer(np.int8(8), "k", 1, 8) == 8
+    assert type(_checks.integer(np.int8(8), "k", 1)) is int
     assert _checks.choice("report", "view", iter(["report", "inferred"])) == "report"
 
 
@@ -129,7 +129,7 @@ SEEDED = {
 @pytest.mark.parametrize("name", SEEDED)
 @pytest.mark.parametrize("seed", [-1, 1.5, "a", True, [1]])
 def test_seeds_are_whole_numbers(name, seed):
-    with pytest.raises(InputError, match=r"^(seed|rng) must be a whole number"):
+    with pytest.raises(InputError, match=r"^(seed|rng) must be an integer"):
         SEEDED[name](seed)
 
 

@@ -46,27 +46,27 @@ def real(value: Any, name: str) -> float:
         raise InputError(f"{name} must be a number, got {value!r}") from None
 
 
-def whole(value: Any, name: str, least: int, most: int | None = None) -> int:
-    """Return a whole number within its limits, or refuse it."""
+def integer(value: Any, name: str, least: int, most: int | None = None) -> int:
+    """Return an integer within its limits, or refuse it."""
     rule = f"at least {least}" if most is None else f"from {least} to {most}"
     if isinstance(value, bool):
-        raise InputError(f"{name} must be a whole number {rule}, got {value!r}")
+        raise InputError(f"{name} must be an integer {rule}, got {value!r}")
     try:
         number = operator.index(value)
     except TypeError:
-        raise InputError(f"{name} must be a whole number {rule}, got {value!r}") from None
+        raise InputError(f"{name} must be an integer {rule}, got {value!r}") from None
     if number < least or (most is not None and number > most):
-        raise InputError(f"{name} must be a whole number {rule}, got {value!r}")
+        raise InputError(f"{name} must be an integer {rule}, got {value!r}")
     return number
 
 
 def generator(seed: Any, name: str = "seed") -> "np.random.Generator":
-    """Return the generator of a seed: a whole number of at least 0, a generator, or None."""
+    """Return the generator of a seed: an integer of at least 0, a generator, or None."""
     import numpy as np
 
     if isinstance(seed, np.random.Generator):
         return seed
-    return np.random.default_rng(None if seed is None else whole(seed, name, 0))
+    return np.random.default_rng(None if seed is None else integer(seed, name, 0))
 
 
 def choice(value: Any, name: str, options: Iterable[str]) -> str:

@@ -167,7 +167,7 @@ def test_counts_do_not_share_the_arrays_they_were_made_from():
         ([[1, 1], [2, 1]], [1, 0, 0, 1], "same number of records, got 2, 3"),
         ([[1, 1], [1, 1]], [2, 0, 0, 0], "'sex' and 'smoker' must sum to their marginals"),
         ([[1, 1], [1, 1]], [2, -1, -1, 2], "at least 0"),
-        ([[1, 1], [1, 1]], [1.0, 0.0, 0.0, 1.0], "whole numbers"),
+        ([[1, 1], [1, 1]], [1.0, 0.0, 0.0, 1.0], "integers"),
         ([[1, 1], [1, 1]], [[1, 0], [0, 1]], "one-dimensional"),
         ([np.array([2**64 - 1, 1], np.uint64), [1, 1]], [1, 0, 0, 1], "fit 64 bits"),
     ],
@@ -241,5 +241,5 @@ def test_digests_of_whole_tables_are_as_they_were(pairs):
 
 @pytest.mark.parametrize("population", [6, 7.5, True, "90"])
 def test_what_no_sample_is_drawn_from_is_refused(pairs, population):
-    with pytest.raises(InputError, match="population must be a whole number at least 7"):
+    with pytest.raises(InputError, match="population must be an integer at least 7"):
         PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=population)

@@ -189,8 +189,8 @@ def test_a_sample_of_all_records_is_the_table():
         ([[0, 2]], None, "codes of 'a1' must be from 0 to 1"),
         ([[-1, 0]], None, "codes of 'a0' must be from 0 to 1"),
         ([[0]], None, "one row a record and 2 columns"),
-        ([[0.0, 1.0]], None, "must be whole numbers"),
-        ([[0, 1]], [1, 2], "weights must be 1 whole numbers"),
+        ([[0.0, 1.0]], None, "must be integers"),
+        ([[0, 1]], [1, 2], "weights must be 1 integers"),
         ([[0, 1]], [-1], "at least 0"),
         ([[0, 1], [1, 1]], [2**53, 1], "at most 2\\^53"),
     ],
@@ -213,11 +213,11 @@ def test_other_refusals():
         Records.from_joint(domain_of(2, 2), [1, 2])
     with pytest.raises(InputError, match="no option 'bin'; did you mean 'bins'"):
         Records.from_data(FRAME, bin=3)
-    with pytest.raises(InputError, match="sample must be a whole number at least 1"):
+    with pytest.raises(InputError, match="sample must be an integer at least 1"):
         Records.from_data(FRAME, sample=0)
     with pytest.raises(InputError, match="engine must be one of auto, numpy, numba, spark"):
         Records.from_data(FRAME, engine="polars")
-    with pytest.raises(InputError, match="population must be a whole number at least 2"):
+    with pytest.raises(InputError, match="population must be an integer at least 2"):
         Records(domain_of(2), [[0], [1]], population=1)
 
 

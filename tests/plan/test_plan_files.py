@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from plan_examples import counts, plan_for
 
+from plan_examples import counts, plan_for
 from seepage.data.counting import count_codes
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts

@@ -177,7 +177,7 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         ({"mechanism": {"a": "grr", "b": None, "c": "grr"}}, "'b' has none"),
         ({"epsilon": -1.0}, "epsilon must be"),
         ({"epsilon": math.nan}, "epsilon must be"),
-        ({"replicas": 0}, "replicas must be a whole number at least 1"),
+        ({"replicas": 0}, "replicas must be an integer at least 1"),
         ({"replicas": 2**60}, "records times replicas"),
         ({"surrogates": -1}, "surrogates must be"),
         ({"surrogates": 1.5}, "surrogates must be"),

@@ -108,10 +108,10 @@ def xor(weight=1):
 
 
 def tree_joint(rng, sizes, parents, most=6):
-    """Return whole numbers proportional to a joint that follows a tree.
+    """Return integers proportional to a joint that follows a tree.
 
     `parents[i]` is the parent of attribute i, an earlier one; None for a root.  Each conditional
-    is a table of small whole numbers, and every row is scaled to the same sum.
+    is a table of small integers, and every row is scaled to the same sum.
     """
     joint = np.ones((1,) * len(sizes), dtype=object)
     for node, size in enumerate(sizes):

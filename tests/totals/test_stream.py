@@ -21,7 +21,7 @@ EDGE = Decimal("1e-12")
 
 
 def chain_joint(forward, initial, steps, scale=10**6):
-    """Return whole numbers close to the joint distribution of a chain."""
+    """Return integers close to the joint distribution of a chain."""
     sizes = (len(initial),) * steps
     joint = np.zeros(sizes)
     for path in itertools.product(range(len(initial)), repeat=steps):
@@ -178,7 +178,7 @@ def test_values_that_cannot_be_reached():
         ((STICKY, 0.1), {}, InputError, "number of steps must be given"),
         ((STICKY, [0.1, 0.2], 3), {}, InputError, "same number of steps, got 2 and 3"),
         ((STICKY, -0.1, 3), {}, InputError, "epsilon must be"),
-        ((STICKY, 0.1, 0), {}, InputError, "steps must be a whole number"),
+        ((STICKY, 0.1, 0), {}, InputError, "steps must be an integer"),
         (([[0.5, 0.6], [1, 0]], 0.1, 3), {}, ChannelError, "must sum to 1"),
         (([[0.5, 0.5]], 0.1, 3), {}, InputError, "square matrices"),
         (([[0.5, 0.5], [1.0]], 0.1, 3), {}, ChannelError, "must be a matrix of probabilities"),

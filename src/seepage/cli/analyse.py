@@ -98,7 +98,7 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
     from seepage.analysis import Analysis, compared_totals
     from seepage.leakage import leakage_matrix
 
-    _checks.whole(strongest, "--strongest", 0)
+    _checks.integer(strongest, "--strongest", 0)
     if options["report"] is None and form != "json":
         refuse_options(["limit"], "it is shown by --report and kept by --format json")
     budget, slack = _checks.epsilon(options["epsilon"]), _checks.delta(options["delta"])

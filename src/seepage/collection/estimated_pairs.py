@@ -1,6 +1,6 @@
 """Estimated pair counts: whole tables that agree with each other, from reports alone.
 
-`PairCounts` are whole numbers, and the tables of one attribute with all others have the same
+`PairCounts` are integers, and the tables of one attribute with all others have the same
 marginal.  Estimates are neither, so they are moved there, each step as little as it can:
 
 1. the marginals are the consistent frequencies of each attribute, n times, rounded to whole
@@ -8,7 +8,7 @@ marginal.  Estimates are neither, so they are moved there, each step as little a
 2. each joint estimate is moved to the nearest distribution (EM gives one already) and raked to its
    two marginals (iterative proportional fitting); a row or column that would be empty although its
    marginal is not is filled as if the two attributes were independent;
-3. cells are rounded to whole numbers with exactly these marginals, each by less than one record.
+3. cells are rounded to integers with exactly these marginals, each by less than one record.
 
 What this loses: small true cells, for an estimate below its noise becomes 0, or too large.  So a
 leakage computed from these counts is an estimate that rare values can push far up;
@@ -105,7 +105,7 @@ def _marginal(sums: ReportSums, attribute: Attribute) -> Integers:
 
 
 def whole_shares(frequencies: Floats, total: int) -> Integers:
-    """Return whole numbers in these proportions with this sum, by largest remainders.
+    """Return integers in these proportions with this sum, by largest remainders.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def _factors(wanted: Integers, found: Floats) -> Floats:
 
 
 def whole_table(table: Floats, rows: Integers, columns: Integers) -> Integers:
-    """Return whole numbers with these row and column sums, each within 1 of its entry.
+    """Return integers with these row and column sums, each within 1 of its entry.
 
     Parameters
     ----------

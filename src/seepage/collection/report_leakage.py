@@ -67,7 +67,7 @@ class ReportAnalysis:
         order = np.argsort(-self.lower, axis=None, kind="stable")
         names = self.matrix.domain.names
         found = []
-        for place in order[: _checks.whole(count, "count", 0)]:
+        for place in order[: _checks.integer(count, "count", 0)]:
             target, source = divmod(int(place), len(names))
             if target != source:
                 pair = names[target], names[source]

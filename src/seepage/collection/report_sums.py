@@ -285,7 +285,7 @@ class _VectorSums:
 
 
 def _turns(matrix: NDArray[Any], turn: int) -> NDArray[Any]:
-    """Return a matrix with rows of zeros added up to a whole number of turns.
+    """Return a matrix with rows of zeros added up to an integer of turns.
 
     Neighbours are in different groups, so that a table that is sorted, or drifts, does not make
     groups differ.

@@ -144,7 +144,7 @@ class PairCounts:
         self._check_sums()
         self.population = population
         if population is not None:
-            self.population = _checks.whole(population, "population", self.records)
+            self.population = _checks.integer(population, "population", self.records)
 
     def _check_shapes(self) -> None:
         if tuple(len(part) for part in self._marginals) != self.domain.sizes:
@@ -356,7 +356,7 @@ def _frozen(counts: ArrayLike) -> Integers:
     """Return counts as a read-only array of 64-bit integers, or refuse what are no counts."""
     array = np.asarray(counts)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise DomainError("counts must be one-dimensional arrays of whole numbers")
+        raise DomainError("counts must be one-dimensional arrays of integers")
     if array.size and (array.min() < 0 or int(array.max()) > LARGEST_COUNT):
         raise DomainError("counts must be at least 0 and fit 64 bits")
     result = array.astype(np.int64)

@@ -86,7 +86,7 @@ class Records:
         rows, self.weights = distinct(columns, counts, domain.sizes)
         self.population = population
         if population is not None:
-            self.population = _checks.whole(population, "population", self.records)
+            self.population = _checks.integer(population, "population", self.records)
         self.codes: Codes = rows.T
         for part in (rows, self.codes, self.weights):
             part.flags.writeable = False
@@ -272,7 +272,7 @@ class Records:
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Codes:
         """Return the codes of n people drawn with replacement, one row each."""
-        size = _checks.whole(n, "n", 0)
+        size = _checks.integer(n, "n", 0)
         if not self.records:
             raise DomainError("nobody can be drawn from a table without records")
         ends = np.cumsum(self.weights)
@@ -298,8 +298,8 @@ def _start(sample: int | None, seed: int | None) -> Callable[[], Gathering]:
     """Return what begins to gather: all distinct records, or a sample."""
     if sample is None:
         return DistinctRecords
-    fixed = secrets.randbits(63) if seed is None else _checks.whole(seed, "seed", 0)
-    return partial(RecordSample, _checks.whole(sample, "sample", 1), fixed)
+    fixed = secrets.randbits(63) if seed is None else _checks.integer(seed, "seed", 0)
+    return partial(RecordSample, _checks.integer(sample, "sample", 1), fixed)
 
 
 def _gathered(
@@ -348,7 +348,7 @@ def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
         array = array.reshape(-1, len(domain)).astype(np.uint8)
     if array.ndim != 2 or array.shape[1] != len(domain) or array.dtype.kind not in "iu":
         raise DomainError(
-            f"codes must be whole numbers, one row a record and {len(domain)} columns, "
+            f"codes must be integers, one row a record and {len(domain)} columns, "
             f"got {array.dtype} of shape {array.shape}"
         )
     if len(array):
@@ -365,7 +365,7 @@ def _checked_weights(rows: int, weights: ArrayLike | None) -> Integers:
         return np.ones(rows, dtype=np.int64)
     array = np.asarray(weights)
     if array.shape != (rows,) or (array.size and array.dtype.kind not in "iu"):
-        raise DomainError(f"weights must be {rows} whole numbers, one for each row")
+        raise DomainError(f"weights must be {rows} integers, one for each row")
     if array.size and (array.min() < 0 or sum(array.tolist()) > MOST_RECORDS):
         raise DomainError("weights must be at least 0 and sum to at most 2^53")
     return array.astype(np.int64)

@@ -97,21 +97,21 @@ def _solve(
     bound = np.flatnonzero(np.isfinite(limits))
     scale = weighted_variance(pairs, problem, weights, equal)
 
-    def whole(part: Floats) -> Floats:
+    def every_budget(part: Floats) -> Floats:
         epsilons = np.zeros(len(problem.domain))
         epsilons[free] = part
         return epsilons
 
     def cost(part: Floats) -> tuple[float, Floats]:
-        epsilons = whole(part)
+        epsilons = every_budget(part)
         now = weighted_variance(pairs, problem, weights, epsilons) / scale
         return now, _variance_slopes(pairs, problem, weights, epsilons)[free] / scale
 
     def slack(part: Floats) -> Floats:
-        return limits[bound] - equal_sums(pairs, problem, whole(part))[bound]
+        return limits[bound] - equal_sums(pairs, problem, every_budget(part))[bound]
 
     def slack_slopes(part: Floats) -> Floats:
-        return -_total_slopes(pairs, problem, whole(part))[np.ix_(bound, free)]
+        return -_total_slopes(pairs, problem, every_budget(part))[np.ix_(bound, free)]
 
     lowest = np.maximum(problem.least[free], SMALLEST * np.minimum(limits, problem.most)[free])
     highest = np.maximum(np.minimum(limits, problem.most)[free], lowest)
@@ -124,7 +124,7 @@ def _solve(
         method="SLSQP",
         options={"maxiter": ROUNDS, "ftol": 1e-10},
     )
-    return whole(np.clip(answer.x, lowest, highest))
+    return every_budget(np.clip(answer.x, lowest, highest))
 
 
 def _total_slopes(pairs: PairCounts, problem: Problem, epsilons: Floats) -> Floats:

@@ -102,7 +102,7 @@ class HistogramEncoding(Mechanism):
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
         """Return the variance of one entry's noise over n, at any frequency; 0 for one value."""
-        count = _checks.whole(n, "n", 1)
+        count = _checks.integer(n, "n", 1)
         return np.full(np.shape(frequency), self.noise_variance / count if self.k > 1 else 0.0)
 
     def _own(self, reports: Any) -> None:

@@ -69,7 +69,7 @@ class Mechanism(ABC):
     """Whether the constructor takes a delta > 0."""
 
     def __init__(self, k: int) -> None:
-        self.k = _checks.whole(k, "k", 1)
+        self.k = _checks.integer(k, "k", 1)
 
     @classmethod
     def create(cls, k: int, epsilon: float, delta: float = 0.0) -> "Mechanism":
@@ -114,7 +114,7 @@ class Mechanism(ABC):
         Parameters
         ----------
         codes
-            Whole numbers from 0 to k - 1.  Anything else is refused; no value is ever released
+            Integers from 0 to k - 1.  Anything else is refused; no value is ever released
             in clear.
         rng
             A seed or NumPy generator, for research: the same seed gives the same reports.
@@ -281,7 +281,7 @@ class Mechanism(ABC):
     def _codes(self, codes: ArrayLike) -> Integers:
         array = np.asarray(codes)
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise InputError("codes must be a one-dimensional array of whole numbers")
+            raise InputError("codes must be a one-dimensional array of integers")
         if array.size and (array.min() < 0 or array.max() >= self.k):
             row = int(np.flatnonzero((array < 0) | (array >= self.k))[0])
             raise InputError(f"codes must be from 0 to {self.k - 1}; row {row} is outside")
@@ -325,7 +325,7 @@ class PureMechanism(Mechanism):
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
         """Return (f p*(1-p*) + (1-f) q*(1-q*)) / (n (p* - q*)^2); infinite where p* = q*."""
-        count = _checks.whole(n, "n", 1)
+        count = _checks.integer(n, "n", 1)
         true, other = self.support
         share = np.asarray(frequency, dtype=np.float64)
         spread = share * true * (1 - true) + (1 - share) * other * (1 - other)

@@ -70,7 +70,7 @@ class InClear(Mechanism):
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
         """Return 0: the frequencies are known."""
-        _checks.whole(n, "n", 1)
+        _checks.integer(n, "n", 1)
         return np.zeros(np.shape(frequency))
 
     def _infer(self, reports: ValueReports, source: Randomness) -> Integers:

@@ -35,7 +35,7 @@ def checked_values(reports: ValueReports, outputs: int) -> Integers:
     """Return the values of reports, or refuse those that no mechanism with so many outputs made."""
     values = reports.values
     if values.dtype.kind != "u" or (values.size and int(values.max()) >= outputs):
-        raise InputError(f"reports must hold whole numbers from 0 to {outputs - 1}")
+        raise InputError(f"reports must hold integers from 0 to {outputs - 1}")
     return values.astype(np.int64)
 
 
@@ -47,7 +47,7 @@ def truthful(k: int, epsilon: float, delta: float = 0.0) -> Fraction:
     >>> truthful(4, 0.0), round(float(truthful(2, 1.0)), 4)
     (Fraction(1, 4), 0.7311)
     """
-    growth, others = exp_below(epsilon), _checks.whole(k, "k", 1) - 1
+    growth, others = exp_below(epsilon), _checks.integer(k, "k", 1) - 1
     return (growth + others * Fraction(delta)) / (growth + others)
 
 

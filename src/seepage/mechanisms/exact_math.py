@@ -179,7 +179,7 @@ def _root_of_two_pi(digits: int) -> Decimal:
 
 
 def _arctan_of_inverse(inverse: int, unit: int) -> int:
-    """Return arctan(1 / inverse) in units, as a whole number."""
+    """Return arctan(1 / inverse) in units, as an integer."""
     total, power, odd, sign = 0, unit // inverse, 1, 1
     while power:
         total += sign * (power // odd)

@@ -190,7 +190,7 @@ class UtilityExponential(Mechanism):
             All k frequencies f, moved to the nearest distribution; or one frequency, taken for
             each value in turn with the rest spread evenly over the others.
         """
-        count = _checks.whole(n, "n", 1)
+        count = _checks.integer(n, "n", 1)
         share = np.asarray(frequency, dtype=np.float64)
         squares = self.channel() @ self._inverse**2
         if share.shape == (self.k,):

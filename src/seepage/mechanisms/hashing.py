@@ -147,7 +147,7 @@ class LocalHashing(PureMechanism):
     def __init__(self, k: int, epsilon: float, buckets: int) -> None:
         super().__init__(k)
         self._budget = _checks.epsilon(epsilon)
-        self.buckets = _checks.whole(buckets, "buckets", 2, MOST_BUCKETS)
+        self.buckets = _checks.integer(buckets, "buckets", 2, MOST_BUCKETS)
         growth = exp_below(self._budget)
         self.right_bucket = growth / (growth + self.buckets - 1)
 

@@ -1,7 +1,7 @@
 """Noise on a grid, drawn by comparing integers: what additive mechanisms add when it matters.
 
 A double can carry the noise's last bits and betray what it was added to [Mironov 2012].  Here a
-noisy entry is a whole number of cells, drawn from integer thresholds, so its probabilities are
+noisy entry is an integer of cells, drawn from integer thresholds, so its probabilities are
 exact fractions and the budget it realises is computed, not hoped for.  Entries of a one-hot
 vector are 0 or 1; both grids map onto themselves when 0 and 1 trade places (cell c becomes
 `mirror - c`), so one law serves both.
@@ -137,13 +137,13 @@ class GaussianGrid:
     Notes
     -----
     Rounding is a post-processing, so noise rounded to any grid keeps the (epsilon, delta) of the
-    density; no shift need be a whole number of cells, and the grid can be as coarse as the noise
+    density; no shift need be an integer of cells, and the grid can be as coarse as the noise
     is wide.  That is why this is not the discrete Gaussian of [Canonne, Kamath and Steinke 2020],
     whose cells cannot be wider than the shift.  Cell c stands for 1/2 + c `step`; the last cells,
     12 sigma away, stand for all that is beyond them, again a post-processing.
 
     A draw of `bits` random bits is compared with the distribution function at the cells' edges,
-    as whole numbers out of 2^bits.  Both tails keep so many digits d that no cell's probability
+    as integers out of 2^bits.  Both tails keep so many digits d that no cell's probability
     is off by more than a share of h = 200 10^-d, two entries' by 2.01 h; the delta of any law
     that close to one with delta is at most delta + 5 h, at every epsilon.  `added` = 10^(3-d).
     """

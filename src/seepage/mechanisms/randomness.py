@@ -1,6 +1,6 @@
 """Where mechanisms get their randomness: one stream of bytes, drawn and compared as integers.
 
-A chance is a whole number T out of 2^64: an event with chance T happens when a uniform 64-bit
+A chance is an integer T out of 2^64: an event with chance T happens when a uniform 64-bit
 integer is below T, so its probability is T / 2^64 exactly and the epsilon that a mechanism
 realises can be computed in exact fractions.  Thresholds are rounded so that it never exceeds the
 stated one.  Research and deployment differ only in the source of the bytes: a seeded NumPy

@@ -109,7 +109,7 @@ class BasicRAPPOR(UnaryEncoding):
         reports
             How many, at least 1.
         """
-        count = _checks.whole(reports, "reports", 1, 1 << 53)
+        count = _checks.integer(reports, "reports", 1, 1 << 53)
         if self.k == 1:
             return 0.0
         p, q = Fraction(self.p), Fraction(self.q)
@@ -148,7 +148,7 @@ class BasicRAPPOR(UnaryEncoding):
         Parameters
         ----------
         codes
-            Whole numbers from 0 to k - 1.
+            Integers from 0 to k - 1.
         rng, secure
             As in `perturb`.
         """

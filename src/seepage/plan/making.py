@@ -44,7 +44,7 @@ def best_mechanism(k: int, epsilon: float) -> str:
     >>> [best_mechanism(k, 1.0) for k in (1, 2, 4, 100)]
     ['grr', 'grr', 'grr', 'ss']
     """
-    size, budget = _checks.whole(k, "k", 1), _checks.epsilon(epsilon)
+    size, budget = _checks.integer(k, "k", 1), _checks.epsilon(epsilon)
     made: list[Mechanism] = [
         family(size, budget)  # type: ignore[call-arg]
         for family in registered().values()

@@ -137,7 +137,7 @@ def benchmark_mechanisms(
     """
     _check_table("the data set", pairs)
     budgets = [_positive(epsilon) for epsilon in epsilons]
-    fixed = _checks.whole(seed, "seed", 0)
+    fixed = _checks.integer(seed, "seed", 0)
     if not pairs.records:
         raise InputError("a benchmark needs records, and these counts have none")
     scores = []

@@ -210,7 +210,7 @@ def estimate_leakage(
             f"got {work.records:,} times {replicas:,}"
         )
     file = Checkpoint(checkpoint, run_digest({**options, **work.description}))
-    kept, done = file.load(None if seed is None else _checks.whole(seed, "seed", 0, LARGEST_SEED))
+    kept, done = file.load(None if seed is None else _checks.integer(seed, "seed", 0, LARGEST_SEED))
     settings = Settings(seed=secrets.randbits(63) if kept is None else kept, **options)
     found = run(
         work.keys,
@@ -239,8 +239,8 @@ def _options(
     if not isinstance(population, bool):
         raise InputError(f"population must be True or False, got {population!r}")
     return {
-        "replicas": _checks.whole(replicas, "replicas", 1),
-        "surrogates": _checks.whole(surrogates, "surrogates", 0),
+        "replicas": _checks.integer(replicas, "replicas", 1),
+        "surrogates": _checks.integer(surrogates, "surrogates", 0),
         "view": _checks.choice(view, "view", VIEWS),
         "method": _checks.choice(method, "method", METHODS),
         "population": population,
@@ -251,7 +251,7 @@ def _options(
 def _threads(threads: int | None) -> int:
     """Return how many threads to use; by default one for each core that this process may use."""
     if threads is not None:
-        return _checks.whole(threads, "threads", 1)
+        return _checks.integer(threads, "threads", 1)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -46,7 +46,7 @@ class Settings:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        _checks.whole(self.reports, "reports", 1)
+        _checks.integer(self.reports, "reports", 1)
         for name in ("target_delta", "confidence"):
             value = _checks.probability(getattr(self, name), name)
             if value in (0, 1):

@@ -147,7 +147,7 @@ def exact_totals(
 def _independent(tuples: Records, target: int) -> bool:
     """Say whether all values of a target that occur come with the others in the same shares.
 
-    In whole numbers: in lowest terms, the people in each group of the others are as many.
+    In integers: in lowest terms, the people in each group of the others are as many.
     """
     others = tuples.groups(k for k in range(len(tuples.domain)) if k != target)
     column = tuples.column(target)

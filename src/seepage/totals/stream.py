@@ -52,7 +52,7 @@ def count_steps(epsilon: Any, steps: int | None, known: int | None) -> int:
     """Return the number of steps, on which all that is given must agree."""
     told = [known]
     told += [None if np.ndim(epsilon) == 0 else len(epsilon)]
-    told += [None if steps is None else _checks.whole(steps, "steps", 1)]
+    told += [None if steps is None else _checks.integer(steps, "steps", 1)]
     counts = {count for count in told if count is not None}
     if not counts:
         raise InputError("the number of steps must be given: steps=..., or one epsilon each")

@@ -149,7 +149,7 @@ def test_columns_need_not_be_aligned():
         ([[0, 2], [0, 0]], r"codes of column 0 must be below 2, got 2"),
         ([[0, 1], [0, -1]], r"at least 0, got -1 in column 1"),
         ([[0, 1], [0, 70000]], r"codes of column 1 must be below 65536, got 70000"),
-        ([[0.5], [0]], r"whole numbers, got float64 of shape \(1,\) for column 0"),
+        ([[0.5], [0]], r"integers, got float64 of shape \(1,\) for column 0"),
         ([[[0]], [0]], r"one-dimensional"),
     ],
 )

@@ -12,7 +12,7 @@ N = 300
 
 
 def table(seed=0):
-    """Words, whole numbers, truths and fractions, with values that only dropped records have."""
+    """Words, integers, truths and fractions, with values that only dropped records have."""
     draw = np.random.default_rng(seed)
     words = np.array([f"w{i}" for i in draw.integers(0, 5, N)], dtype=object)
     small, wide = draw.integers(0, 3, N), draw.normal(size=N)

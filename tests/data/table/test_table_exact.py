@@ -100,7 +100,7 @@ def test_decimals_of_every_width(kind):
 
 
 def engines(numbers, folder):
-    """Return the same large whole numbers as Arrow has them, as Spark hands them on, and as CSV."""
+    """Return the same large integers as Arrow has them, as Spark hands them on, and as CSV."""
     unsigned = pa.array(numbers, pa.uint64())
     pd.DataFrame({"x": numbers}).to_csv(folder / "numbers.csv", index=False)
     return [

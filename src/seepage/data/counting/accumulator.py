@@ -69,7 +69,7 @@ class PairAccumulator:
         Parameters
         ----------
         codes
-            One array of whole numbers a column, all of the same length.
+            One array of integers a column, all of the same length.
         sizes
             For each column, a number that all its codes are below.
         compiled
@@ -150,7 +150,7 @@ def _as_codes(column: NDArray[Any], number: int) -> Codes:
     """Return a column as contiguous, aligned uint8 or uint16, or refuse what are no codes."""
     if column.ndim != 1 or column.dtype.kind not in "iub":
         raise DomainError(
-            f"codes must be one-dimensional arrays of whole numbers, "
+            f"codes must be one-dimensional arrays of integers, "
             f"got {column.dtype} of shape {column.shape} for column {number}"
         )
     if column.dtype in (np.uint8, np.uint16):

@@ -1,7 +1,7 @@
 """Counting on this machine: batches are decoded ahead while threads count the ones before.
 
 The caller's thread decodes, which spends its time in PyArrow without the GIL; worker threads count,
-each into its own accumulator.  At most a few batches are in memory.  Counts are whole numbers, so
+each into its own accumulator.  At most a few batches are in memory.  Counts are integers, so
 the result does not depend on which thread counted what.
 """
 
@@ -53,7 +53,7 @@ def count_codes(codes: Sequence[NDArray[Any]], domain: Domain, engine: str = "au
     Parameters
     ----------
     codes
-        One array of whole numbers an attribute, code i for its value i; uint8 and uint16 are
+        One array of integers an attribute, code i for its value i; uint8 and uint16 are
         counted where they are, others are copied piece by piece.
     domain
         The attributes.

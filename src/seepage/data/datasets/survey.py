@@ -6,7 +6,7 @@ Ten attributes: seven in two trees, three that act only together, and a rare val
     coffee, screen, and sleep: bad (9 times in 10) iff exactly one of the other two is yes
 
 All probabilities are whole parts of a thousand or less, so the joint distribution is a table of
-whole numbers.  `coffee` and `screen` are fair coins: alone or in pairs none of the three says
+integers.  `coffee` and `screen` are fair coins: alone or in pairs none of the three says
 anything about another, all three together do, which no pairwise analysis can see.  `rare` is the
 condition of 4 people in 1,000, nine in ten of them of the oldest group.
 """
@@ -58,7 +58,7 @@ SLEEP_GIVEN_COFFEE_AND_SCREEN = [[[1, 9], [9, 1]], [[9, 1], [1, 9]]]
 
 
 def _joint() -> Integers:
-    """Return whole numbers proportional to the joint probabilities, one axis an attribute."""
+    """Return integers proportional to the joint probabilities, one axis an attribute."""
     conditional = [
         AGE,
         EMPLOYMENT_GIVEN_AGE,
@@ -106,7 +106,7 @@ def make_survey(records: int = 10_000, seed: int | None = 0) -> Any:
     import pyarrow as pa
 
     joint = survey_joint()
-    codes = joint.sample(_checks.whole(records, "records", 1), seed)
+    codes = joint.sample(_checks.integer(records, "records", 1), seed)
     columns = {
         attribute.name: pa.array(np.array(attribute.values)[codes[:, k]])
         for k, attribute in enumerate(joint.domain)

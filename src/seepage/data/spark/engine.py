@@ -1,7 +1,7 @@
 """Counting with Spark: the same kernel on executors, the same integers.
 
 Parquet files on storage that all executors can read are read by the executors themselves, row
-group by row group, past the JVM.  A Spark DataFrame goes through `mapInArrow`, whole numbers and
+group by row group, past the JVM.  A Spark DataFrame goes through `mapInArrow`, integers and
 truth values packed into 64-bit words.
 
 One job finds the values of all columns, the bin edges of those that need bins, and, where no

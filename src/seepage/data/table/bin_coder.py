@@ -158,7 +158,7 @@ def _in_type(edges: list[Any], kind: np.dtype[Any]) -> NDArray[Any]:
 def _comparable(edge: float, kind: np.dtype[Any], *, up: bool = True) -> Any:
     """Return an edge in the type of the values, so that comparing needs no conversion.
 
-    For whole numbers x >= edge means x >= ceil(edge), and x > edge means x > floor(edge).
+    For integers x >= edge means x >= ceil(edge), and x > edge means x > floor(edge).
     """
     if kind.kind == "f":
         return kind.type(edge)

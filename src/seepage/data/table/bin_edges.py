@@ -27,10 +27,10 @@ SAMPLE = 2**18
 """Records whose fractional numbers are kept; with no more records the quantiles are exact."""
 
 HISTOGRAM = 2**16
-"""The widest span of whole numbers that are counted one by one, whatever their number."""
+"""The widest span of integers that are counted one by one, whatever their number."""
 
 EXACT = 2**53
-"""Whole numbers below are exact in double precision."""
+"""Integers below are exact in double precision."""
 
 SEED = 20_240_607
 """Fixes which records are sampled: the same table has the same edges every time."""
@@ -56,7 +56,7 @@ def share_of(rows: int | None) -> float:
 class Collector:
     """What bin edges need to know about the numbers of one column.
 
-    Smallest and largest value are exact.  Whole numbers within a span of 65,536 are counted one
+    Smallest and largest value are exact.  Integers within a span of 65,536 are counted one
     by one; of others a uniform sample of 262,144 is kept, so a quantile is off by about 0.1% of
     the records (one standard deviation) at most.
 

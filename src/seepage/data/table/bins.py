@@ -62,7 +62,7 @@ class Quantile:
 class Width:
     """Bins of the same width between the smallest and the largest value.
 
-    Edge j is low + j (high - low) / bins, raised to a whole number where all values are whole:
+    Edge j is low + j (high - low) / bins, raised to an integer where all values are whole:
     the bins then hold the same values, and there are fewer where two edges meet.
     """
 
@@ -213,7 +213,7 @@ def read_rule(rule: Any, name: str = "bins") -> Rule:
     if isinstance(rule, str):
         return _read_text(rule.strip(), name)
     if isinstance(rule, (bytes, bool)) or not hasattr(rule, "__iter__"):
-        return Quantile(_checks.whole(rule, f"the number of {name}", 1, MOST_BINS))
+        return Quantile(_checks.integer(rule, f"the number of {name}", 1, MOST_BINS))
     return Edges(_read_edges(rule, name))
 
 
@@ -228,7 +228,7 @@ def _read_text(text: str, name: str) -> Rule:
         hint = _checks.near_miss(kind, [*kinds, "none"])
         raise InputError(f"{name} must be {FORMS}, got {text!r}{hint}")
     bins = int(count) if colon else DEFAULT_RULE.bins
-    return kinds[kind](_checks.whole(bins, f"the number of {name}", 1, MOST_BINS))
+    return kinds[kind](_checks.integer(bins, f"the number of {name}", 1, MOST_BINS))
 
 
 def _read_edges(edges: Any, name: str) -> tuple[float, ...]:

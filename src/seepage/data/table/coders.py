@@ -1,6 +1,6 @@
 """Columns to codes: one coder a column, fed with one Arrow array a batch.
 
-A coder never looks at a value twice where it can help it: whole numbers and dictionary entries
+A coder never looks at a value twice where it can help it: integers and dictionary entries
 go through a lookup table, and columns that are codes already are passed on as views.
 
 What an Arrow column holds, and the coder for it.
@@ -41,10 +41,10 @@ UNSEEN = 2**16 - 1
 """Stands in a lookup table for an entry without a code; 255 where the table is narrowed."""
 
 WIDEST = 2**16
-"""The widest span of whole numbers that a lookup table covers."""
+"""The widest span of integers that a lookup table covers."""
 
 WHOLE_LIMIT = 2**31
-"""Floats below are looked up as whole numbers where all of a batch are whole."""
+"""Floats below are looked up as integers where all of a batch are whole."""
 
 
 def code_type(size: int) -> type[np.unsignedinteger[Any]]:
@@ -242,7 +242,7 @@ class NumberCoder(_CategoryCoder):
         return self._words.code(numbers) if codes is None else codes
 
     def _code_whole(self, values: NDArray[Any]) -> Codes | None:
-        """Return the codes of whole numbers, None where their span is too wide for a table."""
+        """Return the codes of integers, None where their span is too wide for a table."""
         steps = self._steps(values)
         top = steps.max()
         if top >= len(self._table):

@@ -90,9 +90,9 @@ class TableOptions:
             raise InputError(f"rename must be a mapping from old to new, got {self.rename!r}")
         _texts(self.rename.values(), "rename")
         _checks.choice(self.missing, "missing", ("category", "drop"))
-        _checks.whole(self.max_values, "max_values", 1, LARGEST_ALPHABET)
-        _checks.whole(self.few, "few", 0, LARGEST_ALPHABET)
-        _checks.whole(self.skip_lines, "skip_lines", 0)
+        _checks.integer(self.max_values, "max_values", 1, LARGEST_ALPHABET)
+        _checks.integer(self.few, "few", 0, LARGEST_ALPHABET)
+        _checks.integer(self.skip_lines, "skip_lines", 0)
         self._check_text_format()
         self._check_bins()
 

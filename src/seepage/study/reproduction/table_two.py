@@ -45,7 +45,7 @@ SHOWS = (
 NOTES = (
     *SEARCHED,
     "The paper's text gives subset selection a subset of floor(k / (e^epsilon + 1)) values, "
-    "but the library that it cites (multi-freq-ldpy) rounds to the nearest whole number. Only "
+    "but the library that it cites (multi-freq-ldpy) rounds to the nearest integer. Only "
     "with that rounding do the printed SS errors come out (Adult, epsilon 1: 0.077 against "
     "0.036 with the floor). It also dates the columns: at epsilon 3 the printed errors of SS "
     "and GRR are equal on Adult, so no attribute had 32 values or more, and native-country "
@@ -62,7 +62,7 @@ def library_subset_selection(pairs: PairCounts, epsilon: float) -> Mapping[str, 
     """Return, for each attribute, GRR with the leakage of the guess from subset selection.
 
     The subset has the size that the paper's library gives it: k / (e^eps + 1) rounded to the
-    nearest whole number, where the paper's text rounds down.  A guess from it is right with
+    nearest integer, where the paper's text rounds down.  A guess from it is right with
     probability a = p / omega, as that of GRR with contrast ln a (k - 1) / (1 - a).
     """
     found: dict[str, Mechanism] = {}
