@@ -60,6 +60,10 @@ test-slow: $(DEV_READY) browser java ## The long tests
 bench: $(DEV_READY) ## Measure every number that README quotes; peers need the extra `bench`
 	$(BIN)/python -m benchmarks
 
+.PHONY: journeys
+journeys: $(READY) ## Print the size of the package and the files that two journeys run through
+	$(BIN)/python scripts/journeys.py --files
+
 .PHONY: docs
 docs: $(DEV_READY) ## Build the documentation into build/site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

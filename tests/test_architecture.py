@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,38 @@ def test_every_module_is_in_the_architecture_page():
     named = set(re.findall(r"`([a-z_]+)/?`", page))
     missing = {_top_level(path) for path in MODULES} - named
     assert not missing
+
+
+def test_a_private_name_stays_in_its_package():
+    """`_x` may be imported from a module of the same folder, and `seepage._x` modules by all."""
+    found = [
+        f"{path.relative_to(PACKAGE)}: {node.module}.{alias.name}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("seepage.")
+        for alias in node.names
+        if alias.name.startswith("_") and not alias.name.startswith("__")
+        if node.module.split(".")[1] != _top_level(path)
+    ]
+    assert not found
+
+
+def test_a_file_name_means_one_thing():
+    """Commands are called as what they run, so `cli` is left out."""
+    stems = Counter(
+        path.stem for path in MODULES if path.stem != "__init__" and _top_level(path) != "cli"
+    )
+    assert not [stem for stem, count in stems.items() if count > 1]
+
+
+def test_a_class_name_means_one_thing():
+    names = Counter(
+        node.name
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert not [name for name, count in names.items() if count > 1]
 
 
 def test_files_stay_readable():

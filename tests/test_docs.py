@@ -25,7 +25,8 @@ FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
-pytestmark = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+on_every_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+on_our_pages = pytest.mark.parametrize("page", OURS, ids=lambda page: page.stem)
 
 
 class Block(NamedTuple):
@@ -49,6 +50,7 @@ def commands(text: str) -> Iterator[tuple[str, str]]:
         yield command.partition("  #")[0].strip(), shown
 
 
+@on_every_page
 def test_code_runs(page: Path, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
     """Code and console blocks of a page run from top to bottom, in one namespace and folder."""
     monkeypatch.chdir(tmp_path)
@@ -95,6 +97,7 @@ def _run_command(command: str, shown: str, capsys: Any) -> None:
         assert same, f"{command}\nshown:\n{shown}\nprinted:\n{printed}"
 
 
+@on_every_page
 def test_commands_parse(page: Path) -> None:
     """Commands of sh blocks need files that are not here, so they are parsed only."""
     for block in blocks(page):
@@ -114,6 +117,7 @@ def _parse(command: click.Command, words: list[str]) -> None:
         command.make_context(words[0], words[1:])
 
 
+@on_every_page
 def test_links_resolve(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     for link in LINK.findall(text):
@@ -147,30 +151,28 @@ def _pictures() -> Any:
     return module
 
 
+@on_our_pages
 def test_every_page_is_in_the_navigation(page: Path) -> None:
     listed = re.findall(r"[\w-]+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
-    if page in OURS:
-        assert page.name in listed
+    assert page.name in listed
 
 
+@on_our_pages
 def test_shows_code_or_words_only(page: Path) -> None:
     """A block without a known language would run nowhere."""
-    if page in OURS:
-        found = {block.language for block in blocks(page)}
-        assert found <= {"python", "pycon", "console", "sh", "text", "json", "toml"}
+    found = {block.language for block in blocks(page)}
+    assert found <= {"python", "pycon", "console", "sh", "text", "json", "toml"}
 
 
-def test_every_public_name_is_in_the_full_reference(page: Path) -> None:
-    if page.name == "api.md":
-        documented = set(re.findall(r"^::: seepage\.(\w+)$", page.read_text(), re.MULTILINE))
-        assert documented == set(seepage._HOMES)
+def test_every_public_name_is_in_the_full_reference() -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^::: seepage\.(\w+)$", page, re.MULTILINE)) == set(seepage._HOMES)
 
 
-def test_the_mechanism_of_the_guide_keeps_the_contract(page: Path, tmp_path: Path) -> None:
+def test_the_mechanism_of_the_guide_keeps_the_contract(tmp_path: Path) -> None:
     """As the guide says: in a file of one's own, the contract tests run over it."""
-    if page.name != "researcher.md":
-        return
-    example = next(block for block in blocks(page) if block.language == "python")
+    guide = blocks(ROOT / "docs" / "researcher.md")
+    example = next(block for block in guide if block.language == "python")
     (tmp_path / "shy.py").write_text(example.text, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "shy", "tests/mechanisms", "-k", "shy"],
@@ -183,10 +185,8 @@ def test_the_mechanism_of_the_guide_keeps_the_contract(page: Path, tmp_path: Pat
     assert int(re.findall(r"(\d+) passed", done.stdout)[0]) > 100
 
 
-def test_pictures_are_drawn(page: Path, tmp_path: Path) -> None:
+def test_pictures_are_drawn(tmp_path: Path) -> None:
     """The build's pictures are whole, and none of them reaches for the network."""
-    if page.name != "tour.md":
-        return
     module = _pictures()
     module.make_pictures(tmp_path)
     for name in module.CHARTS:
