@@ -4,11 +4,31 @@ Each message is one line: what is wrong, the rule, what was given, and a hint.  
 prints that line and exits with 2; any other exception is a bug in `seepage`.
 """
 
+import re
+import unicodedata
+
 __all__ = ["ChannelError", "DomainError", "InputError", "SeepageError", "TableError"]
+
+LONGEST_WORD = 80
+LONGEST_LINE = 500
 
 
 class SeepageError(Exception):
-    """Base of every exception that `seepage` raises on purpose."""
+    r"""Base of every exception that `seepage` raises on purpose.
+
+    The message is made one short line: what was given may be a name of 5,000 characters, or one
+    that moves the cursor of a terminal.
+
+    Examples
+    --------
+    >>> len(str(SeepageError("there is no column '" + "x" * 5000 + "'")))
+    92
+    >>> print(SeepageError("there is no column 'a\x1b[2J'"))
+    there is no column 'a\x1b[2J'
+    """
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(_in_one_line(str(message)))
 
 
 class InputError(SeepageError, ValueError):
@@ -25,3 +45,24 @@ class ChannelError(InputError):
 
 class TableError(InputError):
     """Records that cannot be read or coded: a missing file, a ragged row, too many values."""
+
+
+def _in_one_line(message: str) -> str:
+    """Return a message without line breaks, control characters and endless words."""
+    plain = "".join(map(_visible, message))
+    plain = re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: _shortened(word[0], 70), plain)
+    return _shortened(plain, LONGEST_LINE - 3)
+
+
+def _shortened(text: str, size: int) -> str:
+    if len(text) <= size + 3:
+        return text
+    return f"{text[: size * 5 // 7]}...{text[-(size - size * 5 // 7) :]}"
+
+
+def _visible(character: str) -> str:
+    """Return a character, escaped if it is a control, format or surrogate character."""
+    if character in "\n\r\t":
+        return " "
+    hidden = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    return character.encode("unicode_escape").decode("ascii") if hidden else character
