@@ -60,7 +60,7 @@ def test_it_runs_as_a_program():
     assert "48,842 records" in done.stdout
     refused = subprocess.run([*command, "nan"], capture_output=True, text=True)
     assert refused.returncode == 2
-    assert refused.stderr.startswith("seepage: epsilon must be")
+    assert refused.stderr.startswith("seepage: --epsilon must be")
 
 
 def test_sentences_name_direction_and_witness():

@@ -73,6 +73,7 @@ def group() -> None:
 
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; bad input ends in one line on standard error and exit code 2."""
+    _open_standard_streams()
     try:
         group.main(args=arguments, prog_name="seepage", standalone_mode=False)
     except click.ClickException as problem:
@@ -88,11 +89,25 @@ def main(arguments: list[str] | None = None) -> Any:
         click.echo(f"seepage: {problem}", err=True)
         sys.exit(BAD_INPUT)
     except BrokenPipeError:
-        sys.stderr.close()
+        if sys.stderr is not None:
+            sys.stderr.close()
         sys.exit(1)
     except OSError as problem:
         click.echo(f"seepage: {_in_words(problem)}", err=True)
         sys.exit(BAD_INPUT)
+
+
+def _open_standard_streams() -> None:
+    """Open the null device in place of closed standard streams.
+
+    Otherwise the next file that is opened would take their number, and what is meant for the
+    screen would be written into it.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
 
 
 def _in_one_line(problem: click.ClickException) -> str:

@@ -15,12 +15,13 @@ from seepage.cli.inputs import (
     engine_session,
     read_pairs,
     read_records,
-    refuse_options,
+    reject_options,
 )
 from seepage.cli.options import (
     BUDGET,
     SEED,
     named_settings,
+    number_named,
     output_options,
     table_arguments,
     table_options,
@@ -28,7 +29,6 @@ from seepage.cli.options import (
 from seepage.cli.output import FileCommand, OutputFile, emit, encode_json, progress_bar
 from seepage.data.domain import Domain, sample_caution
 from seepage.data.pairs import PairCounts
-from seepage.errors import InputError
 
 __all__ = ["command"]
 
@@ -100,7 +100,7 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
 
     _checks.integer(strongest, "--strongest", 0)
     if options["report"] is None and form != "json":
-        refuse_options(["limit"], "it is shown by --report and kept by --format json")
+        reject_options(["limit"], "it is shown by --report and kept by --format json")
     budget, slack = _checks.epsilon(options["epsilon"]), _checks.delta(options["delta"])
     wanted = _wanted(options["totals"])
     known = _read(data, wanted, options)
@@ -137,7 +137,7 @@ def _analyse_reports(
     from seepage.plan import Plan
 
     used = ("data", "plan", "view", "strongest", "form", "output")
-    refuse_options(all_options_but(*used), "with --plan, DATA are reports, and the plan says how")
+    reject_options(all_options_but(*used), "with --plan, DATA are reports, and the plan says how")
 
     with progress_bar("analysing") as progress:
         found = analyse_reports(
@@ -173,19 +173,15 @@ def _read(data: str, wanted: list[str], options: dict[str, Any]) -> Any:
     with engine_session(data, engine, options["master"]):
         if set(wanted) <= {"worst", "independent"} and sample is None:
             return read_pairs(data, arguments)
-        return read_records(data, arguments, sample=sample, seed=options["seed"])
+        return read_records(data, arguments | {"sample": sample, "seed": options["seed"]})
 
 
 def _settings(domain: Domain, budget: float, options: dict[str, Any]) -> tuple[Any, Any]:
     """Return the epsilon and mechanism of each attribute."""
     epsilons: dict[str, Any] = dict.fromkeys(domain.names, budget)
     for name, text in named_settings(options["epsilon_of"], "--epsilon-of").items():
-        try:
-            epsilons[domain[name].name] = _checks.epsilon(float(text), f"epsilon of {name}")
-        except ValueError as problem:
-            if isinstance(problem, InputError):
-                raise
-            raise InputError(f"epsilon of {name} must be a number, got {text!r}") from None
+        number = number_named(text, f"epsilon of {name}")
+        epsilons[domain[name].name] = _checks.epsilon(number, f"epsilon of {name}")
     mechanisms: dict[str, Any] = dict.fromkeys(domain.names, options["mechanism"])
     for name, text in named_settings(options["mechanism_of"], "--mechanism-of").items():
         mechanisms[domain[name].name] = text

@@ -8,14 +8,21 @@ import click
 
 from seepage import _checks
 from seepage.cli.inputs import (
-    OF_TABLES,
     all_options_but,
     engine_options,
     engine_session,
     read_records,
-    refuse_options,
+    reject_options,
 )
-from seepage.cli.options import SEED, named_settings, table_arguments, table_options
+from seepage.cli.options import (
+    OF_TABLES,
+    SEED,
+    named_settings,
+    names_listed,
+    number_named,
+    table_arguments,
+    table_options,
+)
 from seepage.cli.output import FileCommand, OutputFile, emit, encode_json, progress_bar
 from seepage.errors import InputError
 
@@ -89,8 +96,8 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
             guarantee=options["guarantee"],
             mechanism=options["mechanism"],
             budgets=options["budgets"],
-            public=_names(options["public"]),
-            left_out=_names(options["left_out"]),
+            public=names_listed(options["public"]),
+            left_out=names_listed(options["left_out"]),
             least=options["least"],
             weights=_weights(records, options["weight"]),
             audit=options["audit"],
@@ -123,11 +130,11 @@ def _refuse_unused(compare: bool, budgets: str) -> None:
     """Refuse options that have no effect with --compare, or without."""
     if compare:
         others = all_options_but("data", *OF_COMPARISONS, *OF_TABLES)
-        refuse_options(others, "--compare tries strategies of its own")
+        reject_options(others, "--compare tries strategies of its own")
     else:
-        refuse_options(["simulate"], "it needs --compare")
+        reject_options(["simulate"], "it needs --compare")
         if budgets == "equal":
-            refuse_options(["weight"], "it needs --budgets per-attribute")
+            reject_options(["weight"], "it needs --budgets per-attribute")
 
 
 def _text(plan: Any, name: str) -> str:
@@ -165,10 +172,10 @@ def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) 
     from seepage.plan import Plan, certify
 
     others = all_options_but("data", "check", "output", *OF_TABLES)
-    refuse_options(others, "--check computes the totals of a plan as the plan says")
+    reject_options(others, "--check computes the totals of a plan as the plan says")
     plan = Plan.load(path, unchecked=True)
     if Path(data).exists() and not is_pairs_file(data):
-        refuse_options(["bins"], "--check reads a table in the plan's own domain")
+        reject_options(["bins"], "--check reads a table in the plan's own domain")
         plan = certify(plan, data, **arguments)
     else:
         plan = certify(plan, read_records(data, arguments))
@@ -211,7 +218,7 @@ def _limits(records: Any, options: dict[str, Any]) -> Any:
         return _checks.epsilon(options["limit"], "limit")
     limits = dict.fromkeys(records.domain.names, options["limit"])
     for name, text in own.items():
-        limits[records.domain[name].name] = _number(text, f"limit of {name}")
+        limits[records.domain[name].name] = number_named(text, f"limit of {name}")
     missing = [name for name, value in limits.items() if value is None]
     if missing:
         raise InputError(f"--limit must be given for the others too, {missing[0]!r} has none")
@@ -221,16 +228,5 @@ def _limits(records: Any, options: dict[str, Any]) -> Any:
 def _weights(records: Any, settings: tuple[str, ...]) -> Any:
     weights = dict.fromkeys(records.domain.names, 1.0)
     for name, text in named_settings(settings, "--weight").items():
-        weights[records.domain[name].name] = _number(text, f"weight of {name}")
+        weights[records.domain[name].name] = number_named(text, f"weight of {name}")
     return weights
-
-
-def _number(text: str, name: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{name} must be a number, got {text!r}") from None
-
-
-def _names(text: str | None) -> list[str]:
-    return [] if text is None else [name.strip() for name in text.split(",") if name.strip()]

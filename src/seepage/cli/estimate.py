@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from seepage.cli.inputs import refuse_options
+from seepage.cli.inputs import reject_options
 from seepage.cli.options import output_options
 from seepage.cli.output import FileCommand, emit, encode_json
 from seepage.errors import InputError
@@ -52,7 +52,7 @@ def command(
     from seepage.plan import Plan
 
     if joint is None:
-        refuse_options(["method"], "it says how --joint is estimated")
+        reject_options(["method"], "it says how --joint is estimated")
     plan = Plan.load(plan_path)
     if joint is None:
         found: Any = plan.estimate(reports, consistent=consistent)

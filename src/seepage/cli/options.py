@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import click
 
+from seepage.cli.inputs import was_given
 from seepage.cli.output import OutputFile
 from seepage.errors import InputError
 
@@ -12,9 +13,12 @@ __all__ = [
     "BUDGET",
     "DELIMITER",
     "ENCODING",
+    "OF_TABLES",
     "SEED",
     "delimiter_named",
     "named_settings",
+    "names_listed",
+    "number_named",
     "output_options",
     "table_arguments",
     "table_options",
@@ -98,18 +102,16 @@ def output_options(command: Command) -> Command:
 
 
 def table_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """Return what `count_pairs` takes, from the table options of a command; takes them out."""
-    return {
-        "columns": _names(options.pop("columns")),
-        "drop": _names(options.pop("drop")) or (),
-        "rename": named_settings(options.pop("rename"), "--rename"),
-        "bins": _bins(options.pop("bins")),
-        "missing": options.pop("missing"),
-        "missing_markers": options.pop("missing_marker"),
-        "delimiter": delimiter_named(options.pop("delimiter")),
-        "encoding": options.pop("encoding"),
-        "max_values": options.pop("max_values"),
-    }
+    """Return the table options that were given, as Python takes them; takes all of them out."""
+    given = {name: options.pop(name) for name in OF_TABLES if was_given(name)}
+    for name in OF_TABLES:
+        options.pop(name, None)
+    renamed = {"missing_marker": "missing_markers"}
+    return {renamed.get(name, name): PARSED.get(name, _as_is)(v) for name, v in given.items()}
+
+
+def _as_is(value: Any) -> Any:
+    return value
 
 
 def named_settings(settings: tuple[str, ...], option: str) -> dict[str, str]:
@@ -125,8 +127,17 @@ def named_settings(settings: tuple[str, ...], option: str) -> dict[str, str]:
     return result
 
 
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+def names_listed(text: str | None) -> list[str]:
+    """Return the names of A,B,...; none where the option was not given."""
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
+
+
+def number_named(text: str, name: str) -> float:
+    """Return the number of a NAME=NUMBER setting."""
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{name} must be a number, got {text!r}") from None
 
 
 def delimiter_named(text: str | None) -> str | None:
@@ -154,3 +165,26 @@ def _bin_rule(rule: str) -> str | list[float]:
         return [float(edge) for edge in rule.split(",")]
     except ValueError:
         raise InputError(f"bin edges must be numbers with commas between, got {rule!r}") from None
+
+
+OF_TABLES = (
+    "columns",
+    "drop",
+    "rename",
+    "bins",
+    "missing",
+    "missing_marker",
+    "delimiter",
+    "encoding",
+    "max_values",
+)
+"""The parameters of all that `table_options` adds."""
+
+PARSED: dict[str, Callable[[Any], Any]] = {
+    "columns": names_listed,
+    "drop": names_listed,
+    "rename": lambda settings: named_settings(settings, "--rename"),
+    "bins": _bins,
+    "delimiter": delimiter_named,
+}
+"""How the texts of some of them are read."""

@@ -1,9 +1,4 @@
-"""Writing results: to the screen, or to a file that is never half-written.
-
-Text in columns.
-
-Files that a command reads and writes, looked at before any work begins.
-"""
+"""Files that a command reads and writes, looked at before any work; results in whole files."""
 
 import os
 import sys
@@ -15,7 +10,7 @@ from typing import Any
 import click
 
 from seepage._files import writable
-from seepage.errors import InputError, TableError
+from seepage.errors import InputError, SeepageError, TableError
 
 __all__ = [
     "FileCommand",
@@ -52,7 +47,7 @@ def encode_json(content: Any) -> str:
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress | None]:
     """Give a callable that shows progress with the time left; None when not a terminal."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
@@ -102,10 +97,15 @@ class OutputFile(click.Path):
 
 
 class FileCommand(click.Command):
-    """A command that refuses to read a file without a name, or to write over what it reads."""
+    """A command that raises before it reads a file without a name or writes over what it reads.
+
+    Messages of the library speak of its options.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         """Look at the files, then run."""
+        if sys.stdout is None and ctx.params.get("output", "none needed") is None:
+            raise InputError("standard output is closed, so --output must be given")
         given = [name for param in self.params if (name := param.name) in READ]
         read = [path for name in given for path in _paths(ctx.params[name])]
         if "" in read:
@@ -122,7 +122,21 @@ class FileCommand(click.Command):
                 file.samefile(output) for path in read for file in files_behind(path)
             ):
                 raise InputError(f"the output must not be what is read, got {output!r} for both")
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except SeepageError as problem:
+            raise type(problem)(_in_options(str(problem), self.params)) from problem
+
+
+def _in_options(message: str, params: Sequence[click.Parameter]) -> str:
+    """Return a message of the library with the command's option in place of the parameter.
+
+    Library messages begin with the parameter that they are about: `epsilon must be ...`.
+    """
+    word, space, rest = message.partition(" ")
+    options = {param.name: param.opts[-1] for param in params if isinstance(param, click.Option)}
+    name = {"missing_markers": "missing_marker", "guarantees": "totals"}.get(word, word)
+    return f"{options[name]}{space}{rest}" if name in options else message
 
 
 def _paths(value: Any) -> tuple[str, ...]:

@@ -5,10 +5,10 @@ from typing import Any
 
 import click
 
-from seepage.cli.inputs import refuse_reports
 from seepage.cli.options import DELIMITER, ENCODING, SEED, delimiter_named, named_settings
 from seepage.cli.output import FileCommand, OutputFile, progress_bar
 from seepage.data.domain import Domain
+from seepage.data.inputs import check_holds_records
 from seepage.errors import InputError
 
 __all__ = ["command"]
@@ -63,7 +63,7 @@ def command(
     from seepage.plan import Plan
 
     plan = Plan.load(plan_path)
-    refuse_reports(data)
+    check_holds_records(data)
     table: dict[str, Any] = {
         "rename": named_settings(rename, "--rename"),
         "missing_markers": missing_marker,

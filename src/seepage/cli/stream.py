@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from seepage.cli.inputs import OF_TABLES, read_pairs, refuse_options
-from seepage.cli.options import output_options, table_arguments, table_options
+from seepage.cli.inputs import read_pairs, reject_options
+from seepage.cli.options import OF_TABLES, output_options, table_arguments, table_options
 from seepage.cli.output import FileCommand, emit, encode_json
 from seepage.errors import InputError
 
@@ -51,7 +51,7 @@ def command(
     if (data is None) == (transitions is None):
         raise InputError("give either DATA, whose columns are the steps, or --transitions")
     if transitions is not None:
-        refuse_options(OF_TABLES, "--transitions has no columns to choose from")
+        reject_options(OF_TABLES, "--transitions has no columns to choose from")
         known: Any = _matrix(transitions)
     else:
         known = read_pairs(str(data), arguments)

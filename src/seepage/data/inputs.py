@@ -16,7 +16,7 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import InputError
 
-__all__ = ["as_counted", "as_pairs", "as_records", "is_dataset_name"]
+__all__ = ["as_counted", "as_pairs", "as_records", "check_holds_records", "is_dataset_name"]
 
 CHOICES = ("columns", "drop", "rename")
 """Table options that counts and records obey too."""
@@ -80,9 +80,9 @@ def as_counted(data: Any, *, records: bool = True, **options: Any) -> PairCounts
         if _is_pairs_file(data):
             from seepage.data.pairs_file import load_pairs_file
 
-            _refuse_all_but((*CHOICES, *ENGINE_OPTIONS), options, f"{data} is counted already")
+            _refuse_all_but((*CHOICES, "progress"), options, f"{data} is counted already")
             return _chosen(load_pairs_file(data), options)
-        _refuse_own_files(data)
+        check_holds_records(data)
     return read(data, **options)
 
 
@@ -99,7 +99,7 @@ def _of_dataset(name: str, records: bool, options: dict[str, Any]) -> PairCounts
     at_hand = name in DATASETS and DATASETS[name].at_hand
     if not at_hand or (not records and not reading and name in BUNDLED):
         found = load_pairs(name)
-        _refuse_all_but((*CHOICES, *ENGINE_OPTIONS), options, f"{name} is counted already")
+        _refuse_all_but((*CHOICES, "progress"), options, f"{name} is counted already")
         return _chosen(found, options)
     settings = _settings(DATASETS[name].table, options)
     return (Records.from_data if records else count_pairs)(DATASETS[name].read(), **settings)
@@ -141,7 +141,8 @@ def _refuse_all_but(allowed: Iterable[str], options: Mapping[str, Any], why: str
     for name in options:
         if name not in known:
             raise InputError(f"there is no option {name!r}{_checks.near_miss(name, known)}")
-        if name not in allowed and options[name] is not None:
+        given = options[name] is not None and (name, options[name]) != ("engine", "auto")
+        if given and name not in allowed:
             raise InputError(f"{name} has no effect: {why}")
 
 
@@ -151,8 +152,8 @@ def _is_pairs_file(path: str | os.PathLike[str]) -> bool:
     return is_pairs_file(path)
 
 
-def _refuse_own_files(data: str | os.PathLike[str]) -> None:
-    """Raise where records are read from reports: those are noise, and noise leaks less."""
+def check_holds_records(data: str | os.PathLike[str]) -> None:
+    """Raise an InputError if files hold our reports or counts: noise read as records leaks less."""
     import pyarrow.parquet as pq
     from pyarrow import ArrowException
 
