@@ -1,8 +1,9 @@
-"""The rules that arguments must keep, each worded once."""
+"""The rules that arguments must keep, each worded once; what breaks a rule raises an InputError."""
 
 import difflib
 import math
 import operator
+import reprlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -12,51 +13,57 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+LARGEST_EPSILON = 1e300
+"""Budgets add up, and their sum must be a float too."""
+
+
 def epsilon(value: Any, name: str = "epsilon") -> float:
-    """Return a privacy budget as a float, or refuse it: finite and at least 0."""
+    """Return a privacy budget as a float: a finite number of at least 0, at most 1e300."""
     number = real(value, name)
     if not math.isfinite(number) or number < 0:
-        raise InputError(f"{name} must be a finite number of at least 0, got {value!r}")
+        raise InputError(f"{name} must be a finite number of at least 0, got {shown(value)}")
+    if number > LARGEST_EPSILON:
+        raise InputError(f"{name} must be at most {LARGEST_EPSILON:g}, got {shown(value)}")
     return number + 0.0  # no minus before a zero
 
 
 def delta(value: Any, name: str = "delta") -> float:
-    """Return a relaxation as a float, or refuse it: in [0, 1)."""
+    """Return a relaxation as a float, in [0, 1)."""
     number = real(value, name)
     if not 0 <= number < 1:
-        raise InputError(f"{name} must be at least 0 and below 1, got {value!r}")
+        raise InputError(f"{name} must be at least 0 and below 1, got {shown(value)}")
     return number
 
 
 def probability(value: Any, name: str) -> float:
-    """Return a probability as a float, or refuse it: in [0, 1]."""
+    """Return a probability as a float, in [0, 1]."""
     number = real(value, name)
     if not 0 <= number <= 1:
-        raise InputError(f"{name} must be between 0 and 1, got {value!r}")
+        raise InputError(f"{name} must be between 0 and 1, got {shown(value)}")
     return number
 
 
 def real(value: Any, name: str) -> float:
-    """Return a number as a float, or refuse what is no number (booleans and text included)."""
+    """Return a number as a float; booleans and texts are none."""
     if isinstance(value, (bool, str, bytes)) or value is None:
-        raise InputError(f"{name} must be a number, got {value!r}")
+        raise InputError(f"{name} must be a number, got {shown(value)}")
     try:
         return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name} must be a number, got {value!r}") from None
+    except (TypeError, ValueError, OverflowError, AttributeError):
+        raise InputError(f"{name} must be a number, got {shown(value)}") from None
 
 
 def integer(value: Any, name: str, least: int, most: int | None = None) -> int:
-    """Return an integer within its limits, or refuse it."""
+    """Return an integer within its limits."""
     rule = f"at least {least}" if most is None else f"from {least} to {most}"
     if isinstance(value, bool):
-        raise InputError(f"{name} must be an integer {rule}, got {value!r}")
+        raise InputError(f"{name} must be an integer {rule}, got {shown(value)}")
     try:
         number = operator.index(value)
     except TypeError:
-        raise InputError(f"{name} must be an integer {rule}, got {value!r}") from None
+        raise InputError(f"{name} must be an integer {rule}, got {shown(value)}") from None
     if number < least or (most is not None and number > most):
-        raise InputError(f"{name} must be an integer {rule}, got {value!r}")
+        raise InputError(f"{name} must be an integer {rule}, got {shown(value)}")
     return number
 
 
@@ -70,11 +77,11 @@ def generator(seed: Any, name: str = "seed") -> "np.random.Generator":
 
 
 def choice(value: Any, name: str, options: Iterable[str]) -> str:
-    """Return one of the options, or refuse it with the nearest one."""
+    """Return one of the options; the message for any other value names the nearest one."""
     known = list(options)
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise InputError(
-            f"{name} must be one of {', '.join(known)}, got {value!r}{near_miss(value, known)}"
+            f"{name} must be one of {', '.join(known)}, got {shown(value)}{near_miss(value, known)}"
         )
     return str(value)
 
@@ -84,3 +91,18 @@ def near_miss(value: Any, known: Iterable[str]) -> str:
     by_folded = {word.casefold(): word for word in known}
     close = difflib.get_close_matches(str(value).casefold(), by_folded, n=1)
     return f"; did you mean {by_folded[close[0]]!r}?" if close else ""
+
+
+def shown(value: Any) -> str:
+    """Return what was given in a few characters, however large it is.
+
+    Examples
+    --------
+    >>> shown("grr"), shown(list(range(1000)))
+    ("'grr'", '[0, 1, 2, 3, 4, 5, ...]')
+    """
+    return _SHORT.repr(value)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
