@@ -9,7 +9,7 @@ import click
 
 from seepage import _checks
 from seepage._version import __version__
-from seepage.errors import SeepageError
+from seepage.errors import InputError, SeepageError
 
 __all__ = ["main"]
 
@@ -32,6 +32,10 @@ COMMANDS = {
 BAD_INPUT = 2
 HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 INTERRUPTED = 130
+FAILED = 1
+
+LEAST_ADDRESS_SPACE = 1 << 30
+"""With less, libraries that allocate in threads of their own crash or wait for ever."""
 
 
 class LazyGroup(click.Group):
@@ -75,6 +79,7 @@ def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; bad input ends in one line on standard error and exit code 2."""
     _open_standard_streams()
     try:
+        _check_address_space()
         group.main(args=arguments, prog_name="seepage", standalone_mode=False)
     except click.ClickException as problem:
         if isinstance(problem, HELP):
@@ -88,13 +93,30 @@ def main(arguments: list[str] | None = None) -> Any:
     except SeepageError as problem:
         click.echo(f"seepage: {problem}", err=True)
         sys.exit(BAD_INPUT)
+    except MemoryError:
+        click.echo("seepage: not enough memory; choose fewer columns or coarser bins", err=True)
+        sys.exit(FAILED)
     except BrokenPipeError:
         if sys.stderr is not None:
             sys.stderr.close()
-        sys.exit(1)
+        sys.exit(FAILED)
     except OSError as problem:
         click.echo(f"seepage: {_in_words(problem)}", err=True)
         sys.exit(BAD_INPUT)
+
+
+def _check_address_space() -> None:
+    """Raise an InputError if a limit (`ulimit -v`) leaves less than PyArrow and Numba need."""
+    try:
+        import resource
+    except ImportError:  # not on Windows
+        return
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft != resource.RLIM_INFINITY and soft < LEAST_ADDRESS_SPACE:
+        raise InputError(
+            f"the limit of the address space (ulimit -v) must be at least 1 GiB, got "
+            f"{soft / 2**30:.2f} GiB"
+        )
 
 
 def _open_standard_streams() -> None:

@@ -1,0 +1,59 @@
+"""Commands under odd surroundings: closed streams, little memory."""
+
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = shlex.join([sys.executable, "-c", "from seepage.cli import main; main()"])
+
+
+def shell(command, cwd):
+    return subprocess.run(
+        ["bash", "-c", command.replace("seepage", PROGRAM, 1)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+
+
+def test_a_closed_output_without_a_file_is_an_error(tmp_path):
+    done = shell("seepage analyse adult >&-", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "seepage: standard output is closed, so --output must be given\n"
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_do_not_change_the_result(tmp_path, closed):
+    expected = shell("seepage analyse adult --format csv", tmp_path)
+    done = shell(f"seepage analyse adult --format csv -o found.csv {closed}", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (tmp_path / "found.csv").read_text() == expected.stdout
+
+
+def test_a_closed_error_stream_keeps_the_exit_code(tmp_path):
+    done = shell("seepage analyse nothing.csv 2>&-", tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no ulimit")
+@pytest.mark.parametrize("gigabytes", [0.5, 0.6, 0.7])
+def test_too_little_address_space_is_said_in_one_line(tmp_path, gigabytes):
+    done = shell(f"ulimit -v {int(gigabytes * 1e6)}; seepage analyse adult", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("seepage: the limit of the address space (ulimit -v) must be")
+    assert done.stderr.count("\n") == 1
+
+
+def test_running_out_of_memory_is_said_in_one_line(tmp_path):
+    script = (
+        "import seepage.analysis, seepage.cli as cli, seepage.cli.analyse as command\n"
+        "def fail(*_, **__): raise MemoryError\n"
+        "command._read = fail\n"
+        "cli.main(['analyse', 'adult'])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr == "seepage: not enough memory; choose fewer columns or coarser bins\n"
