@@ -138,14 +138,12 @@ def test_text_has_contrast_and_controls_have_names(opened, adult_page, scheme):
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-def test_a_budget_above_the_limit_is_named_and_has_no_plan(opened, adult_page):
+def test_a_budget_above_the_limit_is_named(opened, adult_page):
     page = opened(adult_page)
     assert "exceed their limit" in page.inner_text("#binding")
-    assert page.is_disabled("#download-plan")
     page.fill("#all-budgets-number", "0.1")
     assert "within their limits" in page.inner_text("#binding")
     assert "binds" in page.inner_text("#binding")
-    assert page.is_enabled("#download-plan")
     page.get_by_label("Budget of native-country", exact=True).focus()
     page.keyboard.press("End")
     assert "exceed" in page.inner_text("#binding")
@@ -235,7 +233,7 @@ def test_forty_attributes_are_quick(opened):
 def test_a_hundred_and_fifty_attributes_are_usable(opened):
     page = opened(analysed(synthetic(150, 2, records=500), limit=20.0))
     assert min(page.evaluate(STEP) for _ in range(3)) < 250
-    page.click("#calibrate-equal")
+    page.fill("#all-budgets-number", "0.01")
     assert "within their limits" in page.inner_text("#binding")
 
 
@@ -287,7 +285,7 @@ def test_budgets_of_each_attribute_start_the_map(opened):
     assert page.input_value("#mechanism") == "analysed"
 
 
-def test_a_sample_is_called_one_and_gives_no_plan(opened, adult, adult_page):
+def test_a_sample_is_called_one(opened, adult, adult_page):
     sample = sp.PairCounts(adult.domain, adult.marginals, adult.counts, population=10**6)
     page = opened(analysed(sample, epsilon=0.1, limit=5.0, name="adult"))
     size = "sample of 48,842 of 1,000,000 records"
@@ -295,16 +293,10 @@ def test_a_sample_is_called_one_and_gives_no_plan(opened, adult, adult_page):
     assert page.is_visible("#caution")
     assert f"from a {size}: right only if" in page.inner_text("#caution")
     assert size in page.inner_text("#methods-body")
-    for _ in range(2):
-        assert page.is_disabled("#download-plan")
-        assert "A plan needs all records" in page.inner_text("#plan-note")
-        page.click("#calibrate-equal")
     assert page.evaluate(CONTRAST) == []
     whole = opened(adult_page)
     assert not whole.is_visible("#caution")
     assert whole.inner_text("#setting").startswith("48,842 records, 15 attributes;")
-    whole.click("#calibrate-equal")
-    assert whole.is_enabled("#download-plan")
 
 
 def test_witnesses_of_a_sample_refute_by_name(opened):

@@ -4,14 +4,12 @@ import base64
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from seepage.data.domain import MISSING, how_many, sample_caution
 from seepage.data.pairs import PairCounts
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
-from seepage.plan.planned_attribute import as_json_number
 from seepage.report.curve_envelope import Singles, profile_lines
 from seepage.report.saved import pairs_of
 
@@ -107,30 +105,16 @@ def _bound(
 
 
 def _attribute(pairs: PairCounts, index: int) -> dict[str, Any]:
-    """Return one attribute, with the parts of a plan that do not depend on budgets.
-
-    These are canonical JSON already: floats and escapes are written by one program only, so that
-    a plan made on the page has the digest that `Plan.load` computes.
-    """
+    """Return one attribute: its values and how often each occurs."""
     attribute, counts = pairs.domain[index], pairs.marginals[index]
     missing = attribute.values.index(MISSING) if MISSING in attribute.values else None
-    edges = [as_json_number(edge) for edge in attribute.edges]
     return {
         "name": attribute.name,
         "values": list(attribute.values),
         "binned": len(attribute.edges) > 0,
         "marginal": counts.tolist(),
         "missing": 0 if missing is None else int(counts[missing]),
-        "plan": {
-            "name": _canonical(attribute.name),
-            "values": _canonical(attribute.values),
-            "edges": _canonical(edges),
-        },
     }
-
-
-def _canonical(value: Any) -> str:
-    return msgspec.json.encode(value, order="sorted").decode()
 
 
 def _lines(matrix: LeakageMatrix, reach: float) -> list[dict[str, Any]]:

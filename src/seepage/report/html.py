@@ -22,13 +22,10 @@ STYLES = ("base", "controls", "figures", "print")
 
 MODULES = (
     "bytes",
-    "sha256",
     "mechanisms",
     "model",
     "witness",
     "correlation",
-    "calibrate",
-    "plan",
     "dom",
     "colour",
     "axes",
