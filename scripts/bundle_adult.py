@@ -13,7 +13,7 @@ def main() -> None:
     """Count all pairs of Adult and save them to the package."""
     pairs = sp.count_pairs(read_adult(), bins=ADULT_BINS)
     path = BUNDLED / "adult.parquet"
-    sp.save_pairs(pairs, path)
+    pairs.save(path)
     sys.stdout.write(f"{pairs} in {path.name}: {path.stat().st_size:,} bytes\n")
 
 

@@ -35,7 +35,7 @@ WRITERS = {
     "checkpoint": lambda path: estimate_leakage(
         PAIRS, mechanism="grr", epsilon=1.0, seed=1, checkpoint=path
     ),
-    "pairs": lambda path: sp.save_pairs(PAIRS, path),
+    "pairs": lambda path: PAIRS.save(path),
     "perturbed": lambda path: perturb_file(plan(), PEOPLE, path),
     "plan": lambda path: plan().save(path),
     "report": lambda path: write_report(result(), path),

@@ -11,7 +11,6 @@ from seepage.data.datasets import make_survey as make_survey
 from seepage.data.domain import Attribute as Attribute
 from seepage.data.domain import Domain as Domain
 from seepage.data.pairs import PairCounts as PairCounts
-from seepage.data.pairs_file import save_pairs as save_pairs
 from seepage.data.records import Records as Records
 from seepage.designs.calibration import Calibration as Calibration
 from seepage.designs.calibration import compare_strategies as compare_strategies

@@ -25,7 +25,7 @@ BUNDLED = {"adult": "adult.parquet", "nist-acs": "nist_acs.parquet"}
 
 
 def load_pairs(name: str | Path) -> PairCounts:
-    """Return pair counts: bundled, of a dataset at hand, or of a file that `save_pairs` wrote.
+    """Return pair counts: bundled, of a dataset at hand, or of a file of pair counts.
 
     Parameters
     ----------
@@ -39,16 +39,16 @@ def load_pairs(name: str | Path) -> PairCounts:
     >>> sp.load_pairs("adult")
     PairCounts(48,842 records, 15 attributes)
     """
-    from seepage.data.pairs_file import load_pairs_file
+    from seepage.data.pairs import PairCounts
 
     if name in BUNDLED:
         bundled = resources.files(__name__) / "bundled" / BUNDLED[str(name)]
         with resources.as_file(bundled) as path:
-            return load_pairs_file(path)
+            return PairCounts.load(path)
     if name in DATASETS:
         return DATASETS[str(name)].pairs()
     if not Path(name).is_file():
         known = {*BUNDLED, *DATASETS}
         hint = _checks.near_miss(name, known) or f"; known: {', '.join(sorted(known))}"
         raise TableError(f"there is no file and no dataset named {str(name)!r}{hint}")
-    return load_pairs_file(name)
+    return PairCounts.load(name)
