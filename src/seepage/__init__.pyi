@@ -1,6 +1,8 @@
 # The public names and their modules: what type checkers see, and `__init__.py` loads from.
 
 from seepage._version import __version__ as __version__
+from seepage.analysis import Analysis as Analysis
+from seepage.analysis import analyse as analyse
 from seepage.charts import save_chart as save_chart
 from seepage.data.channel import Channel as Channel
 from seepage.data.counting import count_pairs as count_pairs

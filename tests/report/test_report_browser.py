@@ -4,7 +4,6 @@ import pytest
 from report_pages import analysed, synthetic
 
 import seepage as sp
-from seepage.analysis import Analysis, compared_totals
 
 ODD = [
     "</script><script>alert(1)</script>",
@@ -170,9 +169,7 @@ def test_refuted_assumptions_are_marked(opened):
 
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     coins = Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
-    matrix = sp.leakage_matrix(coins.pairs(), 1.0, mechanism="grr")
-    names = ["exact", "merged", "worst", "sampled", "independent", "witness"]
-    page = opened(Analysis(matrix, compared_totals(coins, matrix, names), limit=2.0))
+    page = opened(sp.analyse(coins, 1.0, mechanism="grr", guarantees="all", limit=2.0))
     totals = page.inner_text("#totals-body")
     assert "Refuted for 3" in totals
     assert page.locator(".refuted").count() == 3
@@ -266,8 +263,7 @@ def test_names_from_right_to_left_keep_the_direction_of_an_arrow(opened):
 
 def test_a_mechanism_without_curves_says_so(opened):
     pairs = synthetic(3, 3)
-    matrix = sp.leakage_matrix(pairs, 1.0, mechanism="gauss", delta=1e-6)
-    page = opened(Analysis(matrix, compared_totals(pairs, matrix, ["worst"])))
+    page = opened(sp.analyse(pairs, 1.0, mechanism="gauss", delta=1e-6, guarantees="worst"))
     assert "gauss has no curve on this page" in page.inner_text("#map-note")
 
 
@@ -304,8 +300,7 @@ def test_witnesses_of_a_sample_refute_by_name(opened):
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     codes = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]
     coins = sp.Records(domain, codes, [1000] * 4, population=10**6)
-    matrix = sp.leakage_matrix(coins.pairs(), 1.0, mechanism="grr")
-    totals = compared_totals(coins, matrix, ["independent", "witness"])
-    text = opened(Analysis(matrix, totals)).inner_text("#totals-body")
+    found = sp.analyse(coins, 1.0, mechanism="grr", guarantees=["independent", "witness"])
+    text = opened(found).inner_text("#totals-body")
     assert "Refuted for 3" in text
     assert "NaN" not in text

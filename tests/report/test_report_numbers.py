@@ -93,11 +93,9 @@ def test_a_pair_shows_what_python_says(opened, adult, adult_page):
 def test_smoothing_and_unseen_values_are_kept(opened):
     domain = sp.Domain([sp.Attribute("a", ("x", "y", "never")), sp.Attribute("b", ("0", "1", "2"))])
     pairs = sp.PairCounts(domain, [[60, 40, 0], [50, 48, 2]], [30, 29, 1, 20, 19, 1, 0, 0, 0])
-    from seepage.analysis import Analysis, compared_totals
-
-    matrix = sp.leakage_matrix(pairs, 2.0, mechanism="oue", min_count=3.0, prior=0.5)
-    page = opened(Analysis(matrix, compared_totals(pairs, matrix, ["worst"])))
-    assert np.allclose(_shown(page, 2), matrix.values, atol=AGREEMENT)
+    found = sp.analyse(pairs, 2.0, mechanism="oue", min_count=3.0, prior=0.5)
+    page = opened(found)
+    assert np.allclose(_shown(page, 2), found.matrix.values, atol=AGREEMENT)
     page.evaluate("seepage.setPair(0, 1)")
     sentence = page.locator("#pair-body .witness").first.inner_text()
     assert "“x”" in sentence
