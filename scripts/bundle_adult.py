@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import seepage as sp
-from seepage.data.datasets.loaders import ADULT_BINS, read_adult
+from seepage.data.datasets.catalogue import ADULT_BINS, read_adult
 
 BUNDLED = Path(__file__).parents[1] / "src/seepage/datasets/bundled"
 
