@@ -71,7 +71,7 @@ class Analysis(Result):
         Totals and their evidence are as saved.  Leakages are computed again from the saved pair
         counts; an InputError is raised where they are not the saved ones.
         """
-        from seepage.report.saved import pairs_of, read_result
+        from seepage.report import pairs_of, read_result
 
         saved = read_result(path)
         pairs = pairs_of(saved)

@@ -227,6 +227,7 @@ def test_forty_attributes_are_quick(opened):
     assert min(page.evaluate(STEP) for _ in range(4)) < 50
 
 
+@pytest.mark.slow
 def test_a_hundred_and_fifty_attributes_are_usable(opened):
     page = opened(analysed(synthetic(150, 2, records=500), limit=20.0))
     assert min(page.evaluate(STEP) for _ in range(3)) < 250
@@ -282,10 +283,11 @@ def test_budgets_of_each_attribute_start_the_map(opened):
 
 
 def test_a_sample_is_called_one(opened, adult, adult_page):
-    sample = sp.PairCounts(adult.domain, adult.marginals, adult.counts, population=10**6)
+    few = adult.select(["sex", "race", "income"])
+    sample = sp.PairCounts(few.domain, few.marginals, few.counts, population=10**6)
     page = opened(analysed(sample, epsilon=0.1, limit=5.0, name="adult"))
     size = "sample of 48,842 of 1,000,000 records"
-    assert page.inner_text("#setting").startswith(f"{size}, 15 attributes;")
+    assert page.inner_text("#setting").startswith(f"{size}, 3 attributes;")
     assert page.is_visible("#caution")
     assert f"from a {size}: right only if" in page.inner_text("#caution")
     assert size in page.inner_text("#methods-body")

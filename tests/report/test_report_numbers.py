@@ -102,6 +102,7 @@ def test_smoothing_and_unseen_values_are_kept(opened):
     assert "never" not in sentence
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("SEEPAGE_DATA" not in os.environ, reason="needs the datasets of SEEPAGE_DATA")
 def test_the_totals_of_the_faces_agree(opened):
     faces = sp.load_pairs("celeba")

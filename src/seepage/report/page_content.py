@@ -1,4 +1,4 @@
-"""What the page is given: names, curves and tables, in as few bytes as serve it."""
+"""The content of the page as compact JSON: names, curves and tables."""
 
 import base64
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from seepage.data.pairs import PairCounts
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.report.curve_envelope import Singles, profile_lines
-from seepage.report.saved import pairs_of
+from seepage.report.saved_result import pairs_of
 
 __all__ = ["page_content"]
 
@@ -44,7 +44,7 @@ def page_content(result: Mapping[str, Any]) -> dict[str, Any]:
     pairs = pairs_of(result)
     epsilons = _each(result["epsilon"], len(pairs.domain))
     reach = max(LARGEST_BUDGET, 1.25 * max(epsilons))
-    matrix = _bound(pairs, epsilons, result.get("smoothing") or {})
+    matrix = leakage_matrix(pairs, epsilons, **result.get("smoothing") or {})
     return {
         **{key: result.get(key) for key in _KEPT},
         "counted": how_many(pairs),
@@ -95,13 +95,6 @@ def _total(name: str, total: Mapping[str, Any]) -> dict[str, Any]:
 
 def _each(setting: Any, count: int) -> list[Any]:
     return list(setting) if isinstance(setting, list) else [setting] * count
-
-
-def _bound(
-    pairs: PairCounts, epsilons: list[float], smoothing: Mapping[str, float]
-) -> LeakageMatrix:
-    floor, extra = smoothing.get("min_count", 0.0), smoothing.get("prior", 0.0)
-    return leakage_matrix(pairs, epsilons, min_count=floor, prior=extra)
 
 
 def _attribute(pairs: PairCounts, index: int) -> dict[str, Any]:
