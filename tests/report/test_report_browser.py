@@ -4,6 +4,7 @@ import pytest
 from report_pages import analysed, synthetic
 
 import seepage as sp
+from seepage.report import report_page
 
 ODD = [
     "</script><script>alert(1)</script>",
@@ -189,8 +190,6 @@ def test_names_are_shown_as_they_are_and_run_nothing(opened):
 
 
 def test_a_script_that_slips_in_does_not_run(browser, tmp_path):
-    from seepage.report import report_page
-
     page_text = report_page(analysed(synthetic(2, 2)))
     place = tmp_path / "changed.html"
     place.write_text(page_text.replace("<main>", "<main><script>window.slipped = 1</script>"))
@@ -295,6 +294,22 @@ def test_a_sample_is_called_one(opened, adult, adult_page):
     whole = opened(adult_page)
     assert not whole.is_visible("#caution")
     assert whole.inner_text("#setting").startswith("48,842 records, 15 attributes;")
+
+
+def test_a_witness_that_is_not_confirmed_says_so(opened):
+    """Held-out people who never make such reports have a leakage of minus infinity."""
+    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
+    result = sp.analyse(coins, 1.0, mechanism="grr", guarantees="witness").to_dict()
+    for found, held_out in zip(
+        result["totals"]["witness"]["evidence"], ["-inf", "inf", 0.5], strict=True
+    ):
+        found["held_out"] = held_out
+    text = opened(report_page(result)).inner_text("#totals-body")
+    assert "not confirmed on people not searched" in text
+    assert "∞ nats on people not searched" in text
+    assert "0.50 nats on people not searched" in text
+    assert "NaN" not in text
 
 
 def test_witnesses_of_a_sample_refute_by_name(opened):

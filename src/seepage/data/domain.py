@@ -15,6 +15,9 @@ __all__ = ["MISSING", "Attribute", "Counted", "Domain", "how_many", "sample_caut
 MISSING = "(missing)"
 """The name of the category that missing values form."""
 
+SHOWN_NAMES = 8
+"""Attributes that the `repr` of a domain names."""
+
 
 @dataclass(frozen=True)
 class Attribute:
@@ -178,7 +181,9 @@ class Domain:
         return hash(self._attributes)
 
     def __repr__(self) -> str:
-        return f"Domain({', '.join(f'{a.name}[{a.size}]' for a in self)})"
+        shown = [f"{a.name}[{a.size}]" for a in self._attributes[:SHOWN_NAMES]]
+        more = [f"{len(self) - SHOWN_NAMES} more"] if len(self) > SHOWN_NAMES else []
+        return f"Domain({', '.join(shown + more)})"
 
     def differences(self, other: "Domain") -> str:
         """Return one line that says where two domains differ, empty where they are equal."""
