@@ -53,7 +53,7 @@ with tempfile.TemporaryDirectory() as folder:
     del table
     begin()
     pairs = sp.count_pairs(f"{{folder}}/table.parquet")
-    sp.save_pairs(pairs, f"{{folder}}/table.pairs")
+    pairs.save(f"{{folder}}/table.pairs")
     loaded = sp.load_pairs(f"{{folder}}/table.pairs")
     assert (loaded + pairs).select(loaded.domain.names[::-1]).records == 200_000
     end()

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import seepage as sp
-from seepage.data.datasets.loaders import ADULT_BINS, read_adult
+from seepage.data.datasets.catalogue import ADULT_BINS, read_adult
 
 BUNDLED = Path(__file__).parents[1] / "src/seepage/datasets/bundled"
 
@@ -13,7 +13,7 @@ def main() -> None:
     """Count all pairs of Adult and save them to the package."""
     pairs = sp.count_pairs(read_adult(), bins=ADULT_BINS)
     path = BUNDLED / "adult.parquet"
-    sp.save_pairs(pairs, path)
+    pairs.save(path)
     sys.stdout.write(f"{pairs} in {path.name}: {path.stat().st_size:,} bytes\n")
 
 

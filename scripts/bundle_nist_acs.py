@@ -12,7 +12,7 @@ def main() -> None:
     """Count all pairs of NIST ACS and save them to the package."""
     pairs = sp.dataset("nist-acs").pairs()
     path = BUNDLED / "nist_acs.parquet"
-    sp.save_pairs(pairs, path)
+    pairs.save(path)
     sys.stdout.write(f"{pairs} in {path.name}: {path.stat().st_size:,} bytes\n")
 
 

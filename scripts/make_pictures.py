@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 
 import seepage as sp
-from seepage.analysis import Analysis, compared_totals
-from seepage.report import write_report
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 
@@ -49,10 +47,8 @@ def make_pictures(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in CHARTS.items():
         sp.save_chart(draw(pairs), folder / name)
-    found = sp.leakage_matrix(pairs, epsilon=1.0)
-    totals = compared_totals(pairs, found, ["worst", "independent"])
     command = "seepage analyse adult --epsilon 1 --limit 5 --report adult.html"
-    write_report(Analysis(found, totals, "adult", command, 5.0), folder / "adult.html")
+    sp.analyse("adult", 1.0, limit=5.0, command=command).report(folder / "adult.html")
 
 
 def on_pre_build(config: Any) -> None:

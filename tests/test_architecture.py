@@ -22,8 +22,7 @@ LAYERS = [
     ["designs"],
     ["plan", "collection"],
     ["study"],
-    ["analysis"],
-    ["report"],
+    ["analysis", "report"],
     ["cli"],
 ]
 RANK = {module: rank for rank, layer in enumerate(LAYERS) for module in layer}

@@ -3,6 +3,8 @@
 import os
 import signal
 import stat
+import subprocess
+import sys
 
 import pyarrow as pa
 import pytest
@@ -10,11 +12,9 @@ import pytest
 import seepage as sp
 from seepage import _files as _output
 from seepage._files import whole_file, writable
-from seepage.analysis import Analysis, compared_totals
 from seepage.collection.perturb import perturb_file
 from seepage.errors import InputError
 from seepage.mechanisms import GRR
-from seepage.report import write_report
 from seepage.study.statistical import estimate_leakage
 
 PAIRS = sp.load_pairs("adult").select(["sex", "income"])
@@ -26,19 +26,19 @@ def plan():
 
 
 def result():
-    matrix = sp.leakage_matrix(PAIRS, 1.0)
-    return Analysis(matrix, compared_totals(PAIRS, matrix, ["worst"]))
+    return sp.analyse(PAIRS, 1.0, guarantees="worst")
 
 
 WRITERS = {
+    "analysis": lambda path: result().save(path),
     "chart": lambda path: sp.save_chart(sp.leakage_matrix(PAIRS, 1.0).chart(), path),
     "checkpoint": lambda path: estimate_leakage(
         PAIRS, mechanism="grr", epsilon=1.0, seed=1, checkpoint=path
     ),
-    "pairs": lambda path: sp.save_pairs(PAIRS, path),
+    "pairs": lambda path: PAIRS.save(path),
     "perturbed": lambda path: perturb_file(plan(), PEOPLE, path),
     "plan": lambda path: plan().save(path),
-    "report": lambda path: write_report(result(), path),
+    "report": lambda path: result().report(path),
     "reports": lambda path: GRR(3, 1.0).perturb([0, 1, 2], 1).save(path),
 }
 
@@ -76,11 +76,42 @@ def test_a_name_that_is_too_long_is_refused(tmp_path):
         writable(tmp_path / ("x" * 300))
 
 
-def test_the_handler_of_sigterm_is_put_back(tmp_path):
-    before = signal.getsignal(signal.SIGTERM)
+def test_no_signal_handler_is_installed(tmp_path, monkeypatch):
+    monkeypatch.setattr(signal, "signal", lambda *arguments: pytest.fail("installs a handler"))
     with whole_file(tmp_path / "a") as file:
         file.write(b"x")
-    assert signal.getsignal(signal.SIGTERM) is before
+
+
+TERMINATED = """
+import sys, time
+import click
+from seepage import _files, cli
+
+_files._nameless = lambda folder: None
+
+@click.command()
+def slow():
+    with _files.whole_file(sys.argv[1]) as file:
+        file.write(b"x")
+        print("writing", flush=True)
+        for _ in range(600):  # a signal just before one long sleep would not cut it short
+            time.sleep(0.1)
+
+cli.group.get_command = lambda ctx, name: slow
+cli.main(["slow"])
+"""
+
+
+def test_a_command_that_is_terminated_leaves_no_file(tmp_path):
+    run = [sys.executable, "-c", TERMINATED, str(tmp_path / "out")]
+    with subprocess.Popen(run, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"writing\n"
+        assert list(tmp_path.iterdir())
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert errors == b""
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("nameless", [True, False])

@@ -2,11 +2,8 @@
 
 import contextlib
 import os
-import signal
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 from typing import IO
 from uuid import uuid4
 
@@ -17,7 +14,7 @@ __all__ = ["whole_file", "writable"]
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Give a file to write to that takes its place at `path` once all is written.
+    """Yield a file to write to, which takes its place at `path` once all is written.
 
     Parameters
     ----------
@@ -28,12 +25,13 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     -----
     Where the file system can (Linux, `O_TMPFILE`), what is being written has no name, and a
     process killed by whatever means leaves nothing.  Elsewhere it is a hidden file beside its
-    place, which is removed when anything goes wrong, SIGTERM included, but not on SIGKILL.
+    place, which is removed when an exception ends the block.  A signal that kills the process at
+    once leaves it there; the command line turns SIGTERM into an exception.
     """
     final = writable(path)
     partial = final.with_name(f".{final.name}.{uuid4().hex}")
     try:
-        with _ending_on_sigterm(), _nameless(final.parent) or partial.open("xb") as file:
+        with _nameless(final.parent) or partial.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -47,7 +45,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def writable(path: str | os.PathLike[str], what: str = "the output") -> Path:
-    """Return the path of a file that can be written; refuse any other.
+    """Return the path of a file that can be written; any other raises an InputError.
 
     A device, a pipe or a socket would be replaced, not written to.
 
@@ -103,23 +101,3 @@ def _give_name(file: IO[bytes], place: Path) -> None:
     """
     descriptor = file.fileno()
     os.link(f"/proc/self/fd/{descriptor}", place, src_dir_fd=descriptor, follow_symlinks=True)
-
-
-@contextlib.contextmanager
-def _ending_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the process by an exception, so that files are cleaned up."""
-    if (
-        threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
-    ):
-        yield
-        return
-
-    def end(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
-
-    signal.signal(signal.SIGTERM, end)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -3,11 +3,12 @@
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage.errors import InputError
 
@@ -15,6 +16,8 @@ __all__ = ["Progress", "Result", "csv_text", "from_json_number", "json_ready", "
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the steps done and the steps in all, None where their number is not known."""
+
+Column: TypeAlias = Sequence[Any] | NDArray[Any]
 
 SHOWN_ROWS = 20
 """Rows of a result that a notebook displays."""
@@ -50,8 +53,8 @@ class Result:
         """Return the result in one line."""
         raise NotImplementedError
 
-    def _columns(self) -> Mapping[str, Sequence[Any]]:
-        """Return the result in long form: columns of equal length by name."""
+    def _columns(self) -> Mapping[str, Column]:
+        """Return the result in long form: columns of equal length by name, None where missing."""
         raise NotImplementedError
 
     def __repr__(self) -> str:
@@ -61,15 +64,14 @@ class Result:
         """Return the result in long form as a PyArrow table."""
         import pyarrow as pa
 
-        return pa.table({name: pa.array(list(column)) for name, column in self._columns().items()})
+        return pa.table({name: pa.array(values) for name, values in self._columns().items()})
 
     def to_pandas(self) -> Any:
         """Return the result in long form as a pandas frame."""
         try:
-            import pandas as pd
+            return self.to_arrow().to_pandas()
         except ImportError:
             raise InputError("to_pandas needs pandas, which is not installed") from None
-        return pd.DataFrame({name: list(column) for name, column in self._columns().items()})
 
     def to_csv(self) -> str:
         """Return the result in long form as CSV text."""
@@ -80,17 +82,27 @@ class Result:
 
     def _repr_html_(self) -> str:
         columns = self._columns()
-        rows = list(zip(*columns.values(), strict=True))
-        head = "".join(f"<th>{escape(str(name))}</th>" for name in columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row) + "</tr>"
-            for row in rows[:SHOWN_ROWS]
-        )
-        more = f"<p>{len(rows) - SHOWN_ROWS:,} more rows</p>" if len(rows) > SHOWN_ROWS else ""
+        shown = [list(values[:SHOWN_ROWS]) for values in columns.values()]
+        sides = ["right" if _numeric(values) else "left" for values in shown]
+        head = _html_row("th", columns, sides)
+        body = "".join(_html_row("td", map(_cell, row), sides) for row in zip(*shown, strict=True))
+        left = max(map(len, columns.values()), default=0) - SHOWN_ROWS
         return (
-            f"<p><strong>{escape(self._headline())}</strong></p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+            f"<table><caption>{escape(self._headline())}</caption><thead>{head}</thead>"
+            f"<tbody>{body}</tbody></table>" + (f"<p>{left:,} more rows</p>" if left > 0 else "")
         )
+
+
+def _numeric(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, (int, float, np.number)) for value in values if value is not None)
+
+
+def _html_row(tag: str, cells: Iterable[str], sides: Sequence[str]) -> str:
+    parts = (
+        f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>'
+        for cell, side in zip(cells, sides, strict=True)
+    )
+    return f"<tr>{''.join(parts)}</tr>"
 
 
 def _cell(value: Any) -> str:
@@ -99,7 +111,7 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def csv_text(columns: Mapping[str, Sequence[Any]]) -> str:
+def csv_text(columns: Mapping[str, Column]) -> str:
     """Return columns of equal length as CSV text with a header line; None is an empty field."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

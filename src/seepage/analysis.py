@@ -1,48 +1,102 @@
-"""`Analysis`: what `seepage analyse` found, ready to be printed, saved or drawn."""
+"""`analyse`: the leakage of every pair and the totals of every attribute, as one object."""
 
 import base64
-import csv
-import io
-import math
+import os
 import zlib
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from seepage import _checks
+from seepage._files import whole_file
+from seepage._results import Progress, Result, from_json_number, json_ready, json_text
 from seepage._version import __version__
+from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
-from seepage.leakage.matrix import LeakageMatrix
-from seepage.totals import TotalLeakage, TotalsComparison
+from seepage.errors import InputError
+from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
+from seepage.leakage.release import View, for_each
+from seepage.totals import GUARANTEES, JointWitness, TotalLeakage, TotalsComparison
 from seepage.totals.compare import compare_prepared
-from seepage.totals.compute import Settings
+from seepage.totals.compute import FROM_PAIRS, Settings
 
-__all__ = ["Analysis", "compared_totals", "plain"]
+__all__ = ["Analysis", "analyse"]
+
+Limit = float | Sequence[float | None] | None
 
 
-@dataclass(frozen=True)
-class Analysis:
-    """A leakage matrix and the totals that rest on it.
+@dataclass(frozen=True, repr=False, eq=False)
+class Analysis(Result):
+    """The leakage matrix of a table and the totals that rest on it, see `analyse`.
+
+    As a table in long form, one row for each ordered pair: `target`, `source`, `leakage` in nats,
+    the source's `epsilon` and `mechanism`, `view`.
 
     Parameters
     ----------
     matrix
         The leakage of every source about every target.
     totals
-        Each attribute's total under several guarantees, by the name of what it rests on.
+        The total of every attribute under several guarantees; `totals["worst"]` is one of them.
     name, command
-        What was analysed, and by which command, for the report.
+        What was analysed, and by which command: the provenance in the report.
     limit
-        The allowed total of every attribute, or one for each; None where none was given.
+        The allowed total of every attribute, or one for each; None where there is none.
     """
 
     matrix: LeakageMatrix
     totals: TotalsComparison
     name: str = ""
     command: str = ""
-    limit: float | Sequence[float | None] | None = None
+    limit: Limit = None
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Write the report: one self-contained HTML page, which appears whole or not at all."""
+        from seepage.report import write_report
+
+        write_report(self, path)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the analysis as JSON, see `to_dict`; `load` and `seepage report` read it."""
+        with whole_file(path) as file:
+            file.write((json_text(self.to_dict()) + "\n").encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Analysis":
+        """Return a saved analysis.
+
+        Totals and their evidence are as saved.  Leakages are computed again from the saved pair
+        counts; an InputError is raised where they are not the saved ones.
+        """
+        from seepage.report import pairs_of, read_result
+
+        saved = read_result(path)
+        pairs = pairs_of(saved)
+        matrix = leakage_matrix(
+            pairs,
+            saved["epsilon"],
+            mechanism=saved["mechanism"],
+            view=saved["view"],
+            delta=saved.get("delta") or 0.0,
+            **saved.get("smoothing") or {},
+        )
+        cpl = [[from_json_number(value) for value in row] for row in saved["cpl"]]
+        if not np.allclose(matrix.values, cpl, rtol=1e-9, atol=1e-12):
+            raise InputError(
+                f"{os.fspath(path)}: the leakages are not those of the saved counts and mechanisms"
+            )
+        totals = tuple(_read_total(name, t, matrix) for name, t in saved["totals"].items())
+        refuted = {name: tuple(names) for name, names in (saved.get("refuted") or {}).items()}
+        comparison = TotalsComparison(totals, dict(saved.get("refused") or {}), refuted)
+        name, command = saved.get("name") or "", saved.get("command") or ""
+        return cls(matrix, comparison, name, command, _limits(saved.get("limit"), matrix))
+
+    def chart(self) -> Any:
+        """Return the matrix as an Altair chart; `totals.chart()` draws the totals."""
+        return self.matrix.chart()
 
     def to_dict(self, strongest: int = 10) -> dict[str, Any]:
         """Return everything as plain JSON; rows of `cpl` are targets, columns sources.
@@ -53,75 +107,173 @@ class Analysis:
         analysed; of a sample, the number of records that it was drawn from.
         """
         matrix = self.matrix
-        mechanisms = [release.name for release in matrix.releases]
-        return {
+        content = {
             "seepage": __version__,
             "name": self.name,
             "command": self.command,
             "records": matrix.pairs.records,
             "population": matrix.pairs.population,
             "digest": matrix.pairs.digest,
-            "attributes": list(matrix.domain.names),
+            "attributes": matrix.domain.names,
             "epsilon": _same(matrix.epsilons.tolist()),
             "delta": _same([release.delta for release in matrix.releases]),
-            "mechanism": _same(mechanisms),
+            "mechanism": _same([release.name for release in matrix.releases]),
             "view": matrix.view,
             "direction": "rows targets, columns sources",
             "smoothing": matrix.smoothing,
-            "cpl": plain(matrix.values.tolist()),
-            "relaxation": plain(matrix.relaxations.tolist()),
-            "tcpl": plain(matrix.tcpl),
+            "cpl": matrix.values,
+            "relaxation": matrix.relaxations,
+            "tcpl": matrix.tcpl,
             "strongest": [self._leak(*pair) for pair in matrix.strongest(strongest)],
             "totals": {total.guarantee: _summary(total) for total in self.totals.totals},
-            "refused": dict(self.totals.refused),
-            "refuted": {name: list(found) for name, found in self.totals.refuted.items()},
-            "unseen": {n: list(u) for n in matrix.domain.names if (u := matrix.pairs.unseen(n))},
+            "refused": self.totals.refused,
+            "refuted": self.totals.refuted,
+            "unseen": {n: u for n in matrix.domain.names if (u := matrix.pairs.unseen(n))},
             "constant": [a.name for a in matrix.domain if a.size == 1],
-            "limit": self.limit if self.limit is None else plain(_listed(self.limit)),
-            "domain": [
-                {"name": a.name, "values": list(a.values), "edges": plain(list(a.edges))}
-                for a in matrix.domain
-            ],
+            "limit": self.limit,
+            "domain": matrix.domain.to_dicts(),
             "counts": _packed(matrix.pairs),
         }
-
-    def to_csv(self) -> str:
-        """Return one line for each ordered pair, with the leakage in nats."""
-        matrix = self.matrix
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["target", "source", "source_epsilon", "mechanism", "view", "cpl"])
-        for target, row in zip(matrix.domain.names, matrix.values.tolist(), strict=True):
-            for source, release, value in zip(
-                matrix.domain.names, matrix.releases, row, strict=True
-            ):
-                if source != target:
-                    how = release.name or "any"
-                    writer.writerow([target, source, release.epsilon, how, matrix.view, value])
-        return text.getvalue()
+        ready: dict[str, Any] = json_ready(content)
+        return ready
 
     def _leak(self, source: str, target: str, value: float) -> dict[str, Any]:
         witness = self.matrix[target, source].witness
         return {
             "source": source,
             "target": target,
-            "cpl": plain(value),
+            "cpl": value,
             "likelier": witness and witness.likelier,
             "other": witness and witness.other,
-            "likely": witness and list(witness.likely),
+            "likely": witness and witness.likely,
+        }
+
+    def _headline(self) -> str:
+        largest = [f"{t.guarantee} {t.values.max():.4g}" for t in self.totals.totals]
+        name = f"{self.name!r}, " if self.name else ""
+        about = f"{len(self.matrix.domain)} attributes, epsilon {self.matrix.epsilons.max():g}"
+        return f"Analysis({name}{about}; largest totals: {', '.join(largest) or 'none'})"
+
+    def _columns(self) -> dict[str, Any]:
+        names, matrix = self.matrix.domain.names, self.matrix
+        rows, columns = np.nonzero(~np.eye(len(names), dtype=np.bool_))
+        return {
+            "target": [names[target] for target in rows],
+            "source": [names[source] for source in columns],
+            "leakage": matrix.values[rows, columns],
+            "epsilon": matrix.epsilons[columns],
+            "mechanism": [matrix.releases[source].name or "any" for source in columns],
+            "view": [matrix.view] * len(rows),
         }
 
 
-def compared_totals(
-    data: PairCounts | Records,
-    matrix: LeakageMatrix,
-    guarantees: Iterable[str],
+def analyse(
+    data: Any,
+    epsilon: Any = 1.0,
     *,
-    seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
-) -> TotalsComparison:
-    """Return the totals of a leakage matrix under several guarantees, from the strongest on."""
-    return compare_prepared(data, matrix, guarantees, Settings(seed=seed, progress=progress))
+    mechanism: Any = None,
+    limit: Any = None,
+    view: View = "report",
+    guarantees: str | Iterable[str] = ("independent", "worst"),
+    delta: Any = 0.0,
+    min_count: float = 0.0,
+    prior: float = 0.0,
+    structure: Any = None,
+    target_delta: float = 0.01,
+    confidence: float = 0.95,
+    reports: int = 20_000,
+    sample: int | None = None,
+    seed: int | None = 0,
+    progress: Progress | None = None,
+    name: str | None = None,
+    command: str = "",
+    **table_options: Any,
+) -> Analysis:
+    """Return what each attribute leaks about every other and in total: `seepage analyse`.
+
+    Parameters
+    ----------
+    data
+        A pandas, Polars, PyArrow or Spark frame; the path of a table, a folder, a glob or a file
+        of pair counts; the name of a dataset; `PairCounts` or `Records`.
+    epsilon, delta
+        The privacy budget of every attribute, or one for each (a sequence, or a mapping by name).
+    mechanism
+        A registered name or a mechanism, or one for each attribute; None for the bound over all
+        mechanisms with this budget.
+    limit
+        The allowed total of every attribute in nats, or one for each; for the report.
+    view
+        `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
+    guarantees
+        Names of what totals rest on, see `total_leakage`; `"all"` for all (`"tree"` only with a
+        `structure`).  Those that lack what they need are listed in `totals.refused`.
+    min_count, prior
+        Smoothing of the channels, see `PairCounts.channel`; off by default.
+    structure, target_delta, confidence, reports, seed
+        As in `total_leakage`.
+    sample
+        Analyse so many records, drawn without replacement with `seed`.
+    progress
+        Called with the steps done and the steps in all, None where their number is not known.
+    name, command
+        Provenance for the report; by default the name of a file or dataset.
+    table_options
+        Table options of `count_pairs`: `columns`, `drop`, `bins`, `missing`, ...
+
+    Notes
+    -----
+    From pair counts each leakage costs O(m^2 t log t) for m target and t source values.  Records
+    are read only where a guarantee needs them.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> found = sp.analyse("adult", 1.0, mechanism="grr", columns=["sex", "race", "income"])
+    >>> found
+    Analysis('adult', 3 attributes, epsilon 1; largest totals: worst 3, independent 1.381)
+    >>> round(found.matrix["sex", "income"].value, 3)
+    0.248
+    >>> found.to_arrow().column_names
+    ['target', 'source', 'leakage', 'epsilon', 'mechanism', 'view']
+    """
+    names = _chosen_guarantees(guarantees, structure)
+    settings = Settings(structure, target_delta, confidence, reports, seed, progress)
+    records = sample is not None or not set(names) <= set(FROM_PAIRS)
+    if sample is not None:
+        table_options |= {"sample": sample, "seed": seed}
+    known = as_counted(data, records=records, **table_options)
+    matrix = leakage_matrix(
+        as_pairs(known),
+        epsilon,
+        mechanism=mechanism,
+        view=view,
+        delta=delta,
+        min_count=min_count,
+        prior=prior,
+    )
+    if name is None:
+        name = Path(data).name if isinstance(data, (str, os.PathLike)) else ""
+    limits = _limits(limit, matrix)
+    totals = compare_prepared(known, matrix, names, settings)
+    return Analysis(matrix, totals, name, command, limits)
+
+
+def _chosen_guarantees(guarantees: str | Iterable[str], structure: Any) -> list[str]:
+    if guarantees == "all":
+        return [name for name in GUARANTEES if name != "tree" or structure is not None]
+    names = [guarantees] if isinstance(guarantees, str) else guarantees
+    return [_checks.choice(name, "guarantee", GUARANTEES) for name in names]
+
+
+def _limits(limit: Any, matrix: LeakageMatrix) -> Limit:
+    """Return one limit for all, or one for each attribute, checked."""
+    if limit is None:
+        return None
+    if isinstance(limit, (Mapping, Sequence, np.ndarray)):
+        each = for_each(matrix.domain, limit, "limit")
+        return tuple(None if value is None else _checks.epsilon(value, "limit") for value in each)
+    return _checks.epsilon(limit, "limit")
 
 
 def _summary(total: TotalLeakage) -> dict[str, Any]:
@@ -130,17 +282,23 @@ def _summary(total: TotalLeakage) -> dict[str, Any]:
     return {key: value for key, value in total.to_dict().items() if key not in shared}
 
 
-def plain(value: Any) -> Any:
-    """Return numbers as JSON can hold them: infinity as the text "inf", NaN as null."""
-    if isinstance(value, list):
-        return [plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return value
+def _read_total(name: str, saved: Mapping[str, Any], matrix: LeakageMatrix) -> TotalLeakage:
+    values, deltas = (
+        np.array([from_json_number(value) for value in saved[key]]) for key in ("totals", "deltas")
+    )
+    evidence = tuple(found and _read_witness(found) for found in saved.get("evidence") or ())
+    notes = tuple(saved.get("notes") or ())
+    return TotalLeakage(
+        name, saved["kind"], values, deltas, matrix, saved.get("confidence"), evidence, notes
+    )
 
 
-def _listed(limit: float | Sequence[float | None]) -> Any:
-    return list(limit) if isinstance(limit, Sequence) else float(limit)
+def _read_witness(saved: Mapping[str, Any]) -> JointWitness:
+    kept = {field.name: saved[field.name] for field in fields(JointWitness) if field.name in saved}
+    kept["reports"] = {name: tuple(likely) for name, likely in saved["reports"].items()}
+    for name in ("value", "held_out"):
+        kept[name] = None if saved.get(name) is None else from_json_number(saved[name])
+    return JointWitness(**kept)
 
 
 def _packed(pairs: PairCounts) -> str:

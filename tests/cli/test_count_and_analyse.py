@@ -90,7 +90,7 @@ def test_csv_is_one_line_for_each_ordered_pair():
     assert len(rows) == 15 * 14
     matrix = sp.leakage_matrix(sp.load_pairs("adult"), 1.0)
     for row in rows[:40]:
-        assert float(row["cpl"]) == matrix[row["target"], row["source"]].value
+        assert float(row["leakage"]) == matrix[row["target"], row["source"]].value
 
 
 def test_count_then_analyse_equals_analysing_the_table(survey, tmp_path):

@@ -30,7 +30,7 @@ def folder(tmp_path, monkeypatch):
     plan = sp.calibrate(people, limit=3.0, guarantee="worst", mechanism="grr")
     plan.save("plan.json")
     pyarrow.parquet.write_table(plan.perturb(people), "reports.parquet")
-    sp.save_pairs(sp.count_pairs(people), "t.pairs")
+    sp.count_pairs(people).save("t.pairs")
     run("analyse", "t.pairs", "--format", "json", "-o", "result.json")
     (tmp_path / "steps.csv").write_text("0.8,0.2\n0.2,0.8\n")
     return tmp_path
@@ -196,7 +196,7 @@ def test_spark_is_not_started_for_what_it_cannot_read(folder, monkeypatch, comma
 
 def test_files_of_one_name_are_told_apart(folder):
     (folder / "other").mkdir()
-    sp.save_pairs(sp.load_pairs("t.pairs").select(["coffee", "sleep"]), "other/t.pairs")
+    sp.load_pairs("t.pairs").select(["coffee", "sleep"]).save("other/t.pairs")
     done = run("benchmark", "analysers", "t.pairs", "other/t.pairs", "--analyser", "its")
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()[1:]] == [

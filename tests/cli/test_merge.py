@@ -13,7 +13,7 @@ from seepage.cli.count import command as count
 from seepage.cli.merge import command as merge
 from seepage.data.counting.merge import merge_pairs, widened
 from seepage.data.domain import Attribute, Domain
-from seepage.data.pairs_file import load_pairs_file
+from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError, SeepageError
 
 
@@ -47,17 +47,17 @@ def test_shards_counted_apart_give_the_counts_of_the_whole(shards, tmp_path):
     done = run(merge, *reversed(files), "-o", tmp_path / "all.pairs")
     assert done.output.startswith("3 files, 150 records, 4 attributes -> ")
     expected = sp.count_pairs(shards, bins={"age": [0, 18, 65, 300]})
-    assert load_pairs_file(tmp_path / "all.pairs") == expected
+    assert PairCounts.load(tmp_path / "all.pairs") == expected
 
 
 def test_a_domain_makes_shards_alike(shards, tmp_path):
     run(count, tmp_path, "-o", tmp_path / "whole.pairs")
-    whole = load_pairs_file(tmp_path / "whole.pairs")
+    whole = PairCounts.load(tmp_path / "whole.pairs")
     parts = []
     for shard in shards:
         file = shard.with_suffix(".pairs")
         run(count, shard, "-o", file, "--domain", tmp_path / "whole.pairs")
-        parts.append(load_pairs_file(file))
+        parts.append(PairCounts.load(file))
     assert merge_pairs(parts) == whole == parts[0] + parts[1] + parts[2]
 
 
@@ -116,7 +116,7 @@ def test_the_recipe_of_the_docs_works_on_ordinary_shards(shards, tmp_path):
         assert run(count, shard, "-o", file, "--bins", "age=-inf,18,65,inf").exit_code == 0
     assert run(merge, *files, "-o", tmp_path / "all.pairs").exit_code == 0
     expected = sp.count_pairs(shards, bins={"age": [-np.inf, 18, 65, np.inf]})
-    assert load_pairs_file(tmp_path / "all.pairs") == expected
+    assert PairCounts.load(tmp_path / "all.pairs") == expected
 
 
 def test_text_that_reads_as_numbers_may_have_another_order():
@@ -176,7 +176,7 @@ def test_with_the_sample_of_a_shard_the_sum_is_a_sample(tmp_path):
     assert sp.merge_pairs(parts).population == 12
     assert sp.merge_pairs([counts("a"), counts("b")]).population is None
     for number, part in enumerate(parts):
-        sp.save_pairs(part, tmp_path / f"{number}.pairs")
+        part.save(tmp_path / f"{number}.pairs")
     done = run(merge, tmp_path / "0.pairs", tmp_path / "1.pairs", "-o", tmp_path / "all.pairs")
     assert done.output.startswith("2 files, sample of 3 of 12 records, 1 attributes -> ")
-    assert load_pairs_file(tmp_path / "all.pairs").population == 12
+    assert PairCounts.load(tmp_path / "all.pairs").population == 12

@@ -144,7 +144,7 @@ perturb_file(plan, pa.table({"a": [0, 1] * 500_000}), sys.argv[1], progress=wait
     [
         ("nameless", signal.SIGTERM, 0),
         ("nameless", signal.SIGKILL, 0),
-        ("named", signal.SIGTERM, 0),
+        ("named", signal.SIGTERM, 1),
         ("named", signal.SIGKILL, 1),
     ],
 )

@@ -11,7 +11,7 @@ from seepage.collection import report_sums as sums
 from seepage.collection.estimated_pairs import rake, whole_shares, whole_table
 from seepage.collection.report_sums import sum_reports
 from seepage.data.counting import count_pairs
-from seepage.data.pairs_file import load_pairs_file, save_pairs
+from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import registered
 
@@ -101,8 +101,8 @@ def test_estimated_counts_are_consistent_and_near(method, tmp_path):
     assert found.method == method
     assert found.pairs.records == 40_000
     assert np.abs(found.pairs.counts - truth.counts).max() < 0.02 * 40_000
-    save_pairs(found.pairs, tmp_path / "estimated.pairs")
-    assert load_pairs_file(tmp_path / "estimated.pairs") == found.pairs
+    found.pairs.save(tmp_path / "estimated.pairs")
+    assert PairCounts.load(tmp_path / "estimated.pairs") == found.pairs
 
 
 def test_few_reports_and_much_noise_still_give_counts():

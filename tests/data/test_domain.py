@@ -114,3 +114,16 @@ def test_equal_domains_are_one_key():
 )
 def test_differences_are_named(other, difference):
     assert Domain([SEX, WORK, AGE]).differences(other) == difference
+
+
+def test_the_repr_of_a_large_domain_is_one_line():
+    domain = Domain([Attribute(f"a{i}", ("0", "1")) for i in range(1000)])
+    assert repr(domain).endswith("a7[2], 992 more)")
+    assert repr(domain.select(range(2))) == "Domain(a0[2], a1[2])"
+
+
+def test_a_domain_survives_json():
+    edges = (-float("inf"), 0.5, float("inf"))
+    domain = Domain([Attribute("age", ("young", "old"), edges), Attribute("b", ("x",))])
+    assert domain.to_dicts()[0]["edges"] == ["-inf", 0.5, "inf"]
+    assert Domain.from_dicts(domain.to_dicts()) == domain

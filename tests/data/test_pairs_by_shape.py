@@ -21,7 +21,6 @@ from seepage.data.pairs import (
     put_stack,
     stacked,
 )
-from seepage.data.pairs_file import load_pairs_file, save_pairs
 from seepage.errors import DomainError
 from seepage.leakage.evidence import relaxation
 
@@ -143,7 +142,7 @@ def test_selected_tables_equal_single_ones(pairs):
 
 
 def test_files_list_cells_by_pair(pairs, tmp_path):
-    save_pairs(pairs, tmp_path / "mixed")
+    pairs.save(tmp_path / "mixed")
     expected = []
     for a, left in enumerate(pairs.domain):
         for b, right in enumerate(pairs.domain):
@@ -152,7 +151,7 @@ def test_files_list_cells_by_pair(pairs, tmp_path):
                     expected.append((left.name, right.name, left.values[i], right.values[j], count))
     rows = pq.read_table(tmp_path / "mixed").to_pylist()
     assert [tuple(row.values()) for row in rows] == expected
-    assert load_pairs_file(tmp_path / "mixed") == pairs
+    assert PairCounts.load(tmp_path / "mixed") == pairs
 
 
 @pytest.mark.parametrize("mechanism", [None, "grr", "oue", "ss"])
@@ -196,8 +195,8 @@ def _calls(attributes, folder):
     pairs = kept["count"]
     measured("merge", lambda: pairs + pairs)
     measured("select", lambda: pairs.select(domain.names[::-1]))
-    measured("save", lambda: save_pairs(pairs, folder / "wide"))
-    measured("load", lambda: load_pairs_file(folder / "wide"))
+    measured("save", lambda: pairs.save(folder / "wide"))
+    measured("load", lambda: PairCounts.load(folder / "wide"))
     measured("matrix", lambda: sp.leakage_matrix(pairs, 1.0, mechanism="grr").values)
     measured(
         "total", lambda: sp.total_leakage(pairs, 1.0, mechanism="grr", guarantee="independent")

@@ -40,7 +40,7 @@ def opened(browser, tmp_path):
         place = tmp_path / "report.html"
         page = analysis if isinstance(analysis, str) else report_page(analysis)
         place.write_text(page, encoding="utf-8")
-        settings = {"viewport": {"width": 1280, "height": 900}, "accept_downloads": True} | context
+        settings = {"viewport": {"width": 1280, "height": 900}} | context
         contexts.append(browser.new_context(**settings))
         page = contexts[-1].new_page()
         address = place.as_uri()
@@ -59,7 +59,7 @@ def opened(browser, tmp_path):
 
 
 def _own(url, address):
-    return url.split("#")[0] == address or url.startswith("blob:")
+    return url.split("#")[0] == address
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,11 @@ import numpy as np
 import pyarrow as pa
 
 import seepage as sp
-from seepage.analysis import Analysis, compared_totals
 
 
 def analysed(pairs, epsilon=1.0, mechanism=None, view="report", **more):
     """Return an analysis of pair counts with the totals that these allow."""
-    matrix = sp.leakage_matrix(pairs, epsilon, mechanism=mechanism, view=view)
-    return Analysis(matrix, compared_totals(pairs, matrix, ["independent", "worst"]), **more)
+    return sp.analyse(pairs, epsilon, mechanism=mechanism, view=view, **more)
 
 
 def synthetic(attributes, values, records=2000, seed=0, names=None):

@@ -4,7 +4,7 @@ import pytest
 from report_pages import analysed, synthetic
 
 import seepage as sp
-from seepage.analysis import Analysis, compared_totals
+from seepage.report import report_page
 
 ODD = [
     "</script><script>alert(1)</script>",
@@ -138,14 +138,12 @@ def test_text_has_contrast_and_controls_have_names(opened, adult_page, scheme):
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-def test_a_budget_above_the_limit_is_named_and_has_no_plan(opened, adult_page):
+def test_a_budget_above_the_limit_is_named(opened, adult_page):
     page = opened(adult_page)
     assert "exceed their limit" in page.inner_text("#binding")
-    assert page.is_disabled("#download-plan")
     page.fill("#all-budgets-number", "0.1")
     assert "within their limits" in page.inner_text("#binding")
     assert "binds" in page.inner_text("#binding")
-    assert page.is_enabled("#download-plan")
     page.get_by_label("Budget of native-country", exact=True).focus()
     page.keyboard.press("End")
     assert "exceed" in page.inner_text("#binding")
@@ -172,9 +170,7 @@ def test_refuted_assumptions_are_marked(opened):
 
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     coins = Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
-    matrix = sp.leakage_matrix(coins.pairs(), 1.0, mechanism="grr")
-    names = ["exact", "merged", "worst", "sampled", "independent", "witness"]
-    page = opened(Analysis(matrix, compared_totals(coins, matrix, names), limit=2.0))
+    page = opened(sp.analyse(coins, 1.0, mechanism="grr", guarantees="all", limit=2.0))
     totals = page.inner_text("#totals-body")
     assert "Refuted for 3" in totals
     assert page.locator(".refuted").count() == 3
@@ -194,8 +190,6 @@ def test_names_are_shown_as_they_are_and_run_nothing(opened):
 
 
 def test_a_script_that_slips_in_does_not_run(browser, tmp_path):
-    from seepage.report import report_page
-
     page_text = report_page(analysed(synthetic(2, 2)))
     place = tmp_path / "changed.html"
     place.write_text(page_text.replace("<main>", "<main><script>window.slipped = 1</script>"))
@@ -232,10 +226,11 @@ def test_forty_attributes_are_quick(opened):
     assert min(page.evaluate(STEP) for _ in range(4)) < 50
 
 
+@pytest.mark.slow
 def test_a_hundred_and_fifty_attributes_are_usable(opened):
     page = opened(analysed(synthetic(150, 2, records=500), limit=20.0))
     assert min(page.evaluate(STEP) for _ in range(3)) < 250
-    page.click("#calibrate-equal")
+    page.fill("#all-budgets-number", "0.01")
     assert "within their limits" in page.inner_text("#binding")
 
 
@@ -268,8 +263,7 @@ def test_names_from_right_to_left_keep_the_direction_of_an_arrow(opened):
 
 def test_a_mechanism_without_curves_says_so(opened):
     pairs = synthetic(3, 3)
-    matrix = sp.leakage_matrix(pairs, 1.0, mechanism="gauss", delta=1e-6)
-    page = opened(Analysis(matrix, compared_totals(pairs, matrix, ["worst"])))
+    page = opened(sp.analyse(pairs, 1.0, mechanism="gauss", delta=1e-6, guarantees="worst"))
     assert "gauss has no curve on this page" in page.inner_text("#map-note")
 
 
@@ -287,24 +281,35 @@ def test_budgets_of_each_attribute_start_the_map(opened):
     assert page.input_value("#mechanism") == "analysed"
 
 
-def test_a_sample_is_called_one_and_gives_no_plan(opened, adult, adult_page):
-    sample = sp.PairCounts(adult.domain, adult.marginals, adult.counts, population=10**6)
+def test_a_sample_is_called_one(opened, adult, adult_page):
+    few = adult.select(["sex", "race", "income"])
+    sample = sp.PairCounts(few.domain, few.marginals, few.counts, population=10**6)
     page = opened(analysed(sample, epsilon=0.1, limit=5.0, name="adult"))
     size = "sample of 48,842 of 1,000,000 records"
-    assert page.inner_text("#setting").startswith(f"{size}, 15 attributes;")
+    assert page.inner_text("#setting").startswith(f"{size}, 3 attributes;")
     assert page.is_visible("#caution")
     assert f"from a {size}: right only if" in page.inner_text("#caution")
     assert size in page.inner_text("#methods-body")
-    for _ in range(2):
-        assert page.is_disabled("#download-plan")
-        assert "A plan needs all records" in page.inner_text("#plan-note")
-        page.click("#calibrate-equal")
     assert page.evaluate(CONTRAST) == []
     whole = opened(adult_page)
     assert not whole.is_visible("#caution")
     assert whole.inner_text("#setting").startswith("48,842 records, 15 attributes;")
-    whole.click("#calibrate-equal")
-    assert whole.is_enabled("#download-plan")
+
+
+def test_a_witness_that_is_not_confirmed_says_so(opened):
+    """Held-out people who never make such reports have a leakage of minus infinity."""
+    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
+    result = sp.analyse(coins, 1.0, mechanism="grr", guarantees="witness").to_dict()
+    for found, held_out in zip(
+        result["totals"]["witness"]["evidence"], ["-inf", "inf", 0.5], strict=True
+    ):
+        found["held_out"] = held_out
+    text = opened(report_page(result)).inner_text("#totals-body")
+    assert "not confirmed on people not searched" in text
+    assert "∞ nats on people not searched" in text
+    assert "0.50 nats on people not searched" in text
+    assert "NaN" not in text
 
 
 def test_witnesses_of_a_sample_refute_by_name(opened):
@@ -312,8 +317,7 @@ def test_witnesses_of_a_sample_refute_by_name(opened):
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     codes = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]
     coins = sp.Records(domain, codes, [1000] * 4, population=10**6)
-    matrix = sp.leakage_matrix(coins.pairs(), 1.0, mechanism="grr")
-    totals = compared_totals(coins, matrix, ["independent", "witness"])
-    text = opened(Analysis(matrix, totals)).inner_text("#totals-body")
+    found = sp.analyse(coins, 1.0, mechanism="grr", guarantees=["independent", "witness"])
+    text = opened(found).inner_text("#totals-body")
     assert "Refuted for 3" in text
     assert "NaN" not in text

@@ -15,7 +15,7 @@ import seepage as sp
 from seepage.cli.report import command
 from seepage.errors import InputError
 from seepage.report import pairs_of, read_result, report_page, write_report
-from seepage.report.html import MODULES, STYLES
+from seepage.report.page import MODULES, STYLES
 
 STATIC = Path(sp.__file__).parent / "report" / "static"
 SCRIPTS = {name: (STATIC / "js" / f"{name}.js").read_text(encoding="utf-8") for name in MODULES}

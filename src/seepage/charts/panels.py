@@ -1,27 +1,25 @@
-"""Bars side by side, with marks on them and panels beside each other.
-
-Lines over a budget, with a diagonal for comparison where it helps.
-
-Distributions: how often each size of leakage occurs, and how it varies within a bin.
-"""
+"""Charts in panels: grouped bars, lines over a budget, histograms, spreads within bins."""
 
 from typing import Any
 
-from seepage.charts.style import PALETTE, finish, table
+from seepage.charts.style import DIAGONAL, PALETTE, Rows, chart_of, coloured, distinct_in, in_panels
 
 __all__ = ["bar_panels", "curve_panels", "histogram_panels", "spread_panels"]
 
-WIDTH, HEIGHT = 300, 240
+BARS, CURVES, HISTOGRAM, SPREAD = (300, 240), (400, 280), (240, 170), (420, 280)
+"""Width and height of a panel of each kind."""
+
+DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
 
 
 def bar_panels(
-    rows: list[dict[str, Any]],
+    rows: Rows,
     axis: str,
     *,
     mark: str = "",
     colour_title: str = "",
     x_title: str = "",
-    width: int = WIDTH,
+    width: int = BARS[0],
     columns: int = 2,
 ) -> Any:
     """Return grouped bars, one panel for each value of `panel`.
@@ -42,44 +40,30 @@ def bar_panels(
     """
     import altair as alt
 
-    groups = list(dict.fromkeys(row["group"] for row in rows))
-    series = list(dict.fromkeys(row["series"] for row in rows))
-    x = alt.X(
-        "group:N", title=x_title or None, sort=groups, axis=alt.Axis(labelAngle=0, labelLimit=260)
-    )
+    groups, series = distinct_in(rows, "group"), distinct_in(rows, "series")
+    labels = alt.Axis(labelAngle=0, labelLimit=260)
+    x = alt.X("group:N", title=x_title or None, sort=groups, axis=labels)
     offset = alt.XOffset("series:N", sort=series)
-    panels = []
-    for panel in dict.fromkeys(row["panel"] for row in rows):
-        chosen = [row for row in rows if row["panel"] == panel]
-        base = alt.Chart(table(chosen))
+
+    def draw(panel: str, chosen: Rows) -> Any:
+        base = chart_of(chosen).encode(x=x, xOffset=offset)
         bars = base.mark_bar().encode(
-            x=x,
-            xOffset=offset,
             y=alt.Y("value:Q", title=axis),
-            color=alt.Color(
-                "series:N",
-                title=colour_title or None,
-                sort=series,
-                scale=alt.Scale(domain=series, range=PALETTE),
-            ),
+            color=coloured("series", series, colour_title),
             tooltip=["group:N", "series:N", "value:Q"],
         )
-        marked = any(row.get("mark") is not None for row in chosen)
-        if marked:
-            bars += base.mark_tick(color="black", thickness=2).encode(
-                x=x, xOffset=offset, y="mark:Q", tooltip=["group:N", "series:N", "mark:Q"]
-            )
-        caption = f"{panel}; black: {mark}" if marked else panel
-        panels.append(bars.properties(width=width, height=HEIGHT, title=caption))
-    return finish(alt.concat(*panels, columns=columns).resolve_scale(y="shared"))
+        if all(row.get("mark") is None for row in chosen):
+            return bars
+        marks = base.mark_tick(color="black", thickness=2).encode(
+            y="mark:Q", tooltip=["group:N", "series:N", "mark:Q"]
+        )
+        return (bars + marks).properties(title=f"{panel}; black: {mark}")
 
-
-WIDTH, HEIGHT = 400, 280
-DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
+    return in_panels(rows, draw, (width, BARS[1]), columns=columns, same_y=True)
 
 
 def curve_panels(
-    rows: list[dict[str, Any]],
+    rows: Rows,
     *,
     x_title: str,
     series: list[str],
@@ -106,60 +90,41 @@ def curve_panels(
     """
     import altair as alt
 
-    many = len({row["panel"] for row in rows}) > 1
+    place: Any = "top" if len(distinct_in(rows, "panel")) > 1 else "right"
+    entries = alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=300, orient=place)
     dashes = [DASHES[(dashed or {}).get(one, 0)] for one in series]
-    panels = []
-    for panel in dict.fromkeys(row["panel"] for row in rows):
-        chosen = [row for row in rows if row["panel"] == panel]
+
+    def draw(panel: str, chosen: Rows) -> Any:
+        dots = alt.OverlayMarkDef(size=28)
         lines = (
-            alt.Chart(table(chosen))
-            .mark_line(point=alt.OverlayMarkDef(size=28), strokeWidth=2)
+            chart_of(chosen)
+            .mark_line(point=dots, strokeWidth=2)
             .encode(
                 x=alt.X("x:Q", title=x_title),
                 y=alt.Y("y:Q", title=chosen[0]["axis"]),
-                color=alt.Color(
-                    "series:N",
-                    title=legend or None,
-                    sort=series,
-                    scale=alt.Scale(domain=series, range=PALETTE),
-                    legend=alt.Legend(
-                        labelLimit=320,
-                        symbolType="stroke",
-                        symbolSize=300,
-                        orient="top" if many else "right",
-                    ),
-                ),
+                color=coloured("series", series, legend, legend=entries),
                 strokeDash=alt.StrokeDash(
                     "series:N", sort=series, scale=alt.Scale(domain=series, range=dashes)
                 ),
                 tooltip=["series:N", "x:Q", "y:Q"],
             )
         )
-        if diagonal:
-            far = max(row["x"] for row in chosen)
-            lines = _diagonal(far, diagonal) + lines
-        panels.append(lines.properties(width=WIDTH, height=HEIGHT, title=panel))
-    return finish(alt.concat(*panels, columns=2))
+        return _diagonal(max(row["x"] for row in chosen), diagonal) + lines if diagonal else lines
+
+    return in_panels(rows, draw, CURVES)
 
 
 def _diagonal(far: float, meaning: str) -> Any:
     """Return the grey line y = x up to `far`, with its meaning at the end."""
-    import altair as alt
-
-    ends = alt.Chart(table([{"x": 0, "y": 0}, {"x": far, "y": far}]))
-    line = ends.mark_line(color="#777777", strokeDash=[4, 3], strokeWidth=1)
-    text = alt.Chart(table([{"x": far, "y": far, "text": meaning}])).mark_text(
-        color="#777777", align="right", dx=-6, dy=-6, fontSize=11
+    line = chart_of([{"x": 0, "y": 0}, {"x": far, "y": far}]).mark_line(**DIAGONAL)
+    text = chart_of([{"x": far, "y": far, "text": meaning}]).mark_text(
+        color=DIAGONAL["color"], align="right", dx=-6, dy=-6, fontSize=11
     )
     return line.encode(x="x:Q", y="y:Q") + text.encode(x="x:Q", y="y:Q", text="text:N")
 
 
-WIDTH, HEIGHT = 420, 280
-SMALL = 240, 170
-
-
-def histogram_panels(rows: list[dict[str, Any]], x_title: str, y_title: str) -> Any:
-    """Return histograms beside each other, one panel a series, with the same axes.
+def histogram_panels(rows: Rows, x_title: str, y_title: str) -> Any:
+    """Return histograms side by side, one panel per series, with the same axes.
 
     Parameters
     ----------
@@ -170,22 +135,17 @@ def histogram_panels(rows: list[dict[str, Any]], x_title: str, y_title: str) -> 
     """
     import altair as alt
 
-    panels = [
-        alt.Chart(table([row for row in rows if row["series"] == series]))
-        .mark_bar(color=PALETTE[0], stroke="white", strokeWidth=0.5)
-        .encode(
-            x=alt.X("low:Q", title=x_title, scale=alt.Scale(domain=[0, 1]), bin="binned"),
-            x2="high:Q",
-            y=alt.Y("share:Q", title=y_title, axis=alt.Axis(format="%")),
-            tooltip=["low:Q", "high:Q", "share:Q"],
-        )
-        .properties(width=SMALL[0], height=SMALL[1], title=series)
-        for series in dict.fromkeys(row["series"] for row in rows)
-    ]
-    return finish(alt.concat(*panels, columns=3).resolve_scale(y="shared"))
+    x = alt.X("low:Q", title=x_title, scale=alt.Scale(domain=[0, 1]), bin="binned")
+    y = alt.Y("share:Q", title=y_title, axis=alt.Axis(format="%"))
+
+    def draw(series: str, chosen: Rows) -> Any:
+        bars = chart_of(chosen).mark_bar(color=PALETTE[0], stroke="white", strokeWidth=0.5)
+        return bars.encode(x=x, x2="high:Q", y=y, tooltip=["low:Q", "high:Q", "share:Q"])
+
+    return in_panels(rows, draw, HISTOGRAM, key="series", columns=3, same_y=True)
 
 
-def spread_panels(rows: list[dict[str, Any]], y_title: str) -> Any:
+def spread_panels(rows: Rows, y_title: str) -> Any:
     """Return means with standard deviations (thick) and ranges (thin) within bins.
 
     Parameters
@@ -198,22 +158,19 @@ def spread_panels(rows: list[dict[str, Any]], y_title: str) -> Any:
     """
     import altair as alt
 
-    panels = []
-    for panel in dict.fromkeys(row["panel"] for row in rows):
-        chosen = [row for row in rows if row["panel"] == panel]
-        base = alt.Chart(table(chosen)).encode(
-            x=alt.X("middle:Q", title=chosen[0]["x_title"], scale=alt.Scale(domain=[0, 1]))
+    def draw(panel: str, chosen: Rows) -> Any:
+        unit = alt.Scale(domain=[0, 1])
+        x = alt.X("middle:Q", title=chosen[0]["x_title"], scale=unit)
+        base = chart_of(chosen).encode(x=x)
+        ranges = base.mark_rule(color="#999999", strokeWidth=1.5)
+        deviations = base.mark_rule(color=PALETTE[0], strokeWidth=6, opacity=0.55)
+        means = base.mark_point(size=80, filled=True, opacity=1, color=PALETTE[1])
+        return (
+            ranges.encode(y=alt.Y("least:Q", title=y_title), y2="most:Q")
+            + deviations.encode(y="low:Q", y2="high:Q")
+            + means.encode(
+                y="mean:Q", tooltip=["middle:Q", "mean:Q", "least:Q", "most:Q", "pairs:Q"]
+            )
         )
-        ranges = base.mark_rule(color="#999999", strokeWidth=1.5).encode(
-            y=alt.Y("least:Q", title=y_title), y2="most:Q"
-        )
-        deviations = base.mark_rule(color=PALETTE[0], strokeWidth=6, opacity=0.55).encode(
-            y="low:Q", y2="high:Q"
-        )
-        means = base.mark_point(size=80, filled=True, opacity=1, color=PALETTE[1]).encode(
-            y="mean:Q", tooltip=["middle:Q", "mean:Q", "least:Q", "most:Q", "pairs:Q"]
-        )
-        panels.append(
-            (ranges + deviations + means).properties(width=WIDTH, height=HEIGHT, title=panel)
-        )
-    return finish(alt.concat(*panels, columns=2))
+
+    return in_panels(rows, draw, SPREAD)

@@ -1,12 +1,9 @@
-"""The charts of leakages: the matrix as a heat map, and one pair's curve.
-
-The charts of totals by what they rest on, and of a plan against its limits.
-"""
+"""The charts of results: matrix, curve of one pair, totals by guarantee, a plan."""
 
 import math
 from typing import Any
 
-from seepage.charts.style import PALETTE, finish, table
+from seepage.charts.style import PALETTE, Rows, chart_of, coloured, distinct_in, finish
 from seepage.errors import InputError
 
 __all__ = ["curve_chart", "matrix_chart", "plan_chart", "totals_chart"]
@@ -16,6 +13,11 @@ LEAST_SIDE = 220
 """So long are the titles of the axes, however few the cells."""
 
 LARGEST_WITH_NUMBERS = 24
+
+WIDTH = 460
+STEP = 22
+KINDS = ["certified", "statistical", "assumed", "lower bound"]
+SHAPES = ["square", "circle", "triangle-up", "triangle-right"]
 
 
 def matrix_chart(
@@ -37,14 +39,15 @@ def matrix_chart(
     import altair as alt
 
     rows = [
-        {"target": target, "source": source, "leakage": _finite(value, most)}
+        {"target": target, "source": source, "leakage": value if math.isfinite(value) else most}
         for target, line in zip(names, values, strict=True)
         for source, value in zip(names, line, strict=True)
         if target != source
     ]
     side = max(CELL * len(names), LEAST_SIDE)
-    base = alt.Chart(table(rows)).encode(
-        x=alt.X("source:N", sort=order, title="Source: what is released", axis=_slanted()),
+    slanted = alt.Axis(labelAngle=-45, labelLimit=160)
+    base = chart_of(rows).encode(
+        x=alt.X("source:N", sort=order, title="Source: what is released", axis=slanted),
         y=alt.Y("target:N", sort=order, title="Target: what it tells about"),
     )
     cells = base.mark_rect().encode(
@@ -71,7 +74,7 @@ def matrix_chart(
 def curve_chart(epsilons: list[float], values: list[float], saturation: float, pair: str) -> Any:
     """Return leakage against epsilon, with the line it cannot exceed and its saturation level.
 
-    One budget is drawn as points; none is refused.
+    One budget is drawn as a point; none raises an InputError.
 
     Parameters
     ----------
@@ -86,18 +89,16 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
 
     if not epsilons:
         raise InputError("a curve without any budget cannot be drawn")
-    rows = [
-        {"epsilon": epsilon, "leakage": value, "line": "leakage"}
-        for epsilon, value in zip(epsilons, values, strict=True)
-    ]
-    rows += [
-        {"epsilon": e, "leakage": e, "line": "epsilon (perfect correlation)"} for e in epsilons
-    ]
+    lines = {"leakage": values, "epsilon (perfect correlation)": epsilons}
     if math.isfinite(saturation):
-        rows += [{"epsilon": e, "leakage": saturation, "line": "saturation"} for e in epsilons]
-    order = list(dict.fromkeys(str(row["line"]) for row in rows))
+        lines["saturation"] = [saturation] * len(epsilons)
+    rows = [
+        {"epsilon": epsilon, "leakage": value, "line": line}
+        for line, heights in lines.items()
+        for epsilon, value in zip(epsilons, heights, strict=True)
+    ]
     chart = (
-        alt.Chart(table(rows))
+        chart_of(rows)
         .mark_line(clip=True, point=len(epsilons) == 1)
         .encode(
             x=alt.X("epsilon:Q", title="Epsilon of the source"),
@@ -106,31 +107,15 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
                 title="Leakage (nats)",
                 scale=alt.Scale(domain=[0, 1.25 * max(values) or max(epsilons) or 1.0]),
             ),
-            color=alt.Color("line:N", title=None, scale=alt.Scale(domain=order, range=PALETTE)),
-            strokeDash=alt.StrokeDash("line:N", title=None, scale=alt.Scale(domain=order)),
+            color=coloured("line", list(lines)),
+            strokeDash=alt.StrokeDash("line:N", title=None, scale=alt.Scale(domain=list(lines))),
         )
         .properties(width=420, height=300, title=f"Leakage bound, {pair}")
     )
     return finish(chart)
 
 
-def _finite(value: float, most: float) -> float:
-    return value if math.isfinite(value) else most
-
-
-def _slanted() -> Any:
-    import altair as alt
-
-    return alt.Axis(labelAngle=-45, labelLimit=160)
-
-
-WIDTH = 460
-STEP = 22
-KINDS = ["certified", "statistical", "assumed", "lower bound"]
-SHAPES = ["square", "circle", "triangle-up", "triangle-right"]
-
-
-def totals_chart(rows: list[dict[str, Any]]) -> Any:
+def totals_chart(rows: Rows) -> Any:
     """Return every attribute's totals as points on one line each, coloured by their kind.
 
     Parameters
@@ -141,10 +126,10 @@ def totals_chart(rows: list[dict[str, Any]]) -> Any:
     """
     import altair as alt
 
-    order = list(dict.fromkeys(row["attribute"] for row in rows))
+    order = distinct_in(rows, "attribute")
     nothing = not any(row["total"] for row in rows)
     scale = alt.Scale(domain=[0, 1]) if nothing else alt.Scale(zero=True)
-    base = alt.Chart(table(rows)).encode(
+    base = chart_of(rows).encode(
         x=alt.X("total:Q", title="Total leakage (nats)", scale=scale),
         y=alt.Y("attribute:N", sort=order, title=None),
     )
@@ -165,7 +150,7 @@ def totals_chart(rows: list[dict[str, Any]]) -> Any:
     )
 
 
-def plan_chart(rows: list[dict[str, Any]], guarantee: str) -> Any:
+def plan_chart(rows: Rows, guarantee: str) -> Any:
     """Return a plan's budgets inside its totals, with each attribute's limit as a mark.
 
     Parameters
@@ -178,7 +163,7 @@ def plan_chart(rows: list[dict[str, Any]], guarantee: str) -> Any:
     import altair as alt
 
     order = [row["attribute"] for row in rows]
-    base = alt.Chart(table(rows)).encode(y=alt.Y("attribute:N", sort=order, title=None))
+    base = chart_of(rows).encode(y=alt.Y("attribute:N", sort=order, title=None))
     totals = base.mark_bar(color=PALETTE[5], height=14).encode(
         x=alt.X("total:Q", title="Nats: own budget (dark), total (light), limit (mark)"),
         tooltip=["attribute:N", "mechanism:N", "epsilon:Q", "total:Q", "limit:Q"],

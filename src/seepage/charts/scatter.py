@@ -1,12 +1,9 @@
-"""The charts of the two benchmarks: the paper's Fig. 6 and Fig. 7.
-
-Our numbers against another's, on the diagonal where both agree.
-"""
+"""Scatter charts: the two benchmarks (the paper's Fig. 6 and Fig. 7), and agreement of numbers."""
 
 import math
 from typing import Any
 
-from seepage.charts.style import PALETTE, finish, table
+from seepage.charts.style import DIAGONAL, Rows, chart_of, coloured, distinct_in, finish, in_panels
 
 __all__ = ["agreement_chart", "analyser_chart", "mechanism_chart"]
 
@@ -31,7 +28,7 @@ LEAST, SHARE = 0.05, 0.25
 TICKS = 6
 
 
-def analyser_chart(rows: list[dict[str, Any]]) -> Any:
+def analyser_chart(rows: Rows) -> Any:
     """Return undershoot against overshoot, with the regions P1, R1, R2 and R3 labelled.
 
     Parameters
@@ -44,31 +41,20 @@ def analyser_chart(rows: list[dict[str, Any]]) -> Any:
     ends = {axis: max(row[axis] for row in rows) for axis in ("undershoot", "overshoot")}
     far = {axis: max(end, SHARE * max(ends.values()), LEAST) for axis, end in ends.items()}
     names = sorted({row["analyser"] for row in rows})
-    epsilons = _in_order(rows)
-    panels = []
-    for data in dict.fromkeys(row["data"] for row in rows):
-        chosen = [{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows if row["data"] == data]
-        points = (
-            alt.Chart(table(chosen))
-            .mark_point(size=130, filled=True, opacity=0.8)
-            .encode(
-                x=_position("undershoot", "Normalised undershoot (leakage missed) →", far),
-                y=_position("overshoot", "Normalised overshoot (needless noise) →", far),
-                shape=alt.Shape(
-                    "analyser:N", title="Analyser", scale=alt.Scale(domain=names, range=SHAPES)
-                ),
-                color=alt.Color(
-                    "epsilon:N", title="Epsilon", scale=alt.Scale(domain=epsilons, range=PALETTE)
-                ),
-                tooltip=["analyser:N", "epsilon:N", "undershoot:Q", "overshoot:Q", "region:N"],
-            )
+    shapes = alt.Scale(domain=names, range=SHAPES)
+
+    def draw(data: str, chosen: Rows) -> Any:
+        points = chart_of(_named_budgets(chosen)).mark_point(size=130, filled=True, opacity=0.8)
+        drawn = _regions(far) + points.encode(
+            x=_position("undershoot", "Normalised undershoot (leakage missed) →", far),
+            y=_position("overshoot", "Normalised overshoot (needless noise) →", far),
+            shape=alt.Shape("analyser:N", title="Analyser", scale=shapes),
+            color=coloured("epsilon", _in_order(rows), "Epsilon"),
+            tooltip=["analyser:N", "epsilon:N", "undershoot:Q", "overshoot:Q", "region:N"],
         )
-        panels.append(
-            (_regions(far) + points).properties(
-                width=SIDE, height=SIDE, title=f"{data}: against {chosen[0]['reference']}"
-            )
-        )
-    return finish(alt.hconcat(*panels))
+        return drawn.properties(title=f"{data}: against {chosen[0]['reference']}")
+
+    return in_panels(rows, draw, (SIDE, SIDE), key="data", columns=len(distinct_in(rows, "data")))
 
 
 def _position(field: str, title: str, far: dict[str, float]) -> Any:
@@ -92,9 +78,13 @@ def _ticks(most: float) -> list[float]:
     return [float(f"{i * step:.12g}") for i in range(math.floor(most / step) + 1)]
 
 
-def _in_order(rows: list[dict[str, Any]]) -> list[str]:
+def _in_order(rows: Rows) -> list[str]:
     """Return the budgets as the legend has them, the smallest first."""
     return [f"{epsilon:g}" for epsilon in sorted({row["epsilon"] for row in rows})]
+
+
+def _named_budgets(rows: Rows) -> Rows:
+    return [{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows]
 
 
 def _regions(far: dict[str, float]) -> Any:
@@ -102,7 +92,7 @@ def _regions(far: dict[str, float]) -> Any:
     import altair as alt
 
     right, top = far["undershoot"], far["overshoot"]
-    lines = alt.Chart(table([{"zero": 0}])).mark_rule(color="#777777", strokeDash=[4, 3])
+    lines = chart_of([{"zero": 0}]).mark_rule(**DIAGONAL)
     labels: list[tuple[float, float, str, Any, float, float]] = [
         (0, 0, "P1 exact", "left", 10, 13),
         (right * (1 + ABOVE), 0, "R1 underestimates", "right", -4, 13),
@@ -110,15 +100,15 @@ def _regions(far: dict[str, float]) -> Any:
         (right * 0.6, top * 0.6, "R3 both", "center", 0, 0),
     ]
     texts = [
-        alt.Chart(table([{"x": x, "y": y, "text": text}]))
-        .mark_text(color="#777777", fontSize=12, align=align, dx=dx, dy=dy)
+        chart_of([{"x": x, "y": y, "text": text}])
+        .mark_text(color=DIAGONAL["color"], fontSize=12, align=align, dx=dx, dy=dy)
         .encode(x="x:Q", y="y:Q", text="text:N")
         for x, y, text, align, dx, dy in labels
     ]
     return alt.layer(lines.encode(x="zero:Q"), lines.encode(y="zero:Q"), *texts)
 
 
-def mechanism_chart(rows: list[dict[str, Any]]) -> Any:
+def mechanism_chart(rows: Rows) -> Any:
     """Return three panels of utility error against normalised total leakage.
 
     The first two are the paper's: frequency and 0-1 error against the leakage of the inferred
@@ -137,17 +127,15 @@ def mechanism_chart(rows: list[dict[str, Any]]) -> Any:
         ("frequency_error", "normalised_tcpl", "Frequency error, whole report", "log"),
     ]
     titles = {"frequency_error": "Frequency estimation error (NMSE)", "zero_one_error": "0-1 error"}
-    names = [row["mechanism"] for row in rows]
-    shown = [{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows]
+    shapes = alt.Scale(domain=distinct_in(rows, "mechanism"), range=SHAPES)
+    points = chart_of(_named_budgets(rows)).mark_point(size=110, filled=True, opacity=0.8)
     charts = []
     for error, leakage, title, kind in panels:
         largest, positive = max(row[error] for row in rows), all(row[error] > 0 for row in rows)
         domain: Any = alt.Undefined if largest > 0 else [0, 1]
         scale: Any = kind if positive else "linear"
         charts.append(
-            alt.Chart(table(shown))
-            .mark_point(size=110, filled=True, opacity=0.8)
-            .encode(
+            points.encode(
                 x=alt.X(
                     f"{leakage}:Q",
                     title="Normalised TCPL (1 = Algorithm 2)",
@@ -159,19 +147,10 @@ def mechanism_chart(rows: list[dict[str, Any]]) -> Any:
                     scale=alt.Scale(type=scale, domain=domain),
                     axis=alt.Axis(format="~g" if scale == "linear" else "~e", tickCount=6),
                 ),
-                shape=alt.Shape(
-                    "mechanism:N",
-                    title="Mechanism",
-                    scale=alt.Scale(domain=list(dict.fromkeys(names)), range=SHAPES),
-                ),
-                color=alt.Color(
-                    "epsilon:N",
-                    title="Epsilon",
-                    scale=alt.Scale(domain=_in_order(rows), range=PALETTE),
-                ),
+                shape=alt.Shape("mechanism:N", title="Mechanism", scale=shapes),
+                color=coloured("epsilon", _in_order(rows), "Epsilon"),
                 tooltip=["mechanism:N", "epsilon:N", f"{leakage}:Q", f"{error}:Q", "bits:Q"],
-            )
-            .properties(width=SIDE - 60, height=SIDE - 60, title=title)
+            ).properties(width=SIDE - 60, height=SIDE - 60, title=title)
         )
     return finish(alt.hconcat(*charts))
 
@@ -181,9 +160,7 @@ MANY = 100
 """More points than this are drawn small."""
 
 
-def agreement_chart(
-    rows: list[dict[str, Any]], x_title: str, y_title: str, *, log: bool = True
-) -> Any:
+def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True) -> Any:
     """Return a scatter of two numbers each, with the line of agreement.
 
     Parameters
@@ -200,43 +177,28 @@ def agreement_chart(
     ends = [min(min(r["x"], r["y"]) for r in rows), max(max(r["x"], r["y"]) for r in rows)]
     scale = alt.Scale(type="log" if log else "linear", domain=_wider(ends, log), nice=False)
     axis = alt.Axis(format="~g", values=_diagonal_ticks(ends)) if log else alt.Axis(tickCount=6)
-    series = list(dict.fromkeys(row["series"] for row in rows))
-    kinds = list(dict.fromkeys(row["kind"] for row in rows))
-    panels = []
-    for panel in dict.fromkeys(row["panel"] for row in rows):
-        chosen = [row for row in rows if row["panel"] == panel]
-        points = (
-            alt.Chart(table(chosen))
-            .mark_point(size=30 if len(chosen) > MANY else 80, filled=True, opacity=0.7)
-            .encode(
-                x=alt.X("x:Q", title=x_title, scale=scale, axis=axis),
-                y=alt.Y("y:Q", title=y_title, scale=scale, axis=axis),
-                color=alt.Color(
-                    "series:N",
-                    title=None,
-                    sort=series,
-                    scale=alt.Scale(domain=series, range=PALETTE),
-                    legend=_legend(series),
-                ),
-                shape=alt.Shape(
-                    "kind:N",
-                    title=None,
-                    sort=kinds,
-                    scale=alt.Scale(domain=kinds),
-                    legend=_legend(kinds),
-                ),
-                tooltip=["series:N", "kind:N", "label:N", "x:Q", "y:Q"],
-            )
+    x = alt.X("x:Q", title=x_title, scale=scale, axis=axis)
+    y = alt.Y("y:Q", title=y_title, scale=scale, axis=axis)
+    series, kinds = distinct_in(rows, "series"), distinct_in(rows, "kind")
+    shapes = alt.Shape(
+        "kind:N", title=None, sort=kinds, scale=alt.Scale(domain=kinds), legend=_legend(kinds)
+    )
+
+    def draw(panel: str, chosen: Rows) -> Any:
+        size = 30 if len(chosen) > MANY else 80
+        points = chart_of(chosen).mark_point(size=size, filled=True, opacity=0.7)
+        line = chart_of([{"x": end, "y": end} for end in _wider(ends, log)]).mark_line(**DIAGONAL)
+        return line.encode(
+            x=alt.X("x:Q", scale=scale), y=alt.Y("y:Q", scale=scale)
+        ) + points.encode(
+            x=x,
+            y=y,
+            color=coloured("series", series, legend=_legend(series)),
+            shape=shapes,
+            tooltip=["series:N", "kind:N", "label:N", "x:Q", "y:Q"],
         )
-        line = (
-            alt.Chart(table([{"x": end, "y": end} for end in _wider(ends, log)]))
-            .mark_line(color="#777777", strokeDash=[4, 3], strokeWidth=1)
-            .encode(x=alt.X("x:Q", scale=scale), y=alt.Y("y:Q", scale=scale))
-        )
-        panels.append(
-            (line + points).properties(width=AGREEMENT_SIDE, height=AGREEMENT_SIDE, title=panel)
-        )
-    return finish(alt.concat(*panels, columns=2))
+
+    return in_panels(rows, draw, (AGREEMENT_SIDE, AGREEMENT_SIDE))
 
 
 def _legend(entries: list[str]) -> Any:

@@ -1,8 +1,11 @@
 """The command line: parse, call, print.  Each command is loaded when it is used."""
 
 import os
+import signal
 import sys
+import threading
 from importlib import import_module
+from types import FrameType
 from typing import Any
 
 import click
@@ -78,6 +81,8 @@ def group() -> None:
 def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; bad input ends in one line on standard error and exit code 2."""
     _open_standard_streams()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _end)
     try:
         _check_address_space()
         group.main(args=arguments, prog_name="seepage", standalone_mode=False)
@@ -130,6 +135,11 @@ def _open_standard_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    """End by an exception, so that files which are being written are removed."""
+    raise SystemExit(128 + number)
 
 
 def _in_one_line(problem: click.ClickException) -> str:

@@ -28,7 +28,6 @@ from seepage.cli.options import (
 )
 from seepage.cli.output import FileCommand, OutputFile, emit, encode_json, progress_bar
 from seepage.data.domain import Domain, sample_caution
-from seepage.data.pairs import PairCounts
 
 __all__ = ["command"]
 
@@ -95,36 +94,35 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
     if options["plan"] is not None:
         _analyse_reports(data, form, output, strongest, options)
         return
-    from seepage.analysis import Analysis, compared_totals
-    from seepage.leakage import leakage_matrix
+    from seepage.analysis import analyse
 
     _checks.integer(strongest, "--strongest", 0)
     if options["report"] is None and form != "json":
         reject_options(["limit"], "it is shown by --report and kept by --format json")
-    budget, slack = _checks.epsilon(options["epsilon"]), _checks.delta(options["delta"])
-    wanted = _wanted(options["totals"])
+    budget = _checks.epsilon(options["epsilon"])
+    wanted, name = _wanted(options["totals"]), Path(data).name
+    shared = {key: options[key] for key in ("delta", "view", "min_count", "prior", "limit", "seed")}
+    _checks.delta(options["delta"])
     known = _read(data, wanted, options)
-    pairs = known if isinstance(known, PairCounts) else known.pairs()
-    epsilon, mechanism = _settings(pairs.domain, budget, options)
-    smoothing = {"min_count": options["min_count"], "prior": options["prior"]}
-    matrix = leakage_matrix(
-        pairs, epsilon, mechanism=mechanism, view=options["view"], delta=slack, **smoothing
-    )
+    epsilon, mechanism = _settings(known.domain, budget, options)
     with progress_bar("adding up") as progress:
-        totals = compared_totals(known, matrix, wanted, seed=options["seed"], progress=progress)
-    name = Path(data).name
-    if options["limit"] is not None:
-        _checks.epsilon(options["limit"], "limit")
-    analysis = Analysis(matrix, totals, name, _command_line(), options["limit"])
+        analysis = analyse(
+            known,
+            epsilon,
+            mechanism=mechanism,
+            guarantees=wanted,
+            progress=progress,
+            name=name,
+            command=_command_line(),
+            **shared,
+        )
     if options["chart"] is not None:
         from seepage.charts import save_chart
 
-        save_chart(matrix.chart(), options["chart"])
+        save_chart(analysis.chart(), options["chart"])
         click.echo(f"wrote {options['chart']}", err=True)
     if options["report"] is not None:
-        from seepage.report import write_report
-
-        write_report(analysis, options["report"])
+        analysis.report(options["report"])
         click.echo(f"wrote {options['report']}: open it in a browser", err=True)
     emit(_formatted(analysis, name, form, strongest), output)
 

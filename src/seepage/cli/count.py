@@ -38,14 +38,14 @@ def command(
       seepage count people/ -o people.pairs --engine spark --master spark://host:7077
     """
     from seepage.data.domain import how_many
-    from seepage.data.pairs_file import load_pairs_file, save_pairs
+    from seepage.data.pairs import PairCounts
 
     arguments = table_arguments(options) | {"engine": engine}
     if domain is not None:
-        arguments["domain"] = load_pairs_file(domain).domain
+        arguments["domain"] = PairCounts.load(domain).domain
     with engine_session(data, engine, master):
         pairs = read_pairs(data, arguments)
-    save_pairs(pairs, output)
+    pairs.save(output)
     click.echo(f"{how_many(pairs)}, {len(pairs.domain)} attributes -> {output}")
     for attribute in pairs.domain:
         if attribute.size == 1:

@@ -24,7 +24,7 @@ def command(context: click.Context, form: str) -> None:
         return
     from seepage.cli.output import columns
     from seepage.data.datasets import BUNDLED, DATASETS
-    from seepage.data.datasets.catalogue import FOLDER_VARIABLE, download_folder
+    from seepage.data.datasets.published_files import FOLDER_VARIABLE, download_folder
 
     rows = []
     for found in DATASETS.values():
@@ -49,7 +49,7 @@ def command(context: click.Context, form: str) -> None:
 def fetch_command(name: str) -> None:
     """Download the dataset NAME, where its owner allows it; checksums are verified."""
     from seepage.data.datasets import dataset
-    from seepage.data.datasets.fetch import fetch
+    from seepage.data.datasets.published_files import fetch
 
     found = dataset(name)
     if not found.files:

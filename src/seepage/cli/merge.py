@@ -29,11 +29,11 @@ def command(counts: tuple[str, ...], output: str) -> None:
     """
     from seepage.data.counting.merge import merge_pairs
     from seepage.data.domain import how_many
-    from seepage.data.pairs_file import load_pairs_file, save_pairs
+    from seepage.data.pairs import PairCounts
 
     _refuse_twice(counts)
-    merged = merge_pairs([load_pairs_file(path) for path in counts])
-    save_pairs(merged, output)
+    merged = merge_pairs([PairCounts.load(path) for path in counts])
+    merged.save(output)
     click.echo(
         f"{len(counts)} files, {how_many(merged)}, {len(merged.domain)} attributes -> {output}"
     )

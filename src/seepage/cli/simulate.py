@@ -95,10 +95,9 @@ def _formatted(found: Any, name: str, form: str) -> str:
     columns: dict[str, list[Any]] = found.to_frame(dict)
     settings = found.settings
     if form == "json":
-        from seepage.analysis import plain
+        from seepage._results import json_ready
 
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        plain_rows = [{key: plain(value) for key, value in row.items()} for row in rows]
         return encode_json(
             {
                 "seed": settings.seed,
@@ -106,7 +105,7 @@ def _formatted(found: Any, name: str, form: str) -> str:
                 "view": settings.view,
                 "confidence": settings.confidence,
                 "population": settings.population,
-                "estimates": plain_rows,
+                "estimates": json_ready(rows),
             }
         )
     if form == "csv":

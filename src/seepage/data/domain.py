@@ -4,15 +4,19 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol, SupportsIndex
+from typing import Any, Protocol, SupportsIndex
 
 from seepage import _checks
+from seepage._results import from_json_number, json_ready
 from seepage.errors import DomainError
 
 __all__ = ["MISSING", "Attribute", "Counted", "Domain", "how_many", "sample_caution"]
 
 MISSING = "(missing)"
 """The name of the category that missing values form."""
+
+SHOWN_NAMES = 8
+"""Attributes that the `repr` of a domain names."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class Attribute:
         return len(self.values)
 
     def code(self, value: str) -> int:
-        """Return the code of a value's name; an unknown one is refused with the nearest."""
+        """Return the code of a value's name; an unknown one raises, with the nearest name."""
         try:
             return self._codes[value]
         except KeyError:
@@ -120,7 +124,7 @@ class Domain:
         return self._sizes
 
     def index(self, name: str | SupportsIndex) -> int:
-        """Return the position of an attribute by name or number; an unknown one is refused."""
+        """Return the position of an attribute by name or number."""
         if isinstance(name, str):
             if name in self._index:
                 return self._index[name]
@@ -144,6 +148,20 @@ class Domain:
             self.index(name)
         return Domain(replace(a, name=names.get(a.name, a.name)) for a in self._attributes)
 
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the attributes as plain JSON: name, values and edges of each."""
+        return [
+            {"name": a.name, "values": list(a.values), "edges": json_ready(a.edges)} for a in self
+        ]
+
+    @classmethod
+    def from_dicts(cls, attributes: Iterable[Mapping[str, Any]]) -> "Domain":
+        """Return the domain that `to_dicts` wrote."""
+        return cls(
+            Attribute(a["name"], tuple(a["values"]), tuple(map(from_json_number, a["edges"])))
+            for a in attributes
+        )
+
     def __getitem__(self, name: str | SupportsIndex) -> Attribute:
         return self._attributes[self.index(name)]
 
@@ -163,7 +181,9 @@ class Domain:
         return hash(self._attributes)
 
     def __repr__(self) -> str:
-        return f"Domain({', '.join(f'{a.name}[{a.size}]' for a in self)})"
+        shown = [f"{a.name}[{a.size}]" for a in self._attributes[:SHOWN_NAMES]]
+        more = [f"{len(self) - SHOWN_NAMES} more"] if len(self) > SHOWN_NAMES else []
+        return f"Domain({', '.join(shown + more)})"
 
     def differences(self, other: "Domain") -> str:
         """Return one line that says where two domains differ, empty where they are equal."""

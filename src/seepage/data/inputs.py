@@ -78,10 +78,8 @@ def as_counted(data: Any, *, records: bool = True, **options: Any) -> PairCounts
         if is_dataset_name(data):
             return _of_dataset(str(data), records, options)
         if _is_pairs_file(data):
-            from seepage.data.pairs_file import load_pairs_file
-
             _refuse_all_but((*CHOICES, "progress"), options, f"{data} is counted already")
-            return _chosen(load_pairs_file(data), options)
+            return _chosen(PairCounts.load(data), options)
         check_holds_records(data)
     return read(data, **options)
 

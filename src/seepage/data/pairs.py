@@ -2,15 +2,17 @@
 
 import hashlib
 import math
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import SupportsIndex, TypeVar
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Integers
+from seepage._results import Result
 from seepage.data.channel import Channel
 from seepage.data.domain import Domain, how_many
 from seepage.errors import DomainError
@@ -55,9 +57,8 @@ def pair_numbers(first: Place, second: Place, attributes: int) -> Place:
 def pairs_by_shape(*sizes: Sequence[int]) -> Iterator[tuple[Integers, Integers, Integers]]:
     """Yield all pairs (a, b), a < b, in groups of one shape each: their places, all a and all b.
 
-    What is done with a group is done for all its pairs at once: half a million pairs of binary
-    attributes are one group.  With several sizes an attribute, each of them is the same
-    throughout a group.  Large groups come in parts of about `CELLS_AT_ONCE` cells.
+    With several sizes per attribute, each of them is the same throughout a group.  Large groups
+    come in parts of about `CELLS_AT_ONCE` cells.
     """
     each = np.array(sizes, dtype=np.int64)
     kind = np.unique(each, axis=1, return_inverse=True)[1].reshape(-1)
@@ -99,7 +100,7 @@ def _side_by_side(begins: Integers, size: int) -> bool:
     return len(begins) > 0 and bool((np.diff(begins) == size).all())
 
 
-class PairCounts:
+class PairCounts(Result):
     """Exact 64-bit counts of every unordered pair of attributes, and of every attribute alone.
 
     Everything that `seepage` says about two attributes is computed from these.  The object is
@@ -115,7 +116,7 @@ class PairCounts:
     counts
         All pair tables, flat, laid out as `pair_offsets(domain.sizes)` says.
     population
-        Where the records are a sample: how many it was drawn from.  None where they are all.
+        Where the records are a sample: the number of records it was drawn from; None otherwise.
 
     Examples
     --------
@@ -206,11 +207,7 @@ class PairCounts:
         return view if a < b else view.T
 
     def tables_by_shape(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Yield the tables of all pairs (a, b), a < b, in stacks of one shape each.
-
-        Each item holds the attributes a, the attributes b, and their tables, shape (p, ka, kb):
-        what a calculation over all pairs needs to run without a loop over them.
-        """
+        """Yield all pairs (a, b), a < b, grouped by shape: all a, all b, tables (p, ka, kb)."""
         sizes = self.domain.sizes
         for pairs, first, second in pairs_by_shape(sizes):
             shape = sizes[first[0]], sizes[second[0]]
@@ -294,6 +291,45 @@ class PairCounts:
         domain = self.domain.rename(names)
         return PairCounts(domain, self._marginals, self._counts, population=self.population)
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the counts as one Parquet file in long form, which appears whole or not at all.
+
+        Examples
+        --------
+        >>> import tempfile, seepage as sp
+        >>> adult = sp.load_pairs("adult")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     adult.save(f"{folder}/adult.pairs")
+        ...     PairCounts.load(f"{folder}/adult.pairs") == adult
+        True
+        """
+        from seepage.data.pairs_file import write_pairs
+
+        write_pairs(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "PairCounts":
+        """Return the counts of a file that `save` wrote; a file of another kind raises.
+
+        `load_pairs` also takes the names of datasets.
+        """
+        from seepage.data.pairs_file import read_pairs
+
+        return read_pairs(path)
+
+    def to_arrow(self) -> Any:
+        """Return every cell that is not 0 as a PyArrow table: two attributes, values and count.
+
+        An attribute with itself holds its marginal.
+        """
+        from seepage.data.pairs_file import pairs_table
+
+        return pairs_table(self)
+
+    def _columns(self) -> dict[str, Any]:
+        table = self.to_arrow()
+        return {name: table[name].to_numpy() for name in table.column_names}
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the domain and every count: the provenance of what is computed from them.
@@ -343,7 +379,7 @@ class PairCounts:
     def __hash__(self) -> int:
         return hash(self.digest)
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         return f"PairCounts({how_many(self)}, {len(self.domain)} attributes)"
 
 
@@ -353,7 +389,7 @@ def _exact_sum(counts: Integers) -> int:
 
 
 def _frozen(counts: ArrayLike) -> Integers:
-    """Return counts as a read-only array of 64-bit integers, or refuse what are no counts."""
+    """Return counts as a read-only array of 64-bit integers; what are no counts raises."""
     array = np.asarray(counts)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise DomainError("counts must be one-dimensional arrays of integers")

@@ -7,24 +7,23 @@ is JSON in the file's metadata under the key `seepage`; of a sample also the `po
 was drawn from, so that no version of this package takes a sample for a table.
 """
 
-import math
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
 from seepage._files import whole_file
 from seepage._numerics import Integers
-from seepage.data.domain import Attribute, Domain
+from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, marginal_offsets, pair_numbers, pair_offsets
 from seepage.errors import DomainError, InputError, TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["is_pairs_file", "load_pairs_file", "save_pairs"]
+__all__ = ["is_pairs_file", "pairs_table", "read_pairs", "write_pairs"]
 
 KEY = b"seepage"
 VERSION = 1
@@ -42,7 +41,7 @@ class _Version(msgspec.Struct):
     version: int
 
 
-class _Header(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+class _Header(msgspec.Struct, forbid_unknown_fields=True):
     format: Literal["seepage pair counts"]
     version: int
     records: int
@@ -50,35 +49,15 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     population: int | None = None
 
 
-def save_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
-    """Write pair counts as one Parquet file.
-
-    The file appears whole or not at all: it is written beside its place, then moved there.
-
-    Parameters
-    ----------
-    pairs
-        The counts.
-    path
-        The file; one that exists is replaced.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> domain = Domain([Attribute("sex", ("F", "M")), Attribute("smoker", ("no", "yes"))])
-    >>> pairs = PairCounts(domain, [[5, 5], [7, 3]], [4, 1, 3, 2])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save_pairs(pairs, f"{folder}/counts.parquet")
-    ...     load_pairs_file(f"{folder}/counts.parquet") == pairs
-    True
-    """
+def write_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
+    """Write pair counts as one Parquet file, which appears whole or not at all."""
     import pyarrow.parquet as pq
 
     with whole_file(path) as file:
-        pq.write_table(_to_table(pairs), file, compression="zstd", write_page_checksum=True)
+        pq.write_table(pairs_table(pairs), file, compression="zstd", write_page_checksum=True)
 
 
-def _to_table(pairs: PairCounts) -> "pa.Table":
+def pairs_table(pairs: PairCounts) -> "pa.Table":
     """Return the counts in long form, with the domain in the metadata."""
     import pyarrow as pa
 
@@ -94,7 +73,7 @@ def _to_table(pairs: PairCounts) -> "pa.Table":
         for index, dictionary in zip(indices, texts, strict=True)
     ]
     table = pa.table([*coded, pa.array(counts)], names=list(COLUMNS))
-    return table.replace_schema_metadata({KEY: msgspec.json.encode(_header_of(pairs))})
+    return table.replace_schema_metadata({KEY: msgspec.json.encode(_header(pairs))})
 
 
 def _seen_cells(pairs: PairCounts) -> list[Integers]:
@@ -126,19 +105,15 @@ def _words(domain: Domain) -> list[str]:
     return list(dict.fromkeys(value for attribute in domain for value in attribute.values))
 
 
-def _header_of(pairs: PairCounts) -> _Header:
-    attributes = [
-        _Attribute(a.name, list(a.values), [_finite_or_text(edge) for edge in a.edges])
-        for a in pairs.domain
-    ]
-    return _Header("seepage pair counts", VERSION, pairs.records, attributes, pairs.population)
-
-
-def _finite_or_text(edge: float) -> float | Literal["inf", "-inf"]:
-    """Return a number that JSON can hold, or the text of one that it cannot."""
-    if math.isinf(edge):
-        return "inf" if edge > 0 else "-inf"
-    return edge
+def _header(pairs: PairCounts) -> dict[str, Any]:
+    sampled = {} if pairs.population is None else {"population": pairs.population}
+    return {
+        "format": "seepage pair counts",
+        "version": VERSION,
+        "records": pairs.records,
+        "attributes": pairs.domain.to_dicts(),
+        **sampled,
+    }
 
 
 def is_pairs_file(path: str | os.PathLike[str]) -> bool:
@@ -159,16 +134,9 @@ def is_pairs_file(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def load_pairs_file(path: str | os.PathLike[str]) -> PairCounts:
-    """Return the pair counts of a file that `save_pairs` wrote, or refuse the file.
+def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
+    """Return the pair counts of a file, or raise a TableError.
 
-    Parameters
-    ----------
-    path
-        The file.
-
-    Notes
-    -----
     Everything is checked: that each cell comes once and is in the domain, and that all tables sum
     to their marginals and the marginals to the number of records.
     """
@@ -176,10 +144,7 @@ def load_pairs_file(path: str | os.PathLike[str]) -> PairCounts:
     table = _read(place)
     header = _read_header(place, (table.schema.metadata or {}).get(KEY))
     try:
-        domain = Domain(
-            Attribute(a.name, tuple(a.values), tuple(map(float, a.edges)))
-            for a in header.attributes
-        )
+        domain = Domain.from_dicts(map(msgspec.structs.asdict, header.attributes))
         pairs = _from_table(table, domain, header.population)
     except InputError as problem:
         raise _damaged(place, str(problem)) from None
@@ -225,7 +190,7 @@ def _damaged(place: Path, problem: str) -> TableError:
 
 
 def _from_table(table: "pa.Table", domain: Domain, population: int | None) -> PairCounts:
-    """Return the counts of a table in long form, or refuse cells that are not in the domain."""
+    """Return the counts of a table in long form; cells that are not in the domain raise."""
     if tuple(table.column_names) != COLUMNS:
         raise DomainError(f"its columns must be {', '.join(COLUMNS)}")
     counts = table.column("count").to_numpy()
@@ -284,7 +249,7 @@ def _codes(words: Integers, attributes: Integers, domain: Domain) -> Integers:
 
 
 def _scattered(cells: Integers, counts: Integers, length: int) -> Integers:
-    """Return an array with each count at its cell, or refuse a cell that comes twice."""
+    """Return an array with each count at its cell; a cell that comes twice raises."""
     taken = np.zeros(length, dtype=np.bool_)
     taken[cells] = True
     if np.count_nonzero(taken) < len(cells):

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Integers
+from seepage._results import Result
 from seepage.data.counting import is_spark_frame
 from seepage.data.counting.distinct import (
     Codes,
@@ -46,7 +47,7 @@ MOST_CELLS = 1 << 27
 """The largest table of counts that is made: 1 GB."""
 
 
-class Records:
+class Records(Result):
     """Distinct records with the number of people who have each.
 
     The object is immutable.  Rows are in ascending order, the first attribute leading.
@@ -56,12 +57,12 @@ class Records:
     domain
         The attributes and their values.
     codes
-        One row a record and one column an attribute: the codes of the values.  Equal rows are
+        One row per record and one column per attribute: the codes of the values.  Equal rows are
         merged, and rows of weight 0 are left out.
     weights
         How often each row occurs; once each where not given.  They sum to at most 2^53.
     population
-        Where these people are a sample: how many it was drawn from.  None where they are all.
+        Where these people are a sample: the number it was drawn from; None otherwise.
 
     Examples
     --------
@@ -102,7 +103,7 @@ class Records:
         progress: Progress | None = None,
         **table: Any,
     ) -> "Records":
-        """Return the tuples of any table: what `count_pairs` takes, with the same options.
+        """Return the distinct records of a table: data and options as in `count_pairs`.
 
         Parameters
         ----------
@@ -161,7 +162,7 @@ class Records:
 
     @classmethod
     def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Records":
-        """Return the tuples of a table of counts with one axis an attribute.
+        """Return the records of a joint table of counts with one axis per attribute.
 
         Examples
         --------
@@ -173,7 +174,7 @@ class Records:
         table = np.asarray(counts)
         if table.shape != domain.sizes:
             raise DomainError(
-                f"a joint table must have one axis an attribute, shape {domain.sizes}, "
+                f"a joint table must have one axis per attribute, shape {domain.sizes}, "
                 f"got {table.shape}"
             )
         occupied = np.nonzero(table)
@@ -200,7 +201,7 @@ class Records:
 
         Notes
         -----
-        O(distinct records).  A table of more than 2^27 cells is refused.
+        O(distinct records).  A table of more than 2^27 cells raises a DomainError.
         """
         chosen = self._positions(names)
         shape = tuple(self.domain.sizes[position] for position in chosen)
@@ -226,7 +227,7 @@ class Records:
         return positions
 
     def select(self, names: Iterable[str | SupportsIndex]) -> "Records":
-        """Return the tuples of these attributes only, in this order."""
+        """Return the records of these attributes only, in this order."""
         chosen = self._positions(names)
         return Records(
             self.domain.select(chosen),
@@ -274,7 +275,7 @@ class Records:
         """Return the codes of n people drawn with replacement, one row each."""
         size = _checks.integer(n, "n", 0)
         if not self.records:
-            raise DomainError("nobody can be drawn from a table without records")
+            raise DomainError("sampling needs at least one record, and these have none")
         ends = np.cumsum(self.weights)
         draws = _checks.generator(seed).integers(0, ends[-1], size)
         return np.asarray(self.codes[np.searchsorted(ends, draws, side="right")])
@@ -290,8 +291,18 @@ class Records:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         return f"Records({how_many(self)}, {len(self):,} distinct, {len(self.domain)} attributes)"
+
+    def _columns(self) -> dict[str, Any]:
+        columns: dict[str, Any] = {
+            attribute.name: np.array(attribute.values, dtype=object)[codes]
+            for attribute, codes in zip(self.domain, self.codes.T, strict=True)
+        }
+        name = "weight"
+        while name in columns:
+            name += "_"
+        return columns | {name: self.weights}
 
 
 def _start(sample: int | None, seed: int | None) -> Callable[[], Gathering]:
@@ -342,13 +353,13 @@ def _product(sizes: Iterable[int]) -> int:
 
 
 def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
-    """Return codes as contiguous columns of the smallest unsigned integers, or refuse them."""
+    """Return codes as contiguous columns of the smallest unsigned integers, checked."""
     array = np.asarray(codes)
     if not array.size:
         array = array.reshape(-1, len(domain)).astype(np.uint8)
     if array.ndim != 2 or array.shape[1] != len(domain) or array.dtype.kind not in "iu":
         raise DomainError(
-            f"codes must be integers, one row a record and {len(domain)} columns, "
+            f"codes must be integers, one row per record and {len(domain)} columns, "
             f"got {array.dtype} of shape {array.shape}"
         )
     if len(array):

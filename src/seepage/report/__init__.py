@@ -1,53 +1,10 @@
-"""The report: a saved result as one self-contained page that opens anywhere.
+"""The report: a saved analysis as one self-contained page that opens anywhere.
 
-The page is a view: everything on it is computed from the result, which `seepage analyse --format
-json` saves and `seepage report` draws later.
+The page is a view: everything on it is computed from the result, which `Analysis.save` or `seepage
+analyse --format json` saves and `seepage report` draws later.
 """
 
-import os
-from collections.abc import Mapping
-from typing import Any
-
-from seepage._files import whole_file
-from seepage.analysis import Analysis
-from seepage.report.content import page_content
-from seepage.report.html import render_page
-from seepage.report.saved import as_result, pairs_of, read_result
+from seepage.report.page import report_page, write_report
+from seepage.report.saved_result import pairs_of, read_result
 
 __all__ = ["pairs_of", "read_result", "report_page", "write_report"]
-
-
-def report_page(result: Analysis | Mapping[str, Any]) -> str:
-    """Return the report of a result as one HTML page.
-
-    Parameters
-    ----------
-    result
-        An `Analysis`, or the plain JSON of one.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> from seepage.analysis import compared_totals
-    >>> adult = sp.load_pairs("adult").select(["sex", "race"])
-    >>> matrix = sp.leakage_matrix(adult, 1.0)
-    >>> page = report_page(Analysis(matrix, compared_totals(adult, matrix, ["worst"])))
-    >>> page.startswith("<!doctype html>"), "https://" in page
-    (True, False)
-    """
-    return render_page(page_content(as_result(result)))
-
-
-def write_report(result: Analysis | Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write the report of a result to an HTML file, which appears whole or not at all.
-
-    Parameters
-    ----------
-    result
-        An `Analysis`, or the plain JSON of one.
-    path
-        The file.
-    """
-    page = report_page(result)
-    with whole_file(path) as file:
-        file.write(page.encode())

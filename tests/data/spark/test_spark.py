@@ -14,7 +14,7 @@ from spark_frames import computed
 
 import seepage as sp
 from command import run
-from seepage.data.pairs_file import load_pairs_file
+from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError, TableError
 
@@ -239,7 +239,7 @@ def test_commands_count_and_analyse_in_the_session(spark, tmp_path):
     folder = written(categories(), tmp_path)
     done = run("count", folder, "-o", tmp_path / "all.pairs", "--engine", "spark")
     assert done.returncode == 0, done.stderr
-    assert load_pairs_file(tmp_path / "all.pairs") == sp.count_pairs(folder)
+    assert PairCounts.load(tmp_path / "all.pairs") == sp.count_pairs(folder)
     options = ["-m", "grr", "--totals", "exact", "--format", "json"]
     here = run("analyse", folder, *options, "--sample", 500)
     there = run("analyse", folder, *options, "--sample", 500, "--engine", "spark")
@@ -263,7 +263,7 @@ def test_the_command_starts_a_session_of_its_own(needs_spark, tmp_path):
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"500 records, 6 attributes -> {output}\n"
     assert "FutureWarning" not in done.stderr
-    assert load_pairs_file(output) == sp.count_pairs(folder)
+    assert PairCounts.load(output) == sp.count_pairs(folder)
     missing = tmp_path / "none.pairs"
     done = subprocess.run(
         [*command, "-o", str(missing), "--master", "nowhere"], capture_output=True, text=True

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import seepage as sp
-from seepage.data.pairs_file import load_pairs_file
+from seepage.data.pairs import PairCounts
 
 ROWS, COLUMNS = 600_000, 10
 
@@ -105,7 +105,7 @@ def test_killing_an_executor_in_the_middle_of_a_job_changes_nothing(cluster, tab
     assert running.returncode == 0, errors[-3000:]
     assert killed.is_set()
     assert cluster.lost_executors() == before + 1
-    assert load_pairs_file(output) == sp.count_pairs(table)
+    assert PairCounts.load(output) == sp.count_pairs(table)
 
 
 def _works(executor):

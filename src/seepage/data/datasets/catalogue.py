@@ -1,150 +1,289 @@
-"""The published files of the datasets: where they are, and whether they are what they claim.
+"""The datasets that `seepage` knows: where they come from, how they are read and binned."""
 
-The datasets that `seepage` knows: what they are, where they come from, how they are read.
-"""
-
-import gzip
-import hashlib
-import os
-import zlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+import io
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from seepage import _checks
+from seepage.data.datasets.published_files import Dataset, PublishedFile
+from seepage.data.datasets.survey import make_survey
 from seepage.data.pairs import PairCounts
 from seepage.errors import TableError
 
-__all__ = ["DATASETS", "FOLDER_VARIABLE", "Dataset", "PublishedFile", "dataset", "download_folder"]
+__all__ = ["ADULT_BINS", "BUNDLED", "DATASETS", "dataset", "load_pairs", "read_adult"]
 
-FOLDER_VARIABLE = "SEEPAGE_DATA"
-"""The environment variable that names the folder with the published files."""
+BUNDLED = {"adult": "adult.parquet", "nist-acs": "nist_acs.parquet"}
+"""Pair counts that come with the package, by name."""
+
+ADULT_DATA = PublishedFile(
+    "adult/adult.data", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"
+)
+ADULT_TEST = PublishedFile(
+    "adult/adult.test", "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"
+)
+
+ADULT_NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+ADULT_COLUMNS = (
+    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation",
+    "relationship", "race", "sex", "capital-gain", "capital-loss", "hours-per-week",
+    "native-country", "income",
+)  # fmt: skip
+
+ADULT_BINS: dict[str, list[float]] = {
+    "age": [17, 25, 35, 45, 55, 65, 90],
+    "fnlwgt": [
+        12_000, 66_000, 106_000, 129_000, 159_000, 178_000,
+        196_000, 220_000, 260_000, 329_000, 1_500_000,
+    ],
+    "capital-gain": [0, 1, 5_000, 10_000, 100_000],
+    "capital-loss": [0, 1, 1_500, 2_000, 5_000],
+    "hours-per-week": [1, 20, 35, 40, 41, 50, 60, 99],
+}  # fmt: skip
+"""Fixed edges; fnlwgt (a sampling weight) by its rounded deciles."""
 
 
-@dataclass(frozen=True)
-class PublishedFile:
-    """A file as its owner published it, plain or gzipped, in the folder of `download_folder`.
+def read_adult() -> Any:
+    """Return the 48,842 records of `adult.data` and `adult.test` as a PyArrow table.
 
-    Parameters
-    ----------
-    path
-        Its place below that folder, without `.gz`.
-    sha256
-        The checksum of the uncompressed content.
+    `?` is missing; the full stop behind the incomes of `adult.test` and its first line are
+    dropped.
     """
+    import pyarrow as pa
 
-    path: str
-    sha256: str
-
-    def locate(self) -> Path | None:
-        """Return where the file is at hand, or None."""
-        plain = download_folder() / self.path
-        return next((p for p in (plain, plain.with_name(plain.name + ".gz")) if p.is_file()), None)
-
-    def read(self) -> bytes:
-        """Return the uncompressed content; a missing, truncated or altered file is refused."""
-        place = self.locate()
-        if place is None:
-            raise TableError(
-                f"{self.path} is not at hand; set {FOLDER_VARIABLE} to the folder that has it"
-            )
-        try:
-            content = place.read_bytes()
-        except OSError as reason:
-            raise TableError(f"{place} cannot be read: {reason.strerror}") from None
-        if place.suffix == ".gz":
-            try:
-                content = gzip.decompress(content)
-            except (OSError, EOFError, zlib.error) as reason:
-                raise TableError(
-                    f"{place.name} is truncated, damaged or no gzip file: {reason}"
-                ) from None
-        self.check(content, place.name)
-        return content
-
-    def check(self, content: bytes, name: str) -> None:
-        """Refuse content that is not the published one."""
-        found = hashlib.sha256(content).hexdigest()
-        if found != self.sha256:
-            raise TableError(
-                f"{name} is not the published file: its sha256 must be {self.sha256}, got {found}"
-            )
+    rows = _rows(ADULT_DATA.read()) + _rows(ADULT_TEST.read())
+    columns: dict[str, Any] = {}
+    for name, cells in zip(ADULT_COLUMNS, zip(*rows, strict=True), strict=True):
+        kind = int if name in ADULT_NUMBERS else str
+        columns[name] = [None if cell == "?" else kind(cell) for cell in cells]
+    return pa.table(columns)
 
 
-def download_folder() -> Path:
-    """Return the folder of the published files: `SEEPAGE_DATA`, else the user's cache."""
-    folder = os.environ.get(FOLDER_VARIABLE)
-    if folder:
-        return Path(folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "seepage"
+def _rows(content: bytes) -> list[list[str]]:
+    lines = content.decode("ascii").splitlines()
+    return [line.rstrip(".").split(", ") for line in lines if line and not line.startswith("|")]
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """A published dataset.
+NIST_FILE = PublishedFile(
+    "nist_acs_national2019/national2019.csv",
+    "b49ba83e18472b6b76438bb511a01668bdbe2c1ace54521614a32edcc748f79a",
+)
 
-    Parameters
-    ----------
-    name, title
-        The short name, and one line on what it holds.
-    files
-        The published files.
-    reader
-        Reads them into a PyArrow table.
-    licence, citation, address
-        Under which terms, whom to cite, and the owner's page.
-    archive
-        Where the files may be downloaded from by a program; None where that is not allowed or
-        not possible, and `by_hand` says what to do.
-    by_hand
-        How to obtain the files where they cannot be fetched.
-    table
-        How the columns become attributes: options of `count_pairs` (bins, columns).
+NIST_COLUMNS = [
+    "PUMA", "AGEP", "SEX", "MSP", "HISP", "RAC1P", "NOC", "NPF", "HOUSING_TYPE", "OWN_RENT",
+    "DENSITY", "INDP_CAT", "EDU", "PINCP_DECILE", "POVPIP", "DVET", "DREM", "DPHY", "DEYE", "DEAR",
+]  # fmt: skip
+"""All but the industry code, the income in dollars (its decile is kept), and the weights."""
+
+
+def read_nist_acs() -> Any:
+    """Return the 27,253 people; `N` (not applicable) is missing.
+
+    PUMA and DENSITY determine one another: a case of perfect correlation.
     """
+    import pyarrow as pa
+    import pyarrow.csv as csv
 
-    name: str
-    title: str
-    files: tuple[PublishedFile, ...]
-    reader: Callable[[], Any]
-    licence: str
-    citation: str
-    address: str
-    archive: str | None = None
-    by_hand: str = ""
-    table: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def at_hand(self) -> bool:
-        """Whether every file is there to be read."""
-        return all(file.locate() is not None for file in self.files)
-
-    def read(self) -> Any:
-        """Return the records as a PyArrow table; a missing or altered file is refused."""
-        missing = [file.path for file in self.files if file.locate() is None]
-        if missing:
-            way = f"`seepage datasets fetch {self.name}`" if self.archive else self.by_hand
-            raise TableError(
-                f"dataset {self.name!r} is not at hand: there is no "
-                f"{download_folder() / missing[0]}; {way}"
-            )
-        return self.reader()
-
-    def pairs(self) -> PairCounts:
-        """Return the pair counts of the dataset with its documented columns and bins."""
-        from seepage.data.counting import count_pairs
-
-        return count_pairs(self.read(), **self.table)
+    options = csv.ConvertOptions(
+        null_values=["N"],
+        strings_can_be_null=True,
+        include_columns=NIST_COLUMNS,
+        column_types={"DENSITY": pa.string()},
+    )
+    return csv.read_csv(io.BytesIO(NIST_FILE.read()), convert_options=options)
 
 
-DATASETS: dict[str, Dataset] = {}
+CELEBA_FILE = PublishedFile(
+    "celeba/list_attr_celeba.txt",
+    "f0e5da289d5ccf75ffe8811132694922b60f2af59256ed362afa03fefba324d0",
+)
+LFW_FILE = PublishedFile(
+    "lfw/lfw_binary_attributes_top2of3.csv",
+    "f2951fe1ac81202972238e5194704886397c708f5e46a821975674ef2f5b39fd",
+)
+LFW_SCORES_FILE = PublishedFile(
+    "lfw/lfw_attributes_subset2999.txt",
+    "10948dff59cd0fae95104eaba5392dc634c84127106223d392b8fa1882d825bd",
+)
 
 
-def add(found: Dataset) -> Dataset:
-    """Add a dataset under its name, which is taken only once."""
-    if DATASETS.setdefault(found.name, found) is not found:
-        raise TableError(f"a dataset named {found.name!r} is known already")
-    return found
+def read_celeba() -> Any:
+    """Return the 202,599 x 40 attributes, each -1 or 1, without the image names."""
+    import pyarrow.csv as csv
+
+    count, header, body = CELEBA_FILE.read().split(b"\r\n", 2)
+    names = ["image", *header.decode("ascii").split()]
+    table = csv.read_csv(
+        io.BytesIO(body.replace(b"  ", b" ")),
+        read_options=csv.ReadOptions(column_names=names),
+        parse_options=csv.ParseOptions(delimiter=" "),
+    )
+    assert table.num_rows == int(count)
+    return table.drop_columns(["image"])
+
+
+def read_lfw() -> Any:
+    """Return 13,143 x 73 attributes, 0 or 1, without the image names.
+
+    1 means that the score is positive and among the top two thirds of the positive scores; the
+    column Female, made from Male by the same rule, is left out.
+    """
+    import pyarrow.csv as csv
+
+    return csv.read_csv(io.BytesIO(LFW_FILE.read())).drop_columns(["image", "Female"])
+
+
+def read_lfw_scores() -> Any:
+    """Return 2,999 x 73 attributes as real classifier scores, without person and image number.
+
+    The format is that of the published text: a comment line, a header with one field more than
+    the rows, and tab-separated numbers.
+    """
+    import pyarrow.csv as csv
+
+    _, header, body = LFW_SCORES_FILE.read().split(b"\n", 2)
+    names = header.decode("utf-8").split("\t")[1:]
+    table = csv.read_csv(
+        io.BytesIO(body),
+        read_options=csv.ReadOptions(column_names=names),
+        parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
+    )
+    return table.drop_columns(["person", "imagenum"])
+
+
+CARDIO_FILE = PublishedFile(
+    "cardio/cardio_train.csv", "21a705d23381b0dfd6a6416da701b490744f1fc3b47e9ff3db3968c420ffa10c"
+)
+DIABETES_FILE = PublishedFile(
+    "diabetes130/diabetic_data.csv",
+    "0689e7ec031237dc63031b938805c48377748761a3b26acab621567afa24df97",
+)
+
+CARDIO_COLUMNS = ["gender", "cholesterol", "gluc", "smoke", "alco", "active", "cardio"]
+"""The seven attributes of the paper's heat map."""
+
+DIABETES_COLUMNS = [
+    "race", "gender", "age", "admission_type_id", "discharge_disposition_id",
+    "admission_source_id", "time_in_hospital", "payer_code", "num_procedures",
+    "number_outpatient", "number_emergency", "number_inpatient", "number_diagnoses",
+    "max_glu_serum", "A1Cresult", "metformin", "repaglinide", "glimepiride", "glipizide",
+    "glyburide", "pioglitazone", "rosiglitazone", "insulin", "change", "diabetesMed",
+    "readmitted",
+]  # fmt: skip
+"""Categorical columns of moderate size: no identifiers, diagnoses, constants or weight."""
+
+
+def read_cardio() -> Any:
+    """Return the 70,000 records; age is in days, and blood pressures hold known outliers."""
+    import pyarrow.csv as csv
+
+    options = csv.ParseOptions(delimiter=";")
+    return csv.read_csv(io.BytesIO(CARDIO_FILE.read()), parse_options=options)
+
+
+def read_diabetes() -> Any:
+    """Return the 101,766 encounters; `?` is missing, while None and No are values."""
+    import pyarrow.csv as csv
+
+    options = csv.ConvertOptions(
+        null_values=["?"], strings_can_be_null=True, include_columns=DIABETES_COLUMNS
+    )
+    return csv.read_csv(io.BytesIO(DIABETES_FILE.read()), convert_options=options)
+
+
+_KNOWN = (
+    Dataset(
+        name="adult",
+        title="48,842 people of the 1994 US census, 14 features and their income",
+        files=(ADULT_DATA, ADULT_TEST),
+        reader=read_adult,
+        licence="CC BY 4.0",
+        citation="Becker, Kohavi: Adult, UCI Machine Learning Repository, 1996",
+        address="https://archive.ics.uci.edu/dataset/2",
+        archive="https://archive.ics.uci.edu/static/public/2/adult.zip",
+        table={"bins": ADULT_BINS},
+    ),
+    Dataset(
+        name="nist-acs",
+        title="27,253 people of the American Community Survey 2019, 20 attributes; "
+        "a stand-in for DSS",
+        files=(NIST_FILE,),
+        reader=read_nist_acs,
+        licence="US government work, public domain",
+        citation="NIST Diverse Communities Data Excerpts, national 2019",
+        address="https://github.com/usnistgov/SDNist",
+        by_hand="take BenchmarkData/ACSDataExcerpts/national/national2019.csv from its repository, "
+        "and put it into the folder nist_acs_national2019 of SEEPAGE_DATA",
+        table={"bins": {"AGEP": [0, 18, 30, 45, 60, 75, 100], "POVPIP": "quantile:8"}},
+    ),
+    Dataset(
+        name="celeba",
+        title="40 binary attributes of 202,599 photographs of faces",
+        files=(CELEBA_FILE,),
+        reader=read_celeba,
+        licence="non-commercial research only; no redistribution",
+        citation="Liu, Luo, Wang, Tang: Deep Learning Face Attributes in the Wild, ICCV 2015",
+        address="https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
+        by_hand="accept the agreement on its page, download list_attr_celeba.txt, and put it into "
+        "the folder celeba of SEEPAGE_DATA",
+    ),
+    Dataset(
+        name="lfw",
+        title="73 binary attributes of 13,143 photographs of faces (derived from scores)",
+        files=(LFW_FILE,),
+        reader=read_lfw,
+        licence="non-commercial research only",
+        citation="Kumar, Berg, Belhumeur, Nayar: Attribute and Simile Classifiers, ICCV 2009",
+        address="https://www.cs.columbia.edu/CAVE/databases/pubfig/",
+        by_hand="put lfw_binary_attributes_top2of3.csv into the folder lfw of SEEPAGE_DATA",
+    ),
+    Dataset(
+        name="lfw-scores",
+        title="73 real-valued attribute scores of 2,999 photographs (62 people), a subset",
+        files=(LFW_SCORES_FILE,),
+        reader=read_lfw_scores,
+        licence="non-commercial research only",
+        citation="Kumar, Berg, Belhumeur, Nayar: Attribute and Simile Classifiers, ICCV 2009",
+        address="https://www.cs.columbia.edu/CAVE/databases/pubfig/",
+        by_hand="put lfw_attributes_subset2999.txt into the folder lfw of SEEPAGE_DATA",
+        table={"bins": [float("-inf"), 0.0, float("inf")]},
+    ),
+    Dataset(
+        name="cardio",
+        title="CVD: 70,000 patients, cardiovascular disease and its risk factors",
+        files=(CARDIO_FILE,),
+        reader=read_cardio,
+        licence="none stated",
+        citation="Ulianova: Cardiovascular Disease dataset, Kaggle 2019",
+        address="https://www.kaggle.com/datasets/sulianova/cardiovascular-disease-dataset",
+        by_hand="download cardio_train.csv from its page (an account is needed), and put it into "
+        "the folder cardio of SEEPAGE_DATA",
+        table={"columns": CARDIO_COLUMNS},
+    ),
+    Dataset(
+        name="diabetes130",
+        title="101,766 hospital stays of diabetics, 26 attributes; a stand-in for DSS",
+        files=(DIABETES_FILE,),
+        reader=read_diabetes,
+        licence="CC BY 4.0",
+        citation="Strack et al.: Impact of HbA1c Measurement on Hospital Readmission Rates, 2014",
+        address="https://archive.ics.uci.edu/dataset/296",
+        archive="https://archive.ics.uci.edu/static/public/296/"
+        "diabetes+130-us+hospitals+for+years+1999-2008.zip",
+    ),
+    Dataset(
+        name="survey",
+        title="10,000 made-up people with a known joint distribution; see make_survey",
+        files=(),
+        reader=make_survey,
+        licence="part of seepage, Apache-2.0",
+        citation="seepage",
+        address="made by seepage.data.datasets.survey",
+    ),
+)
+
+DATASETS: dict[str, Dataset] = {found.name: found for found in _KNOWN}
+"""Every known dataset by name."""
 
 
 def dataset(name: str) -> Dataset:
@@ -157,3 +296,31 @@ def dataset(name: str) -> Dataset:
     'non-commercial research only; no redistribution'
     """
     return DATASETS[_checks.choice(name, "dataset", DATASETS)]
+
+
+def load_pairs(name: str | Path) -> PairCounts:
+    """Return pair counts: bundled, of a dataset at hand, or of a file of pair counts.
+
+    Parameters
+    ----------
+    name
+        A bundled name such as `"adult"`, the name of a dataset at hand such as `"celeba"`, or the
+        path of a Parquet file of pair counts.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> sp.load_pairs("adult")
+    PairCounts(48,842 records, 15 attributes)
+    """
+    if name in BUNDLED:
+        bundled = resources.files("seepage.data.datasets") / "bundled" / BUNDLED[str(name)]
+        with resources.as_file(bundled) as path:
+            return PairCounts.load(path)
+    if name in DATASETS:
+        return DATASETS[str(name)].pairs()
+    if not Path(name).is_file():
+        known = {*BUNDLED, *DATASETS}
+        hint = _checks.near_miss(name, known) or f"; known: {', '.join(sorted(known))}"
+        raise TableError(f"there is no file and no dataset named {str(name)!r}{hint}")
+    return PairCounts.load(name)

@@ -5,8 +5,8 @@ Ten attributes: seven in two trees, three that act only together, and a rare val
     age -- employment -- income        region -- transport        age -- condition -- medication
     coffee, screen, and sleep: bad (9 times in 10) iff exactly one of the other two is yes
 
-All probabilities are whole parts of a thousand or less, so the joint distribution is a table of
-integers.  `coffee` and `screen` are fair coins: alone or in pairs none of the three says
+All probabilities are multiples of 1/1000, so the joint distribution is a table of integers.
+`coffee` and `screen` are fair coins: alone or in pairs none of the three says
 anything about another, all three together do, which no pairwise analysis can see.  `rare` is the
 condition of 4 people in 1,000, nine in ten of them of the oldest group.
 """
@@ -58,7 +58,7 @@ SLEEP_GIVEN_COFFEE_AND_SCREEN = [[[1, 9], [9, 1]], [[9, 1], [1, 9]]]
 
 
 def _joint() -> Integers:
-    """Return integers proportional to the joint probabilities, one axis an attribute."""
+    """Return integers proportional to the joint probabilities, one axis per attribute."""
     conditional = [
         AGE,
         EMPLOYMENT_GIVEN_AGE,

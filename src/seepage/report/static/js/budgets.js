@@ -1,17 +1,12 @@
-// Budgets: sliders, totals that follow, calibration, and the plan as a file.
+// Budgets to try: sliders, and the totals that follow from them.
 
-import { budgetDown, budgetsForEach, equalBudgets, totalVariance } from "./calibrate.js";
 import { byId, counted, element, isolated, listed, nats } from "./dom.js";
-import { planFile } from "./plan.js";
-
-const SLOW_FROM = 60;
 
 /** The budgets section; it keeps its own budgets, apart from the map's epsilon. */
 export class BudgetSection {
   constructor(app) {
     this.app = app;
-    this.epsilons = app.content.epsilon.map(budgetDown);
-    this.way = "by hand";
+    this.epsilons = app.content.epsilon.slice();
     this.rows = app.model.names.map((name, i) => this.makeRow(name, i));
     byId("budget-rows").append(...this.rows.map((row) => row.node));
     for (const id of ["all-budgets", "all-budgets-number"]) {
@@ -20,10 +15,7 @@ export class BudgetSection {
       byId(id).addEventListener("input", () => this.setAll(Number(byId(id).value)));
     }
     byId("limit").addEventListener("input", () => this.setLimit(Number(byId("limit").value)));
-    byId("calibrate-equal").addEventListener("click", () => this.calibrate("equal"));
-    byId("calibrate-each").addEventListener("click", () => this.calibrate("per-attribute"));
-    byId("budgets-analysed").addEventListener("click", () => this.set(app.content.epsilon, "by hand"));
-    byId("download-plan").addEventListener("click", () => this.download());
+    byId("budgets-analysed").addEventListener("click", () => this.set(app.content.epsilon.slice()));
   }
 
   makeRow(name, i) {
@@ -49,19 +41,18 @@ export class BudgetSection {
     return { node, slider, number, own, others, mark, value };
   }
 
-  set(epsilons, way) {
-    this.epsilons = epsilons.map(budgetDown);
-    this.way = way;
+  set(epsilons) {
+    this.epsilons = epsilons;
     this.show();
   }
 
   setAll(value) {
     const budget = this.clamped(value);
-    this.set(this.epsilons.map(() => budget), "by hand");
+    this.set(this.epsilons.map(() => budget));
   }
 
   setOne(i, value) {
-    this.set(this.epsilons.map((e, j) => (j === i ? this.clamped(value) : e)), "by hand");
+    this.set(this.epsilons.map((e, j) => (j === i ? this.clamped(value) : e)));
   }
 
   clamped(value) {
@@ -70,19 +61,7 @@ export class BudgetSection {
 
   setLimit(value) {
     if (!(value > 0) || !Number.isFinite(value)) return;
-    this.app.setLimits(this.epsilons.map(() => Math.max(1e-4, Math.floor(value * 1e6) / 1e6)));
-  }
-
-  calibrate(way) {
-    const { model, state, content } = this.app;
-    const find = way === "equal" ? equalBudgets : budgetsForEach;
-    const fill = () => this.set(find(model, state.mechanisms, state.limits, content.reach), way);
-    if (way === "equal" || model.count < SLOW_FROM) {
-      fill();
-      return;
-    }
-    byId("binding").textContent = "Calibrating…";
-    setTimeout(fill, 30);
+    this.app.setLimits(this.epsilons.map(() => value));
   }
 
   /** Show the totals of the budgets and everything that follows from them. */
@@ -126,46 +105,9 @@ export class BudgetSection {
     const over = model.names.filter((_, i) => slack[i] < 0);
     const { total } = this.totals[tightest];
     const binds = `${isolated(model.names[tightest])} binds: ${nats(total)} of ${nats(state.limits[tightest])} nats`;
-    const gain = this.way === "per-attribute" ? `; ${this.gainText()}` : "";
     const text = over.length
       ? `${over.length} of ${counted(model.count, "total")} ${over.length === 1 ? "exceeds its" : "exceed their"} limit: ${listed(over, 5)}.`
-      : `All totals are within their limits. ${binds}${gain}.`;
+      : `All totals are within their limits. ${binds}.`;
     byId("binding").textContent = text;
-    const missing = this.planLacks(over);
-    byId("download-plan").disabled = missing !== "";
-    byId("plan-note").textContent =
-      missing || "JSON for seepage perturb and seepage estimate; guarantee: independent (assumed), view: report.";
-  }
-
-  /** Why these budgets make no plan; nothing where they do. */
-  planLacks(over) {
-    if (this.app.content.caution) {
-      return "A plan needs all records, and this is a sample: people left out may have what leaks most.";
-    }
-    if (over.length) return "A plan must keep its limits: lower the budgets or calibrate them.";
-    return this.epsilons.every((e) => e === 0) ? "A plan must collect something." : "";
-  }
-
-  gainText() {
-    const { model, state, content } = this.app;
-    const equal = equalBudgets(model, state.mechanisms, state.limits, content.reach);
-    const ratio =
-      totalVariance(model, state.mechanisms, equal) / totalVariance(model, state.mechanisms, this.epsilons);
-    return Number.isFinite(ratio) ? `estimates vary ${ratio.toFixed(2)} times less than with equal budgets` : "";
-  }
-
-  download() {
-    const { content, model, state } = this.app;
-    const text = planFile(content, model, {
-      epsilons: this.epsilons,
-      mechanisms: state.mechanisms,
-      limits: state.limits,
-      totals: this.totals,
-      way: this.way,
-    });
-    const address = URL.createObjectURL(new Blob([text], { type: "application/json" }));
-    const link = element("a", { href: address, download: "plan.json" });
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(address), 10_000);
   }
 }

@@ -1,4 +1,4 @@
-// What each mechanism's report can favour and by how much, and the variance of its estimate.
+// What each mechanism's report can favour and by how much.
 // Formulas as in the theory page, sections 4 and 5; k values, budget epsilon.
 
 /** The mechanisms that the page knows in closed form, in the order of the registry. */
@@ -98,42 +98,4 @@ function laplaceMissAbove(shrink, k) {
     total -= term;
   }
   return total;
-}
-
-/** The variance of one report's estimate, summed over the k values; the least of all if any. */
-export function reportVariance(mechanism, k, epsilon) {
-  if (k < 2) return 0;
-  if (epsilon <= 0) return Infinity;
-  if (!mechanism) {
-    return Math.min(...Object.keys(MECHANISM_NAMES).map((name) => reportVariance(name, k, epsilon)));
-  }
-  if (mechanism === "she") return (8 * k) / (epsilon * epsilon);
-  const [right, other] = supports(mechanism, k, epsilon);
-  return (right * (1 - right) + (k - 1) * other * (1 - other)) / (right - other) ** 2;
-}
-
-function supports(mechanism, k, epsilon) {
-  const growth = Math.exp(mechanism === "exp" ? epsilon / 2 : epsilon);
-  if (mechanism === "grr" || mechanism === "exp") return [growth / (growth + k - 1), 1 / (growth + k - 1)];
-  if (mechanism === "oue") return [0.5, 1 / (growth + 1)];
-  if (mechanism === "rappor") {
-    const root = Math.exp(epsilon / 2);
-    return [root / (root + 1), 1 / (root + 1)];
-  }
-  if (mechanism === "ss") {
-    const size = subsetSize(k, epsilon);
-    const inside = (size * growth) / (size * growth + k - size);
-    return [inside, (size - inside) / (k - 1)];
-  }
-  const buckets = bucketCount(mechanism, epsilon);
-  return [growth / (growth + buckets - 1), 1 / buckets];
-}
-
-/** The mechanism with the least variance; of equal ones the first. */
-export function bestMechanism(k, epsilon) {
-  let best = "grr";
-  for (const name of Object.keys(MECHANISM_NAMES)) {
-    if (reportVariance(name, k, epsilon) < reportVariance(best, k, epsilon) * (1 - 1e-9)) best = name;
-  }
-  return best;
 }

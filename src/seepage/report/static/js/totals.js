@@ -158,10 +158,15 @@ function evidenceOf(totals, numbers) {
   );
 }
 
+/** The leakage on held-out people; where they never make such reports it is minus infinity. */
+function heldOutText(value) {
+  return value === "-inf" ? "not confirmed" : `${nats(value)} nats`;
+}
+
 function evidenceText({ target, likelier, other, reports, more, value, held_out: heldOut }) {
   const named = Object.entries(reports).map(([name, likely]) => `${shortened(name, 30)} ${listed(likely.map(quoted), 3)}`);
   const shown = named.join("; ") + (more > 0 ? ` and ${more} more` : "");
-  const seen = heldOut === null || heldOut === undefined ? "" : ` (${nats(heldOut)} nats on people not searched)`;
+  const seen = heldOut === null || heldOut === undefined ? "" : ` (${heldOutText(heldOut)} on people not searched)`;
   return (
     `Reports that favour ${shown} are ${times(value === "inf" ? Infinity : value)} likelier under ` +
     `${shortened(target, 30)} ${quoted(likelier)} than under ${quoted(other)}${seen}.`

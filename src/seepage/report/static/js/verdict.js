@@ -85,7 +85,7 @@ function totalsPart(content, limits) {
   const sure = total.confidence ? `, confidence ${total.confidence}` : "";
   const claim = `guarantee: ${total.guarantee} (${total.kind}${sure}), view: ${content.view}`;
   const words = !limited
-    ? "No limit was given with the analysis; set one under Budgets."
+    ? "No limit was given with the analysis; set one under Other budgets."
     : over
       ? `${over} of ${counted(values.length, "attribute")} ${over === 1 ? "exceeds its" : "exceed their"} limit.`
       : values.length === 1

@@ -1,19 +1,17 @@
-"""What the page is given: names, curves and tables, in as few bytes as serve it."""
+"""The content of the page as compact JSON: names, curves and tables."""
 
 import base64
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from seepage.data.domain import MISSING, how_many, sample_caution
 from seepage.data.pairs import PairCounts
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
-from seepage.plan.planned_attribute import as_json_number
 from seepage.report.curve_envelope import Singles, profile_lines
-from seepage.report.saved import pairs_of
+from seepage.report.saved_result import pairs_of
 
 __all__ = ["page_content"]
 
@@ -46,7 +44,7 @@ def page_content(result: Mapping[str, Any]) -> dict[str, Any]:
     pairs = pairs_of(result)
     epsilons = _each(result["epsilon"], len(pairs.domain))
     reach = max(LARGEST_BUDGET, 1.25 * max(epsilons))
-    matrix = _bound(pairs, epsilons, result.get("smoothing") or {})
+    matrix = leakage_matrix(pairs, epsilons, **result.get("smoothing") or {})
     return {
         **{key: result.get(key) for key in _KEPT},
         "counted": how_many(pairs),
@@ -99,38 +97,17 @@ def _each(setting: Any, count: int) -> list[Any]:
     return list(setting) if isinstance(setting, list) else [setting] * count
 
 
-def _bound(
-    pairs: PairCounts, epsilons: list[float], smoothing: Mapping[str, float]
-) -> LeakageMatrix:
-    floor, extra = smoothing.get("min_count", 0.0), smoothing.get("prior", 0.0)
-    return leakage_matrix(pairs, epsilons, min_count=floor, prior=extra)
-
-
 def _attribute(pairs: PairCounts, index: int) -> dict[str, Any]:
-    """Return one attribute, with the parts of a plan that do not depend on budgets.
-
-    These are canonical JSON already: floats and escapes are written by one program only, so that
-    a plan made on the page has the digest that `Plan.load` computes.
-    """
+    """Return one attribute: its values and how often each occurs."""
     attribute, counts = pairs.domain[index], pairs.marginals[index]
     missing = attribute.values.index(MISSING) if MISSING in attribute.values else None
-    edges = [as_json_number(edge) for edge in attribute.edges]
     return {
         "name": attribute.name,
         "values": list(attribute.values),
         "binned": len(attribute.edges) > 0,
         "marginal": counts.tolist(),
         "missing": 0 if missing is None else int(counts[missing]),
-        "plan": {
-            "name": _canonical(attribute.name),
-            "values": _canonical(attribute.values),
-            "edges": _canonical(edges),
-        },
     }
-
-
-def _canonical(value: Any) -> str:
-    return msgspec.json.encode(value, order="sorted").decode()
 
 
 def _lines(matrix: LeakageMatrix, reach: float) -> list[dict[str, Any]]:

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from seepage.data.datasets import DATASETS, dataset
-from seepage.data.datasets.catalogue import PublishedFile
-from seepage.data.datasets.fetch import fetch
+from seepage.data.datasets.published_files import PublishedFile, fetch
 from seepage.errors import InputError, TableError
 
 CONTENT = b"a,b\n1,2\n"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from seepage.data.counting import count_codes
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
-from seepage.data.pairs_file import is_pairs_file, load_pairs_file, save_pairs
+from seepage.data.pairs_file import is_pairs_file
 from seepage.errors import InputError, TableError
 
 DOMAIN = Domain(
@@ -39,12 +39,12 @@ def pairs():
 @pytest.fixture
 def saved(pairs, tmp_path):
     path = tmp_path / "counts.parquet"
-    save_pairs(pairs, path)
+    pairs.save(path)
     return path
 
 
 def test_what_is_saved_is_loaded(pairs, saved):
-    loaded = load_pairs_file(saved)
+    loaded = PairCounts.load(saved)
     assert loaded == pairs
     assert loaded.digest == pairs.digest
     assert loaded.unseen("answer") == ("never chosen",)
@@ -68,8 +68,8 @@ def some_pairs(draw):
 @given(pairs=some_pairs())
 def test_any_counts_survive(pairs, tmp_path_factory):
     path = tmp_path_factory.mktemp("any") / "counts"
-    save_pairs(pairs, path)
-    assert load_pairs_file(path) == pairs
+    pairs.save(path)
+    assert PairCounts.load(path) == pairs
 
 
 def test_duckdb_reads_it_without_us(pairs, saved):
@@ -115,7 +115,7 @@ def test_text_of_any_kind_is_read(pairs, saved, kind):
     texts = [table.column(name).cast(pa.string()).cast(kind) for name in table.column_names[:4]]
     changed = pa.table([*texts, table.column("count")], names=table.column_names)
     pq.write_table(changed.replace_schema_metadata(table.schema.metadata), saved, row_group_size=7)
-    assert load_pairs_file(saved) == pairs
+    assert PairCounts.load(saved) == pairs
 
 
 def test_unused_entries_of_a_dictionary_do_not_matter(pairs, saved):
@@ -126,22 +126,22 @@ def test_unused_entries_of_a_dictionary_do_not_matter(pairs, saved):
     )
     changed = table.set_column(0, "attribute_a", coded)
     pq.write_table(changed.replace_schema_metadata(table.schema.metadata), saved)
-    assert load_pairs_file(saved) == pairs
+    assert PairCounts.load(saved) == pairs
 
 
 def test_large_counts_are_exact(tmp_path):
     huge = 2**62 + 1
     pairs = PairCounts(DOMAIN.select(["sex", "constant"]), [[huge, 3], [huge + 3]], [huge, 3])
-    save_pairs(pairs, tmp_path / "huge")
-    assert load_pairs_file(tmp_path / "huge") == pairs
+    pairs.save(tmp_path / "huge")
+    assert PairCounts.load(tmp_path / "huge") == pairs
 
 
 def test_many_values_stay_small(tmp_path):
     generator = np.random.default_rng(1)
     domain = Domain(Attribute(f"a{i}", tuple(f"value {v}" for v in range(400))) for i in range(5))
     pairs = count_codes([generator.integers(0, 400, 20_000) for _ in range(5)], domain)
-    save_pairs(pairs, tmp_path / "many")
-    assert load_pairs_file(tmp_path / "many") == pairs
+    pairs.save(tmp_path / "many")
+    assert PairCounts.load(tmp_path / "many") == pairs
     assert (tmp_path / "many").stat().st_size < 1_000_000
 
 
@@ -150,8 +150,8 @@ def test_many_values_stay_small(tmp_path):
 
 def test_an_existing_file_is_replaced_and_nothing_is_left_beside_it(pairs, saved):
     half = count_codes([[0], [0], [0], [0]], DOMAIN)
-    save_pairs(half, str(saved))
-    assert load_pairs_file(saved) == half
+    half.save(str(saved))
+    assert PairCounts.load(saved) == half
     assert list(saved.parent.iterdir()) == [saved]
 
 
@@ -164,7 +164,7 @@ def test_a_failed_write_leaves_the_old_file(pairs, saved, monkeypatch):
 
     monkeypatch.setattr(pq, "write_table", fails)
     with pytest.raises(InputError, match=r"cannot write '.*counts.parquet': No space left"):
-        save_pairs(pairs, saved)
+        pairs.save(saved)
     assert saved.read_bytes() == before
     assert list(saved.parent.iterdir()) == [saved]
 
@@ -186,7 +186,7 @@ def rewrite(path, change, header=None):
 def refused(path):
     """Return the one line with which a file is refused."""
     with pytest.raises(TableError) as caught:
-        load_pairs_file(path)
+        PairCounts.load(path)
     message = str(caught.value)
     assert str(path) in message
     assert "\n" not in message
@@ -318,7 +318,7 @@ def test_swapped_pairs_are_refused(pairs, saved):
 
 def test_any_order_of_rows_is_the_same(pairs, saved):
     rewrite(saved, lambda table: table.take(np.random.default_rng(1).permutation(table.num_rows)))
-    assert load_pairs_file(saved) == pairs
+    assert PairCounts.load(saved) == pairs
 
 
 # Recognition ------------------------------------------------------------------------------------
@@ -342,9 +342,9 @@ def header(path):
 def test_a_sample_is_loaded_as_one(pairs, saved, tmp_path):
     assert "population" not in header(saved)
     sample = PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=9000)
-    save_pairs(sample, tmp_path / "sample")
+    sample.save(tmp_path / "sample")
     assert header(tmp_path / "sample")["population"] == 9000
-    assert load_pairs_file(tmp_path / "sample") == sample != pairs
+    assert PairCounts.load(tmp_path / "sample") == sample != pairs
 
 
 def test_a_sample_larger_than_its_population_is_refused(saved):
@@ -352,4 +352,4 @@ def test_a_sample_larger_than_its_population_is_refused(saved):
     edited = json.dumps({**header(saved), "population": 3}).encode()
     pq.write_table(table.replace_schema_metadata({b"seepage": edited}), saved)
     with pytest.raises(TableError, match="no valid file of pair counts: population must be"):
-        load_pairs_file(saved)
+        PairCounts.load(saved)

@@ -1,4 +1,4 @@
-"""One HTML file out of the page's parts: template, styles, scripts and data.
+"""The report as one HTML file: template, styles, scripts and data.
 
 Scripts are ES modules on disk.  On the page they are one inline script: imports are left out, for
 the modules stand in the order in which they need each other and share one scope.  The content
@@ -9,26 +9,31 @@ other script runs, whatever names the data hold, and nothing is fetched.
 import base64
 import hashlib
 import html
+import os
 import re
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-__all__ = ["MODULES", "STYLES", "render_page"]
+from seepage._files import whole_file
+from seepage.report.page_content import page_content
+from seepage.report.saved_result import as_result
+
+if TYPE_CHECKING:
+    from seepage.analysis import Analysis
+
+__all__ = ["MODULES", "STYLES", "render_page", "report_page", "write_report"]
 
 STYLES = ("base", "controls", "figures", "print")
 
 MODULES = (
     "bytes",
-    "sha256",
     "mechanisms",
     "model",
     "witness",
     "correlation",
-    "calibrate",
-    "plan",
     "dom",
     "colour",
     "axes",
@@ -46,6 +51,39 @@ MODULES = (
 
 IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 EXPORT = re.compile(r"^export ", re.MULTILINE)
+
+
+def report_page(result: "Analysis | Mapping[str, Any]") -> str:
+    """Return the report of a result as one HTML page.
+
+    Parameters
+    ----------
+    result
+        An `Analysis`, or the plain JSON of one.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> page = report_page(sp.analyse("adult", 1.0, columns=["sex", "race"]))
+    >>> page.startswith("<!doctype html>"), "https://" in page
+    (True, False)
+    """
+    return render_page(page_content(as_result(result)))
+
+
+def write_report(result: "Analysis | Mapping[str, Any]", path: str | os.PathLike[str]) -> None:
+    """Write the report of a result to an HTML file, which appears whole or not at all.
+
+    Parameters
+    ----------
+    result
+        An `Analysis`, or the plain JSON of one.
+    path
+        The file.
+    """
+    page = report_page(result)
+    with whole_file(path) as file:
+        file.write(page.encode())
 
 
 def render_page(content: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Reading a saved result: what `seepage analyse --format json` wrote, checked first."""
+"""Reading a saved analysis: what `Analysis.save` wrote, checked first."""
 
 import base64
 import binascii
@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from seepage.analysis import Analysis
-from seepage.data.domain import Attribute, Domain
+from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.errors import InputError
 
@@ -23,12 +22,12 @@ HINT = "write it with `seepage analyse DATA --format json --output result.json`"
 
 
 def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the saved result of a file, or refuse what is none.
+    """Return the saved result of a file; what is none raises an InputError.
 
     Parameters
     ----------
     path
-        A file that `seepage analyse --format json` wrote.
+        A file that `Analysis.save` or `seepage analyse --format json` wrote.
     """
     place = os.fspath(path)
     try:
@@ -41,6 +40,8 @@ def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def as_result(result: Any, place: str = "the result") -> dict[str, Any]:
     """Return a result as plain JSON, from an `Analysis` or from what its `to_dict` gave."""
+    from seepage.analysis import Analysis
+
     if isinstance(result, Analysis):
         return result.to_dict()
     missing = [name for name in NEEDED if not isinstance(result, Mapping) or name not in result]
@@ -52,10 +53,7 @@ def as_result(result: Any, place: str = "the result") -> dict[str, Any]:
 def pairs_of(result: Mapping[str, Any]) -> PairCounts:
     """Return the pair counts that a result carries; their digest must be the stated one."""
     try:
-        domain = Domain(
-            Attribute(part["name"], tuple(part["values"]), tuple(map(float, part["edges"])))
-            for part in result["domain"]
-        )
+        domain = Domain.from_dicts(result["domain"])
         numbers = np.frombuffer(zlib.decompress(base64.b64decode(result["counts"])), dtype="<i8")
         ends = np.cumsum(domain.sizes)
         if len(numbers) != ends[-1] + pair_offsets(domain.sizes)[-1]:

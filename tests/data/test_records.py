@@ -188,7 +188,7 @@ def test_a_sample_of_all_records_is_the_table():
     [
         ([[0, 2]], None, "codes of 'a1' must be from 0 to 1"),
         ([[-1, 0]], None, "codes of 'a0' must be from 0 to 1"),
-        ([[0]], None, "one row a record and 2 columns"),
+        ([[0]], None, "one row per record and 2 columns"),
         ([[0.0, 1.0]], None, "must be integers"),
         ([[0, 1]], [1, 2], "weights must be 1 integers"),
         ([[0, 1]], [-1], "at least 0"),
@@ -205,11 +205,11 @@ def test_other_refusals():
     assert len(tuples) == tuples.records == 0
     with pytest.raises(DomainError, match="1e\\+12 cells"):
         tuples.counts()
-    with pytest.raises(DomainError, match="without records"):
+    with pytest.raises(DomainError, match="needs at least one record"):
         tuples.sample(1)
     with pytest.raises(DomainError, match="only once"):
         tuples.counts([0, 0])
-    with pytest.raises(DomainError, match="one axis an attribute"):
+    with pytest.raises(DomainError, match="one axis per attribute"):
         Records.from_joint(domain_of(2, 2), [1, 2])
     with pytest.raises(InputError, match="no option 'bin'; did you mean 'bins'"):
         Records.from_data(FRAME, bin=3)

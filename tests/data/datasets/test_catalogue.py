@@ -1,4 +1,4 @@
-"""The loaders, on the real files."""
+"""Reading the datasets, on the real files."""
 
 import os
 

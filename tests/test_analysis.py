@@ -1,0 +1,129 @@
+"""`analyse`: one call from any data to matrix and totals, saved and loaded whole."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import seepage as sp
+from seepage.errors import InputError
+from seepage.report import report_page
+
+OLD = Path(__file__).parent / "report" / "result-0.1.json"
+PEOPLE = pa.table(
+    {"a": ["x", "y"] * 50, "b": ["x", "x", "y", "y"] * 25, "c": ["x", "y", "y", "x"] * 25}
+)
+
+
+def _same(first, second):
+    assert first.to_dict() == second.to_dict()
+    assert repr(first) == repr(second)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"mechanism": "grr", "guarantees": "all", "limit": 2.0},
+        {"mechanism": {"a": "grr", "b": None, "c": "oue"}, "view": "inferred"},
+        {"mechanism": "gauss", "delta": 1e-6, "guarantees": "worst"},
+        {"min_count": 3.0, "prior": 0.5, "limit": [1.0, None, 2.0]},
+        {"guarantees": "exact", "sample": 50},
+    ],
+)
+def test_a_saved_analysis_is_loaded_whole(tmp_path, options):
+    found = sp.analyse(PEOPLE, [0.5, 1.0, 2.0], **options)
+    found.save(tmp_path / "result.json")
+    _same(sp.Analysis.load(tmp_path / "result.json"), found)
+
+
+def test_a_result_of_version_0_1_is_loaded_and_drawn(tmp_path):
+    found = sp.Analysis.load(OLD)
+    assert [total.guarantee for total in found.totals.totals] == [
+        "exact",
+        "merged",
+        "worst",
+        "sampled",
+        "independent",
+        "witness",
+    ]
+    saved = json.loads(OLD.read_text(encoding="utf-8"))
+    assert found.totals["exact"].values.tolist() == saved["totals"]["exact"]["totals"]
+    assert found.totals["exact"].evidence[0].to_dict() == saved["totals"]["exact"]["evidence"][0]
+    assert found.limit == 2.0
+    found.report(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == report_page(saved)
+
+
+def test_a_result_that_was_edited_is_not_loaded(tmp_path):
+    saved = json.loads(OLD.read_text(encoding="utf-8"))
+    saved["cpl"][0][1] /= 2
+    (tmp_path / "edited.json").write_text(json.dumps(saved), encoding="utf-8")
+    with pytest.raises(InputError, match="leakages are not those of the saved counts"):
+        sp.Analysis.load(tmp_path / "edited.json")
+
+
+def test_any_data_gives_the_same_analysis(tmp_path):
+    pairs = sp.count_pairs(PEOPLE)
+    pairs.save(tmp_path / "people.pairs")
+    wanted = sp.analyse(pairs, 1.0, mechanism="grr", name="people")
+    for data in (PEOPLE, PEOPLE.to_pandas(), sp.Records.from_data(PEOPLE)):
+        _same(sp.analyse(data, 1.0, mechanism="grr", name="people"), wanted)
+    _same(sp.analyse(tmp_path / "people.pairs", mechanism="grr", name="people"), wanted)
+    assert sp.analyse(tmp_path / "people.pairs").name == "people.pairs"
+    chosen = sp.analyse(PEOPLE, columns=["b", "a"], rename={"b": "work"})
+    assert chosen.matrix.domain.names == ("work", "a")
+
+
+def test_records_are_used_where_a_guarantee_needs_them():
+    found = sp.analyse(PEOPLE, 1.0, mechanism="grr", guarantees="all")
+    assert found.totals["exact"].kind == "certified"
+    assert found.totals.refused == {}
+    assert found.totals.refuted["independent"] == ("a", "b", "c")
+    counted = sp.analyse(sp.count_pairs(PEOPLE), 1.0, guarantees=["exact", "worst"])
+    assert "needs records" in counted.totals.refused["exact"]
+
+
+def test_it_is_a_result_with_one_row_for_each_ordered_pair():
+    found = sp.analyse("adult", 2.0, columns=["sex", "race", "income"])
+    assert repr(found).startswith(
+        "Analysis('adult', 3 attributes, epsilon 2; largest totals: worst"
+    )
+    frame = found.to_pandas()
+    assert len(frame) == 6
+    for row in frame.itertuples():
+        assert row.leakage == found.matrix[row.target, row.source].value
+    assert set(frame["mechanism"]) == {"any"}
+    assert found.to_csv().startswith("target,source,leakage,epsilon,mechanism,view\nsex,race,0.")
+    assert "<caption>Analysis(" in found._repr_html_()
+    assert found.chart().to_dict()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"guarantees": "exactly"}, "did you mean 'exact'"),
+        ({"limit": float("nan")}, "limit must be"),
+        ({"limit": [1.0]}, "one for each of the 3 attributes"),
+        ({"view": "reports"}, "did you mean 'report'"),
+        ({"column": ["a"]}, "did you mean 'columns'"),
+        ({"epsilon": -1}, "epsilon must be"),
+        ({"confidence": 1.0}, "confidence must be above 0 and below 1"),
+    ],
+)
+def test_bad_arguments_raise(options, message):
+    with pytest.raises(InputError, match=message):
+        sp.analyse(PEOPLE, **options)
+
+
+def test_numbers_are_those_of_the_functions_it_calls():
+    found = sp.analyse(PEOPLE, 1.0, mechanism="grr", guarantees=["exact", "independent"])
+    assert np.array_equal(
+        found.matrix.values,
+        sp.leakage_matrix(sp.count_pairs(PEOPLE), 1.0, mechanism="grr").values,
+    )
+    for name in ("exact", "independent"):
+        total = sp.total_leakage(PEOPLE, 1.0, mechanism="grr", guarantee=name)
+        assert np.array_equal(found.totals[name].values, total.values)

@@ -1,0 +1,94 @@
+"""What every result can do: one line, frames, HTML, CSV, JSON."""
+
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import seepage as sp
+from seepage._results import Result, csv_text, from_json_number, json_ready, json_text
+
+
+class Answer(Result):
+    """Five kinds of columns, with what is missing."""
+
+    rows = 2
+
+    def _headline(self):
+        return "Answer(<b> & more)"
+
+    def _columns(self):
+        n = self.rows // 2
+        return {
+            "attribute": ["a<b", None] * n,
+            "leakage": [0.123456, math.inf] * n,
+            "count": np.array([3, 4] * n),
+            "limit": [1, 2.5] * n,
+            "confidence": [None, None] * n,
+        }
+
+
+def test_columns_keep_their_types_in_arrow_and_pandas():
+    table = Answer().to_arrow()
+    assert [str(kind) for kind in table.schema.types] == [
+        "string",
+        "double",
+        "int64",
+        "double",
+        "null",
+    ]
+    assert pa.table(Answer()) == table
+    frame = Answer().to_pandas()
+    assert frame["count"].dtype == np.int64
+    assert frame["leakage"].tolist() == [0.123456, math.inf]
+    assert frame["attribute"].isna().tolist() == [False, True]
+
+
+def test_other_frames_take_a_result_as_it_is():
+    polars = pytest.importorskip("polars")
+    assert polars.DataFrame(Answer())["count"].to_list() == [3, 4]
+
+
+def test_html_escapes_aligns_and_ends():
+    text = Answer()._repr_html_()
+    assert "<caption>Answer(&lt;b&gt; &amp; more)</caption>" in text
+    assert '<td style="text-align: left">a&lt;b</td>' in text
+    assert '<td style="text-align: right">0.1235</td>' in text
+    assert "more rows" not in text
+    many = Answer()
+    many.rows = 3000
+    assert many._repr_html_().count("<tr>") == 21
+    assert "2,980 more rows" in many._repr_html_()
+
+
+def test_csv_holds_full_numbers_and_nothing_for_none():
+    assert csv_text({"a": [1 / 3, None], "b": ["x,y", "z"]}) == (
+        'a,b\n0.3333333333333333,"x,y"\n,z\n'
+    )
+
+
+def test_infinities_survive_json_with_their_sign():
+    content = {"totals": (np.inf, -np.inf, np.nan, np.float64(1.5)), "n": np.int64(3)}
+    ready = json_ready(content)
+    assert ready == {"totals": ["inf", "-inf", None, 1.5], "n": 3}
+    assert json.loads(json_text(content)) == ready
+    numbers = [from_json_number(value) for value in ready["totals"]]
+    assert numbers[:2] == [math.inf, -math.inf]
+    assert math.isnan(numbers[2])
+
+
+def test_counts_and_records_are_results():
+    pairs = sp.load_pairs("adult").select(["sex", "income"])
+    assert repr(pairs) == "PairCounts(48,842 records, 2 attributes)"
+    table = pairs.to_arrow()
+    assert table.column_names == ["attribute_a", "attribute_b", "value_a", "value_b", "count"]
+    assert sum(table["count"].to_pylist()) == 3 * 48_842
+    assert "Female" in pairs._repr_html_()
+    people = sp.Records.from_data(pa.table({"weight": ["x", "y", "x"], "b": ["0", "1", "0"]}))
+    assert people.to_arrow().to_pydict() == {
+        "weight": ["x", "y"],
+        "b": ["0", "1"],
+        "weight_": [2, 1],
+    }
