@@ -4,7 +4,7 @@ Records to reports: the collection that a plan describes.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any
@@ -18,6 +18,7 @@ from pyarrow.parquet import ParquetFile
 from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Booleans
+from seepage._results import Progress
 from seepage.collection.report_source import reports_schema
 from seepage.data.domain import Domain
 from seepage.data.table import CodedStream, TableOptions
@@ -33,7 +34,7 @@ from seepage.data.table.sources import BATCH, ColumnarSource, Source, open_sourc
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.randomness import Seed, randomness
 from seepage.mechanisms.reports import ValueReports
-from seepage.plan.model import Plan
+from seepage.plan.plan import Plan
 
 __all__ = ["catch_alls", "open_records", "perturb_file", "perturb_table"]
 
@@ -220,21 +221,17 @@ def _blanked(array: pa.Array, chosen: Booleans) -> pa.Array:
 ROWS = 1 << 17
 """Reports that are written at once."""
 
-Progress = Callable[[int, int | None], object]
-"""Called with the records done and, where known, the records in all."""
-
 
 def perturb_table(
     plan: Plan,
     data: Any,
-    rng: Seed = None,
     *,
-    secure: bool = True,
+    seed: Seed = None,
     other: str | Mapping[str, str] | None = None,
-    **table: Any,
+    **table_options: Any,
 ) -> pa.Table:
     """Return the reports of a table's records; see `Plan.perturb`."""
-    batches = _reports(plan, data, rng, secure, other, None, table)
+    batches = _reports(plan, data, seed, other, None, table_options)
     return pa.Table.from_batches(batches, schema=reports_schema(plan))
 
 
@@ -242,14 +239,13 @@ def perturb_file(
     plan: Plan,
     data: Any,
     output: str | os.PathLike[str],
-    rng: Seed = None,
     *,
-    secure: bool = True,
+    seed: Seed = None,
     other: str | Mapping[str, str] | None = None,
     progress: Progress | None = None,
-    **table: Any,
+    **table_options: Any,
 ) -> int:
-    """Write the reports of a table's records to a Parquet file, in memory that does not grow.
+    """Write the reports of a table's records to a Parquet file, in constant memory.
 
     Parameters
     ----------
@@ -258,22 +254,22 @@ def perturb_file(
     data
         A frame, or the path of a file, folder or glob; read in batches.
     output
-        The file.  It appears when all reports are written; nothing appears where a record is
-        refused or the process is killed.
-    rng, secure
-        The operating system's generator by default; for research `secure=False` and a seed,
-        which gives the same reports again for the same file.
+        The file.  It appears when all reports are written, and not at all where a record is not
+        accepted or the process is killed.
+    seed
+        None draws from the operating system's generator; for research only, a seed gives the
+        same reports again for the same file.
     other
         The value that stands for values outside the domain, see `Plan.perturb`.
     progress
         Called with the records done and, where known, the records in all.
-    table
-        Options of `seepage.data.table.TableOptions`.
+    table_options
+        Table options of `count_pairs`, but for `domain` and `bins`, which the plan decides.
 
     Returns
     -------
     int
-        The number of reports, one a record and in the order of the records.
+        The number of reports, one per record and in the order of the records.
 
     Notes
     -----
@@ -295,7 +291,7 @@ def perturb_file(
     """
     _check_not_input(data, output)
     schema = reports_schema(plan)
-    batches = _reports(plan, data, rng, secure, other, progress, table)
+    batches = _reports(plan, data, seed, other, progress, table_options)
     with whole_file(output) as file:
         return _write(batches, schema, file, _repeating(plan))
 
@@ -303,16 +299,15 @@ def perturb_file(
 def _reports(
     plan: Plan,
     data: Any,
-    rng: Seed,
-    secure: bool,
+    seed: Seed,
     other: str | Mapping[str, str] | None,
     progress: Progress | None,
-    table: dict[str, Any],
+    table_options: dict[str, Any],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the reports of one batch of records after the other."""
-    source = randomness(rng, secure)
+    source = randomness(seed, seed is None)
     schema = reports_schema(plan)
-    stream = open_records(data, plan.collected, other, **table)
+    stream = open_records(data, plan.collected, other, **table_options)
     try:
         for codes in stream:
             reports = [

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from seepage.data.table.paths import find_files
 from seepage.errors import InputError
 from seepage.mechanisms.reports import METADATA, Reports, reports_from_arrow
-from seepage.plan.model import Plan
+from seepage.plan.plan import Plan
 
 __all__ = ["ReportSource", "open_reports", "reports_schema"]
 

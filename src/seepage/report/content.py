@@ -7,11 +7,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from seepage._results import json_ready
 from seepage.data.domain import MISSING, how_many, sample_caution
 from seepage.data.pairs import PairCounts
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
-from seepage.plan.planned_attribute import as_json_number
 from seepage.report.curve_envelope import Singles, profile_lines
 from seepage.report.saved import pairs_of
 
@@ -114,7 +114,7 @@ def _attribute(pairs: PairCounts, index: int) -> dict[str, Any]:
     """
     attribute, counts = pairs.domain[index], pairs.marginals[index]
     missing = attribute.values.index(MISSING) if MISSING in attribute.values else None
-    edges = [as_json_number(edge) for edge in attribute.edges]
+    edges = json_ready(attribute.edges)
     return {
         "name": attribute.name,
         "values": list(attribute.values),
