@@ -48,7 +48,7 @@ def peak():
 steps = {
     "perturb": lambda: perturb_file(plan, records, reports),
     "estimate": lambda: plan.estimate(reports),
-    "estimate the pairs of": lambda: plan.pairs_from_reports(reports),
+    "estimate the pairs of": lambda: plan.estimate_pairs(reports),
 }
 found = {}
 for name, step in steps.items():

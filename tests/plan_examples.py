@@ -41,7 +41,7 @@ def plan_for(pairs, epsilon=1.0, mechanism=None, **settings):
     return make_plan(
         pairs,
         epsilon,
-        mechanism,
+        mechanism=mechanism,
         limit=total,
         guarantee="worst",
         totals=[total] * len(pairs.domain),

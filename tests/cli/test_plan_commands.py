@@ -102,7 +102,7 @@ def test_joint_frequencies(folder, method):
     found = json.loads(done.stdout)
     assert found["attributes"] == ["sex", "job"]
     plan = Plan.load(folder / "plan.json")
-    expected = plan.joint(folder / "reports.parquet", "sex", "job", method)
+    expected = plan.estimate_joint(folder / "reports.parquet", "sex", "job", method=method)
     assert np.allclose(found["frequencies"], expected.frequencies)
     done = run("estimate", "reports.parquet", *arguments, cwd=folder)
     assert "sex and job: joint frequencies from 4,000 reports" in done.stdout

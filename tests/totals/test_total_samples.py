@@ -79,11 +79,11 @@ def test_plans_need_all_records(guarantee):
     total = sp.total_leakage(SAMPLE, 1.0, mechanism="grr", guarantee=guarantee)
     for pairs in (SAMPLE.pairs(), ALL.pairs()):
         with pytest.raises(GuaranteeError, match=r"totals of a plan need all records, .* of 40 of"):
-            make_plan(pairs, 1.0, "grr", limit=3.0, totals=total)
+            make_plan(pairs, 1.0, mechanism="grr", limit=3.0, totals=total)
     with pytest.raises(GuaranteeError, match="plans need all records"):
         make_plan(SAMPLE.pairs(), 1.0, limit=3.0, totals=[3.0] * 3, guarantee=guarantee)
     whole = sp.total_leakage(ALL, 1.0, mechanism="grr", guarantee=guarantee)
-    plan = make_plan(ALL.pairs(), 1.0, "grr", limit=3.0, totals=whole)
+    plan = make_plan(ALL.pairs(), 1.0, mechanism="grr", limit=3.0, totals=whole)
     assert certify(plan, ALL) == plan
     with pytest.raises(GuaranteeError, match="totals of a plan need all records"):
         certify(plan, SAMPLE)
@@ -93,7 +93,7 @@ def test_totals_of_a_sample_beside_the_matrix_of_a_table_are_no_plan():
     matrix = sp.leakage_matrix(ALL.pairs(), 1.0, mechanism="grr")
     total = compare_prepared(SAMPLE, matrix, ["exact"], Settings())["exact"]
     with pytest.raises(InputError, match=r"needs totals that are certified, .* sample of 40"):
-        make_plan(ALL.pairs(), 1.0, "grr", limit=3.0, totals=total)
+        make_plan(ALL.pairs(), 1.0, mechanism="grr", limit=3.0, totals=total)
 
 
 def test_totals_beside_the_matrix_of_a_sample_are_assumed():

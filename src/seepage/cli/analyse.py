@@ -139,7 +139,7 @@ def _analyse_reports(
 
     with progress_bar("analysing") as progress:
         found = analyse_reports(
-            Plan.load(options["plan"]), data, options["view"], progress=progress
+            Plan.load(options["plan"]), data, view=options["view"], progress=progress
         )
     if form == "json":
         emit(encode_json(found.to_dict()), output)

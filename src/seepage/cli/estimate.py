@@ -59,7 +59,9 @@ def command(
     elif consistent:
         raise InputError("--consistent is for single attributes; for --joint use --method em")
     else:
-        found = plan.joint(reports, *_two_names(joint, plan.collected.names), method)
+        found = plan.estimate_joint(
+            reports, *_two_names(joint, plan.collected.names), method=method
+        )
     emit(_formatted(found, form), output)
 
 
@@ -80,9 +82,12 @@ def _formatted(found: Any, form: str) -> str:
         return str(found.to_csv())
     from seepage.cli.output import columns
 
-    names = ("value", "value") if hasattr(found, "method") else ("attribute", "value")
-    rows = [[first, second, f"{f:.5f}", f"{e:.5f}"] for first, second, f, e in found.rows()]
-    table = columns([[*names, "frequency", "standard error"], *rows])
+    joint = hasattr(found, "method")
+    labels = ("first_value", "second_value") if joint else ("attribute", "value")
+    told = found.to_arrow().select([*labels, "frequency", "standard_error"]).to_pydict()
+    rows = [[*names, f"{f:.5f}", f"{e:.5f}"] for *names, f, e in zip(*told.values(), strict=True)]
+    head = ("value", "value") if joint else labels
+    table = columns([[*head, "frequency", "standard error"], *rows])
     return "\n".join([_heading(found), table, *_notes(found)])
 
 
@@ -91,8 +96,7 @@ def _heading(found: Any) -> str:
         how = "unbiased" if found.method == "inversion" else "maximum likelihood"
         pair = f"{found.first.name} and {found.second.name}"
         return f"{pair}: joint frequencies from {found.records:,} reports, {how}"
-    moved = any(estimate.consistent for estimate in found.estimates.values())
-    how = "nearest distributions" if moved else "unbiased"
+    how = "nearest distributions" if found.consistent else "unbiased"
     return f"{found.records:,} reports of {len(found.domain)} attributes, {how}"
 
 

@@ -1,70 +1,130 @@
-"""Estimated pair counts: whole tables that agree with each other, from reports alone.
+"""Estimated joint tables of every two attributes that agree with each other, from reports alone.
 
-`PairCounts` are integers, and the tables of one attribute with all others have the same
-marginal.  Estimates are neither, so they are moved there, each step as little as it can:
-
-1. the marginals are the consistent frequencies of each attribute, n times, rounded to whole
-   numbers with the sum n (largest remainders);
-2. each joint estimate is moved to the nearest distribution (EM gives one already) and raked to its
-   two marginals (iterative proportional fitting); a row or column that would be empty although its
-   marginal is not is filled as if the two attributes were independent;
-3. cells are rounded to integers with exactly these marginals, each by less than one record.
+Each joint estimate is moved to the nearest distribution (EM gives one already) and raked to the
+consistent frequencies of its two attributes (iterative proportional fitting), so that all tables
+agree with each other.  A row or column that would be empty although its marginal is not is filled
+as if the two attributes were independent.
 
 What this loses: small true cells, for an estimate below its noise becomes 0, or too large.  So a
-leakage computed from these counts is an estimate that rare values can push far up;
-`analyse_reports` gives it with an interval.
+leakage computed from these tables is biased upward where values are rare; `analyse_reports` gives
+cross-fitted estimates with intervals beside it.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers
-from seepage.collection.joint import METHODS, Joint, invert
-from seepage.collection.report_sums import ReportSums, sum_reports
-from seepage.data.domain import Attribute, Domain
+from seepage._results import Result
+from seepage.collection.frequencies import ReportSums, sum_reports
+from seepage.collection.joint import METHODS, invert, most_likely
+from seepage.data.channel import Channel
+from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
 from seepage.mechanisms.base import nearest_distribution
-from seepage.plan.model import Plan
+from seepage.plan.plan import Plan
 
-__all__ = ["EstimatedPairs", "pairs_from_reports", "rake", "whole_shares", "whole_table"]
+__all__ = ["EstimatedPairs", "estimate_pairs", "rake"]
 
 ROUNDS = 200
 CLOSE = 2.0**-20
-"""How near, in records, raking brings the sums to their marginals."""
-
-BIT = 2.0**-20
 """Fractions of a record that are due to rounding."""
 
 
-@dataclass(frozen=True, eq=False)
-class EstimatedPairs:
-    """Pair counts that were estimated from reports.
+@dataclass(frozen=True, eq=False, repr=False)
+class EstimatedPairs(Result):
+    """Joint tables of every two attributes, estimated from reports, with consistent marginals.
 
     Parameters
     ----------
-    pairs
-        Whole counts with consistent marginals; `records` is the number of reports.
+    domain
+        The attributes whose reports carry information.
+    marginals
+        The estimated number of records with each value, by attribute: real numbers whose sum is
+        the number of reports.
+    tables
+        The estimated number of records with each two values, by the places a < b of the two
+        attributes; rows and columns sum to the marginals.
     method
         How the joint tables were estimated.
     sums
         The sums over reports that unbiased estimates and intervals rest on.
     untold
-        Collected attributes that are not in the counts: their reports tell nothing.
+        Collected attributes at epsilon 0, whose reports carry no information.
     """
 
-    pairs: PairCounts
+    domain: Domain
+    marginals: tuple[Floats, ...]
+    tables: Mapping[tuple[int, int], Floats]
     method: str
     sums: ReportSums
     untold: tuple[str, ...] = ()
 
+    @property
+    def records(self) -> int:
+        """The number of reports."""
+        return self.sums.records
 
-def pairs_from_reports(plan: Plan, reports: Any, method: str = "inversion") -> EstimatedPairs:
-    """Return pair counts estimated from reports; see `Plan.pairs_from_reports`.
+    def table(self, rows: str | SupportsIndex, columns: str | SupportsIndex) -> Floats:
+        """Return the table of two attributes, values of `rows` by values of `columns`."""
+        a, b = self.domain.index(rows), self.domain.index(columns)
+        if a == b:
+            return np.diag(self.marginals[a])
+        return self.tables[a, b] if a < b else self.tables[b, a].T
+
+    def channel(self, target: str | SupportsIndex, source: str | SupportsIndex) -> Channel:
+        """Return the estimated P(source given target), for target values that seem to occur."""
+        attribute, place = self.domain[target], self.domain.index(target)
+        seen = np.flatnonzero(self.marginals[place])
+        cells = self.table(target, source)[seen]
+        return Channel(
+            cells / cells.sum(axis=1, keepdims=True),
+            given=attribute.restrict(seen) if len(seen) < attribute.size else attribute,
+            output=self.domain[source],
+            unseen=tuple(np.delete(np.array(attribute.values, dtype=object), seen)),
+        )
+
+    @cached_property
+    def pairs(self) -> PairCounts:
+        """The tables as integers, for every function that takes pair counts.
+
+        Marginals are rounded by largest remainders and cells down; the records that are then
+        missing in rows and columns are put where both lack some (the northwest corner rule), so
+        that a cell is off by at most as many records as its row and column have cells.
+        """
+        marginals = [_rounded(part) for part in self.marginals]
+        tables = [
+            _rounded_table(table, marginals[a], marginals[b]).ravel()
+            for (a, b), table in self.tables.items()
+        ]
+        flat = np.concatenate(tables) if tables else np.zeros(0, dtype=np.int64)
+        return PairCounts(self.domain, marginals, flat)
+
+    def _headline(self) -> str:
+        size = len(self.domain)
+        return f"EstimatedPairs({self.records:,} reports, {size} attributes, {self.method})"
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        columns: dict[str, list[Any]] = {
+            name: [] for name in ("first", "second", "first_value", "second_value", "frequency")
+        }
+        for (a, b), table in self.tables.items():
+            first, second = self.domain[a], self.domain[b]
+            columns["first"] += [first.name] * table.size
+            columns["second"] += [second.name] * table.size
+            columns["first_value"] += np.repeat(first.values, second.size).tolist()
+            columns["second_value"] += second.values * first.size
+            columns["frequency"] += (table / self.records).ravel().tolist()
+        return columns
+
+
+def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> EstimatedPairs:
+    """Return the joint tables of every two attributes; see `Plan.estimate_pairs`.
 
     Parameters
     ----------
@@ -77,58 +137,33 @@ def pairs_from_reports(plan: Plan, reports: Any, method: str = "inversion") -> E
     _checks.choice(method, "method", METHODS)
     sums = sum_reports(plan, reports)
     domain = plan.domain.select(sums.mechanisms)
-    joints = _joints(plan, reports, sums, method)
-    marginals = [_marginal(sums, attribute) for attribute in domain]
-    tables = []
+    marginals = tuple(_marginal(sums, name) for name in domain.names)
+    tables = {}
     for a, b in combinations(range(len(domain)), 2):
-        found = joints(domain[a], domain[b])
-        tables.append(_table(found.frequencies, marginals[a], marginals[b]).ravel())
-    flat = np.concatenate(tables) if tables else np.zeros(0, dtype=np.int64)
+        found = invert(sums, domain[a], domain[b])
+        if method == "em":
+            found = most_likely(plan, reports, found)
+        tables[a, b] = _consistent(found.frequencies, marginals[a], marginals[b])
     untold = tuple(name for name in plan.mechanisms if name not in sums.mechanisms)
-    return EstimatedPairs(PairCounts(Domain(domain), marginals, flat), method, sums, untold)
+    return EstimatedPairs(domain, marginals, tables, method, sums, untold)
 
 
-def _joints(
-    plan: Plan, reports: Any, sums: ReportSums, method: str
-) -> Callable[[Attribute, Attribute], Joint]:
-    """Return how the joint frequencies of two attributes are estimated."""
-    if method == "inversion":
-        return lambda first, second: invert(sums, first, second)
-    from seepage.collection.likelihood import most_likely
-
-    return lambda first, second: most_likely(plan, reports, invert(sums, first, second))
+def _marginal(sums: ReportSums, name: str) -> Floats:
+    """Return the estimated number of records with each value; less than half a record is none."""
+    near = nearest_distribution(sums.marginal(name).sum(axis=0) / sums.records)
+    kept = np.where(near * sums.records < 0.5, 0.0, near)
+    return np.asarray(sums.records * kept / kept.sum() if kept.any() else sums.records * near)
 
 
-def _marginal(sums: ReportSums, attribute: Attribute) -> Integers:
-    frequencies = sums.marginal(attribute.name).sum(axis=0) / sums.records
-    return whole_shares(nearest_distribution(frequencies), sums.records)
-
-
-def whole_shares(frequencies: Floats, total: int) -> Integers:
-    """Return integers in these proportions with this sum, by largest remainders.
-
-    Examples
-    --------
-    >>> whole_shares(np.array([0.5, 0.3, 0.2]), 3).tolist()
-    [1, 1, 1]
-    """
-    exact = frequencies * total
-    shares = np.floor(exact).astype(np.int64)
-    missing = total - int(shares.sum())
-    shares[np.argsort(shares - exact, kind="stable")[:missing]] += 1
-    return shares
-
-
-def _table(frequencies: Floats, rows: Integers, columns: Integers) -> Integers:
-    """Return whole counts near estimated joint frequencies, with these marginals."""
-    total = int(rows.sum())
+def _consistent(frequencies: Floats, rows: Floats, columns: Floats) -> Floats:
+    """Return the table near estimated joint frequencies that has these marginals."""
+    total = rows.sum()
     near = total * nearest_distribution(frequencies.ravel()).reshape(frequencies.shape)
     empty = (near.sum(axis=1) == 0)[:, None] | (near.sum(axis=0) == 0)
-    filled = np.where(empty, np.outer(rows, columns) / total, near)
-    return whole_table(rake(filled, rows, columns), rows, columns)
+    return rake(np.where(empty, np.outer(rows, columns) / total, near), rows, columns)
 
 
-def rake(table: Floats, rows: Integers, columns: Integers) -> Floats:
+def rake(table: Floats, rows: Floats, columns: Floats) -> Floats:
     """Return a table scaled by rows and columns to these sums (iterative proportional fitting).
 
     Parameters
@@ -136,11 +171,11 @@ def rake(table: Floats, rows: Integers, columns: Integers) -> Floats:
     table
         Entries of at least 0; no row or column is empty whose sum is not 0.
     rows, columns
-        Whole sums with the same total.
+        Sums with the same total.
 
     Notes
     -----
-    After at most 200 rounds, whatever is too much is scaled down and what is then lacking is
+    After at most 200 rounds, what exceeds its sum is scaled down and what is then lacking is
     spread over all cells [Altschuler, Weed and Rigollet 2017], so that the sums are right.
 
     Examples
@@ -159,50 +194,25 @@ def rake(table: Floats, rows: Integers, columns: Integers) -> Floats:
     fitted *= np.minimum(_factors(columns, fitted.sum(axis=0)), 1.0)
     lacking = np.maximum(rows - fitted.sum(axis=1), 0.0)
     needed = np.maximum(columns - fitted.sum(axis=0), 0.0)
-    return np.asarray(fitted + np.outer(lacking, needed) / max(needed.sum(), BIT))
+    return np.asarray(fitted + np.outer(lacking, needed) / max(needed.sum(), CLOSE))
 
 
-def _factors(wanted: Integers, found: Floats) -> Floats:
+def _factors(wanted: Floats, found: Floats) -> Floats:
     return np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
 
 
-def whole_table(table: Floats, rows: Integers, columns: Integers) -> Integers:
-    """Return integers with these row and column sums, each within 1 of its entry.
+def _rounded(marginal: Floats) -> Integers:
+    """Return integers near these numbers with the same sum, by largest remainders."""
+    counts = np.floor(marginal + CLOSE).astype(np.int64)
+    missing = round(float(marginal.sum())) - int(counts.sum())
+    counts[np.argsort(counts - marginal, kind="stable")[:missing]] += 1
+    return counts
 
-    Parameters
-    ----------
-    table
-        Entries of at least 0 whose sums are about these.
-    rows, columns
-        Whole sums with the same total.
 
-    Notes
-    -----
-    Entries are rounded down; which of them are rounded up instead is a flow from rows to columns,
-    one unit an entry, that the fractions prove to exist.  O(cells) for small tables, by SciPy's
-    maximum flow.
-
-    Examples
-    --------
-    >>> whole_table(np.array([[0.5, 1.5], [0.5, 0.5]]), np.array([2, 1]), np.array([1, 2])).sum()
-    np.int64(3)
-    """
-    counts = np.floor(table + BIT).astype(np.int64)
+def _rounded_table(table: Floats, rows: Integers, columns: Integers) -> Integers:
+    """Return integers near a table with these row and column sums."""
+    counts = np.floor(table + CLOSE).astype(np.int64)
     lacking, needed = rows - counts.sum(axis=1), columns - counts.sum(axis=0)
-    return counts + _flow(table - counts > BIT, lacking, needed)
-
-
-def _flow(open_cells: Any, lacking: Integers, needed: Integers) -> Integers:
-    """Return zeros and ones, ones in open cells only, with these row and column sums."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import maximum_flow
-
-    height, width = open_cells.shape
-    source, sink = height + width, height + width + 1
-    row, column = np.nonzero(open_cells)
-    starts = np.concatenate([row, np.full(height, source), height + np.arange(width)])
-    ends = np.concatenate([height + column, np.arange(height), np.full(width, sink)])
-    room = np.concatenate([np.ones(len(row)), lacking, needed]).astype(np.int32)
-    graph = coo_array((room, (starts, ends)), shape=(sink + 1, sink + 1)).tocsr()
-    flow = maximum_flow(graph, source, sink).flow.tocsr()[:height, height : height + width]
-    return np.asarray(flow.toarray(), dtype=np.int64)
+    last, end = lacking.cumsum()[:, None], needed.cumsum()
+    overlap = np.minimum(last, end) - np.maximum(last - lacking[:, None], end - needed)
+    return np.asarray(counts + np.maximum(overlap, 0))

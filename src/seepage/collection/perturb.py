@@ -1,11 +1,11 @@
-"""Records to the codes of a plan's domain, with values outside it refused or caught.
+"""Records to reports: coded in a plan's domain, perturbed, and written as a file.
 
-Records to reports: the collection that a plan describes.
+A value outside the domain raises an error, or counts as a catch-all value of its attribute.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,27 +13,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyarrow.parquet import ParquetFile
 
 from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Booleans
+from seepage._results import Progress
 from seepage.collection.report_source import reports_schema
-from seepage.data.domain import Domain
+from seepage.data.domain import Attribute, Domain
 from seepage.data.table import CodedStream, TableOptions
-from seepage.data.table.alphabet import GivenAlphabet, OutsideDomain
-from seepage.data.table.bin_coder import BinCoder
-from seepage.data.table.coders import Coder, Codes, category_coder, code_type
+from seepage.data.table.coders import Codes
 from seepage.data.table.column import Column
-from seepage.data.table.labels import Key, field_key, is_number, key_label
-from seepage.data.table.numbers import is_number_type, numbers_of
+from seepage.data.table.labels import field_key, is_number, key_label
+from seepage.data.table.numbers import is_number_type
 from seepage.data.table.options import ALL_OTHERS, Choice
 from seepage.data.table.paths import PARQUET, find_files
-from seepage.data.table.sources import BATCH, ColumnarSource, Source, open_source
+from seepage.data.table.sources import ColumnarSource, Source, open_source
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.randomness import Seed, randomness
 from seepage.mechanisms.reports import ValueReports
-from seepage.plan.model import Plan
+from seepage.plan.plan import Plan
 
 __all__ = ["catch_alls", "open_records", "perturb_file", "perturb_table"]
 
@@ -71,8 +69,10 @@ def open_records(
     options = TableOptions(domain=domain, **table)
     caught = catch_alls(domain, other)
     source = _open(data, options)
-    columns: list[Column] = [
-        _CatchAllColumn(choice, options, fields=source.fields, other=caught[choice.name])
+    columns = [
+        _CatchAllColumn(
+            choice, options, domain[choice.name], caught[choice.name], fields=source.fields
+        )
         if choice.name in caught
         else Column(choice, options, fields=source.fields)
         for choice in options.choose(source.names)
@@ -81,25 +81,16 @@ def open_records(
 
 
 def _open(data: Any, options: TableOptions) -> Source:
-    """Return a table as a source that is read no faster than it is used."""
+    """Return a table as a source that is decoded no faster than it is used.
+
+    A scanner decodes Parquet in the background, as far ahead as it gets: good where counting keeps
+    up with it, but perturbing is slower, and memory would grow with the file.
+    """
     if isinstance(data, (str, os.PathLike, list, tuple)):
         kind, files = find_files(data)
         if kind == PARQUET:
-            return _StepByStep(kind, files)
+            return ColumnarSource(kind, files, huge=0)
     return open_source(data, options)
-
-
-class _StepByStep(ColumnarSource):
-    """Parquet files decoded batch by batch.
-
-    A scanner decodes in the background, as far ahead as it gets: good where counting keeps up
-    with it, but perturbing is slower, and memory would grow with the file.
-    """
-
-    def _read(self, file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
-        words = list(self._format.read_options.dictionary_columns)
-        with ParquetFile(file, read_dictionary=words, pre_buffer=False) as parquet:
-            yield from parquet.iter_batches(BATCH, columns=columns)
 
 
 def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[str, str]:
@@ -135,106 +126,61 @@ def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[st
 
 
 class _CatchAllColumn(Column):
-    """A column whose values outside the domain count as one of its values."""
+    """A column whose values outside the domain have the code `other`.
 
-    def __init__(self, choice: Choice, options: TableOptions, *, fields: bool, other: str) -> None:
-        super().__init__(choice, options, fields=fields)
-        if self.given is None:
-            raise DomainError("values are outside a domain only where there is one")
-        self._attribute = self.given
-        self._other = self.given.code(other)
+    Where records with missing values are dropped, missing values without a category and values
+    outside have codes behind those of the domain.  So the column is read as if they were.
+    """
 
-    def _bins(self) -> Coder:
-        coder = _CatchAllBins(
-            self.name,
-            self.edges,
-            markers=self.markers,
-            given=self.given,
-            dropping=self._options.dropping,
-        )
-        coder.other = self._other
-        return coder
+    def __init__(
+        self,
+        choice: Choice,
+        options: TableOptions,
+        attribute: Attribute,
+        other: str,
+        *,
+        fields: bool,
+    ) -> None:
+        super().__init__(choice, replace(options, missing="drop"), fields=fields)
+        self._other = attribute.code(other)
+        self._largest = attribute.size if options.dropping else attribute.size - 1
 
-    def _categories(self, kind: pa.DataType) -> Coder:
-        alphabet = _CatchAllAlphabet(
-            self._attribute, markers=self.markers, dropping=self._options.dropping
-        )
-        alphabet.other = self._other
-        return category_coder(self.name, kind, alphabet, fields=self.fields)
-
-
-class _CatchAllAlphabet(GivenAlphabet):
-    """The codes of a given attribute; a value outside it has the code `other`."""
-
-    other: int
-
-    def code(self, key: Key) -> int:
-        try:
-            return super().code(key)
-        except OutsideDomain:
-            return self.other
-
-
-class _CatchAllBins(BinCoder):
-    """The codes of bins; what has no bin has the code `other`."""
-
-    other: int
-
-    def code(self, array: pa.Array) -> Codes:
-        homeless = self._without_bin(array)
-        if not homeless.any():
-            return super().code(array)
-        codes = np.full(len(array), self.other, dtype=code_type(self.size))
-        if not homeless.all():
-            codes[~homeless] = super().code(array.filter(pa.array(~homeless)))
+    def code(self, array: pa.Array, before: int) -> Codes | None:
+        words = _words(array, self.markers) if self.edges else None
+        if words is not None:
+            array = pc.if_else(pa.array(words), pa.scalar(None, array.type), array)
+        codes = super().code(array, before)
+        if codes is not None:
+            caught = codes > self._largest
+            codes = np.where(caught if words is None else caught | words, self._other, codes)
         return codes
 
-    def _without_bin(self, array: pa.Array) -> Booleans:
-        """Return which entries are no numbers, outside the edges, or missing without a bin."""
-        homeless = _words(array, self._markers)
-        values, missing = numbers_of(_blanked(array, homeless), self._markers)
-        outside = self._outside(values)
-        if missing is not None:
-            outside = np.where(missing, self._slot_of_missing is None, outside)
-        return np.asarray(homeless | outside)
 
-
-def _words(array: pa.Array, markers: frozenset[str]) -> Booleans:
-    """Return which fields are neither numbers nor mean missing."""
+def _words(array: pa.Array, markers: frozenset[str]) -> Booleans | None:
+    """Return which fields are neither numbers nor mean missing; None where there are none."""
     if is_number_type(array.type):
-        return np.zeros(len(array), dtype=np.bool_)
+        return None
     encoded = array.dictionary_encode()
     keys = [field_key(text) for text in encoded.dictionary.to_pylist()]
     strange = [not (k is None or is_number(k) or key_label(k) in markers) for k in keys]
-    found = np.flatnonzero(strange)
-    return np.isin(encoded.indices.fill_null(-1).to_numpy(), found)
-
-
-def _blanked(array: pa.Array, chosen: Booleans) -> pa.Array:
-    """Return an array with null in the chosen places."""
-    return (
-        pc.if_else(pa.array(chosen), pa.scalar(None, array.type), array) if chosen.any() else array
-    )
+    found = np.isin(encoded.indices.fill_null(-1).to_numpy(), np.flatnonzero(strange))
+    return found if found.any() else None
 
 
 ROWS = 1 << 17
 """Reports that are written at once."""
 
-Progress = Callable[[int, int | None], object]
-"""Called with the records done and, where known, the records in all."""
-
 
 def perturb_table(
     plan: Plan,
     data: Any,
-    rng: Seed = None,
     *,
-    secure: bool = True,
+    seed: Seed = None,
     other: str | Mapping[str, str] | None = None,
-    **table: Any,
+    **table_options: Any,
 ) -> pa.Table:
     """Return the reports of a table's records; see `Plan.perturb`."""
-    batches = _reports(plan, data, rng, secure, other, None, table)
+    batches = _reports(plan, data, seed, other, None, table_options)
     return pa.Table.from_batches(batches, schema=reports_schema(plan))
 
 
@@ -242,14 +188,13 @@ def perturb_file(
     plan: Plan,
     data: Any,
     output: str | os.PathLike[str],
-    rng: Seed = None,
     *,
-    secure: bool = True,
+    seed: Seed = None,
     other: str | Mapping[str, str] | None = None,
     progress: Progress | None = None,
-    **table: Any,
+    **table_options: Any,
 ) -> int:
-    """Write the reports of a table's records to a Parquet file, in memory that does not grow.
+    """Write the reports of a table's records to a Parquet file, in constant memory.
 
     Parameters
     ----------
@@ -258,22 +203,22 @@ def perturb_file(
     data
         A frame, or the path of a file, folder or glob; read in batches.
     output
-        The file.  It appears when all reports are written; nothing appears where a record is
-        refused or the process is killed.
-    rng, secure
-        The operating system's generator by default; for research `secure=False` and a seed,
-        which gives the same reports again for the same file.
+        The file.  It appears when all reports are written, and not at all where a record is not
+        accepted or the process is killed.
+    seed
+        None draws from the operating system's generator; for research only, a seed gives the
+        same reports again for the same file.
     other
         The value that stands for values outside the domain, see `Plan.perturb`.
     progress
         Called with the records done and, where known, the records in all.
-    table
-        Options of `seepage.data.table.TableOptions`.
+    table_options
+        Table options of `count_pairs`, but for `domain` and `bins`, which the plan decides.
 
     Returns
     -------
     int
-        The number of reports, one a record and in the order of the records.
+        The number of reports, one per record and in the order of the records.
 
     Notes
     -----
@@ -295,7 +240,7 @@ def perturb_file(
     """
     _check_not_input(data, output)
     schema = reports_schema(plan)
-    batches = _reports(plan, data, rng, secure, other, progress, table)
+    batches = _reports(plan, data, seed, other, progress, table_options)
     with whole_file(output) as file:
         return _write(batches, schema, file, _repeating(plan))
 
@@ -303,16 +248,15 @@ def perturb_file(
 def _reports(
     plan: Plan,
     data: Any,
-    rng: Seed,
-    secure: bool,
+    seed: Seed,
     other: str | Mapping[str, str] | None,
     progress: Progress | None,
-    table: dict[str, Any],
+    table_options: dict[str, Any],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the reports of one batch of records after the other."""
-    source = randomness(rng, secure)
+    source = randomness(seed, seed is None)
     schema = reports_schema(plan)
-    stream = open_records(data, plan.collected, other, **table)
+    stream = open_records(data, plan.collected, other, **table_options)
     try:
         for codes in stream:
             reports = [

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.collection.report_sums import ReportSums
+from seepage.collection.frequencies import ReportSums
 from seepage.leakage.likely_sets import LikelySets
 
 __all__ = ["LeakageInterval", "leakage_interval"]
@@ -83,7 +83,7 @@ class PairTerms:
         return np.asarray(np.clip(ratio, 0.0, 1.0))
 
 
-class Limits(NamedTuple):
+class RatioLimits(NamedTuple):
     """One target value x against each x' and S, shape (targets, sets): estimates and limits."""
 
     estimate: Floats
@@ -134,7 +134,7 @@ def _favours_all(sets: LikelySets, sources: int) -> bool:
     return sets.kind == "subsets" and sets.size >= sources
 
 
-def _cross(choosing: PairTerms, judging: PairTerms, sets: LikelySets, level: float) -> Limits:
+def _cross(choosing: PairTerms, judging: PairTerms, sets: LikelySets, level: float) -> RatioLimits:
     """Return what one half says about the (x, x', S) that the other half finds most telling."""
     best, place = -np.inf, (0, 0, 0)
     for x in range(choosing.marginal.shape[1]):
@@ -144,7 +144,7 @@ def _cross(choosing: PairTerms, judging: PairTerms, sets: LikelySets, level: flo
             best, place = float(found[other, last]), (x, other, last)
     x, other, last = place
     limits = _limits(judging, x, _orders(choosing, x, sets), sets, level)
-    return Limits(*(part[other, last] for part in limits))
+    return RatioLimits(*(part[other, last] for part in limits))
 
 
 def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
@@ -169,13 +169,15 @@ def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
     return order
 
 
-def _limits(terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level: float) -> Limits:
+def _limits(
+    terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level: float
+) -> RatioLimits:
     """Return estimate and limits of l(x, x', S) for every x' and S, at a one-sided level."""
     own = PairTerms(terms.joint[:, x : x + 1], terms.marginal[:, x : x + 1], terms.sizes)
     one, two = (_weights(some, orders, sets, level) for some in (own, terms))
     shared = np.where(one.inner & two.inner, _correlation(one.residuals, two.residuals), -1.0)
     estimate = one.logarithm - two.logarithm
-    limits = Limits(
+    limits = RatioLimits(
         estimate,
         estimate - _combined(one.down, two.up, shared),
         estimate + _combined(one.up, two.down, shared),
@@ -185,7 +187,7 @@ def _limits(terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level:
     return limits
 
 
-class Weights(NamedTuple):
+class LogWeights(NamedTuple):
     """Ln w of target values and sets, with distances to its limits, shape (targets, sets).
 
     `inner` says where both limits lie inside of what is possible; `residuals`, by group, are what
@@ -199,7 +201,7 @@ class Weights(NamedTuple):
     residuals: Floats
 
 
-def _weights(terms: PairTerms, orders: Integers, sets: LikelySets, level: float) -> Weights:
+def _weights(terms: PairTerms, orders: Integers, sets: LikelySets, level: float) -> LogWeights:
     """Return ln w with its limits; what is impossible is cut off."""
     floor = float(np.exp(-sets.contrast))
     whole = terms.marginal[:, :, None]
@@ -213,7 +215,7 @@ def _weights(terms: PairTerms, orders: Integers, sets: LikelySets, level: float)
     with np.errstate(divide="ignore"):
         below, middle, above = np.log(low), np.log(value), np.log(high)
     residuals = spreads[1] - value * spreads[0]
-    return Weights(middle, middle - below, above - middle, inner, residuals)
+    return LogWeights(middle, middle - below, above - middle, inner, residuals)
 
 
 def _spread(groups: Floats, sizes: Floats) -> Floats:

@@ -1,34 +1,38 @@
-"""Leakage analysed from collected reports alone, each with a confidence interval."""
+"""Leakage estimated from collected reports alone, each with a confidence interval."""
 
-import csv
-import io
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import permutations
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
+from seepage._results import Progress, Result, json_ready
 from seepage._version import __version__
-from seepage.collection.estimated_pairs import EstimatedPairs, pairs_from_reports
+from seepage.collection.estimated_pairs import EstimatedPairs, estimate_pairs
 from seepage.collection.report_intervals import LeakageInterval, leakage_interval
+from seepage.data.domain import Domain
 from seepage.errors import InputError
-from seepage.leakage import LeakageMatrix, leakage_matrix
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.release import Release, View
-from seepage.plan.model import Plan
-from seepage.plan.planned_attribute import as_json_number
+from seepage.leakage.release import VIEWS, Release, View
+from seepage.plan.plan import Plan
 
-__all__ = ["ReportAnalysis", "analyse_reports"]
-
-Progress = Callable[[int, int | None], object]
-"""Called with the pairs of attributes done and in all."""
+__all__ = ["ReportAnalysis", "ReportLeak", "analyse_reports"]
 
 
-@dataclass(frozen=True, eq=False)
-class ReportAnalysis:
-    """The leakage of every source about every target, as far as reports tell.
+class ReportLeak(NamedTuple):
+    """A leakage estimated from reports, with the names of its two attributes."""
+
+    target: str
+    source: str
+    leakage: LeakageInterval
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReportAnalysis(Result):
+    """The leakage of every source about every target, estimated from reports.
 
     Rows are targets and columns sources, as in `LeakageMatrix`.
 
@@ -40,92 +44,103 @@ class ReportAnalysis:
     lower, upper
         Confidence limits of each leakage on its own.  An upper limit of epsilon says that the
         reports do not exclude the worst.
+    plug_in
+        The leakages of the estimated joint tables, which rare values bias upward.
     confidence
         The probability with which an interval covers.
-    matrix
-        The leakages of the estimated pair counts, which rare values can push far up.
-    counted
-        The estimated pair counts.
+    view
+        What the adversary keeps: the whole `"report"`, or a value `"inferred"` from it.
+    releases
+        How each attribute is released, in order.
+    pairs
+        The estimated joint tables.
     """
 
     estimates: Floats
     lower: Floats
     upper: Floats
+    plug_in: Floats
     confidence: float
-    matrix: LeakageMatrix
-    counted: EstimatedPairs
+    view: View
+    releases: tuple[Release, ...]
+    pairs: EstimatedPairs
 
-    def __getitem__(self, pair: tuple[str, str]) -> LeakageInterval:
+    @property
+    def domain(self) -> Domain:
+        """The attributes, in the order of rows and columns."""
+        return self.pairs.domain
+
+    def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> LeakageInterval:
         """Return the leakage about a target from a source, with its limits."""
-        target, source = (self.matrix.domain.index(name) for name in pair)
+        target, source = (self.domain.index(name) for name in pair)
         return LeakageInterval(
             *(float(part[target, source]) for part in (self.estimates, self.lower, self.upper))
         )
 
-    def strongest(self, count: int = 10) -> list[tuple[str, str, LeakageInterval]]:
-        """Return source, target and leakage of the pairs with the largest lower limits."""
-        order = np.argsort(-self.lower, axis=None, kind="stable")
-        names = self.matrix.domain.names
-        found = []
-        for place in order[: _checks.integer(count, "count", 0)]:
-            target, source = divmod(int(place), len(names))
-            if target != source:
-                pair = names[target], names[source]
-                found.append((pair[1], pair[0], self[pair]))
-        return found
+    def strongest(self, count: int = 10) -> list[ReportLeak]:
+        """Return target, source and leakage of the pairs with the largest lower limits."""
+        names = self.domain.names
+        order = sorted(permutations(range(len(names)), 2), key=lambda pair: -self.lower[pair])
+        return [
+            ReportLeak(names[target], names[source], self[target, source])
+            for target, source in order[: _checks.integer(count, "count", 0)]
+        ]
 
     def sentences(self, count: int = 10) -> list[str]:
         """Return the strongest leaks in words."""
-        most = dict(zip(self.matrix.domain.names, self.matrix.epsilons.tolist(), strict=True))
+        most = dict(zip(self.domain.names, self.releases, strict=True))
         return [
             f"{source} -> {target}: {found.estimate:.2f} ({found.lower:.2f} to {found.upper:.2f}) "
-            f"of at most {most[source]:.2f}"
-            for source, target, found in self.strongest(count)
+            f"of at most {most[source].epsilon:.2f}"
+            for target, source, found in self.strongest(count)
         ]
+
+    def _headline(self) -> str:
+        return (
+            f"ReportAnalysis({self.pairs.records:,} reports, {len(self.domain)} attributes, "
+            f"largest leakage {self.estimates.max(initial=0.0):.4g}, view {self.view!r})"
+        )
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        names, ordered = self.domain.names, list(permutations(range(len(self.domain)), 2))
+        sources = [self.releases[source] for _, source in ordered]
+        return {
+            "target": [names[target] for target, _ in ordered],
+            "source": [names[source] for _, source in ordered],
+            "epsilon": [release.epsilon for release in sources],
+            "mechanism": [release.name for release in sources],
+            "view": [self.view] * len(ordered),
+            "leakage": [float(self.estimates[pair]) for pair in ordered],
+            "lower": [float(self.lower[pair]) for pair in ordered],
+            "upper": [float(self.upper[pair]) for pair in ordered],
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON; an infinite number is the text "inf"."""
-        return {
+        content = {
             "seepage": __version__,
-            "reports": self.counted.pairs.records,
-            "attributes": list(self.matrix.domain.names),
-            "epsilon": self.matrix.epsilons.tolist(),
-            "mechanism": [release.name for release in self.matrix.releases],
-            "view": self.matrix.view,
+            "reports": self.pairs.records,
+            "attributes": self.domain.names,
+            "epsilon": [release.epsilon for release in self.releases],
+            "mechanism": [release.name for release in self.releases],
+            "view": self.view,
             "direction": "rows targets, columns sources",
-            "method": self.counted.method,
+            "method": self.pairs.method,
             "confidence": self.confidence,
-            "cpl": _plain(self.estimates),
-            "lower": _plain(self.lower),
-            "upper": _plain(self.upper),
-            "plug_in": _plain(self.matrix.values),
-            "untold": list(self.counted.untold),
+            "cpl": self.estimates,
+            "lower": self.lower,
+            "upper": self.upper,
+            "plug_in": self.plug_in,
+            "untold": self.pairs.untold,
         }
-
-    def to_csv(self) -> str:
-        """Return one line for each ordered pair, with the leakage and its limits in nats."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        how = ["source_epsilon", "mechanism", "view"]
-        writer.writerow(["target", "source", *how, "cpl", "lower", "upper"])
-        names = self.matrix.domain.names
-        for target in names:
-            for source, release in zip(names, self.matrix.releases, strict=True):
-                if source != target:
-                    told = release.epsilon, release.name, self.matrix.view
-                    writer.writerow([target, source, *told, *self[target, source]])
-        return text.getvalue()
-
-
-def _plain(values: Floats) -> list[list[Any]]:
-    return [[as_json_number(value) for value in row] for row in values.tolist()]
+        return dict(json_ready(content))
 
 
 def analyse_reports(
     plan: Plan,
     reports: Any,
-    view: View = "report",
     *,
+    view: View = "report",
     confidence: float = 0.95,
     method: str = "inversion",
     progress: Progress | None = None,
@@ -143,8 +158,8 @@ def analyse_reports(
     confidence
         The probability with which each interval covers.
     method
-        How the pair counts behind `matrix` are estimated: `"inversion"` or `"em"`.  Estimates and
-        intervals do not depend on it.
+        How the joint tables behind `plug_in` are estimated: `"inversion"` or `"em"`.  Estimates
+        and intervals do not depend on it.
     progress
         Called with the ordered pairs done and in all.
 
@@ -168,31 +183,24 @@ def analyse_reports(
     >>> found.upper - found.lower < 0.5 and abs(found.estimate - truth) < 0.3
     True
     """
+    _checks.choice(view, "view", VIEWS)
     level = _checks.probability(confidence, "confidence")
     if not 0 < level < 1:
         raise InputError(f"confidence must be above 0 and below 1, got {confidence!r}")
-    counted = pairs_from_reports(plan, reports, method)
-    domain = counted.pairs.domain
-    mechanisms = {name: plan.mechanisms[name] for name in domain.names}
-    matrix = leakage_matrix(counted.pairs, 0.0, mechanism=mechanisms, view=view)
-    parts = np.zeros((3, len(domain), len(domain)))
-    pairs = [(a, b) for a in range(len(domain)) for b in range(len(domain)) if a != b]
-    for done, (target, source) in enumerate(pairs, start=1):
-        parts[:, target, source] = _interval(counted, matrix, target, source, level)
+    pairs = estimate_pairs(plan, reports, method=method)
+    names = pairs.domain.names
+    used = [plan.mechanisms[name] for name in names]
+    releases = tuple(Release(made.epsilon, made.delta, made) for made in used)
+    parts = np.zeros((4, len(names), len(names)))
+    ordered = list(permutations(range(len(names)), 2))
+    for done, (target, source) in enumerate(ordered, start=1):
+        release = releases[source]
+        # A mechanism that does not state its likely sets may favour any.
+        sets = release.sets(view) or LikelySets("all", release.epsilon)
+        found = leakage_interval(pairs.sums, names[target], names[source], sets, level)
+        direct = release.leakage(pairs.channel(target, source), view).value
+        parts[:, target, source] = *found, direct
         if progress is not None:
-            progress(done, len(pairs))
-    estimates, lower, upper = parts
-    return ReportAnalysis(estimates, lower, upper, level, matrix, counted)
-
-
-def _interval(
-    counted: EstimatedPairs, matrix: LeakageMatrix, target: int, source: int, confidence: float
-) -> LeakageInterval:
-    names, release = matrix.domain.names, matrix.releases[source]
-    sets = release.sets(matrix.view) or _any_set(release)
-    return leakage_interval(counted.sums, names[target], names[source], sets, confidence)
-
-
-def _any_set(release: Release) -> LikelySets:
-    """Return the sets of the bound, for a mechanism that does not say which it can favour."""
-    return LikelySets("all", release.epsilon)
+            progress(done, len(ordered))
+    estimates, lower, upper, plug_in = parts
+    return ReportAnalysis(estimates, lower, upper, plug_in, level, view, releases, pairs)

@@ -1,9 +1,10 @@
-"""Reports in memory or in files, as batches that a plan's mechanisms understand."""
+"""Reports in memory or in files, as batches that a plan's mechanisms can read."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 from seepage.data.table.paths import find_files
 from seepage.errors import InputError
 from seepage.mechanisms.reports import METADATA, Reports, reports_from_arrow
-from seepage.plan.model import Plan
+from seepage.plan.plan import Plan
 
 __all__ = ["ReportSource", "open_reports", "reports_schema"]
 
@@ -21,21 +22,6 @@ COLLECTION = b"seepage.collection"
 """The key of the collection's digest in the metadata of a file of reports."""
 
 ROWS = 1 << 16
-
-
-class ReportSource(Protocol):
-    """Reports that can be read as often as needed, one batch at a time.
-
-    Attributes
-    ----------
-    records
-        How many reports there are.
-    """
-
-    records: int
-
-    def batches(self, names: Sequence[str]) -> Iterator[list[Reports]]:
-        """Yield the reports of these attributes, some rows at a time."""
 
 
 def reports_schema(plan: Plan) -> pa.Schema:
@@ -46,8 +32,46 @@ def reports_schema(plan: Plan) -> pa.Schema:
     return pa.schema(fields, metadata={COLLECTION: plan.collection})
 
 
+class ReportSource:
+    """Reports that can be read as often as needed, one batch at a time; files never as a whole.
+
+    Parameters
+    ----------
+    plan
+        The plan that they were collected with.
+    parts
+        Arrow tables, or Parquet files.
+
+    Attributes
+    ----------
+    records
+        The number of reports.
+    """
+
+    def __init__(self, plan: Plan, parts: Sequence[pa.Table | Path]) -> None:
+        self._parts = parts
+        self.records = 0
+        for part in parts:
+            if isinstance(part, pa.Table):
+                check_schema(plan, part.schema, "the table")
+                self.records += part.num_rows
+            else:
+                with _opened(part) as parquet:
+                    check_schema(plan, parquet.schema_arrow, str(part))
+                    self.records += parquet.metadata.num_rows
+
+    def batches(self, names: Sequence[str]) -> Iterator[list[Reports]]:
+        """Yield the reports of these attributes, some rows at a time."""
+        for part in self._parts:
+            if isinstance(part, pa.Table):
+                yield from _read(part.select(list(names)).to_batches(max_chunksize=ROWS))
+            else:
+                with _opened(part) as parquet:
+                    yield from _read(parquet.iter_batches(ROWS, columns=list(names)))
+
+
 def open_reports(plan: Plan, reports: Any) -> ReportSource:
-    """Return a plan's reports as a source of batches, or refuse what are none.
+    """Return a plan's reports as a source of batches; what are no such reports raises an error.
 
     Parameters
     ----------
@@ -61,59 +85,24 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
     if isinstance(reports, pa.RecordBatch):
         reports = pa.Table.from_batches([reports])
     if isinstance(reports, pa.Table):
-        return _TableSource(plan, reports)
+        return ReportSource(plan, [reports])
     if isinstance(reports, (str, os.PathLike, list, tuple)):
-        return _FileSource(plan, find_files(reports)[1])
+        return ReportSource(plan, find_files(reports)[1])
     raise InputError(
         "reports must be an Arrow table as `perturb` returns it, or the path of a Parquet file, "
         f"got {type(reports).__name__}"
     )
 
 
-class _TableSource:
-    """Reports in memory."""
-
-    def __init__(self, plan: Plan, table: pa.Table) -> None:
-        check_schema(plan, table.schema, "the table")
-        self._table = table
-        self.records: int = table.num_rows
-
-    def batches(self, names: Sequence[str]) -> Iterator[list[Reports]]:
-        """Yield the reports of these attributes, some rows at a time."""
-        return _read(self._table.select(list(names)).to_batches(max_chunksize=ROWS))
-
-
-class _FileSource:
-    """Reports in Parquet files, never as a whole in memory."""
-
-    def __init__(self, plan: Plan, files: Sequence[Path]) -> None:
-        self._files = files
-        self.records = 0
-        for file in files:
-            with _open(file) as parquet:
-                check_schema(plan, parquet.schema_arrow, str(file))
-                self.records += parquet.metadata.num_rows
-
-    def batches(self, names: Sequence[str]) -> Iterator[list[Reports]]:
-        """Yield the reports of these attributes, some rows at a time."""
-        for file in self._files:
-            with _open(file) as parquet:
-                try:
-                    yield from _read(parquet.iter_batches(ROWS, columns=list(names)))
-                except (OSError, pa.ArrowException) as problem:
-                    raise _damaged(file, problem) from None
-
-
-def _open(file: Path) -> pq.ParquetFile:
+@contextmanager
+def _opened(file: Path) -> Iterator[pq.ParquetFile]:
+    """Give a Parquet file of reports; an error of Arrow names it."""
     try:
-        return pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False)
+        with pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False) as parquet:
+            yield parquet
     except (OSError, pa.ArrowException) as problem:
-        raise _damaged(file, problem) from None
-
-
-def _damaged(file: Path, problem: Exception) -> InputError:
-    what = " ".join(str(problem).split())[:200]
-    return InputError(f"{file} cannot be read as a Parquet file of reports: {what}")
+        what = " ".join(str(problem).split())[:200]
+        raise InputError(f"{file} cannot be read as a Parquet file of reports: {what}") from None
 
 
 def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[list[Reports]]:
@@ -126,7 +115,7 @@ def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[list[Reports]]:
 
 
 def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
-    """Refuse columns that are not the reports of a plan."""
+    """Raise where columns are not the reports of a plan."""
     stated = (schema.metadata or {}).get(COLLECTION)
     if stated is not None and stated.decode(errors="replace") != plan.collection:
         raise InputError(

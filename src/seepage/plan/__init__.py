@@ -1,10 +1,9 @@
 """The deployable result: which attribute is collected how, and the collection itself."""
 
-from seepage.plan.certify import certify
-from seepage.plan.making import best_mechanism, make_plan
-from seepage.plan.model import Plan, Provenance
-from seepage.plan.plan_file import plan_schema
-from seepage.plan.planned_attribute import PlannedAttribute
+from seepage.plan.make_plan import make_plan
+from seepage.plan.plan import Plan, Provenance
+from seepage.plan.plan_file import certify, plan_schema
+from seepage.plan.planned_attribute import PlannedAttribute, best_mechanism
 
 __all__ = [
     "Plan",

@@ -7,8 +7,8 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.calibration import Calibration, find_budgets
 from seepage.designs.equal_budgets import Budgets
-from seepage.plan.making import make_plan
-from seepage.plan.model import Plan
+from seepage.plan.make_plan import make_plan
+from seepage.plan.plan import Plan
 
 __all__ = ["calibrate", "plan_of"]
 
@@ -95,7 +95,7 @@ def plan_of(found: Calibration, data: PairCounts | Records) -> Plan:
     return make_plan(
         pairs,
         found.epsilons,
-        problem.mechanism,
+        mechanism=problem.mechanism,
         limit=problem.limits,
         totals=found.totals,
         collect=[name for name, kept in zip(names, problem.collected, strict=True) if kept],

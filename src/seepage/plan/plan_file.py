@@ -1,4 +1,4 @@
-"""Plans as files: versioned JSON, strictly validated, with a digest of the content.
+"""Plans as files: versioned JSON, strictly validated, with a digest; and certified again.
 
 The schema is published beside this module as `schema.json`.
 """
@@ -10,10 +10,17 @@ from typing import Any, Literal
 import msgspec
 
 from seepage._files import whole_file
-from seepage.errors import InputError
-from seepage.plan.model import EDITED, Plan
+from seepage._results import json_ready
+from seepage.data.pairs import PairCounts
+from seepage.data.records import Records
+from seepage.errors import DomainError, InputError
+from seepage.mechanisms import InClear
+from seepage.plan.make_plan import Promise, check_limits
+from seepage.plan.plan import EDITED, Plan, Provenance
+from seepage.plan.planned_attribute import PlannedAttribute
+from seepage.totals import TotalLeakage, total_leakage
 
-__all__ = ["SCHEMA", "load_plan", "plan_schema", "save_plan", "to_file"]
+__all__ = ["SCHEMA", "PlanFile", "certify", "load_plan", "plan_schema", "save_plan"]
 
 VERSION = 1
 
@@ -29,8 +36,13 @@ class PlanFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     digest: str
     plan: Plan
 
+    @classmethod
+    def of(cls, plan: Plan) -> "PlanFile":
+        """Return a plan with its digest."""
+        return cls(digest=plan.digest, plan=plan)
 
-class _Version(msgspec.Struct):
+
+class _PlanVersion(msgspec.Struct):
     format: Literal["seepage plan"]
     version: int
 
@@ -51,27 +63,22 @@ def plan_schema() -> dict[str, Any]:
     return dict(msgspec.json.decode(msgspec.json.encode(schema)))
 
 
-def to_file(plan: Plan) -> PlanFile:
-    """Return a plan with its digest."""
-    return PlanFile(digest=plan.digest, plan=plan)
-
-
 def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
     """Write a plan to a JSON file, which appears whole or not at all."""
-    content = msgspec.json.format(msgspec.json.encode(to_file(plan)), indent=2)
+    content = msgspec.json.format(msgspec.json.encode(PlanFile.of(plan)), indent=2)
     with whole_file(path) as file:
         file.write(content + b"\n")
 
 
 def load_plan(path: str | os.PathLike[str], *, unchecked: bool = False) -> Plan:
-    """Return the plan of a file, or refuse it in one line that names the field.
+    """Return the plan of a file; what is wrong raises an InputError that names the field.
 
     Parameters
     ----------
     path
         The file.
     unchecked
-        Take a plan whose digest does not match its content; it is good for `certify` only.
+        Accept a plan whose digest does not match its content; it is good for `certify` only.
     """
     place = os.fspath(path)
     found = _decode(place, _read(place))
@@ -94,7 +101,7 @@ def _read(place: str) -> bytes:
 
 def _decode(place: str, content: bytes) -> PlanFile:
     try:
-        version = msgspec.json.decode(content, type=_Version).version
+        version = msgspec.json.decode(content, type=_PlanVersion).version
         if version != VERSION:
             raise InputError(
                 f"{place} has version {version} of the plan format, this seepage reads {VERSION}; "
@@ -103,3 +110,95 @@ def _decode(place: str, content: bytes) -> PlanFile:
         return msgspec.json.decode(content, type=PlanFile)
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise InputError(f"{place} is no valid plan: {problem}") from None
+
+
+def certify(plan: Plan, data: Any, **options: Any) -> Plan:
+    """Return a plan with its totals computed again; a total above its limit raises an InputError.
+
+    This makes a plan valid again that was edited by hand: `save` the plan that is returned.
+
+    Parameters
+    ----------
+    plan
+        The plan, as `Plan.load(path, unchecked=True)` gives it.
+    data
+        Any table that can be read in the plan's domain; or `PairCounts` or `Records` of that
+        domain.  Pair counts suffice for the guarantees `worst`, `independent` and `tree`, a
+        sample for `worst` only.
+    options
+        Options of `total_leakage` (`structure`, `reports`, `seed`, `progress`) and table options.
+
+    Returns
+    -------
+    Plan
+        The same budgets and limits, with new totals, provenance and digest.
+
+    Notes
+    -----
+    Statistical totals are computed from fresh reports unless a seed is given, so that budgets
+    cannot be tried until one seed lets them pass.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> from seepage.plan import make_plan
+    >>> adult = sp.load_pairs("adult").select(["sex", "race", "income"])
+    >>> plan = make_plan(adult, 1.0, limit=3.1, guarantee="worst", totals=[3.1, 3.1, 3.1])
+    >>> certify(plan, adult).totals.round(9).tolist()
+    [3.0, 3.0, 3.0]
+    """
+    found = _totals(plan, data, options)
+    promise = Promise.of(found, plan.guarantee, plan.domain)
+    attributes = tuple(
+        msgspec.structs.replace(planned, total=json_ready(total), total_delta=delta)
+        for planned, total, delta in zip(
+            plan.attributes, promise.totals, promise.deltas, strict=True
+        )
+    )
+    notes = dict.fromkeys((*promise.notes, *plan.notes))
+    certified = msgspec.structs.replace(
+        plan,
+        attributes=attributes,
+        provenance=Provenance.of(found.matrix.pairs, plan.provenance.settings),
+        notes=tuple(notes),
+        confidence=promise.confidence,
+    )
+    check_limits(certified)
+    return certified
+
+
+def _totals(plan: Plan, data: Any, options: dict[str, Any]) -> TotalLeakage:
+    """Return the totals of a plan's budgets under its guarantee."""
+    settings = dict(options)
+    if isinstance(data, (PairCounts, Records)):
+        if data.domain != plan.domain:
+            where = data.domain.differences(plan.domain)
+            raise DomainError(f"the data must be of the plan's domain: {where}")
+    else:
+        settings["domain"] = plan.domain
+    if plan.guarantee == "sampled":
+        stated = max(planned.total_delta for planned in plan.attributes)
+        settings = {
+            "seed": None,
+            "confidence": plan.confidence or 0.95,
+            **({"target_delta": stated} if 0 < stated < 1 else {}),
+            **settings,
+        }
+    return total_leakage(
+        data,
+        {planned.name: planned.epsilon for planned in plan.attributes},
+        mechanism={planned.name: _released(plan, planned) for planned in plan.attributes},
+        guarantee=plan.guarantee,
+        delta={planned.name: planned.delta for planned in plan.attributes},
+        view=plan.view,
+        **settings,
+    )
+
+
+def _released(plan: Plan, planned: PlannedAttribute) -> Any:
+    """Return the release of an attribute, as `total_leakage` takes it."""
+    if planned.public:
+        return InClear(planned.attribute.size)
+    if plan.basis == "bound":
+        return None
+    return planned.made if planned.parameters else planned.mechanism

@@ -1,6 +1,5 @@
 """One attribute of a plan: its values, its mechanism, and what is promised about it."""
 
-import math
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, Any, Literal
@@ -12,7 +11,7 @@ from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR, Mechanism, registered
 
-__all__ = ["PlannedAttribute", "as_json_number", "build_mechanism"]
+__all__ = ["PlannedAttribute", "best_mechanism", "build_mechanism"]
 
 Budget = Annotated[float, msgspec.Meta(ge=0)]
 Relaxation = Annotated[float, msgspec.Meta(ge=0, lt=1)]
@@ -20,11 +19,40 @@ Unbounded = Budget | Literal["inf"]
 """A number of at least 0; JSON has no infinity, so it is the text "inf"."""
 
 
-def as_json_number(number: float) -> Any:
-    """Return a number, infinity as the text that stands for it in JSON."""
-    if math.isinf(number):
-        return "inf" if number > 0 else "-inf"
-    return float(number)
+TIE = 1e-9
+"""Variances within this relative distance are equal; the shorter report wins."""
+
+
+def best_mechanism(k: int, epsilon: float) -> str:
+    """Return the name of the registered mechanism with the least variance at a pure budget.
+
+    Parameters
+    ----------
+    k
+        The alphabet size.
+    epsilon
+        The budget.
+
+    Notes
+    -----
+    Compared is `variance(1, 1/k)`: closed-form variances are affine in the frequency, so this is
+    the mean over the k values whatever their distribution.  Of equal ones the shortest report
+    wins, then the one registered first.  Mechanisms that need a delta are not considered.
+
+    Examples
+    --------
+    >>> [best_mechanism(k, 1.0) for k in (1, 2, 4, 100)]
+    ['grr', 'grr', 'grr', 'ss']
+    """
+    size, budget = _checks.integer(k, "k", 1), _checks.epsilon(epsilon)
+    made: list[Mechanism] = [
+        family(size, budget)  # type: ignore[call-arg]
+        for family in registered().values()
+        if not family.approximate
+    ]
+    variances = [float(mechanism.variance(1, 1 / size)) for mechanism in made]
+    least = [m for m, v in zip(made, variances, strict=True) if v <= min(variances) * (1 + TIE)]
+    return min(least, key=lambda mechanism: mechanism.bits).name
 
 
 def build_mechanism(

@@ -48,12 +48,15 @@ class ColumnarSource:
         `PARQUET` or `FEATHER`.
     files
         The files, in the order of their records.
+    huge
+        Bytes of a row group of Parquet from which on it is decoded step by step.
     """
 
     fields = False
 
-    def __init__(self, kind: str, files: Sequence[Path]) -> None:
+    def __init__(self, kind: str, files: Sequence[Path], *, huge: int = HUGE) -> None:
         self._kind = kind
+        self._huge = huge
         self._files = files
         plain = ds.ParquetFileFormat() if kind == PARQUET else ds.IpcFileFormat()
         self._schema = self._common_schema(plain)
@@ -76,7 +79,7 @@ class ColumnarSource:
         fragment = _fragment(self._format, file)
         if self._kind == PARQUET:
             groups = [group.num_rows for group in fragment.row_groups]
-            if max(groups, default=0) * len(columns) * CELL > HUGE:
+            if max(groups, default=0) * len(columns) * CELL > self._huge:
                 words = list(self._format.read_options.dictionary_columns)
                 parquet = ParquetFile(file, read_dictionary=words, pre_buffer=False)
                 yield from parquet.iter_batches(BATCH, columns=columns)

@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsIndex
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
+from seepage._results import Result
 from seepage._version import __version__
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CLAIMS", "EDITED", "Plan", "Provenance"]
 
 EDITED = "edited by hand"
-"""Where a plan notes that its file's digest does not match."""
+"""Key under which a plan notes that its file's digest does not match."""
 
 CLAIMS = [name for name, kind in GUARANTEES.items() if kind != "lower bound"]
 """The guarantees that a plan can rest on: all but lower bounds."""
@@ -61,7 +62,7 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @classmethod
     def of(cls, pairs: PairCounts, settings: dict[str, Any]) -> "Provenance":
-        """Return where a plan comes from that was computed from these counts."""
+        """Return the provenance of a plan that was computed from these counts."""
         return cls(
             digest=pairs.digest,
             records=pairs.records,
@@ -71,10 +72,12 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         )
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True):
+class Plan(
+    Result, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True
+):
     """A collection that can be deployed: domain, mechanisms, budgets, and what they promise.
 
-    Made by `calibrate` or `make_plan`; it does not change.  `save` and `load` keep it as JSON with
+    Made by `calibrate` or `make_plan`; it is immutable.  `save` and `load` keep it as JSON with
     a digest of its content, so that a plan edited by hand is noticed (`certify` makes it valid
     again).  The digest guards against mistakes, not against forgery: whoever edits the file can
     also compute it.
@@ -96,7 +99,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     provenance
         What the plan was computed from.
     notes
-        What a reader must know besides.
+        Further remarks for the reader.
 
     Examples
     --------
@@ -105,6 +108,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     >>> domain = sp.Domain([sp.Attribute("sex", ("F", "M")), sp.Attribute("ill", ("no", "yes"))])
     >>> pairs = sp.PairCounts(domain, [[50, 50], [70, 30]], [40, 10, 30, 20])
     >>> plan = make_plan(pairs, epsilon=2.0, limit=4.0, guarantee="worst", totals=[4.0, 4.0])
+    >>> plan
+    Plan(2 of 2 attributes collected, epsilon 2, largest total 4, guarantee worst (certified))
     >>> plan["ill"].mechanism, plan.epsilons.tolist()
     ('grr', [2.0, 2.0])
     >>> people = {"sex": ["F", "M"] * 500, "ill": ["no", "no", "yes", "no"] * 250}
@@ -166,7 +171,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return bool(self.__dict__.get(EDITED))
 
     def check_certified(self) -> None:
-        """Refuse to collect or estimate with a plan that was edited."""
+        """Raise where the plan was edited: it must not be used to collect or estimate."""
         if self.edited:
             raise InputError("the plan was edited, so its totals mean nothing: certify it first")
 
@@ -192,7 +197,22 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         ]
         return hashlib.sha256(msgspec.json.encode(described, order="sorted")).hexdigest()
 
-    # The file -----------------------------------------------------------------------------------
+    # Display and files --------------------------------------------------------------------------
+
+    def _headline(self) -> str:
+        used = sorted({float(f"{made.epsilon:.4g}") for made in self.mechanisms.values()})
+        budgets = " to ".join(f"{epsilon:g}" for epsilon in dict.fromkeys((used[0], used[-1])))
+        return (
+            f"Plan({len(self.mechanisms)} of {len(self.attributes)} attributes collected, "
+            f"epsilon {budgets}, largest total {self.totals.max():.4g}, "
+            f"guarantee {self.guarantee} ({self.kind}))"
+        )
+
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        fields = ("name", "mechanism", "epsilon", "delta", "limit", "total", "public")
+        columns = {field: [getattr(a, field) for a in self.attributes] for field in fields}
+        columns["total"] = self.totals.tolist()
+        return {"attribute": columns.pop("name"), **columns}
 
     def chart(self) -> Any:
         """Return budgets, totals and limits as an Altair chart."""
@@ -212,9 +232,9 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as it is saved, as plain JSON with its digest."""
-        from seepage.plan.plan_file import to_file
+        from seepage.plan.plan_file import PlanFile
 
-        return dict(msgspec.json.decode(msgspec.json.encode(to_file(self))))
+        return dict(msgspec.json.decode(msgspec.json.encode(PlanFile.of(self))))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the plan to a JSON file, which appears whole or not at all."""
@@ -224,55 +244,58 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, unchecked: bool = False) -> "Plan":
-        """Return the plan of a file, or refuse it.
+        """Return the plan of a file that `save` wrote.
 
         Parameters
         ----------
         path
-            The file that `save` wrote.
+            The file.
         unchecked
-            Take a plan whose digest does not match its content, in order to `certify` it.
+            Accept a plan whose digest does not match its content, in order to `certify` it.
         """
         from seepage.plan.plan_file import load_plan
 
         return load_plan(path, unchecked=unchecked)
+
+    def certify(self, data: Any, **options: Any) -> "Plan":
+        """Return the plan with its totals computed again; see `seepage.plan.certify`."""
+        from seepage.plan.plan_file import certify
+
+        return certify(self, data, **options)
 
     # The collection -----------------------------------------------------------------------------
 
     def perturb(
         self,
         data: Any,
-        rng: Seed = None,
         *,
-        secure: bool = True,
+        seed: Seed = None,
         other: str | Mapping[str, str] | None = None,
-        **table: Any,
+        **table_options: Any,
     ) -> "pa.Table":
-        """Return the reports of a table's records: one column an attribute, one row a record.
+        """Return the reports of a table's records: one column per attribute, one row per record.
 
         Parameters
         ----------
         data
             Records: a frame, or the path of a file, folder or glob.
-        rng
-            For research, together with `secure=False`: a seed gives the same reports again.
-        secure
-            Draw from the operating system's generator.
+        seed
+            None draws from the operating system's generator.  For research only: a seed gives
+            the same reports again, and whoever knows it can undo the noise.
         other
             The value that stands for values outside the domain, of all attributes that have it;
             or a mapping from attribute to value, `"*"` for all others.  Without it a record with
-            such a value is refused, with its row and column.
-        table
-            How the table is read: `rename`, `missing_markers`, `delimiter` and so on, see
-            `seepage.data.table.TableOptions`.
+            such a value raises a DomainError with its row and column.
+        table_options
+            Table options of `count_pairs`, but for `domain` and `bins`, which the plan decides.
 
         See Also
         --------
-        perturb_file : from file to file, in memory that does not grow.
+        seepage.collection.perturb.perturb_file : from file to file, in constant memory.
         """
         from seepage.collection.perturb import perturb_table
 
-        return perturb_table(self, data, rng, secure=secure, other=other, **table)
+        return perturb_table(self, data, seed=seed, other=other, **table_options)
 
     def estimate(self, reports: Any, *, consistent: bool = False) -> "Frequencies":
         """Return the estimated frequencies of every collected attribute.
@@ -282,13 +305,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         reports
             What `perturb` returned, or the path of what `perturb_file` wrote.
         consistent
-            Move the frequencies of each attribute to the nearest distribution.
+            Project the frequencies of each attribute to the nearest distribution.
         """
         from seepage.collection.frequencies import estimate_frequencies
 
         return estimate_frequencies(self, reports, consistent=consistent)
 
-    def joint(self, reports: Any, first: str, second: str, method: str = "inversion") -> "Joint":
+    def estimate_joint(
+        self, reports: Any, first: str, second: str, *, method: str = "inversion"
+    ) -> "Joint":
         """Return the estimated joint frequencies of two collected attributes.
 
         Parameters
@@ -298,14 +323,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         first, second
             The attributes of rows and columns.
         method
-            `"inversion"`: unbiased; `"em"`: the maximum likelihood.
+            `"inversion"`: unbiased; `"em"`: maximum likelihood.
         """
         from seepage.collection.joint import estimate_joint
 
-        return estimate_joint(self, reports, first, second, method)
+        return estimate_joint(self, reports, first, second, method=method)
 
-    def pairs_from_reports(self, reports: Any, method: str = "inversion") -> "EstimatedPairs":
-        """Return estimated pair counts, from which leakage can be analysed without the records.
+    def estimate_pairs(self, reports: Any, *, method: str = "inversion") -> "EstimatedPairs":
+        """Return estimated joint frequencies of all pairs of attributes that agree with each other.
 
         Parameters
         ----------
@@ -314,6 +339,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         method
             How each joint table is estimated, `"inversion"` or `"em"`.
         """
-        from seepage.collection.estimated_pairs import pairs_from_reports
+        from seepage.collection.estimated_pairs import estimate_pairs
 
-        return pairs_from_reports(self, reports, method)
+        return estimate_pairs(self, reports, method=method)

@@ -81,7 +81,12 @@ def test_everything_a_plan_may_hold_survives(tmp_path):
     plan = make_plan(
         pairs,
         {"age": 1.0, "é": 1.0, "known": 0.0, "unused": 0.0},
-        {"age": BasicRAPPOR(3, 0.25), "é": "approximate-grr", "known": None, "unused": None},
+        mechanism={
+            "age": BasicRAPPOR(3, 0.25),
+            "é": "approximate-grr",
+            "known": None,
+            "unused": None,
+        },
         delta={"age": 0.0, "é": 1e-5, "known": 0.0, "unused": 0.0},
         limit={"age": 5.0, "é": 5.0, "known": None, "unused": 2.0},
         guarantee="independent",

@@ -86,6 +86,13 @@ def test_a_value_outside_is_caught(case):
     assert found == expected
 
 
+def test_records_with_missing_values_can_be_dropped_beside_a_catch_all():
+    rows = [person(age=12), person(job=None), person(job=SECRET), person(age=None), person(age=75)]
+    caught = {"job": "other", "age": "[60, 90]"}
+    found = codes_of(frame(*rows), other=caught, missing="drop")
+    assert (found[1], found[2]) == ([1, 3, 1], [2, 0, 2])
+
+
 def test_a_catch_all_is_only_for_the_attributes_that_have_it():
     with pytest.raises(DomainError, match="record 1: column 'sex'"):
         codes_of(frame(person(sex="X", job="X")), other="other")

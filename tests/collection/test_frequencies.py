@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from plan_examples import collected, counts, people, plan_for, table_of
-from seepage.collection import report_sums as sums
+from seepage.collection import frequencies as sums
 from seepage.collection import report_sums as supports
 from seepage.collection.report_sums import contributions, is_pure, one_hot_map
 from seepage.errors import DomainError, InputError
@@ -64,7 +64,9 @@ def test_frequencies_agree_within_their_standard_errors(name):
 def test_inverted_joints_agree_within_their_standard_errors(name):
     plan = plan_with(name)
     rng = np.random.default_rng(6)
-    found = scores(lambda _: plan.joint(collected(plan, CODES, rng), "a", "b"), TRUTH, DRAWS)
+    found = scores(
+        lambda _: plan.estimate_joint(collected(plan, CODES, rng), "a", "b"), TRUTH, DRAWS
+    )
     assert unlikeliest(found**2) > PLAUSIBLE
     assert unlikeliest(found**2, 0.7) < IMPOSSIBLE
     assert unlikeliest(found**2, 1.3) < IMPOSSIBLE
@@ -94,7 +96,7 @@ def test_inversion_is_the_mean_of_products(name):
         )
         for i in range(len(first))
     ]
-    found = plan.joint(reports, "a", "b")
+    found = plan.estimate_joint(reports, "a", "b")
     assert np.allclose(found.frequencies, np.mean(products, axis=0), atol=1e-9)
 
 
@@ -106,7 +108,9 @@ def test_inversion_of_values_is_that_of_the_kronecker_product(name):
     counted = np.bincount(first * 3 + second, minlength=12) / len(first)
     channels = [plan.mechanisms[attribute].channel().T for attribute in "ab"]
     solved = np.linalg.solve(np.kron(*channels), counted)
-    assert np.allclose(plan.joint(reports, "a", "b").frequencies.ravel(), solved, atol=1e-12)
+    assert np.allclose(
+        plan.estimate_joint(reports, "a", "b").frequencies.ravel(), solved, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -171,22 +175,22 @@ def test_attributes_that_tell_nothing_are_listed():
     with pytest.raises(InputError, match="reports of 'job' at epsilon 0 tell nothing"):
         found["job"]
     with pytest.raises(InputError, match="reports of 'job' at epsilon 0 tell nothing"):
-        plan.joint(reports, "sex", "job")
-    assert plan.pairs_from_reports(reports).untold == ("job", "ill")
+        plan.estimate_joint(reports, "sex", "job")
+    assert plan.estimate_pairs(reports).untold == ("job", "ill")
     nothing = plan_for(pairs, 0.0, collect=pairs.domain.names)
     with pytest.raises(InputError, match="carry no information"):
-        nothing.pairs_from_reports(nothing.perturb(people(5)))
+        nothing.estimate_pairs(nothing.perturb(people(5)))
 
 
 def test_joints_of_nonsense_are_refused():
     plan = plan_for(counts(), 1.0)
     reports = plan.perturb(people(100))
     with pytest.raises(InputError, match="must differ, got 'sex' twice"):
-        plan.joint(reports, "sex", "sex")
+        plan.estimate_joint(reports, "sex", "sex")
     with pytest.raises(DomainError, match="did you mean 'sex'"):
-        plan.joint(reports, "sax", "job")
+        plan.estimate_joint(reports, "sax", "job")
     with pytest.raises(InputError, match="method must be one of inversion, em"):
-        plan.joint(reports, "sex", "job", "magic")
+        plan.estimate_joint(reports, "sex", "job", method="magic")
 
 
 def test_results_as_json_and_csv():
@@ -199,11 +203,15 @@ def test_results_as_json_and_csv():
     rows = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert len(rows) == 2 + 4 + 3 + 2
     assert float(rows[2]["frequency"]) == found["job"].frequencies[0]
-    joint = plan.joint(reports, "sex", "job")
+    joint = plan.estimate_joint(reports, "sex", "job")
     cells = list(csv.DictReader(io.StringIO(joint.to_csv())))
-    assert [(c["sex"], c["job"]) for c in cells[:2]] == [("F", "clerk"), ("F", "nurse")]
+    assert {(c["first"], c["second"]) for c in cells} == {("sex", "job")}
+    values = [(c["first_value"], c["second_value"]) for c in cells]
+    assert values[:2] == [("F", "clerk"), ("F", "nurse")]
     assert float(cells[5]["frequency"]) == joint.frequencies[1, 1]
     assert joint.to_dict()["frequencies"] == joint.frequencies.tolist()
+    assert repr(found) == "Frequencies(100 reports, 4 attributes, unbiased)"
+    assert repr(joint) == "Joint(sex by job, 100 reports, unbiased)"
 
 
 def test_a_constant_attribute_is_certain():
@@ -211,5 +219,5 @@ def test_a_constant_attribute_is_certain():
     plan = plan_for(pairs, 1.0)
     reports = collected(plan, codes, np.random.default_rng(1))
     assert plan.estimate(reports)["b"].frequencies.tolist() == [1.0]
-    assert plan.joint(reports, "a", "b").frequencies.shape == (3, 1)
+    assert plan.estimate_joint(reports, "a", "b").frequencies.shape == (3, 1)
     assert mechanism("grr", 1, 1.0).support == (1.0, 0.0)

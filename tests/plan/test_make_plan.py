@@ -75,10 +75,10 @@ def test_a_plan_from_totals_says_what_they_rest_on():
 def test_a_plan_for_the_mechanisms_of_its_totals():
     named = dict.fromkeys(DOMAIN.names, "grr") | {"job": "oue"}
     totals = total_leakage(PAIRS, 1.0, mechanism=named, guarantee="independent", view="inferred")
-    plan = make_plan(PAIRS, 1.0, named, limit=4.0, totals=totals)
+    plan = make_plan(PAIRS, 1.0, mechanism=named, limit=4.0, totals=totals)
     assert (plan.basis, plan.view) == ("mechanism", "inferred")
     with pytest.raises(InputError, match="not computed for the mechanism or budget of 'job'"):
-        make_plan(PAIRS, 1.0, "grr", limit=4.0, totals=totals)
+        make_plan(PAIRS, 1.0, mechanism="grr", limit=4.0, totals=totals)
 
 
 def test_totals_of_smaller_budgets_are_refused():
@@ -243,13 +243,13 @@ def edited(tmp_path):
 
 def independent_plan(limit=3.0, mechanism=None, epsilon=0.6):
     totals = total_leakage(PAIRS, epsilon, mechanism=mechanism, guarantee="independent")
-    return make_plan(PAIRS, epsilon, mechanism, limit=limit, totals=totals)
+    return make_plan(PAIRS, epsilon, mechanism=mechanism, limit=limit, totals=totals)
 
 
 def test_certifying_an_unchanged_plan_changes_nothing():
     for named in (None, "grr", "oue"):
         plan = independent_plan(mechanism=named)
-        assert certify(plan, PAIRS) == plan
+        assert certify(plan, PAIRS) == plan.certify(PAIRS) == plan
 
 
 def test_an_edited_plan_within_its_limits_becomes_valid(edited, tmp_path):
@@ -280,9 +280,27 @@ def test_records_are_read_in_the_domain_of_the_plan(tmp_path):
         certify(plan, tmp_path / "bad.csv")
 
 
-def test_records_are_not_counts():
-    with pytest.raises(InputError, match="made from PairCounts, got Records"):
-        make_plan(Records.from_data(people(9)), 1.0, limit=9, totals=[9, 9], guarantee="worst")
+def test_a_plan_is_made_from_any_data():
+    settings = {"limit": 9.0, "totals": [9.0] * 4, "guarantee": "worst"}
+    expected = make_plan(PAIRS, 1.0, **settings)
+    assert make_plan(people(2000), 1.0, domain=DOMAIN, **settings) == expected
+    assert make_plan(Records.from_data(people(2000), domain=DOMAIN), 1.0, **settings) == expected
+    with pytest.raises(InputError, match="bins has no effect"):
+        make_plan(PAIRS, 1.0, bins=3, **settings)
+
+
+def test_a_plan_is_shown_in_one_line_and_as_a_table():
+    plan = plan_for(PAIRS, [0.5, 1.0, 1.0, 0.0])
+    assert repr(plan) == (
+        "Plan(3 of 4 attributes collected, epsilon 0.5 to 1, largest total 2.5, "
+        "guarantee worst (certified))"
+    )
+    table = plan.to_arrow().to_pydict()
+    assert table["attribute"] == list(DOMAIN.names)
+    assert table["mechanism"] == [planned.mechanism for planned in plan.attributes]
+    assert table["epsilon"] == [0.5, 1.0, 1.0, 0.0]
+    assert table["total"] == plan.totals.tolist()
+    assert "<table>" in plan._repr_html_()
 
 
 def test_other_domains_are_refused():
@@ -293,7 +311,7 @@ def test_other_domains_are_refused():
 def test_the_guarantee_of_the_plan_is_the_one_that_counts():
     records = Records.from_data(people(500), domain=DOMAIN)
     totals = total_leakage(records, 0.5, mechanism="grr", guarantee="exact")
-    plan = make_plan(records.pairs(), 0.5, "grr", limit=2.1, totals=totals)
+    plan = make_plan(records.pairs(), 0.5, mechanism="grr", limit=2.1, totals=totals)
     assert certify(plan, records) == plan
     with pytest.raises(InputError, match="'exact' needs records"):
         certify(plan, records.pairs())
@@ -314,7 +332,7 @@ def test_sampled_totals_are_drawn_afresh():
     records = Records.from_joint(domain, [[300, 100], [200, 400]])
     options = {"target_delta": 0.05, "confidence": 0.9, "reports": 3000}
     totals = total_leakage(records, 1.0, mechanism="grr", guarantee="sampled", **options)
-    plan = make_plan(records.pairs(), 1.0, "grr", limit=2.5, totals=totals)
+    plan = make_plan(records.pairs(), 1.0, mechanism="grr", limit=2.5, totals=totals)
     assert plan.kind == "statistical"
     again = [certify(plan, records, reports=3000) for _ in range(3)]
     assert all(found.confidence == 0.9 for found in again)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from plan_examples import collected, plan_for, table_of
-from seepage.collection import likelihood
-from seepage.collection.likelihood import ENOUGH, Evidence
+from seepage.collection import joint as likelihood
+from seepage.collection.joint import ENOUGH, PairLikelihoods
 from seepage.mechanisms import registered
 from seepage.mechanisms.reports import reports_from_arrow
 
@@ -45,7 +45,7 @@ def plain_em(first, second, steps=3000):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_estimate_is_the_most_likely_distribution(name):
     plan, reports = case(name)
-    found = plan.joint(reports, "a", "b", "em")
+    found = plan.estimate_joint(reports, "a", "b", method="em")
     assert found.method == "em"
     assert found.records == len(CODES[0])
     assert found.frequencies.min() >= 0
@@ -62,7 +62,7 @@ def test_the_estimate_is_the_most_likely_distribution(name):
 @pytest.mark.parametrize("name", ["grr", "olh", "she"])
 def test_a_plain_em_comes_to_the_same(name):
     plan, reports = case(name)
-    found = plan.joint(reports, "a", "b", "em")
+    found = plan.estimate_joint(reports, "a", "b", method="em")
     first, second = likelihoods(plan, reports)
     plain = plain_em(first, second)
     reached = [level(first, second, f) for f in (found.frequencies, plain)]
@@ -73,9 +73,9 @@ def test_a_plain_em_comes_to_the_same(name):
 @pytest.mark.parametrize("name", ["grr", "oue", "ss", "blh"])
 def test_counting_sets_and_single_reports_agree(name, monkeypatch):
     plan, reports = case(name)
-    counted = plan.joint(reports, "a", "b", "em")
+    counted = plan.estimate_joint(reports, "a", "b", method="em")
     monkeypatch.setattr(likelihood, "MOST_SETS", 0)
-    single = plan.joint(reports, "a", "b", "em")
+    single = plan.estimate_joint(reports, "a", "b", method="em")
     first, second = likelihoods(plan, reports)
     reached = [level(first, second, f.frequencies) for f in (counted, single)]
     assert abs(reached[0] - reached[1]) <= ENOUGH
@@ -86,10 +86,10 @@ def test_a_sample_says_how_many_reports_it_rests_on(monkeypatch):
     plan, reports = case("oue")
     monkeypatch.setattr(likelihood, "MOST_SETS", 0)
     monkeypatch.setattr(likelihood, "SAMPLE", 400)
-    found, again = (plan.joint(reports, "a", "b", "em") for _ in range(2))
+    found, again = (plan.estimate_joint(reports, "a", "b", method="em") for _ in range(2))
     assert 300 < found.records < 500
     assert np.array_equal(found.frequencies, again.frequencies)
-    full = plan.joint(reports, "a", "b")
+    full = plan.estimate_joint(reports, "a", "b")
     ratio = found.standard_errors / full.standard_errors
     assert np.allclose(ratio, np.sqrt(len(CODES[0]) / found.records))
 
@@ -99,7 +99,7 @@ def test_it_is_more_precise_than_inversion_where_cells_are_rare():
     for seed in range(30):
         plan, reports = case("grr", 1.0, seed)
         for method in errors:
-            found = plan.joint(reports, "a", "b", method).frequencies
+            found = plan.estimate_joint(reports, "a", "b", method=method).frequencies
             errors[method] += float(((found - TRUTH) ** 2).sum())
     assert errors["em"] < errors["inversion"]
 
@@ -107,7 +107,7 @@ def test_it_is_more_precise_than_inversion_where_cells_are_rare():
 @pytest.mark.parametrize("epsilon", [1e-3, 30.0, 700.0])
 def test_extreme_budgets(epsilon):
     plan, reports = case("grr", epsilon)
-    found = plan.joint(reports, "a", "b", "em")
+    found = plan.estimate_joint(reports, "a", "b", method="em")
     assert np.isfinite(found.frequencies).all()
     assert np.isclose(found.frequencies.sum(), 1.0)
     if epsilon > 1:
@@ -118,7 +118,7 @@ def test_an_alphabet_of_one():
     pairs, codes = table_of([[30], [70]])
     plan = plan_for(pairs, 2.0, "oue")
     reports = collected(plan, codes, np.random.default_rng(1))
-    found = plan.joint(reports, "a", "b", "em")
+    found = plan.estimate_joint(reports, "a", "b", method="em")
     assert found.frequencies.shape == (2, 1)
     assert found.gap <= ENOUGH
 
@@ -129,7 +129,7 @@ def test_both_forms_of_evidence_agree():
     counts = rng.integers(0, 4, (4, 5)).astype(float)
     frequencies = rng.dirichlet(np.ones(6)).reshape(3, 2)
     rows, columns = np.nonzero(counts)
-    table = Evidence(first, second, counts)
-    listed = Evidence(first[rows], second[columns], counts[rows, columns])
+    table = PairLikelihoods(first, second, counts)
+    listed = PairLikelihoods(first[rows], second[columns], counts[rows, columns])
     assert np.allclose(table.responsibilities(frequencies), listed.responsibilities(frequencies))
     assert np.isclose(table.log_likelihood(frequencies), listed.log_likelihood(frequencies))

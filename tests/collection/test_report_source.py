@@ -120,13 +120,13 @@ def test_impossible_reports_are_refused(reports):
     forged_table = reports.replace_schema_metadata(None).set_column(0, field, forged)
     assert "must set bits below 2" in refusal(forged_table)
     with pytest.raises(InputError, match="must set bits below 2"):
-        PLAN.joint(forged_table, "sex", "job")
+        PLAN.estimate_joint(forged_table, "sex", "job")
 
 
 def test_no_reports_no_estimate(reports):
     assert "without reports" in refusal(reports.slice(0, 0))
     with pytest.raises(InputError, match="without reports"):
-        PLAN.joint(reports.slice(0, 0), "sex", "job")
+        PLAN.estimate_joint(reports.slice(0, 0), "sex", "job")
 
 
 def test_what_are_no_reports(reports, tmp_path):

@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import optimize, stats
 
 from plan_examples import collected, counts, people, plan_for, table_of
+from seepage.collection.frequencies import sum_reports
 from seepage.collection.report_intervals import (
     PairTerms,
     _fieller,
@@ -20,7 +21,6 @@ from seepage.collection.report_intervals import (
     leakage_interval,
 )
 from seepage.collection.report_leakage import analyse_reports
-from seepage.collection.report_sums import sum_reports
 from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.leakage.likely_sets import LikelySets
@@ -183,17 +183,17 @@ def test_the_whole_analysis_can_be_kept():
     assert content["attributes"] == list(plan.domain.names)
     assert np.array_equal(content["cpl"], found.estimates)
     assert content["direction"] == "rows targets, columns sources"
-    assert np.array_equal(content["plug_in"], found.matrix.values)
+    assert np.array_equal(content["plug_in"], found.plug_in)
     rows = list(csv.DictReader(io.StringIO(found.to_csv())))
     assert len(rows) == 12
     first = found[rows[0]["target"], rows[0]["source"]]
-    assert [float(rows[0][key]) for key in ("cpl", "lower", "upper")] == list(first)
-    source, target, strongest = found.strongest(1)[0]
+    assert [float(rows[0][key]) for key in ("leakage", "lower", "upper")] == list(first)
+    target, source, strongest = found.strongest(1)[0]
     assert strongest.lower == found.lower.max()
     assert found.sentences(1)[0].startswith(f"{source} -> {target}: ")
     assert np.diag(found.upper).tolist() == [0.0] * 4
-    inferred = analyse_reports(plan, reports, "inferred")
-    assert inferred.matrix.view == "inferred"
+    inferred = analyse_reports(plan, reports, view="inferred")
+    assert inferred.view == "inferred"
 
 
 @pytest.mark.parametrize("confidence", [0.0, 1.0, -1.0, float("nan"), "x"])

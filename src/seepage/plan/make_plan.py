@@ -1,0 +1,298 @@
+"""Making plans: budgets, mechanisms and totals, checked against each other and the limits."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+import numpy as np
+
+from seepage import _checks
+from seepage._results import json_ready
+from seepage.data.domain import Domain
+from seepage.data.inputs import as_pairs
+from seepage.data.pairs import PairCounts
+from seepage.errors import InputError
+from seepage.leakage.release import Release, View, for_each
+from seepage.mechanisms import InClear, Mechanism
+from seepage.plan.plan import CLAIMS, Plan, Provenance
+from seepage.plan.planned_attribute import PlannedAttribute, best_mechanism
+from seepage.totals.result import GUARANTEES, TotalLeakage, refuse_sample
+
+__all__ = ["Promise", "check_limits", "make_plan"]
+
+NOT_COLLECTED: dict[str, Any] = {"mechanism": None, "epsilon": 0.0}
+"""Fields of an attribute that is not collected."""
+
+
+def make_plan(
+    data: Any,
+    epsilon: Any,
+    *,
+    limit: Any,
+    totals: Any,
+    mechanism: Any = None,
+    guarantee: str | None = None,
+    delta: Any = 0.0,
+    collect: Iterable[str] | None = None,
+    public: Iterable[str] = (),
+    settings: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+    **table_options: Any,
+) -> Plan:
+    """Return the plan that collects the attributes of a table with these budgets.
+
+    Parameters
+    ----------
+    data
+        The table that the budgets were found with, or its pair counts: domain, records and
+        digest.  A sample raises an error, unless the totals rest on the guarantee `"worst"`.
+    epsilon, delta
+        The budget of every attribute: one for all, a sequence, or a mapping by name.
+    limit
+        The largest admissible total of each attribute, likewise; None for no limit.
+    totals
+        The total leakages: a `TotalLeakage`, which brings its guarantee, view, confidence and
+        notes and must have been computed for these budgets; or one number for each attribute, as
+        a bound for any mechanisms with these budgets.
+    mechanism
+        A name or `Mechanism` for all, a sequence, or a mapping by name.  None stands for
+        `best_mechanism`, which needs no delta.
+    guarantee
+        The name of what the totals rest on; only where `totals` are plain numbers.
+    collect
+        The attributes to collect; by default those with a budget above 0.  The others have no
+        report, and their totals say what the collected ones tell about them.
+    public
+        Attributes that are public already: not collected, and known to the adversary.
+    settings
+        What the caller chose, as plain JSON, for the provenance.
+    notes
+        Further remarks for the reader.
+    table_options
+        Table options of `count_pairs`.
+
+    Returns
+    -------
+    Plan
+        Every total is at most its limit; a larger one raises an InputError.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> adult = sp.load_pairs("adult").select(["sex", "race", "income"])
+    >>> plan = make_plan(adult, 1.0, limit=3.0, guarantee="worst", totals=[3.0, 3.0, 3.0])
+    >>> plan["race"].mechanism, plan.kind, plan.provenance.records
+    ('grr', 'certified', 48842)
+    """
+    pairs = as_pairs(data, **table_options)
+    domain = pairs.domain
+    promise = Promise.of(totals, guarantee, domain)
+    refuse_sample(pairs, promise.guarantee, "plans")
+    _check_source(totals, pairs)
+    budgets = [_checks.epsilon(value) for value in for_each(domain, epsilon, "epsilon")]
+    slacks = [_checks.delta(value) for value in for_each(domain, delta, "delta")]
+    limits = [_limit(value) for value in for_each(domain, limit, "limit")]
+    chosen = for_each(domain, mechanism, "mechanism")
+    known = {domain[name].name for name in public}
+    kept = _collected(domain, budgets, collect, known)
+    planned = [
+        PlannedAttribute(
+            name=attribute.name,
+            public=attribute.name in known,
+            **(
+                _fields(chosen[i], attribute.size, budgets[i], slacks[i])
+                if kept[i]
+                else NOT_COLLECTED
+            ),
+            limit=limits[i],
+            total=json_ready(promise.totals[i]),
+            total_delta=promise.deltas[i],
+            values=attribute.values,
+            edges=tuple(json_ready(attribute.edges)),
+        )
+        for i, attribute in enumerate(domain)
+    ]
+    promise.check_budgets(planned)
+    plan = Plan(
+        attributes=tuple(planned),
+        provenance=Provenance.of(pairs, _plain(settings or {})),
+        notes=(*promise.notes, *notes),
+        **promise.fields(),
+    )
+    check_limits(plan)
+    return plan
+
+
+def _check_source(totals: Any, pairs: PairCounts) -> None:
+    """Raise where totals are of another table than the provenance names; budgets add up in any."""
+    if not isinstance(totals, TotalLeakage) or totals.guarantee == "worst":
+        return
+    if totals.matrix.pairs != pairs:
+        raise InputError(
+            f"the totals must be of the plan's own table of {pairs.records:,} records, and were "
+            f"computed from another one, of {totals.matrix.pairs.records:,}"
+        )
+
+
+def _fields(chosen: Any, k: int, epsilon: float, delta: float) -> dict[str, Any]:
+    """Return the fields that say how an attribute with k values is collected."""
+    if chosen is None:
+        return {"mechanism": best_mechanism(k, epsilon), "epsilon": epsilon}
+    if not isinstance(chosen, Mechanism):
+        return {"mechanism": str(chosen).casefold(), "epsilon": epsilon, "delta": delta}
+    described = chosen.describe()
+    if chosen.k != k:
+        raise InputError(f"the mechanism of an attribute with {k} values has k = {chosen.k}")
+    return {
+        "mechanism": described.pop("mechanism"),
+        "epsilon": described.pop("epsilon", chosen.epsilon),
+        "delta": described.pop("delta", 0.0),
+        "parameters": {name: described[name] for name in described if name != "k"},
+    }
+
+
+def _limit(value: Any) -> float | None:
+    if value is None or value == math.inf:
+        return None
+    return _checks.epsilon(value, "limit")
+
+
+def _collected(
+    domain: Domain, budgets: Sequence[float], names: Iterable[str] | None, public: set[str]
+) -> list[bool]:
+    if names is None:
+        worth = zip(domain.names, budgets, strict=True)
+        return [budget > 0 and name not in public for name, budget in worth]
+    chosen = {domain[name].name for name in names}
+    if chosen & public:
+        raise InputError(f"{min(chosen & public)!r} cannot be both public and collected")
+    return [name in chosen for name in domain.names]
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as what reading them back from JSON gives."""
+    try:
+        return dict(msgspec.json.decode(msgspec.json.encode(json_ready(settings))))
+    except TypeError as problem:
+        raise InputError(f"settings must be plain JSON: {problem}") from None
+
+
+def check_limits(plan: Plan) -> None:
+    """Raise where a total is above its limit."""
+    for planned in plan.attributes:
+        if planned.exceeds:
+            raise InputError(
+                f"the total of {planned.name!r} must be at most its limit {planned.limit}, "
+                f"got {planned.total} under guarantee {plan.guarantee!r}; lower the budgets"
+            )
+
+
+@dataclass(frozen=True)
+class Promise:
+    """The totals of a plan and what they rest on.
+
+    Parameters
+    ----------
+    totals, deltas
+        The total of each attribute in nats, and the delta with which it holds.
+    guarantee
+        The name of what they rest on.
+    view, confidence, notes
+        As in `TotalLeakage`.
+    releases
+        How the attributes were released for the totals; empty for plain numbers.
+    """
+
+    totals: list[float]
+    deltas: list[float]
+    guarantee: str
+    view: View = "report"
+    confidence: float | None = None
+    notes: tuple[str, ...] = ()
+    releases: tuple[Release, ...] = ()
+
+    @classmethod
+    def of(cls, totals: Any, guarantee: str | None, domain: Domain) -> "Promise":
+        """Return the promise of a `TotalLeakage`, or of one number for each attribute."""
+        if isinstance(totals, TotalLeakage):
+            _check_totals(totals, guarantee, domain)
+            return cls(
+                totals.values.tolist(),
+                totals.deltas.tolist(),
+                totals.guarantee,
+                totals.view,
+                totals.confidence,
+                totals.notes,
+                totals.matrix.releases,
+            )
+        numbers = [_total(total) for total in np.atleast_1d(totals)]
+        if len(numbers) != len(domain):
+            raise InputError(
+                f"totals must be one number for each of the {len(domain)} attributes, "
+                f"got {len(numbers)}"
+            )
+        return cls(numbers, [0.0] * len(numbers), _checks.choice(guarantee, "guarantee", CLAIMS))
+
+    @property
+    def basis(self) -> Literal["bound", "mechanism"]:
+        """Whether the totals hold for any mechanisms with their budgets, or for some only."""
+        free = all(r.mechanism is None or _is_public(r) for r in self.releases)
+        return "bound" if free else "mechanism"
+
+    def fields(self) -> dict[str, Any]:
+        """Return what a plan says about its totals."""
+        return {
+            "guarantee": self.guarantee,
+            "kind": GUARANTEES[self.guarantee],
+            "basis": self.basis,
+            "view": self.view,
+            "confidence": self.confidence,
+        }
+
+    def check_budgets(self, planned: Sequence[PlannedAttribute]) -> None:
+        """Raise where attributes are collected otherwise than the totals assume."""
+        for release, attribute in zip(self.releases, planned, strict=False):
+            made, assumed = attribute.made, release.mechanism
+            if attribute.public or _is_public(release):
+                fits = attribute.public and _is_public(release)
+            elif assumed is not None and made is not None:
+                fits = assumed.describe() == made.describe()
+            else:
+                fits = attribute.epsilon <= release.epsilon and attribute.delta <= release.delta
+            if not fits:
+                raise InputError(
+                    f"the totals were not computed for the mechanism or budget of "
+                    f"{attribute.name!r}: {assumed or f'epsilon {release.epsilon}'} against "
+                    f"{made or f'epsilon {attribute.epsilon}'}"
+                )
+
+
+def _check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) -> None:
+    """Raise where totals are of other attributes or of another guarantee, or of a sample."""
+    if guarantee not in (None, totals.guarantee):
+        raise InputError(
+            f"guarantee must be that of the totals, {totals.guarantee!r}, got {guarantee!r}"
+        )
+    if totals.domain != domain:
+        where = totals.domain.differences(domain)
+        raise InputError(f"the totals must be of the same attributes: {where}")
+    refuse_sample(totals.matrix.pairs, totals.guarantee, "the totals of a plan")
+    if totals.kind != GUARANTEES[totals.guarantee]:
+        raise InputError(
+            f"a plan needs totals that are {GUARANTEES[totals.guarantee]}, and these are "
+            f"{totals.kind}: {totals.notes[0]}"
+        )
+
+
+def _is_public(release: Release) -> bool:
+    """Return whether a release is the identity release of a public attribute."""
+    return isinstance(release.mechanism, InClear)
+
+
+def _total(value: Any) -> float:
+    number = _checks.real(value, "total")
+    if not number >= 0:
+        raise InputError(f"a total must be at least 0, got {value!r}")
+    return number
