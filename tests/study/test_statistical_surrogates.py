@@ -7,8 +7,7 @@ from scipy import stats
 from seepage.mechanisms import GRR, OUE
 from seepage.study import permutation as surrogates
 from seepage.study.permutation import QUANTILES, largest_log_ratios, significance
-from seepage.study.simulation import simulate
-from seepage.study.whole_reports import report_channel
+from seepage.study.simulation import report_channel, simulate
 
 TABLE = np.array([[30, 12, 8], [20, 25, 5], [4, 10, 26]])
 REPLICAS, RUNS = 3, 500

@@ -64,7 +64,7 @@ def _row(people: Records, epsilon: float) -> dict[str, Any]:
     row["total_sum"] = total_leakage(
         people.pairs(), epsilon, mechanism="grr", guarantee="independent"
     )[TARGET]
-    row["total_statistical"] = epsilon + joint.plug_in
+    row["total_statistical"] = epsilon + joint.only.plug_in
     return row
 
 

@@ -52,8 +52,8 @@ def measured(data: Data) -> dict[str, Floats]:
     """Return NMI, |PCC| and leakage (GRR, epsilon 1) of all ordered pairs of all datasets."""
     parts: dict[str, list[Floats]] = {"nmi": [], "pcc": [], "leakage": []}
     for pairs in data.some(*NAMES).values():
-        parts["nmi"].append(ordered_pairs(correlation_matrix(pairs, "nmi")))
-        parts["pcc"].append(np.abs(ordered_pairs(correlation_matrix(pairs, "pcc"))))
+        parts["nmi"].append(ordered_pairs(correlation_matrix(pairs, "nmi").values))
+        parts["pcc"].append(np.abs(ordered_pairs(correlation_matrix(pairs, "pcc").values)))
         parts["leakage"].append(ordered_pairs(leakage_matrix(pairs, 1.0, mechanism="grr").values))
     return {name: np.concatenate(values) for name, values in parts.items()}
 

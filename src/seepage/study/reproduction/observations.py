@@ -67,7 +67,7 @@ def _measure(pairs: PairCounts) -> dict[str, float]:
     gaps = np.abs(forth - back)
     late = ordered_pairs(leakage_matrix(pairs, LARGE, mechanism="grr").values)
     level = ordered_pairs(leakage_matrix(pairs, BEYOND, mechanism="grr").values)
-    nmi, values = ordered_pairs(correlation_matrix(pairs, "nmi")), ordered_pairs(leakages)
+    nmi, values = ordered_pairs(correlation_matrix(pairs, "nmi").values), ordered_pairs(leakages)
     return {
         "asymmetric_share": float((gaps > UNEQUAL * np.maximum(forth, back)).mean()),
         "largest_gap": float(gaps.max()),
