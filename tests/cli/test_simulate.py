@@ -79,4 +79,4 @@ def test_a_run_that_is_stopped_ends_in_one_line(monkeypatch):
 
     monkeypatch.setattr("seepage.study.statistical.estimate_leakage", stopped)
     done = run(*FEW)
-    assert (done.returncode, done.stdout, done.stderr) == (130, "", "seepage: stopped\n")
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "seepage: stopped")
