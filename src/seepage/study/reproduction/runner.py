@@ -1,29 +1,81 @@
-"""Running items one after the other, each kept when it is finished."""
+"""Every table and figure of the paper, made one after the other and kept as files."""
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from seepage import _checks
+from seepage._results import Progress, json_text
 from seepage.errors import InputError
+from seepage.study.reproduction import (
+    beyond_the_paper,
+    error_tables,
+    fig4_leakage,
+    fig5_correlation,
+    fig6_fig7_benchmarks,
+    fig8_calibration,
+)
+from seepage.study.reproduction.findings import PAPER, Finding, PaperItem, absent
 from seepage.study.reproduction.item_files import (
-    Kept,
+    FinishedItem,
     inputs_digest,
     keep,
     load,
     numbers,
     write_text,
 )
-from seepage.study.reproduction.items import ITEMS
 from seepage.study.reproduction.paper_data import Data
 from seepage.study.reproduction.reproduction_page import make_page
 
-__all__ = ["reproduce"]
+__all__ = ["ITEMS", "Item", "reproduce"]
 
-Progress = Callable[[int, int], None]
-Telling = Callable[[Kept, bool], None]
+Telling = Callable[[FinishedItem, bool], None]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure, or a group of statements, and how it is found.
+
+    Parameters
+    ----------
+    paper
+        What the paper shows.
+    make
+        Makes it from the data that it needs.
+    """
+
+    paper: PaperItem
+    make: Callable[[Data, PaperItem], Finding]
+
+    def find(self, data: Data) -> Finding:
+        """Return what is found, or that the data without which there is nothing are missing."""
+        missing = data.missing(*self.paper.needs)
+        if missing:
+            why = f"{' and '.join(missing)} not at hand"
+            return Finding([], [absent("Everything", self.paper.place, why)])
+        return self.make(data, self.paper)
+
+
+ITEMS: dict[str, Item] = {
+    name: Item(PAPER[name], make)
+    for name, make in {
+        "fig4a": fig4_leakage.find_mechanisms,
+        "fig4b": fig4_leakage.find_over_budgets,
+        "fig4c": fig4_leakage.find_heat_map,
+        "fig4d": fig4_leakage.find_histogram,
+        "fig5": fig5_correlation.find,
+        "example": fig5_correlation.find_example,
+        "table1": error_tables.find_table_one,
+        "table2": error_tables.find_table_two,
+        "fig6": fig6_fig7_benchmarks.find_analysers,
+        "fig7": fig6_fig7_benchmarks.find_mechanisms,
+        "fig8": fig8_calibration.find,
+        "observations": fig5_correlation.find_observations,
+        "beyond": beyond_the_paper.find,
+    }.items()
+}
+"""Every item by its name."""
 
 
 def reproduce(
@@ -33,7 +85,7 @@ def reproduce(
     again: bool = False,
     progress: Progress | None = None,
     tell: Telling | None = None,
-) -> list[Kept]:
+) -> list[FinishedItem]:
     """Reproduce items of the paper into a folder: tables, charts, and one page for all.
 
     An item that the folder has already, from the same data and the same code, is kept.  After
@@ -69,16 +121,16 @@ def reproduce(
     asked = {_checks.choice(name, "item", ITEMS) for name in names} or set(ITEMS)
     place = _made(Path(folder))
     data = Data()
-    done: list[Kept] = []
-    for name, item in ITEMS.items():
-        if name not in asked:
-            continue
-        digest = inputs_digest(item, data)
+    done: list[FinishedItem] = []
+    for name in (name for name in ITEMS if name in asked):
+        item = ITEMS[name]
+        digest = inputs_digest(name, item.paper, data)
         kept = load(name, place)
         made = again or kept is None or kept.digest != digest
         if made:
             begin = time.perf_counter()
-            kept = keep(item, item.find(data), digest, time.perf_counter() - begin, place)
+            found = item.find(data)
+            kept = keep(name, item.paper, found, digest, time.perf_counter() - begin, place)
         assert kept is not None
         done.append(kept)
         if made or len(done) == len(asked):
@@ -101,6 +153,6 @@ def _made(folder: Path) -> Path:
 def _finish(folder: Path) -> None:
     """Write the page and the numbers of every item that the folder has."""
     kept = [found for name in ITEMS if (found := load(name, folder)) is not None]
-    encoded = msgspec.json.format(msgspec.json.encode(numbers(kept)), indent=1)
-    write_text(folder / "numbers.json", encoded.decode())
-    write_text(folder / "index.html", make_page(kept, folder))
+    write_text(folder / "numbers.json", json_text(numbers(kept)))
+    papers = {name: item.paper for name, item in ITEMS.items()}
+    write_text(folder / "index.html", make_page(papers, kept, folder))
