@@ -7,6 +7,7 @@ import pytest
 
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.reproduction.error_tables import (
+    COLLECTIONS,
     EXPLAINED,
     INCOMPLETE,
     MERGED,
@@ -55,9 +56,11 @@ def _floor(data, name, epsilon):
 
 
 @real_data
-def test_a_bin_of_fifty_records_makes_the_errors_of_cvd(data):
-    near = {one.label: one for one in table_readings(data)}["CVD, near reading"]
-    merged = {one.label: one for one in variants(data)}[MERGED]
+@pytest.mark.parametrize("collections", [2, pytest.param(COLLECTIONS, marks=pytest.mark.slow)])
+def test_a_bin_of_fifty_records_makes_the_errors_of_cvd(data, collections):
+    found = {one.label: one for one in table_readings(data) + variants(data)}
+    near = found["CVD, near reading"]._replace(collections=collections)
+    merged = found[MERGED]._replace(collections=collections)
     assert data.near_cardio.marginal("weight").min() == 52
     assert min(marginal.min() for marginal in data.merged_cardio.marginals) > 500
     assert np.all(np.abs(np.log(_ratios(near, "CVD"))) < np.log(3))

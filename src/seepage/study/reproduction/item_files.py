@@ -60,8 +60,9 @@ def _code_digest() -> str:
     """Return the digest of the package: whatever it computes may depend on any part of it."""
     content = hashlib.sha256(__version__.encode())
     root = Path(str(resources.files("seepage")))
-    for path in sorted([*root.rglob("*.py"), *root.rglob("*.parquet")]):
-        content.update(str(path.relative_to(root)).encode() + path.read_bytes())
+    for path in sorted(root.rglob("*.*")):
+        if path.suffix in (".py", ".parquet", ".toml"):
+            content.update(str(path.relative_to(root)).encode() + path.read_bytes())
     return content.hexdigest()
 
 
