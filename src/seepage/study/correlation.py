@@ -105,7 +105,7 @@ def correlation_matrix(data: Any, metric: Metric, **table_options: Any) -> Corre
     >>> import seepage as sp
     >>> nmi = sp.correlation_matrix("adult", "nmi")
     >>> nmi.values.shape, round(nmi["sex", "relationship"], 3)
-    ((15, 15), 0.149)
+    ((15, 15), 0.146)
     """
     _checks.choice(metric, "metric", METRICS)
     pairs = as_pairs(data, **table_options)

@@ -13,10 +13,12 @@ from seepage.errors import InputError
 
 __all__ = [
     "PAPER",
+    "PICTURES",
     "VERDICTS",
     "Claim",
     "Comparison",
     "Finding",
+    "FinishedItem",
     "PaperItem",
     "Row",
     "Verdict",
@@ -99,6 +101,36 @@ class Finding:
             raise InputError(f"a comparison must have a name of its own, got {twice.pop()!r} twice")
         if len({tuple(row) for row in self.rows}) > 1:
             raise InputError("all rows of an item's table must have the same columns")
+
+
+PICTURES = ("svg", "png")
+"""The formats of an item's charts."""
+
+
+class FinishedItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A finished item, as its JSON file has it; its table and charts are files of their own."""
+
+    item: str
+    digest: str
+    version: str
+    seconds: float
+    data: dict[str, str]
+    shows: str
+    comparisons: list[Comparison]
+    notes: list[str]
+    charts: list[str]
+    rows: int
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the item's other files."""
+        pictures = [f"{chart}.{kind}" for chart in self.charts for kind in PICTURES]
+        return [*pictures, *([f"{self.item}.csv"] if self.rows else [])]
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Our numbers by name: what a later run is compared with."""
+        return {one.what: one.ours for one in self.comparisons if one.ours is not None}
 
 
 def printed(

@@ -1,6 +1,7 @@
 """One self-contained page of all kept items: no scripts, nothing loaded from elsewhere."""
 
 import base64
+import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -12,8 +13,13 @@ from string import Template
 import msgspec
 
 from seepage._version import __version__
-from seepage.study.reproduction.findings import VERDICTS, Comparison, PaperItem, Verdict
-from seepage.study.reproduction.item_files import FinishedItem, numbers, table
+from seepage.study.reproduction.findings import (
+    VERDICTS,
+    Comparison,
+    FinishedItem,
+    PaperItem,
+    Verdict,
+)
 
 __all__ = ["differences", "expected_numbers", "make_page"]
 
@@ -181,7 +187,8 @@ def _notes(notes: Iterable[str]) -> str:
 def _rows(kept: FinishedItem, folder: Path) -> str:
     if not 0 < kept.rows <= MOST_ROWS:
         return ""
-    rows = table(kept.item, folder)
+    with (folder / f"{kept.item}.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
     head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in rows[0])
     lines = "".join(
         f"<tr>{''.join(f'<td class=number>{escape(_cell(c))}</td>' for c in row.values())}</tr>"
@@ -196,7 +203,7 @@ def _rows(kept: FinishedItem, folder: Path) -> str:
 def _footer(kept: FinishedItem, known: Mapping[str, float]) -> str:
     data = ", ".join(f"{name} ({state})" for name, state in kept.data.items()) or "none"
     table = f"table: {kept.item}.csv ({kept.rows:,} rows); " if kept.rows else ""
-    same = _committed(numbers([kept])[kept.item], known)
+    same = _committed(kept.numbers, known)
     return f"Data: {data}; {table}{same}; inputs {kept.digest[:12]}."
 
 

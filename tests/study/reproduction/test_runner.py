@@ -8,7 +8,6 @@ import pytest
 from seepage.charts.panels import bar_panels
 from seepage.errors import InputError
 from seepage.study.reproduction import Finding, Item, reproduce
-from seepage.study.reproduction import item_files as kept_module
 from seepage.study.reproduction import reproduction_page as page_module
 from seepage.study.reproduction import runner as running_module
 from seepage.study.reproduction.findings import PaperItem, ours, printed
@@ -124,7 +123,7 @@ def test_a_damaged_item_is_made_again(finds, tmp_path, damage):
 
 def test_other_code_or_other_data_make_it_again(finds, tmp_path, monkeypatch):
     reproduce(["first"], tmp_path)
-    monkeypatch.setattr(kept_module, "_code_digest", lambda: "other code")
+    monkeypatch.setattr(running_module, "_code_digest", lambda: "other code")
     reproduce(["first"], tmp_path)
     assert finds["first"].calls == 2
     folder = tmp_path / "data" / "celeba"

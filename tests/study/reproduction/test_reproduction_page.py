@@ -5,8 +5,15 @@ from html.parser import HTMLParser
 
 import pytest
 
-from seepage.study.reproduction.findings import PAPER, Comparison, absent, ours, printed, stated
-from seepage.study.reproduction.item_files import FinishedItem
+from seepage.study.reproduction.findings import (
+    PAPER,
+    Comparison,
+    FinishedItem,
+    absent,
+    ours,
+    printed,
+    stated,
+)
 from seepage.study.reproduction.reproduction_page import differences, expected_numbers, make_page
 
 EVIL = '<script>alert("x")</script> & <img src=http://evil>'
