@@ -11,9 +11,8 @@ from seepage._numerics import Floats
 from seepage.data.counting import count_pairs
 from seepage.data.datasets import dataset
 from seepage.data.domain import MISSING
+from seepage.study.reproduction.error_tables import EPSILONS, TABLE_TWO, nmse
 from seepage.study.reproduction.paper_data import ADULT_NUMBERS, MECHANISMS, common_records
-from seepage.study.reproduction.readings import EPSILONS, nmse
-from seepage.study.reproduction.table_two import PRINTED
 
 __all__ = ["Tried", "errors_of", "print_adult_search", "tried"]
 
@@ -37,7 +36,7 @@ class Tried(NamedTuple):
     @property
     def deviation(self) -> float:
         """The largest relative deviation from the printed errors."""
-        printed = np.array([PRINTED["Adult", int(epsilon)] for epsilon in EPSILONS]).ravel()
+        printed = np.array([TABLE_TWO["Adult", int(epsilon)] for epsilon in EPSILONS]).ravel()
         return float(np.abs(self.errors / printed - 1).max())
 
 

@@ -16,10 +16,10 @@ from seepage._numerics import Floats, Integers
 from seepage.data.counting import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
+from seepage.study.reproduction.error_tables import library_subset_selection
 from seepage.study.reproduction.paper_data import REPLICAS, SEED
-from seepage.study.reproduction.table_two import library_subset_selection
 from seepage.study.simulation import simulate_row
-from seepage.study.statistical import Released
+from seepage.study.statistical import mechanisms_of
 
 __all__ = [
     "NUMBERS_OF_BINS",
@@ -153,7 +153,7 @@ def estimates(
     As `settings.plug_in`, without the intervals that take most of its time.
     """
     how = library_subset_selection(pairs, epsilon) if name == "ss" else name
-    made = Released(epsilon, how, 0.0, "inferred").mechanisms(pairs.domain)
+    made = mechanisms_of(pairs.domain, epsilon, how)
     channels = [one.inferred_channel() for one in made]
     numbers = [label.partition(" ")[0] for label in pairs.domain.names]
     generator = np.random.default_rng(seed)
@@ -179,7 +179,7 @@ def compared(pairs: PairCounts, cell: Cell, collections: int) -> tuple[Floats, F
 
 
 def summands(pairs: PairCounts, cell: Cell, collections: int) -> Floats:
-    """Return the summands of `readings.nmse` for every pair: (L~ - L*)^2, then (L*)^2.
+    """Return the summands of `error_tables.nmse` for every pair: (L~ - L*)^2, then (L*)^2.
 
     Both are means over collections; an infinite estimate adds to neither, as there.
     """

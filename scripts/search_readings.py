@@ -34,10 +34,10 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import SeepageError
 from seepage.mechanisms import mechanism
+from seepage.study.reproduction.error_tables import COLLECTIONS, EPSILONS, nmse
+from seepage.study.reproduction.error_tables import TABLE_ONE as FIRST
+from seepage.study.reproduction.error_tables import TABLE_TWO as SECOND
 from seepage.study.reproduction.paper_data import MECHANISMS, REPLICAS, SEED, Data, ordered_pairs
-from seepage.study.reproduction.readings import COLLECTIONS, EPSILONS, nmse
-from seepage.study.reproduction.table_one import PRINTED as FIRST
-from seepage.study.reproduction.table_two import PRINTED as SECOND
 
 YEAR = 365.25
 BANDS: dict[str, list[Any]] = {

@@ -57,8 +57,8 @@ from seepage.study.baselines import register_analyser as register_analyser
 from seepage.study.benchmark_analysers import benchmark_analysers as benchmark_analysers
 from seepage.study.benchmark_mechanisms import benchmark_mechanisms as benchmark_mechanisms
 from seepage.study.correlation import correlation_matrix as correlation_matrix
-from seepage.study.statistical import LeakageEstimate as LeakageEstimate
-from seepage.study.statistical import LeakageEstimates as LeakageEstimates
+from seepage.study.estimates import LeakageEstimate as LeakageEstimate
+from seepage.study.estimates import LeakageEstimates as LeakageEstimates
 from seepage.study.statistical import estimate_leakage as estimate_leakage
 from seepage.totals import TotalLeakage as TotalLeakage
 from seepage.totals import compare_totals as compare_totals

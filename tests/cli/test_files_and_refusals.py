@@ -63,7 +63,6 @@ WRITERS = [
     ("perturb", "t.csv", "--plan", "plan.json", "-o"),
     ("estimate", "reports.parquet", "--plan", "plan.json", "-o"),
     ("simulate", "t.pairs", "--surrogates", "0", "-o"),
-    ("simulate", "t.pairs", "--surrogates", "0", "--checkpoint"),
     ("benchmark", "analysers", "t.pairs", "--chart"),
     ("report", "result.json", "-o"),
     ("stream", "t.pairs", "-o"),

@@ -7,6 +7,7 @@ import seepage as sp
 from seepage._registry import ANALYSERS
 from seepage.study import baselines
 from seepage.study.baselines import analyse_with, analyser, analysers, register_analyser
+from strategies import pair_counts
 
 BINARY = sp.Domain([sp.Attribute(name, ("no", "yes")) for name in "abc"])
 
@@ -35,10 +36,18 @@ def test_contract(name, pairs):
 
 
 def test_graph_joins_whole_components():
-    linked = np.zeros((5, 5), dtype=bool)
-    for a, b in [(0, 3), (3, 4)]:
-        linked[a, b] = linked[b, a] = True
-    assert baselines._components(linked).tolist() == [0, 1, 2, 0, 0]
+    rng = np.random.default_rng(2)
+    a, c = rng.integers(2, size=(2, 4_000))
+    b, d = a.copy(), rng.integers(2, size=4_000)
+    b[:1000], e = c[:1000], c.copy()
+    e[:1000] = rng.integers(2, size=1_000)
+    b[2000:3500] = c[2000:3500]
+    pairs = pair_counts(dict(zip("abcde", (a, b, c, d, e), strict=True)))
+    pcc = np.abs(sp.correlation_matrix(pairs, "pcc").values)
+    assert pcc[0, 4] < 0.1 < min(pcc[0, 1], pcc[1, 2], pcc[2, 4])
+    found = baselines.DependencyGraph(0.1).leakages(pairs, np.ones(5))
+    assert (found[0] > 0).tolist() == [False, True, True, False, True]
+    assert (found[3] > 0).tolist() == [False] * 5
 
 
 def test_graph_uses_the_threshold_inclusively(pairs):

@@ -3,7 +3,6 @@
 import os
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import seepage as sp
@@ -128,10 +127,10 @@ def test_a_seed_gives_the_same_numbers(adult):
 
 
 def test_frames_and_dicts(adult, mechanisms):
-    frame = mechanisms.to_frame(pd.DataFrame)
+    frame = mechanisms.to_pandas()
     assert list(frame["mechanism"]) == list(EIGHT)
     found = sp.benchmark_analysers({"a": adult, "b": adult}, [1.0, 2.0], chosen=["SPL-ANL"])
-    assert found.to_frame(pd.DataFrame)["data"].tolist() == ["a", "a", "b", "b"]
+    assert found.to_pandas()["data"].tolist() == ["a", "a", "b", "b"]
     assert len(found.to_dict()["scores"]) == 4
 
 

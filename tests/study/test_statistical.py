@@ -1,6 +1,11 @@
 """`estimate_leakage`: what it is given, what it gives back, seeds, threads, odd tables."""
 
 import math
+import os
+import signal
+import subprocess
+import sys
+import time
 from itertools import product
 
 import numpy as np
@@ -17,9 +22,9 @@ from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from seepage.leakage.exact import exact_leakage
 from seepage.mechanisms import GRR
-from seepage.study.estimates import holm
+from seepage.study.estimates import LeakageEstimates, holm
 from seepage.study.estimation_task import pair_task
-from seepage.study.statistical import LeakageEstimate, LeakageEstimates, estimate_leakage
+from seepage.study.statistical import estimate_leakage
 
 
 def count(*columns, sizes=None):
@@ -103,7 +108,12 @@ def test_matrices_hold_targets_as_rows_and_nothing_elsewhere(pairs):
     with pytest.raises(DomainError, match="was not estimated"):
         found["b", "a"]
     assert len(found) == 2
-    assert "rows targets" in repr(found)
+    assert repr(found).startswith("LeakageEstimates(2 of 3 attributes, largest corrected 0.")
+    assert repr(found["a", "b"]).endswith(" of 'b' about 'a')")
+    with pytest.raises(DomainError, match="chosen by target and source, got 'ab'"):
+        found["ab"]
+    with pytest.raises(InputError, match="not one estimate but 2"):
+        found.only  # noqa: B018
 
 
 def test_one_target_means_all_its_sources(pairs):
@@ -138,10 +148,11 @@ def test_each_attribute_may_have_its_own_mechanism_and_budget(pairs):
 
 def test_frames(pairs):
     found = estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=19, seed=1)
-    table = found.to_frame()
-    assert isinstance(table, pa.Table)
-    assert table.num_rows == 6
-    frame = found.to_frame(pd.DataFrame)
+    assert found.to_arrow().num_rows == 6
+    assert pl.DataFrame(found).shape == (6, 9)
+    [one] = found["b", "a"].to_arrow().to_pylist()
+    assert one == {k: v for k, v in found.to_arrow().to_pylist()[2].items() if k != "holm"}
+    frame = found.to_pandas()
     row = frame[(frame.target == "b") & (frame.source == "a")].iloc[0]
     assert row.corrected == found["b", "a"].corrected
     assert row.holm == found.holm[1, 0]
@@ -197,9 +208,10 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         ({"pairs": [("a", "b", "c")]}, "two names each"),
         ({"sources": ["a"]}, "with a target"),
         ({"target": "a", "sources": "b"}, "a list of names"),
-        ({"target": "a", "sources": ["b"]}, "pair counts cannot tell"),
+        ({"target": "a", "sources": ["b"]}, "data has pair counts only"),
         ({"view": "report", "mechanism": "she"}, "too many reports"),
-        ({"checkpoint": "/nowhere/at/all"}, "folder of the checkpoint"),
+        ({"bins": 4}, "bins has no effect: the data are counted already"),
+        ({"checkpoint": "run.part"}, "there is no option 'checkpoint'"),
     ],
 )
 def test_bad_arguments_are_refused_in_one_line(pairs, arguments, message):
@@ -424,6 +436,33 @@ def test_holm_is_over_the_pairs_estimated(pairs):
     assert found.holm[0, 1] == pytest.approx(6 * 0.01, abs=0.011)
 
 
+SCRIPT = """
+import sys
+import seepage as sp
+
+def tell(done, total):
+    if done == 3:
+        print("some", flush=True)
+
+try:
+    sp.estimate_leakage("adult", 1.0, mechanism="grr", threads=int(sys.argv[1]), progress=tell)
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_an_interrupt_ends_every_thread_and_is_passed_on(threads):
+    arguments = [sys.executable, "-c", SCRIPT, threads]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "some\n"
+        os.kill(process.pid, signal.SIGINT)
+        begun = time.monotonic()
+        assert process.communicate(timeout=60)[0] == "stopped\n"
+        assert time.monotonic() - begun < 30
+    assert process.returncode == 0
+
+
 # Several sources ---------------------------------------------------------------------------------
 
 
@@ -433,11 +472,17 @@ def test_two_sources_reveal_what_neither_does_alone():
     table = pa.table({"a": one ^ two, "b": one, "c": two})
     call = {"surrogates": 199, "replicas": 5, "seed": 1}
     alone = estimate_leakage(table, mechanism="grr", epsilon=1.0, target="a", **call)
-    joint = estimate_leakage(
+    found = estimate_leakage(
         table, mechanism="grr", epsilon=1.0, target="a", sources=["b", "c"], **call
     )
-    assert isinstance(alone, LeakageEstimates)
-    assert isinstance(joint, LeakageEstimate)
+    assert isinstance(found, LeakageEstimates)
+    assert found.pairs == (("a", "b", "c"),)
+    assert np.isnan(found.corrected).all()
+    assert found.to_arrow()["holm"].to_pylist() == [0.005]
+    with pytest.raises(DomainError, match="of source 'c' and 'b' about target 'a' was not"):
+        found["a", "c", "b"]
+    joint = found["a", "b", "c"]
+    assert found.only is joint
     assert alone.upper[0, 1] < 0.1
     assert joint.lower > 0.3
     assert joint.corrected == pytest.approx(math.log(math.cosh(1.0)), abs=0.05)
@@ -460,7 +505,7 @@ def test_joint_estimate_against_the_joint_channel(people, method):
         surrogates=0,
         seed=1,
         method=method,
-    )
+    ).only
     codes = np.stack(people, axis=1)
     joint = np.zeros((3, 3, 4))
     np.add.at(joint, (codes[:, 1], codes[:, 0], codes[:, 2]), 1)
@@ -475,7 +520,7 @@ def test_joint_of_one_source_is_the_pair(people, pairs):
     table = pa.table(dict(zip("abc", people, strict=True)))
     found = estimate_leakage(
         table, mechanism="grr", epsilon=1.0, target="a", sources=["b"], surrogates=0, seed=1
-    )
+    )["a", "b"]
     exact = sp.leakage_matrix(pairs, 1.0, mechanism="grr", view="inferred")["a", "b"].value
     assert found.lower <= exact <= found.upper
 
@@ -486,9 +531,12 @@ def test_distinct_records_serve_as_well_as_a_table(people, pairs):
     names = {
         name: [f"{name}{code}" for code in part] for name, part in zip("abc", people, strict=True)
     }
-    assert estimate_leakage(tuples, mechanism="grr", epsilon=1.0, **call) == estimate_leakage(
-        pa.table(names), mechanism="grr", epsilon=1.0, **call
-    )
+    wanted = estimate_leakage(tuples, 1.0, mechanism="grr", **call).only
+    assert estimate_leakage(pa.table(names), 1.0, mechanism="grr", **call).only == wanted
+    renamed = pa.table({f"old {name}": values for name, values in names.items()})
+    rename = {f"old {name}": name for name in names}
+    found = estimate_leakage(renamed, 1.0, mechanism="grr", rename=rename, **call)
+    assert found.only == wanted
 
 
 @pytest.mark.parametrize("sources", [[], ["a"], ["b", "b"]])

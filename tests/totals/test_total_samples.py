@@ -122,7 +122,7 @@ def test_estimates_of_a_sample_say_so():
         sp.estimate_leakage(SAMPLE.pairs(), mechanism="grr", epsilon=1.0, **options)["a", "b"],
         sp.estimate_leakage(
             SAMPLE, mechanism="grr", epsilon=1.0, target="a", sources=["b", "differ"], **options
-        ),
+        ).only,
     ):
         assert found.cautions[0].startswith("from a sample of 40 of 4,000 records: ")
     whole = sp.estimate_leakage(ALL, mechanism="grr", epsilon=1.0, **options)["a", "b"]

@@ -1,7 +1,5 @@
 """`seepage benchmark`: analysers against a reference, mechanisms against each other."""
 
-import csv
-import io
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +7,7 @@ import click
 
 from seepage.cli.inputs import read_pairs
 from seepage.cli.options import SEED, output_options, table_arguments, table_options
-from seepage.cli.output import FileCommand, OutputFile, emit, encode_json, progress_bar
+from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
 from seepage.errors import InputError
 
 __all__ = ["command"]
@@ -136,15 +134,13 @@ def _names(data: tuple[str, ...]) -> dict[str, str]:
 
 def _write(found: Any, form: str) -> str:
     if form == "json":
-        return encode_json(found.to_dict())
+        from seepage._results import json_text
+
+        return json_text(found.to_dict())
+    if form == "csv":
+        return str(found.to_csv())
     rows = found.to_dict()["scores"]
     header = list(rows[0])
-    if form == "csv":
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(row.values() for row in rows)
-        return text.getvalue()
     from seepage.cli.output import columns
 
     cells = [[_cell(value) for value in row.values()] for row in rows]

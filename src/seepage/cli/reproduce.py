@@ -37,19 +37,19 @@ def command(items: tuple[str, ...], output: str, again: bool, listing: bool) -> 
       seepage reproduce fig4c table2 --output paper
       seepage reproduce --list
     """
-    from seepage.study.reproduction import ITEMS, Kept, reproduce
+    from seepage.study.reproduction import ITEMS, FinishedItem, reproduce
 
     if listing:
         from seepage.cli.output import columns
 
-        rows = [[item.name, item.place, item.title] for item in ITEMS.values()]
+        rows = [[name, item.paper.place, item.paper.title] for name, item in ITEMS.items()]
         click.echo(columns(rows, left=True))
         return
 
     if not output:
         raise InputError("--output must be a folder, got ''")
 
-    def tell(kept: Kept, made: bool) -> None:
+    def tell(kept: FinishedItem, made: bool) -> None:
         tally = Counter(one.verdict for one in kept.comparisons)
         verdicts = ", ".join(f"{count} {verdict}" for verdict, count in tally.items())
         how = f"{kept.seconds:.1f} s" if made else "kept"

@@ -1,7 +1,5 @@
 """`seepage simulate`: leakage estimated from a simulated collection."""
 
-import csv
-import io
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +8,7 @@ import click
 from seepage import _checks
 from seepage.cli.inputs import read_pairs
 from seepage.cli.options import BUDGET, SEED, output_options, table_arguments, table_options
-from seepage.cli.output import FileCommand, OutputFile, emit, encode_json, progress_bar
+from seepage.cli.output import FileCommand, emit, progress_bar
 from seepage.errors import InputError
 
 __all__ = ["command"]
@@ -46,25 +44,20 @@ SHOWN = 20
 )
 @click.option("--population", is_flag=True, help="Ask about the population that DATA are from.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Of intervals.")
-@click.option(
-    "--checkpoint",
-    type=OutputFile(),
-    help="Keep what is done in this file; the same call continues where it stopped.",
-)
 @output_options
 @table_options
 def command(data: str, form: str, output: str | None, **options: Any) -> None:
     """Estimate the leakages of DATA from a simulated collection, with their uncertainty.
 
     Every record reports REPLICAS times; an attacker guesses each value.  Beside the paper's
-    plug-in estimate, which reads too high: a corrected one, an interval, and a p-value, also
+    plug-in estimate, which is biased upward: a corrected one, an interval, and a p-value, also
     adjusted for the number of pairs (Holm).
 
     \b
     Examples:
       seepage simulate adult --mechanism oue --seed 7
       seepage simulate adult --pair "occupation->sex" --surrogates 1000
-      seepage simulate survey.csv -e 2 --checkpoint run.part --format csv -o estimates.csv
+      seepage simulate survey.csv -e 2 --format csv -o estimates.csv
     """
     from seepage.study.statistical import estimate_leakage
 
@@ -74,8 +67,7 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
     with progress_bar("simulating") as progress:
         found = estimate_leakage(
             pairs,
-            mechanism=options.pop("mechanism"),
-            epsilon=options.pop("epsilon"),
+            options.pop("epsilon"),
             pairs=chosen,
             progress=progress,
             **options,
@@ -92,28 +84,16 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _formatted(found: Any, name: str, form: str) -> str:
-    columns: dict[str, list[Any]] = found.to_frame(dict)
+    if form == "csv":
+        return str(found.to_csv())
+    columns: dict[str, list[Any]] = found.to_arrow().to_pydict()
     settings = found.settings
     if form == "json":
-        from seepage._results import json_ready
+        from seepage._results import json_text
 
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        return encode_json(
-            {
-                "seed": settings.seed,
-                "replicas": settings.replicas,
-                "view": settings.view,
-                "confidence": settings.confidence,
-                "population": settings.population,
-                "estimates": json_ready(rows),
-            }
-        )
-    if form == "csv":
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
-        return text.getvalue()
+        kept = ("seed", "replicas", "view", "confidence", "population")
+        return json_text({**{name: getattr(settings, name) for name in kept}, "estimates": rows})
     return _table(columns, settings, name)
 
 

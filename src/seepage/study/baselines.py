@@ -4,14 +4,13 @@ An analyser takes pair counts and one epsilon for each attribute, and returns a 
 rows targets, columns sources, 0 on the diagonal.  Adding one is a class and a line in the registry.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers
+from seepage._numerics import Floats
 from seepage._registry import ANALYSERS, MECHANISMS
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError, InputError
@@ -21,10 +20,10 @@ from seepage.study.correlation import correlation_matrix
 
 __all__ = [
     "Analyser",
-    "Budgets",
     "CovarianceBased",
     "DependencyGraph",
     "Leakages",
+    "SplitBudgets",
     "analyse_with",
     "analyser",
     "analysers",
@@ -45,7 +44,7 @@ class Analyser(Protocol):
 
 
 @dataclass(frozen=True)
-class Budgets:
+class SplitBudgets:
     """SPL-ANL: every pair's leakage is the source's epsilon, as under perfect correlation.
 
     [paper, section V-A: its reading of budget splitting]
@@ -74,8 +73,10 @@ class DependencyGraph:
 
     def leakages(self, pairs: PairCounts, epsilons: Floats) -> Floats:
         """Return epsilon within each component."""
-        linked = np.abs(correlation_matrix(pairs, "pcc")) >= self.threshold
-        component = _components(linked)
+        from scipy.sparse.csgraph import connected_components
+
+        linked = np.abs(correlation_matrix(pairs, "pcc").values) >= self.threshold
+        component = connected_components(linked, directed=False)[1]
         together = component[:, None] == component[None, :]
         return _off_diagonal(np.where(together, epsilons[None, :], 0.0))
 
@@ -102,7 +103,7 @@ class CovarianceBased:
         share = np.array([part[-1] / part.sum() for part in pairs.marginals])
         variance = share * (1 - share)
         spread = np.sqrt(np.outer(variance, variance))
-        covariance = np.abs(correlation_matrix(pairs, "pcc")) * spread
+        covariance = np.abs(correlation_matrix(pairs, "pcc").values) * spread
         largest = np.maximum.outer(variance, variance)
         ratio = np.divide(covariance, largest, out=np.zeros_like(largest), where=largest > 0)
         weight = np.exp(-epsilons)[None, :]
@@ -138,7 +139,7 @@ def register_analyser(found: Analyser) -> Analyser:
 
     Examples
     --------
-    >>> register_analyser(Budgets())
+    >>> register_analyser(SplitBudgets())
     Traceback (most recent call last):
         ...
     seepage.errors.InputError: an analyser named 'SPL-ANL' is registered already
@@ -178,9 +179,9 @@ def analyser(name: str) -> Analyser:
 
 
 def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Floats:
-    """Return an analyser's matrix, or refuse by name what is none.
+    """Return an analyser's matrix, or raise an InputError that names it.
 
-    The shape is one row and column an attribute, and no entry is NaN or negative.
+    The shape is one row and column per attribute, and no entry is NaN or negative.
     """
     values = np.asarray(chosen.leakages(pairs, epsilons), dtype=np.float64)
     count = len(pairs.domain)
@@ -198,37 +199,20 @@ def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Float
     return values
 
 
-def _components(linked: Booleans) -> Integers:
-    """Return the connected component of each vertex of a graph, as the least vertex in it."""
-    label = np.arange(len(linked))
-    reach = linked | np.eye(len(linked), dtype=np.bool_)
-    while True:
-        lowest = np.where(reach, label[None, :], len(linked)).min(axis=1)
-        if np.array_equal(lowest, label):
-            return label
-        label = lowest
-
-
 def _off_diagonal(values: Floats) -> Floats:
     result = np.array(values, dtype=np.float64)
     np.fill_diagonal(result, 0.0)
     return result
 
 
-def _register_all(found: Iterable[Analyser]) -> None:
-    for one in found:
-        register_analyser(one)
-
-
-_register_all(
-    [
-        Budgets(),
-        DependencyGraph(0.2),
-        DependencyGraph(0.4),
-        Leakages("ITS", "grr"),
-        CovarianceBased(),
-        Leakages("GRR-ANL", "grr"),
-        Leakages("EXP-ANL", "exp"),
-        Leakages("Algorithm 2"),
-    ]
-)
+for _analyser in (
+    SplitBudgets(),
+    DependencyGraph(0.2),
+    DependencyGraph(0.4),
+    Leakages("ITS", "grr"),
+    CovarianceBased(),
+    Leakages("GRR-ANL", "grr"),
+    Leakages("EXP-ANL", "exp"),
+    Leakages("Algorithm 2"),
+):
+    register_analyser(_analyser)

@@ -4,20 +4,29 @@
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
+from seepage._results import Progress, Result
 from seepage.data.domain import how_many, sample_caution
+from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.study.baselines import Analyser, Leakages, analyse_with, analyser, analysers
 
-__all__ = ["AnalyserBenchmark", "AnalyserScore", "benchmark_analysers"]
+__all__ = [
+    "AnalyserBenchmark",
+    "AnalyserScore",
+    "ScoreTable",
+    "benchmark_analysers",
+    "check_comparable",
+    "positive_epsilon",
+]
 
 Region = Literal["P1", "R1", "R2", "R3"]
 
@@ -52,8 +61,18 @@ class AnalyserScore:
     seconds: float
 
 
-@dataclass(frozen=True)
-class AnalyserBenchmark:
+class ScoreTable(Result):
+    """Scores in long form: one row per score."""
+
+    scores: tuple[Any, ...]
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = [part.name for part in fields(self.scores[0])] if self.scores else []
+        return {name: [getattr(score, name) for score in self.scores] for name in names}
+
+
+@dataclass(frozen=True, repr=False)
+class AnalyserBenchmark(ScoreTable):
     """The scores of several analysers, and why some could not take part.
 
     Parameters
@@ -61,7 +80,7 @@ class AnalyserBenchmark:
     scores
         One for each data set, epsilon and analyser.
     left_out
-        (data set, analyser, reason) for each that refused the data.
+        (data set, analyser, reason) for each that raised an InputError for the data.
     tolerance
         What counts as no undershoot or overshoot.
     samples
@@ -87,10 +106,8 @@ class AnalyserBenchmark:
             "notes": list(self.notes),
         }
 
-    def to_frame(self, frame: Callable[[dict[str, Any]], Any]) -> Any:
-        """Return the scores as a tidy frame: `to_frame(pandas.DataFrame)`."""
-        rows = [asdict(score) for score in self.scores]
-        return frame({key: [row[key] for row in rows] for key in AnalyserScore.__annotations__})
+    def _headline(self) -> str:
+        return f"AnalyserBenchmark({len(self.scores)} scores, {len(self.left_out)} left out)"
 
     def chart(self) -> Any:
         """Return the paper's chart: undershoot against overshoot, with the regions labelled."""
@@ -104,14 +121,15 @@ class AnalyserBenchmark:
 
 
 def benchmark_analysers(
-    data: PairCounts | Mapping[str, PairCounts],
+    data: Any,
     epsilons: Sequence[float] = (1.0,),
+    *,
     reference: str = "bound",
     chosen: Sequence[str | Analyser] | None = None,
-    *,
     tolerance: float = TOLERANCE,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
+    **table_options: Any,
 ) -> AnalyserBenchmark:
     """Compare analysers with a reference leakage, over all ordered pairs of attributes.
 
@@ -121,7 +139,8 @@ def benchmark_analysers(
     Parameters
     ----------
     data
-        Pair counts of one data set, or of several by name.
+        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`; or several
+        of them, a mapping by name.
     epsilons
         Budgets above 0, each used for every attribute.
     reference
@@ -135,23 +154,26 @@ def benchmark_analysers(
         For a statistical reference.
     progress
         Called with the number of comparisons done, and their total.
+    table_options
+        Table options of `count_pairs`.
 
     Examples
     --------
     >>> import seepage as sp
-    >>> found = sp.benchmark_analysers(sp.load_pairs("adult"), [1.0], chosen=["SPL-ANL", "ITS"])
+    >>> found = sp.benchmark_analysers("adult", [1.0], chosen=["SPL-ANL", "ITS"])
     >>> [(score.analyser, score.region) for score in found.scores]
     [('SPL-ANL', 'R2'), ('ITS', 'R1')]
     """
-    tables = {"data": data} if isinstance(data, PairCounts) else dict(data)
-    budgets = [_positive(epsilon) for epsilon in epsilons]
+    several = data if isinstance(data, Mapping) else {"data": data}
+    tables = {name: as_pairs(one, **table_options) for name, one in several.items()}
+    budgets = [positive_epsilon(epsilon) for epsilon in epsilons]
     contenders = _contenders(chosen)
     slack = _checks.real(tolerance, "tolerance")
     scores: list[AnalyserScore] = []
     left_out: list[tuple[str, str, str]] = []
     total = len(tables) * len(budgets) * len(contenders)
     for name, pairs in tables.items():
-        _check_table(name, pairs)
+        check_comparable(name, pairs)
         for epsilon in budgets:
             goal = _reference(reference, pairs, epsilon, seed)
             for contender in contenders:
@@ -175,7 +197,8 @@ def benchmark_analysers(
     return AnalyserBenchmark(tuple(scores), tuple(dict.fromkeys(left_out)), slack, samples)
 
 
-def _positive(epsilon: Any) -> float:
+def positive_epsilon(epsilon: Any) -> float:
+    """Return a budget above 0; any other raises an InputError."""
     budget = _checks.epsilon(epsilon)
     if budget == 0:
         raise InputError("epsilon must be above 0 in a benchmark, since results are relative to it")
@@ -188,7 +211,8 @@ def _contenders(chosen: Sequence[str | Analyser] | None) -> list[Analyser]:
     return [analyser(one) if isinstance(one, str) else one for one in chosen]
 
 
-def _check_table(name: str, pairs: PairCounts) -> None:
+def check_comparable(name: str, pairs: PairCounts) -> None:
+    """Raise an InputError where there are fewer than two attributes."""
     if len(pairs.domain) < 2:
         raise InputError(f"{name} has one attribute; a benchmark compares at least two")
 

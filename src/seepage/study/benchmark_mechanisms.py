@@ -4,20 +4,21 @@
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats
+from seepage._results import Progress
 from seepage.data.domain import how_many, sample_caution
+from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import Mechanism, mechanism
-from seepage.study.benchmark_analysers import _check_table, _positive
+from seepage.study.benchmark_analysers import ScoreTable, check_comparable, positive_epsilon
 
 __all__ = ["EIGHT", "MechanismBenchmark", "MechanismScore", "benchmark_mechanisms"]
 
@@ -61,8 +62,8 @@ class MechanismScore:
     server_seconds: float
 
 
-@dataclass(frozen=True)
-class MechanismBenchmark:
+@dataclass(frozen=True, repr=False)
+class MechanismBenchmark(ScoreTable):
     """The scores of several mechanisms on one data set.
 
     Parameters
@@ -86,10 +87,9 @@ class MechanismBenchmark:
         """Return everything as plain JSON."""
         return {"scores": [asdict(score) for score in self.scores], "notes": list(self.notes)}
 
-    def to_frame(self, frame: Callable[[dict[str, Any]], Any]) -> Any:
-        """Return the scores as a tidy frame: `to_frame(pandas.DataFrame)`."""
-        rows = [asdict(score) for score in self.scores]
-        return frame({key: [row[key] for row in rows] for key in MechanismScore.__annotations__})
+    def _headline(self) -> str:
+        sample = "" if self.sample is None else f", {how_many(self.sample)}"
+        return f"MechanismBenchmark({len(self.scores)} scores{sample})"
 
     def chart(self) -> Any:
         """Return the paper's two panels, and a third with the leakage of the whole report."""
@@ -100,19 +100,20 @@ class MechanismBenchmark:
 
 
 def benchmark_mechanisms(
-    pairs: PairCounts,
+    data: Any,
     epsilons: Sequence[float] = (1.0, 3.0, 5.0),
-    mechanisms: Sequence[str] = EIGHT,
     *,
+    mechanisms: Sequence[str] = EIGHT,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
+    **table_options: Any,
 ) -> MechanismBenchmark:
     """Compare mechanisms by the utility of their reports and what the reports leak.
 
     Parameters
     ----------
-    pairs
-        The pair counts of a table; its marginals are the people who report.
+    data
+        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`.
     epsilons
         Budgets above 0, each used for every attribute.
     mechanisms
@@ -121,6 +122,8 @@ def benchmark_mechanisms(
         Of the simulation; the same seed gives the same errors.
     progress
         Called with the number of mechanisms done, and their total.
+    table_options
+        Table options of `count_pairs`.
 
     Notes
     -----
@@ -130,13 +133,15 @@ def benchmark_mechanisms(
     Examples
     --------
     >>> import seepage as sp
-    >>> pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
-    >>> found = sp.benchmark_mechanisms(pairs, [1.0], mechanisms=["grr", "oue"])
+    >>> found = sp.benchmark_mechanisms(
+    ...     "adult", [1.0], mechanisms=["grr", "oue"], columns=["sex", "race", "income"]
+    ... )
     >>> [score.normalised_tcpl > 0.9 for score in found.scores]
     [True, True]
     """
-    _check_table("the data set", pairs)
-    budgets = [_positive(epsilon) for epsilon in epsilons]
+    pairs = as_pairs(data, **table_options)
+    check_comparable("the data set", pairs)
+    budgets = [positive_epsilon(epsilon) for epsilon in epsilons]
     fixed = _checks.integer(seed, "seed", 0)
     if not pairs.records:
         raise InputError("a benchmark needs records, and these counts have none")
@@ -183,14 +188,17 @@ def _score(pairs: PairCounts, name: str, epsilon: float, bound: float, seed: int
 def _simulate(one: Mechanism, counts: Any, rng: np.random.Generator) -> tuple[float, float]:
     """Return the squared frequency error of one attribute and the share of wrong guesses."""
     codes = np.repeat(np.arange(one.k), counts)
-    tally, misses, done = np.zeros(one.k), 0, 0
-    for reports in one.perturb_batches(codes, rng):
-        batch = codes[done : done + len(reports)]
-        tally += one.tally(reports)
-        misses += int((one.infer(reports, rng) != batch).sum())
-        done += len(reports)
-    estimate: Floats = one._frequencies(tally, done)
-    return float(((estimate - counts / done) ** 2).sum()), misses / done
+    wrong: list[Any] = []
+
+    def guessed() -> Iterator[Any]:
+        done = 0
+        for reports in one.perturb_batches(codes, rng):
+            wrong.append(one.infer(reports, rng) != codes[done : done + len(reports)])
+            done += len(reports)
+            yield reports
+
+    error = one.estimate(guessed()).frequencies - counts / len(codes)
+    return float((error**2).sum()), float(np.concatenate(wrong).mean())
 
 
 def _server_seconds(one: Mechanism) -> float:

@@ -3,15 +3,20 @@
 They do not say what leaks: the paper's observation OB3, and `reproduce` shows it.
 """
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers
+from seepage._results import Result
+from seepage.data.domain import Domain, sample_caution
+from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
+from seepage.errors import DomainError
 
-__all__ = ["METRICS", "correlation_matrix"]
+__all__ = ["METRICS", "CorrelationMatrix", "correlation_matrix"]
 
 Metric = Literal["mi", "nmi", "pcc", "cramers_v"]
 
@@ -23,13 +28,62 @@ METRICS: dict[str, str] = {
 }
 
 
-def correlation_matrix(pairs: PairCounts, metric: Metric) -> Floats:
-    """Return a measure of correlation between every two attributes, a symmetric matrix.
+@dataclass(frozen=True, eq=False, repr=False)
+class CorrelationMatrix(Result):
+    """A measure of correlation between every two attributes; `matrix[a, b]` by names.
 
     Parameters
     ----------
     pairs
-        The pair counts of a table.
+        The counts it was computed from.
+    metric
+        One of `METRICS`.
+    values
+        The symmetric matrix, in the order of the attributes.
+    """
+
+    pairs: PairCounts
+    metric: Metric
+    values: Floats
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes, in the order of rows and columns."""
+        return self.pairs.domain
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What to know before the numbers are used: whether they are those of a sample."""
+        caution = sample_caution(self.pairs)
+        return () if caution is None else (caution,)
+
+    def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> float:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise DomainError(f"a correlation is chosen by two attributes, got {pair!r}")
+        first, second = (self.domain.index(name) for name in pair)
+        return float(self.values[first, second])
+
+    def _headline(self) -> str:
+        sample = ", of a sample" if self.cautions else ""
+        return f"CorrelationMatrix({METRICS[self.metric]}, {len(self.domain)} attributes{sample})"
+
+    def _columns(self) -> dict[str, list[Any]]:
+        names = self.domain.names
+        first, second = np.triu_indices(len(names), 1)
+        return {
+            "attribute": [names[place] for place in first],
+            "other": [names[place] for place in second],
+            self.metric: self.values[first, second].tolist(),
+        }
+
+
+def correlation_matrix(data: Any, metric: Metric, **table_options: Any) -> CorrelationMatrix:
+    """Return a measure of correlation between every two attributes, a symmetric matrix.
+
+    Parameters
+    ----------
+    data
+        A frame, the path of a table, the name of a dataset, `PairCounts` or `Records`.
     metric
         With p the joint distribution of X and Y, r and c its margins, N records:
 
@@ -37,21 +91,24 @@ def correlation_matrix(pairs: PairCounts, metric: Metric) -> Floats:
         * `"nmi"`: I / H(X, Y), the paper's normalisation;
         * `"pcc"`: Pearson's coefficient of the integer codes 0, 1, 2, ...;
         * `"cramers_v"`: sqrt(chi2 / (N (min(a, b) - 1))), a and b the numbers of values seen.
+    table_options
+        Table options of `count_pairs`.
 
     Notes
     -----
     An attribute with one value correlates with nothing: its entries are 0, the diagonal
-    included.  Of a sample of records (`pairs.population`) this is the sample's own correlation,
-    which a plain matrix cannot say.  Cost: linear in the number of pair cells.
+    included.  Of a sample of records this is the sample's own correlation, which `cautions` say.
+    Cost: linear in the number of pair cells.
 
     Examples
     --------
     >>> import seepage as sp
-    >>> nmi = sp.correlation_matrix(sp.load_pairs("adult"), "nmi")
-    >>> nmi.shape
-    (15, 15)
+    >>> nmi = sp.correlation_matrix("adult", "nmi")
+    >>> nmi.values.shape, round(nmi["sex", "relationship"], 3)
+    ((15, 15), 0.146)
     """
     _checks.choice(metric, "metric", METRICS)
+    pairs = as_pairs(data, **table_options)
     count = len(pairs.domain)
     result = np.zeros((count, count))
     for first, second, tables in pairs.tables_by_shape():
@@ -59,7 +116,8 @@ def correlation_matrix(pairs: PairCounts, metric: Metric) -> Floats:
         result[first, second] = result[second, first] = found
     for index, marginal in enumerate(pairs.marginals):
         result[index, index] = _MEASURES[metric](np.diag(marginal)[None])[0]
-    return result
+    result.flags.writeable = False
+    return CorrelationMatrix(pairs, metric, result)
 
 
 def _mutual_information(tables: Integers) -> Floats:

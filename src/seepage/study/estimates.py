@@ -1,30 +1,38 @@
 """What the statistical method finds: each estimate with all that its trust rests on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, SupportsIndex
+from typing import Any, Literal
 
 import numpy as np
 
 from seepage._numerics import Floats
+from seepage._results import Result
 from seepage.data.domain import Domain, sample_caution
-from seepage.errors import DomainError
+from seepage.errors import DomainError, InputError
 from seepage.leakage.release import View
 from seepage.study.permutation import QUANTILES, Significance
 
-__all__ = ["DecidingCells", "LeakageEstimate", "LeakageEstimates", "Method", "Settings", "holm"]
+__all__ = [
+    "DecidingCells",
+    "EstimateSettings",
+    "LeakageEstimate",
+    "LeakageEstimates",
+    "Method",
+    "holm",
+]
 
 Method = Literal["aggregate", "records"]
 
 RARE = 10
 """A cell seen fewer times decides an estimate that is worth little."""
 
-REPORTED = ("plug_in", "corrected", "lower", "upper", "p_value")
+REPORTED = ("target", "source", "plug_in", "corrected", "lower", "upper", "p_value")
 
 
 @dataclass(frozen=True)
-class Settings:
+class EstimateSettings:
     """How estimates were made: enough to make them again, bit for bit.
 
     Parameters
@@ -89,8 +97,8 @@ class DecidingCells:
         )
 
 
-@dataclass(frozen=True)
-class LeakageEstimate:
+@dataclass(frozen=True, repr=False)
+class LeakageEstimate(Result):
     """The leakage of one source, or of several together, estimated from a simulated collection.
 
     Parameters
@@ -102,7 +110,7 @@ class LeakageEstimate:
     direct
         The budget of the target's own report (DPL).
     plug_in
-        The paper's estimate: ln of the largest ratio of observed shares.  It reads too high.
+        The paper's estimate: ln of the largest ratio of observed shares.  It is biased upward.
         Infinite where a report that came with one target value never came with another; nothing
         is limited to epsilon.
     corrected
@@ -137,7 +145,7 @@ class LeakageEstimate:
     deciding: DecidingCells | None
     unseen: int
     records: int
-    settings: Settings
+    settings: EstimateSettings
     population: int | None = None
 
     @property
@@ -180,7 +188,9 @@ class LeakageEstimate:
                 "value: the plug-in estimate is infinite"
             )
         if self.deciding is not None and self.deciding.rare:
-            found.append(f"decided by cells seen fewer than {RARE} times: {self._evidence}")
+            found.append(
+                f"decided by cells seen fewer than {RARE} times: {self.deciding.sentence()}"
+            )
         if np.isinf(self.upper):
             found.append(
                 "a possible report was never seen under some target value, so the interval has "
@@ -190,23 +200,30 @@ class LeakageEstimate:
             found.append("no surrogates were drawn, so there is no p-value")
         return tuple(found)
 
-    @property
-    def _evidence(self) -> str:
-        return "" if self.deciding is None else self.deciding.sentence()
+    def _headline(self) -> str:
+        return (
+            f"LeakageEstimate(corrected {self.corrected:.4g}, "
+            f"{self.lower:.4g} to {self.upper:.4g}, of {self.source!r} about {self.target!r})"
+        )
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns = {name: [getattr(self, name)] for name in REPORTED}
+        return columns | {"cautions": ["; ".join(self.cautions)]}
 
 
-class LeakageEstimates:
-    """The estimates of ordered pairs: rows targets, columns sources.
+class LeakageEstimates(Result):
+    """Estimates by target and source, with matrices whose rows are targets, columns sources.
 
     The matrices hold NaN for pairs that were not estimated, the diagonal among them.
-    `estimates[target, source]` gives one pair's estimate with its evidence.
+    `estimates[target, source]` gives one pair's estimate with its evidence; where several sources
+    were estimated together, it is `estimates[target, *sources]`.
 
     Parameters
     ----------
     domain
         The attributes, in the order of rows and columns.
     estimates
-        The estimate of each pair (target, source), by their numbers.
+        The estimate of each (target, source) or (target, *sources), by their numbers.
     settings
         How they were made.
     """
@@ -214,44 +231,45 @@ class LeakageEstimates:
     def __init__(
         self,
         domain: Domain,
-        estimates: Mapping[tuple[int, int], LeakageEstimate],
-        settings: Settings,
+        estimates: Mapping[tuple[int, ...], LeakageEstimate],
+        settings: EstimateSettings,
     ) -> None:
         self.domain = domain
         self.settings = settings
         self._estimates = dict(sorted(estimates.items()))
 
-    def _matrix(self, value: Callable[[LeakageEstimate], float]) -> Floats:
+    def _matrix(self, values: Iterable[float]) -> Floats:
         matrix = np.full((len(self.domain), len(self.domain)), np.nan)
-        for pair, estimate in self._estimates.items():
-            matrix[pair] = value(estimate)
+        for key, value in zip(self._estimates, values, strict=True):
+            if len(key) == 2:
+                matrix[key] = value
         matrix.flags.writeable = False
         return matrix
 
     @cached_property
     def plug_in(self) -> Floats:
-        """The paper's estimates, which read too high; infinite where a cell is empty."""
-        return self._matrix(lambda estimate: estimate.plug_in)
+        """The paper's estimates, biased upward; infinite where a cell is empty."""
+        return self._matrix(estimate.plug_in for estimate in self)
 
     @cached_property
     def corrected(self) -> Floats:
         """The corrected estimates."""
-        return self._matrix(lambda estimate: estimate.corrected)
+        return self._matrix(estimate.corrected for estimate in self)
 
     @cached_property
     def lower(self) -> Floats:
         """The lower confidence limits, each pair by itself."""
-        return self._matrix(lambda estimate: estimate.lower)
+        return self._matrix(estimate.lower for estimate in self)
 
     @cached_property
     def upper(self) -> Floats:
         """The upper confidence limits, each pair by itself."""
-        return self._matrix(lambda estimate: estimate.upper)
+        return self._matrix(estimate.upper for estimate in self)
 
     @cached_property
     def p_values(self) -> Floats:
         """The p-values, each pair by itself; NaN without surrogates."""
-        return self._matrix(lambda estimate: estimate.p_value)
+        return self._matrix(estimate.p_value for estimate in self)
 
     @cached_property
     def holm(self) -> Floats:
@@ -259,55 +277,60 @@ class LeakageEstimates:
 
         Of n pairs none falls below n / (1 + surrogates), so to reach 0.05 draw 20 n surrogates.
         """
-        adjusted = np.full_like(self.p_values, np.nan)
-        known = ~np.isnan(self.p_values)
-        adjusted[known] = holm(self.p_values[known])
-        adjusted.flags.writeable = False
-        return adjusted
+        return self._matrix(self._adjusted)
+
+    @cached_property
+    def _adjusted(self) -> list[float]:
+        found: list[float] = holm(np.array([estimate.p_value for estimate in self])).tolist()
+        return found
 
     @property
-    def pairs(self) -> tuple[tuple[str, str], ...]:
-        """The pairs (target, source) that were estimated."""
-        names = self.domain.names
-        return tuple((names[target], names[source]) for target, source in self._estimates)
+    def pairs(self) -> tuple[tuple[str, ...], ...]:
+        """What was estimated: (target, source), or (target, *sources) for sources together."""
+        return tuple((estimate.target, *estimate.sources) for estimate in self)
+
+    @property
+    def only(self) -> LeakageEstimate:
+        """The estimate, where there is exactly one; else an InputError."""
+        if len(self) != 1:
+            raise InputError(f"there is not one estimate but {len(self)}; choose by names")
+        return next(iter(self))
 
     def __len__(self) -> int:
         return len(self._estimates)
 
-    def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> LeakageEstimate:
-        target, source = (self.domain.index(name) for name in pair)
-        if (target, source) not in self._estimates:
-            names = self.domain.names
+    def __iter__(self) -> Iterator[LeakageEstimate]:
+        return iter(self._estimates.values())
+
+    def __getitem__(self, names: Any) -> LeakageEstimate:
+        if not isinstance(names, tuple) or len(names) < 2:
+            raise DomainError(f"estimates are chosen by target and source, got {names!r}")
+        key = tuple(self.domain.index(name) for name in names)
+        if key not in self._estimates:
+            target, *sources = (self.domain.names[index] for index in key)
             raise DomainError(
-                f"the leakage of source {names[source]!r} about target {names[target]!r} "
-                "was not estimated"
+                f"the leakage of source {' and '.join(map(repr, sources))} about target "
+                f"{target!r} was not estimated"
             )
-        return self._estimates[target, source]
+        return self._estimates[key]
 
-    def to_frame(self, frame: Callable[[dict[str, Any]], Any] | None = None) -> Any:
-        """Return one row a pair as a PyArrow table, or as `frame` makes of it.
-
-        `estimates.to_frame(pandas.DataFrame)` and `estimates.to_frame(polars.DataFrame)` work.
-        """
-        rows = list(self._estimates.values())
-        columns: dict[str, Any] = {
-            "target": [row.target for row in rows],
-            "source": [row.source for row in rows],
-        }
-        columns |= {name: [getattr(row, name) for row in rows] for name in REPORTED}
-        columns["holm"] = [float(self.holm[pair]) for pair in self._estimates]
-        columns["cautions"] = ["; ".join(row.cautions) for row in rows]
-        if frame is not None:
-            return frame(columns)
-        import pyarrow as pa
-
-        return pa.table(columns)
-
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
+        if not len(self):
+            return "LeakageEstimates(none)"
+        largest = max(self, key=lambda estimate: estimate.corrected)
         return (
-            f"LeakageEstimates({len(self)} pairs of {len(self.domain)} attributes, "
-            f"view={self.settings.view!r}, rows targets, columns sources)"
+            f"LeakageEstimates({len(self):,} of {len(self.domain)} attributes, largest corrected "
+            f"{largest.corrected:.4g} of {largest.source!r} about {largest.target!r}, "
+            f"view {self.settings.view!r})"
         )
+
+    def _columns(self) -> dict[str, list[Any]]:
+        columns: dict[str, list[Any]] = {
+            name: [getattr(estimate, name) for estimate in self] for name in REPORTED
+        }
+        columns["holm"] = self._adjusted
+        columns["cautions"] = ["; ".join(estimate.cautions) for estimate in self]
+        return columns
 
 
 def holm(p_values: Floats) -> Floats:

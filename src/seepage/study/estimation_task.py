@@ -8,16 +8,24 @@ from functools import cached_property, reduce
 import numpy as np
 
 from seepage._numerics import Floats, Integers
-from seepage.data.domain import Attribute, Domain
+from seepage.data.domain import Attribute
 from seepage.data.pairs import PairCounts
+from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage.release import View
 from seepage.mechanisms import Mechanism
 from seepage.study.confidence import interval
-from seepage.study.estimates import DecidingCells, LeakageEstimate, Settings
+from seepage.study.estimates import DecidingCells, EstimateSettings, LeakageEstimate
 from seepage.study.permutation import significance
-from seepage.study.simulation import Collection, Pulse, no_pulse, simulate, simulate_records
-from seepage.study.whole_reports import report_channel, report_name
+from seepage.study.simulation import (
+    Collection,
+    Pulse,
+    no_pulse,
+    report_channel,
+    report_name,
+    simulate,
+    simulate_records,
+)
 
 __all__ = ["Key", "Task", "joint_task", "pair_task"]
 
@@ -107,7 +115,7 @@ class Task:
         sequence = np.random.SeedSequence(seed, spawn_key=(*self.key, purpose, block))
         return np.random.Generator(np.random.PCG64(sequence))
 
-    def collect(self, settings: Settings, pulse: Pulse = no_pulse) -> Collection:
+    def collect(self, settings: EstimateSettings, pulse: Pulse = no_pulse) -> Collection:
         """Return a simulated collection."""
         generator = self.generator(settings.seed, COLLECTION)
         if settings.method == "aggregate":
@@ -124,7 +132,7 @@ class Task:
             pulse=pulse,
         )
 
-    def estimate(self, settings: Settings, pulse: Pulse = no_pulse) -> LeakageEstimate:
+    def estimate(self, settings: EstimateSettings, pulse: Pulse = no_pulse) -> LeakageEstimate:
         """Return the estimate from a simulated collection, with its interval and surrogates.
 
         `pulse` is called now and then; it may raise to end the work.
@@ -156,11 +164,6 @@ class Task:
             records=int(self.table.sum()),
             settings=settings,
         )
-
-
-def _both(one: Floats, two: Floats) -> Floats:
-    """Return the channel of two independent reports of the same record."""
-    return np.asarray((one[:, :, None] * two[:, None, :]).reshape(len(one), -1))
 
 
 def _plug_in(task: Task, collection: Collection) -> tuple[float, DecidingCells | None]:
@@ -214,43 +217,20 @@ def pair_task(
     )
 
 
-def joint_task(
-    domain: Domain,
-    codes: Integers,
-    weights: Integers,
-    mechanisms: Sequence[Mechanism],
-    target: int,
-    sources: Sequence[int],
-    view: View,
-) -> Task:
-    """Return the task of several sources together about one target, from distinct records.
-
-    Parameters
-    ----------
-    domain
-        The attributes.
-    codes
-        Records, one row each and one column an attribute.
-    weights
-        How often each record occurs.
-    mechanisms
-        How each attribute is released.
-    target, sources
-        The attributes' numbers.
-    view
-        What the adversary keeps of a report.
-    """
-    values, tuples = np.unique(codes[:, list(sources)], axis=0, return_inverse=True)
-    seen, targets = np.unique(codes[:, target], return_inverse=True)
+def joint_task(people: Records, mechanisms: Sequence[Mechanism], view: View) -> Task:
+    """Return the task of the first attribute as target and all others together as sources."""
+    codes, domain = people.codes.astype(np.int64), people.domain
+    values, tuples = np.unique(codes[:, 1:], axis=0, return_inverse=True)
+    seen, targets = np.unique(codes[:, 0], return_inverse=True)
     cells = targets * len(values) + tuples.reshape(-1)
-    table = np.bincount(cells, weights, minlength=len(seen) * len(values)).astype(np.int64)
+    table = np.bincount(cells, people.weights, minlength=len(seen) * len(values)).astype(np.int64)
     return Task(
-        key=(target, *sources),
-        target=domain[target].restrict(seen),
-        sources=tuple(domain[source] for source in sources),
-        mechanisms=tuple(mechanisms[source] for source in sources),
-        direct=mechanisms[target].epsilon,
-        values=values.astype(np.int64),
+        key=tuple(range(len(domain))),
+        target=domain[0].restrict(seen),
+        sources=tuple(domain)[1:],
+        mechanisms=tuple(mechanisms[1:]),
+        direct=mechanisms[0].epsilon,
+        values=values,
         table=table.reshape(len(seen), len(values)),
         view=view,
     )

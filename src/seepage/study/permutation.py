@@ -1,8 +1,4 @@
-"""Random tables with fixed margins, drawn row by row, and the largest log-ratio of each.
-
-Many tables are drawn at once: a row of all of them has the shape (columns, size).
-
-Surrogates: what the estimate would read if target and report had nothing to do with each other.
+"""Permutation null distribution of the estimate: random tables with fixed margins.
 
 The paper permutes the columns of the perturbed data set, which keeps each column's own
 distribution and breaks every other: tables (target value, report) with both margins fixed.  It
@@ -12,6 +8,11 @@ itself is dependent, which real tables nearly always are.
 With `population=True` the records are permuted before they are perturbed: tables (target value,
 source value) with both margins fixed, each collected anew with all its replicas.  That asks
 whether the distribution is dependent that the table was drawn from.
+
+Many tables are drawn at once, row by row: a row of all of them has the shape (columns, size).
+`scipy.stats.random_table` (SciPy 1.17, Patefield's method) is as fast for 7 x 16 and 42 x 42
+tables, but takes 20 times as long for the 2 x 2 tables of binary attributes: 42 against 2 ms for
+10,000 tables of 10 million reports.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -1,22 +1,47 @@
-"""A simulated collection: what the paper's three stages count, without touching every record.
+"""Simulated collections of reports, from counts or record by record, and whole reports by number.
 
-The paper's three stages on every record of the expanded data set, in blocks.
-
-The honest simulation of clients, and the test of the fast one: perturb, infer, count.  Works
-for every mechanism, at a cost that grows with records and replicas.
+`simulate` draws what the paper's three stages (perturb, infer, count) would count, at a cost that
+does not grow with the records.  `simulate_records` runs the three stages on every record, for
+every mechanism: the honest simulation of clients, and the test of the fast one.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Booleans, Floats, Integers
+from seepage.data.channel import ROW_SUM_TOLERANCE
+from seepage.errors import InputError
 from seepage.leakage.release import View
 from seepage.mechanisms import Mechanism
-from seepage.study.whole_reports import report_columns
+from seepage.mechanisms.reports import BitReports, ValueReports
 
-__all__ = ["Collection", "Pulse", "no_pulse", "simulate", "simulate_records", "simulate_row"]
+__all__ = [
+    "Collection",
+    "Pulse",
+    "no_pulse",
+    "report_channel",
+    "report_columns",
+    "report_name",
+    "simulate",
+    "simulate_records",
+    "simulate_row",
+]
+
+ROWS = 1 << 18
+"""Records perturbed at once, so that memory does not grow with the expanded data set."""
+
+MOST_BITS = 12
+"""Reports of so many bits are told apart, 4,096 of them."""
+
+Pulse = Callable[[], None]
+"""Called now and then during long work; it may raise to end it."""
+
+
+def no_pulse() -> None:
+    """Let the work go on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,18 +146,6 @@ def simulate_row(
     return counts
 
 
-ROWS = 1 << 18
-"""Records perturbed at once, so that memory does not grow with the expanded data set."""
-
-
-Pulse = Callable[[], None]
-"""Called now and then during long work; it may raise to end it."""
-
-
-def no_pulse() -> None:
-    """Let the work go on."""
-
-
 def simulate_records(
     table: Integers,
     values: Integers,
@@ -201,3 +214,74 @@ def _expanded(table: Integers, replicas: int) -> Iterator[tuple[Integers, Intege
     for begin in range(0, int(ends[-1]), ROWS):
         inside = np.clip(ends, begin, begin + ROWS) - np.clip(starts, begin, begin + ROWS)
         yield np.repeat(target, inside), np.repeat(source, inside)
+
+
+def report_channel(how: Mechanism) -> Floats:
+    """Return P(report given value), one column a report.
+
+    The mechanism's own `channel` where it has one.  Reports of up to 12 bits are enumerated:
+    column y is the report whose bit v is bit v of y.
+
+    Examples
+    --------
+    >>> from seepage.mechanisms import OUE
+    >>> report_channel(OUE(2, 1.0)).round(3).tolist()
+    [[0.366, 0.366, 0.134, 0.134], [0.366, 0.134, 0.366, 0.134]]
+    """
+    try:
+        return how.channel()
+    except InputError:
+        if how.reports is not BitReports or how.k > MOST_BITS:
+            raise
+    sets = np.arange(1 << how.k)[:, None] >> np.arange(how.k) & 1
+    reports = BitReports(how.describe(), BitReports.pack(sets.astype(np.bool_)))
+    channel = np.exp(how.log_likelihood(reports)).T
+    if np.abs(channel.sum(axis=1) - 1.0).max() > ROW_SUM_TOLERANCE:
+        raise InputError(f'the reports of {how.name} cannot be enumerated; use view="inferred"')
+    return np.asarray(channel)
+
+
+def report_columns(how: Mechanism) -> Callable[[Any], Integers]:
+    """Return what tells the column of each report in `report_channel`.
+
+    Examples
+    --------
+    >>> from seepage.mechanisms import OUE
+    >>> reports = OUE(2, 1.0).perturb([0, 1, 0, 1], rng=4)
+    >>> (report_columns(OUE(2, 1.0))(reports) == reports.bits() @ [1, 2]).all()
+    np.True_
+    """
+    if how.reports is ValueReports:
+        return lambda reports: np.asarray(reports.values, dtype=np.int64)
+    channel = report_channel(how)
+    weights = 1 << np.arange(how.k, dtype=np.int64)
+    if channel.shape[1] == 1 << how.k:
+        return lambda reports: np.asarray(reports.bits() @ weights)
+    favoured = weights @ _favoured(channel)
+    order = np.argsort(favoured)
+    ascending = favoured[order]
+    if how.reports is not BitReports or np.any(ascending[1:] == ascending[:-1]):
+        raise InputError(
+            f"the reports of {how.name} cannot be told apart by what they favour; "
+            'use method="aggregate", or view="inferred"'
+        )
+    return lambda reports: np.asarray(order[np.searchsorted(ascending, reports.bits() @ weights)])
+
+
+def report_name(channel: Floats, column: int, values: tuple[str, ...]) -> str:
+    """Return what a report favours, or its number where it favours nothing.
+
+    Examples
+    --------
+    >>> report_name(np.array([[0.7, 0.3], [0.3, 0.7]]), 1, ("no", "yes"))
+    'yes'
+    """
+    favoured = _favoured(channel)[:, column]
+    if favoured.all():
+        return f"number {column}"
+    return "+".join(value for value, likely in zip(values, favoured, strict=True) if likely)
+
+
+def _favoured(channel: Floats) -> Booleans:
+    """Return which values (rows) make each report (column) likeliest."""
+    return np.asarray(channel == channel.max(axis=0))

@@ -41,7 +41,7 @@ def test_three_attributes_act_only_together():
 
 
 def test_the_rest_follows_the_trees():
-    information = correlation_matrix(JOINT.pairs(), "mi")
+    information = correlation_matrix(JOINT, "mi")
     names = JOINT.domain.names
     edges = {frozenset(edge) for edge in SURVEY_TREE}
     for edge in edges:

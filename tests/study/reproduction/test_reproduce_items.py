@@ -7,10 +7,14 @@ import pytest
 
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.reproduction import ITEMS
+from seepage.study.reproduction.error_tables import (
+    TABLE_TWO,
+    library_subset_selection,
+    nmse,
+    table_readings,
+)
 from seepage.study.reproduction.paper_data import MECHANISMS, STAND_INS, Data
-from seepage.study.reproduction.readings import nmse, readings
 from seepage.study.reproduction.reproduction_page import SAME, expected_numbers
-from seepage.study.reproduction.table_two import PRINTED, library_subset_selection
 
 real_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
@@ -94,13 +98,13 @@ def test_the_heat_map_has_the_values_of_the_theory(data):
 @real_data
 def test_the_near_readings_come_near_table_two_in_closed_form(data):
     """All sixteen numbers of Adult and CVD but those that are noise, without any simulation."""
-    near = [reading for reading in readings(data) if "near" in reading.label]
+    near = [reading for reading in table_readings(data) if "near" in reading.label]
     assert [reading.paper for reading in near] == ["Adult", "CVD"]
     for label, paper, pairs, *_ in near:
         for epsilon in (1.0, 3.0):
             bound = leakage_matrix(pairs, epsilon).values
             for (name, title), value in zip(
-                MECHANISMS.items(), PRINTED[paper, int(epsilon)], strict=True
+                MECHANISMS.items(), TABLE_TWO[paper, int(epsilon)], strict=True
             ):
                 how = library_subset_selection(pairs, epsilon) if name == "ss" else name
                 found = nmse(

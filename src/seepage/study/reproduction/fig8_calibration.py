@@ -11,7 +11,7 @@ from seepage.data.pairs import PairCounts
 from seepage.designs.calibration import calibrate_as_the_paper, equal_split, find_budgets
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import GRR
-from seepage.study.reproduction.findings import Comparison, Finding, absent, ours, printed, stated
+from seepage.study.reproduction.findings import Comparison, Finding, PaperItem
 from seepage.study.reproduction.paper_data import SEED, Data
 
 __all__ = ["find"]
@@ -22,20 +22,15 @@ RANDOM_SUBSETS = 40
 TYPICAL = 0.3
 """The budget at which the most favourable subset is chosen."""
 
-SHOWS = (
-    "(a) The equal budget of each attribute that the sum of leakages allows, against the allowed "
-    "total, for 21 attributes of CelebA that LFW has too: calibrated with CelebA's own "
-    "distribution it is about five times the equal split (SPL), and with LFW's it comes close to "
-    "that. (b) The 0-1 error of GRR with these budgets."
-)
+SERIES = {
+    "celeba": "calibrated, CelebA's own",
+    "lfw": "calibrated, LFW's",
+    "spl": "equal split (SPL)",
+}
 
 
-def find(data: Data) -> Finding:
+def find(data: Data, paper: PaperItem) -> Finding:
     """Return budgets and errors over limits, for all shared attributes and for two subsets."""
-    missing = data.missing("celeba", "lfw")
-    if missing:
-        why = f"{' and '.join(missing)} not at hand"
-        return Finding(SHOWS, [], [absent("Everything", "Fig. 8", why)])
     faces, public = _shared(data)
     names = list(faces.domain.names)
     favourable = _most_favourable(faces)
@@ -50,26 +45,23 @@ def find(data: Data) -> Finding:
         for limit in LIMITS
     ]
     factors = _random_factors(faces)
-    notes = (
-        f"The paper does not list its {SUBSET} attributes. CelebA and LFW share {len(names)} "
-        "attributes of the same name (all of CelebA's but Attractive and Young). Shown are all of "
-        f"them; the first {SUBSET} in CelebA's order; and the most favourable {SUBSET} that "
-        "dropping, one by one, the attribute with the most leakage finds: "
-        f"{', '.join(favourable)}.",
-        f"The factor over the equal split depends on the choice: over {RANDOM_SUBSETS} random sets "
-        f"of {SUBSET} it is {min(factors):.1f} to {max(factors):.1f} at limit 3, and larger for "
-        "small limits than for large. A factor of five is met by favourable sets only.",
-        "How close LFW comes depends on the choice as well: within 10 % for the first 21, not for "
-        "all 38. LFW at hand is a derived file, in which 1 means a score that is positive and "
-        "among the upper two thirds of the positive ones. That derivation is not the reason: the "
-        "signs of the 2,999 scores at hand (62 people) give smaller budgets still. Budgets from "
-        "LFW are below CelebA's, to the safe side, in all three sets.",
-        "All budgets here rest on the sum of leakages, an assumption that CelebA breaks (see the "
-        "last item). The paper's Algorithm 3 moreover returns the first budget past the limit, "
-        "plus one step.",
-    )
-    comparisons = [*_compare(rows, sets, factors), _scores(data, rows), _simulated(faces, rows)]
-    return Finding(SHOWS, rows, comparisons, notes, {"": _chart(rows)})
+    every = rows[: len(LIMITS)]
+    comparisons = [one for label in sets for one in _compare(paper, label, rows)]
+    comparisons.append(paper.claim("random", float(np.median(factors))))
+    if data.at_hand("lfw-scores"):
+        _, signs = _shared(data, "lfw-scores")
+        gains = [_budget(signs, row["limit"]) / row["budget_lfw"] for row in every]
+        comparisons.append(paper.claim("scores", max(gains)))
+    else:
+        comparisons += paper.without(["LFW's scores"])
+    comparisons.append(paper.claim("simulated", _gap(faces, every)))
+    words = {
+        "shared": len(names),
+        "favourable": ", ".join(favourable),
+        "least": min(factors),
+        "most": max(factors),
+    }
+    return Finding(rows, comparisons, {"": _chart(rows)}, words)
 
 
 def _shared(data: Data, name: str = "lfw") -> tuple[PairCounts, PairCounts]:
@@ -130,69 +122,24 @@ def _random_factors(faces: PairCounts) -> list[float]:
     return factors
 
 
-def _compare(
-    rows: list[dict[str, Any]], sets: dict[str, list[str]], factors: list[float]
-) -> list[Comparison]:
-    found: list[Comparison] = []
-    for label in sets:
-        chosen = [row for row in rows if row["attributes"] == label]
-        gains = [row["budget_celeba"] / row["budget_spl"] for row in chosen]
-        near = [row["budget_lfw"] / row["budget_celeba"] for row in chosen]
-        found += [
-            printed(
-                f"{label}: calibrated budget over equal split, geometric mean over limits",
-                5.0,
-                math.exp(float(np.mean(np.log(gains)))),
-                0.2,
-                explained=True,
-                group=label,
-            ),
-            stated(
-                f"{label}: LFW's budget over CelebA's, least over limits",
-                "LFW comes close to the ground truth",
-                min(near),
-                least=0.8,
-                explained=True,
-                group=label,
-            ),
-            stated(
-                f"{label}: 0-1 error, calibrated over equal split, largest over limits",
-                "much less utility error",
-                max(row["error_celeba"] / row["error_spl"] for row in chosen),
-                most=1.0,
-                group=label,
-            ),
-            ours(
-                f"{label}: limits, of {len(chosen)}, that CelebA's sum exceeds with LFW's budget",
-                sum(row["sum_at_lfw"] > row["limit"] for row in chosen),
-                label,
-            ),
-            ours(
-                f"{label}: limits, of {len(chosen)}, that the budget of Algorithm 3 breaks",
-                sum(row["sum_at_algorithm_3"] > row["limit"] for row in chosen),
-                label,
-            ),
-        ]
-    what = f"Median factor over {RANDOM_SUBSETS} random sets of {SUBSET}, limit 3"
-    return [*found, ours(what, float(np.median(factors)), "Other sets")]
+def _compare(paper: PaperItem, label: str, rows: list[dict[str, Any]]) -> list[Comparison]:
+    chosen = [row for row in rows if row["attributes"] == label]
+    gains = [row["budget_celeba"] / row["budget_spl"] for row in chosen]
+    found = {
+        "gain": math.exp(float(np.mean(np.log(gains)))),
+        "near": min(row["budget_lfw"] / row["budget_celeba"] for row in chosen),
+        "error": max(row["error_celeba"] / row["error_spl"] for row in chosen),
+        "lfw": sum(row["sum_at_lfw"] > row["limit"] for row in chosen),
+        "algorithm_3": sum(row["sum_at_algorithm_3"] > row["limit"] for row in chosen),
+    }
+    return [paper.claim(k, value, label=label, limits=len(chosen)) for k, value in found.items()]
 
 
-def _scores(data: Data, rows: list[dict[str, Any]]) -> Comparison:
-    """Return the budget from the signs of LFW's scores over that from the derived file."""
-    group = "LFW's scores"
-    what = f"{group}: budget from their signs over that from the derived file, largest over limits"
-    if not data.at_hand("lfw-scores"):
-        return absent(what, "not in the paper", "the scores are not at hand", group)
-    _, signs = _shared(data, "lfw-scores")
-    every = rows[: len(LIMITS)]
-    return ours(what, max(_budget(signs, row["limit"]) / row["budget_lfw"] for row in every), group)
-
-
-def _simulated(faces: PairCounts, rows: list[dict[str, Any]]) -> Comparison:
+def _gap(faces: PairCounts, rows: list[dict[str, Any]]) -> float:
     """Return how far the 0-1 error of a simulated collection is from 1 / (1 + e^epsilon)."""
     rng = np.random.default_rng(SEED)
     gaps = []
-    for row in rows[: len(LIMITS)]:
+    for row in rows:
         mechanism = GRR(2, row["budget_celeba"])
         wrong = 0
         for marginal in faces.marginals:
@@ -200,16 +147,10 @@ def _simulated(faces: PairCounts, rows: list[dict[str, Any]]) -> Comparison:
             wrong += int((mechanism.infer(mechanism.perturb(codes, rng), rng) != codes).sum())
         error = wrong / (faces.records * len(faces.domain))
         gaps.append(abs(error - row["error_celeba"]))
-    what = "Largest gap between simulated and expected 0-1 error"
-    return stated(what, "errors are those of a simulation", max(gaps), most=0.001, group="Errors")
+    return float(max(gaps))
 
 
 def _chart(rows: list[dict[str, Any]]) -> Any:
-    series = {
-        "celeba": "calibrated, CelebA's own",
-        "lfw": "calibrated, LFW's",
-        "spl": "equal split (SPL)",
-    }
     points = [
         {
             "panel": f"({letter}) {row['attributes']} attributes",
@@ -223,15 +164,15 @@ def _chart(rows: list[dict[str, Any]]) -> Any:
             ("b", "error", "0-1 error of GRR"),
         )
         for row in rows
-        for key, label in series.items()
+        for key, label in SERIES.items()
     ]
     order = {panel: place for place, panel in enumerate(_side_by_side(points))}
     points.sort(key=lambda point: order[point["panel"]])
     return curve_panels(
         points,
         x_title="Allowed total (nats)",
-        series=list(series.values()),
-        dashed={series["lfw"]: 1, series["spl"]: 2},
+        series=list(SERIES.values()),
+        dashed={SERIES["lfw"]: 1, SERIES["spl"]: 2},
     )
 
 

@@ -1,13 +1,32 @@
-"""What an item found: its table, its comparisons with the paper, and the words beside them."""
+"""What an item found beside what the paper prints or says, which `paper.toml` lists."""
 
 import math
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import resources
 from typing import Any, Literal
+
+import msgspec
 
 from seepage.errors import InputError
 
-__all__ = ["VERDICTS", "Comparison", "Finding", "Verdict", "absent", "ours", "printed", "stated"]
+__all__ = [
+    "PAPER",
+    "PICTURES",
+    "VERDICTS",
+    "Claim",
+    "Comparison",
+    "Finding",
+    "FinishedItem",
+    "PaperItem",
+    "Row",
+    "Verdict",
+    "absent",
+    "ours",
+    "printed",
+    "stated",
+]
 
 Verdict = Literal["agrees", "explained", "deviates", "no data", "ours"]
 
@@ -60,23 +79,20 @@ class Finding:
 
     Parameters
     ----------
-    shows
-        What the paper shows, in a sentence or two.
     rows
         The item's table; all rows have the same keys.
     comparisons
         Ours beside the paper's.
-    notes
-        Explanations: what we did, and why we deviate where we do.
     charts
         The item's charts, Altair objects by the letter of their panel; `""` for a single one.
+    words
+        What the item's notes quote, by the name that they have for it.
     """
 
-    shows: str
     rows: Sequence[Row]
     comparisons: Sequence[Comparison]
-    notes: Sequence[str] = ()
     charts: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    words: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         names = [one.what for one in self.comparisons]
@@ -85,6 +101,36 @@ class Finding:
             raise InputError(f"a comparison must have a name of its own, got {twice.pop()!r} twice")
         if len({tuple(row) for row in self.rows}) > 1:
             raise InputError("all rows of an item's table must have the same columns")
+
+
+PICTURES = ("svg", "png")
+"""The formats of an item's charts."""
+
+
+class FinishedItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A finished item, as its JSON file has it; its table and charts are files of their own."""
+
+    item: str
+    digest: str
+    version: str
+    seconds: float
+    data: dict[str, str]
+    shows: str
+    comparisons: list[Comparison]
+    notes: list[str]
+    charts: list[str]
+    rows: int
+
+    @property
+    def files(self) -> list[str]:
+        """The names of the item's other files."""
+        pictures = [f"{chart}.{kind}" for chart in self.charts for kind in PICTURES]
+        return [*pictures, *([f"{self.item}.csv"] if self.rows else [])]
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """Our numbers by name: what a later run is compared with."""
+        return {one.what: one.ours for one in self.comparisons if one.ours is not None}
 
 
 def printed(
@@ -173,6 +219,77 @@ def absent(what: str, paper: str, why: str, group: str = "") -> Comparison:
     return Comparison(what, paper, None, why, "", "no data", group)
 
 
+class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What the paper prints or says of one quantity, and when our number counts as agreement.
+
+    The fields are those of `printed` and `stated`; with neither a number nor words of the paper
+    the quantity is ours alone.
+    """
+
+    what: str
+    says: str = ""
+    printed: float | None = None
+    within: float = 0.0
+    factor: float = 0.0
+    least: float = -math.inf
+    most: float = math.inf
+    explained: bool = False
+    group: str = ""
+
+    def compare(self, found: float, words: Mapping[str, Any]) -> Comparison:
+        """Return our number beside the claim, with words in the places of its braces."""
+        what, says, group = (text.format(**words) for text in (self.what, self.says, self.group))
+        told: dict[str, Any] = {"explained": self.explained, "group": group}
+        if self.printed is not None:
+            return printed(what, self.printed, found, self.within, factor=self.factor, **told)
+        if says:
+            return stated(what, says, found, least=self.least, most=self.most, **told)
+        return ours(what, found, group)
+
+
+class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A table or figure as `paper.toml` describes it.
+
+    Parameters
+    ----------
+    place, title, shows
+        Where it is in the paper, what it shows in a few words, and in a sentence or two.
+    data, needs
+        The datasets that it uses where they are at hand, and those without which it shows nothing.
+    notes
+        Explanations: what we did, and why we deviate where we do.
+    searched
+        Whether the notes begin with those about the search for the paper's columns and bins.
+    claims
+        What the paper prints or says, by a name of our own.
+    missing
+        What is compared for each dataset, to say that it is not at hand.
+    """
+
+    place: str
+    title: str
+    shows: str
+    data: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    searched: bool = False
+    claims: dict[str, Claim] = {}
+    missing: Claim | None = None
+
+    def claim(self, name: str, found: float, **words: Any) -> Comparison:
+        """Return our number beside a claim of the paper."""
+        return self.claims[name].compare(found, words)
+
+    def without(self, labels: Iterable[str]) -> list[Comparison]:
+        """Return, for each dataset that is not at hand, that nothing was compared."""
+        assert self.missing is not None
+        texts = (self.missing.what, self.missing.says, "the data are not at hand")
+        return [
+            absent(*(text.format(label=label) for text in (*texts, self.missing.group)))
+            for label in labels
+        ]
+
+
 def _limits(least: float, most: float) -> str:
     if math.isinf(most):
         return f"at least {least:g}"
@@ -186,3 +303,25 @@ def _relative(ratio: float) -> str:
 
 def _times(ratio: float) -> str:
     return f"{ratio:,.0f} times" if ratio >= 100 else f"{ratio:.2g} times"
+
+
+class _Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole of `paper.toml`."""
+
+    searched: tuple[str, ...]
+    items: dict[str, PaperItem]
+
+
+def _read() -> dict[str, PaperItem]:
+    text = (resources.files("seepage.study.reproduction") / "paper.toml").read_text("utf-8")
+    paper = msgspec.convert(tomllib.loads(text), _Paper)
+    return {
+        name: msgspec.structs.replace(item, notes=(*paper.searched, *item.notes))
+        if item.searched
+        else item
+        for name, item in paper.items.items()
+    }
+
+
+PAPER = _read()
+"""Every item of the paper by name, in its order."""

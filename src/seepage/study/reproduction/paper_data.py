@@ -1,6 +1,4 @@
-"""What all items share: the paper's replicas, one seed, and leakages without their diagonal.
-
-The data of the items: each dataset read once, as documented and as the paper seems to read it.
+"""The data of the items, each dataset read once, and the paper's estimates from them.
 
 The paper does not say which columns and bins its tables rest on.  What is found by trying is
 here, as the *near reading* of a dataset: a choice of columns and bins, out of a stated search,
@@ -18,17 +16,22 @@ from seepage.data.counting import count_pairs
 from seepage.data.datasets import BUNDLED, dataset, load_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.study.estimates import LeakageEstimates
 from seepage.study.statistical import estimate_leakage
 
 __all__ = [
     "ADULT_NUMBERS",
+    "ALL",
     "LABELS",
     "MECHANISMS",
+    "NEAR_ADULT",
     "REPLICAS",
     "SEED",
     "STAND_INS",
     "Data",
     "common_records",
+    "estimated",
+    "is_stand_in",
     "ordered_pairs",
     "plug_in",
 ]
@@ -57,30 +60,27 @@ def ordered_pairs(matrix: Floats) -> Floats:
     return np.asarray(matrix[~np.eye(len(matrix), dtype=np.bool_)])
 
 
+def estimated(data: Any, mechanism: Any, epsilon: float, **options: Any) -> LeakageEstimates:
+    """Return the paper's statistical estimates, without surrogates unless options say so."""
+    settings = {"replicas": REPLICAS, "surrogates": 0, "seed": SEED, **options}
+    return estimate_leakage(data, epsilon, mechanism=mechanism, **settings)
+
+
 def plug_in(pairs: PairCounts, mechanism: Any, epsilon: float, collection: int = 0) -> Floats:
     """Return the paper's statistical estimate of every leakage; the diagonal is NaN.
 
     Each `collection` is another draw of all reports.  Estimates of a mechanism by name are
     remembered, for several items need the same.
     """
-    estimated = _remembered if isinstance(mechanism, str) else _estimated
-    return estimated(pairs, mechanism, epsilon, SEED + collection)
+    made = _remembered if isinstance(mechanism, str) else _plug_in
+    return made(pairs, mechanism, epsilon, SEED + collection)
 
 
-def _estimated(pairs: PairCounts, mechanism: Any, epsilon: float, seed: int) -> Floats:
-    found = estimate_leakage(
-        pairs,
-        mechanism=mechanism,
-        epsilon=epsilon,
-        replicas=REPLICAS,
-        surrogates=0,
-        seed=seed,
-        view="inferred",
-    )
-    return found.plug_in
+def _plug_in(pairs: PairCounts, mechanism: Any, epsilon: float, seed: int) -> Floats:
+    return estimated(pairs, mechanism, epsilon, seed=seed).plug_in
 
 
-_remembered = lru_cache(maxsize=512)(_estimated)
+_remembered = lru_cache(maxsize=512)(_plug_in)
 
 
 LABELS = {
@@ -97,6 +97,10 @@ LABELS = {
 STAND_INS = ("diabetes130", "nist-acs")
 """In the place of DSS, of which no copy was found; their results are not results on DSS."""
 
+ALL = ("celeba", "adult", "cardio", *STAND_INS)
+
+NEAR_ADULT = "Adult, near reading"
+
 ADULT_NUMBERS = (
     "age",
     "fnlwgt",
@@ -112,6 +116,11 @@ WEIGHT_BANDS = [0.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0, np.inf]
 """Edges, in kg, of the near reading of CVD."""
 
 
+def is_stand_in(label: str) -> bool:
+    """Return whether a label is that of a dataset in the place of DSS."""
+    return label in {LABELS[name] for name in STAND_INS}
+
+
 class Data:
     """The datasets at hand, each read at most once."""
 
@@ -119,11 +128,11 @@ class Data:
         self._pairs: dict[str, PairCounts] = {}
 
     def at_hand(self, name: str) -> bool:
-        """Say whether the pair counts of a dataset can be had."""
+        """Return whether the pair counts of a dataset can be had."""
         return name in BUNDLED or dataset(name).at_hand
 
     def records_at_hand(self, name: str) -> bool:
-        """Say whether the records themselves can be read."""
+        """Return whether the records themselves can be read."""
         return dataset(name).at_hand
 
     def missing(self, *names: str) -> list[str]:
@@ -139,6 +148,15 @@ class Data:
     def some(self, *names: str) -> dict[str, PairCounts]:
         """Return the pair counts of those datasets that are at hand, by label."""
         return {LABELS[name]: self.pairs(name) for name in names if self.at_hand(name)}
+
+    def every_table(self) -> dict[str, PairCounts]:
+        """Return the pair counts of all datasets at hand, and the near reading of Adult."""
+        near = {NEAR_ADULT: self.near_adult} if self.records_at_hand("adult") else {}
+        return self.some(*ALL) | near
+
+    def absent_labels(self, *names: str) -> list[str]:
+        """Return the labels of datasets of the paper that are not at hand, DSS among them."""
+        return [*self.missing(*(names or ALL)), "DSS"]
 
     @cached_property
     def celeba(self) -> Records:

@@ -1,6 +1,7 @@
 """One self-contained page of all kept items: no scripts, nothing loaded from elsewhere."""
 
 import base64
+import csv
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -12,9 +13,13 @@ from string import Template
 import msgspec
 
 from seepage._version import __version__
-from seepage.study.reproduction.findings import VERDICTS, Comparison, Verdict
-from seepage.study.reproduction.item_files import Kept, numbers, table
-from seepage.study.reproduction.items import ITEMS, Item
+from seepage.study.reproduction.findings import (
+    VERDICTS,
+    Comparison,
+    FinishedItem,
+    PaperItem,
+    Verdict,
+)
 
 __all__ = ["differences", "expected_numbers", "make_page"]
 
@@ -36,18 +41,18 @@ WORDS: dict[Verdict, str] = {
 }
 
 
-def make_page(kept: Iterable[Kept], folder: Path) -> str:
+def make_page(items: Mapping[str, PaperItem], kept: Iterable[FinishedItem], folder: Path) -> str:
     """Return the page of all kept items; everything that is not ours is escaped."""
     found = {one.item: one for one in kept}
     known = expected_numbers()
     return _template("page.html").substitute(
         style=_file("page.css"),
-        provenance=escape(f"seepage {__version__}; {len(found)} of {len(ITEMS)} items made."),
+        provenance=escape(f"seepage {__version__}; {len(found)} of {len(items)} items made."),
         legend=_legend(),
-        summary=_summary(found),
+        summary=_summary(items, found),
         missing=_missing(found.values()),
         sections="\n".join(
-            _section(ITEMS[name], one, folder, known.get(name, {})) for name, one in found.items()
+            _section(items[name], one, folder, known.get(name, {})) for name, one in found.items()
         ),
     )
 
@@ -73,9 +78,9 @@ def differences(found: Mapping[str, float], expected: Mapping[str, float]) -> li
     ]
 
 
-def _section(item: Item, kept: Kept, folder: Path, known: Mapping[str, float]) -> str:
+def _section(item: PaperItem, kept: FinishedItem, folder: Path, known: Mapping[str, float]) -> str:
     return _template("item.html").substitute(
-        name=escape(item.name),
+        name=escape(kept.item),
         place=escape(item.place),
         title=escape(item.title),
         shows=escape(kept.shows),
@@ -86,7 +91,7 @@ def _section(item: Item, kept: Kept, folder: Path, known: Mapping[str, float]) -
     )
 
 
-def _figure(chart: str, item: Item, folder: Path) -> str:
+def _figure(chart: str, item: PaperItem, folder: Path) -> str:
     picture = base64.b64encode((folder / f"{chart}.svg").read_bytes()).decode()
     words = escape(f"{item.place}: {item.title}", quote=True)
     return f'<figure><img alt="{words}" src="data:image/svg+xml;base64,{picture}"></figure>'
@@ -121,10 +126,10 @@ def _comparison_table(comparisons: Iterable[Comparison]) -> str:
     return f"<div class=wide><table class=comparisons>{head}{''.join(lines)}</table></div>"
 
 
-def _summary(found: Mapping[str, Kept]) -> str:
+def _summary(items: Mapping[str, PaperItem], found: Mapping[str, FinishedItem]) -> str:
     head = "<tr><th>Item</th><th>What</th><th>Verdicts</th><th class=number>Seconds</th></tr>"
     lines = []
-    for name, item in ITEMS.items():
+    for name, item in items.items():
         one = found.get(name)
         place, title = escape(item.place), escape(item.title)
         if one is None:
@@ -161,7 +166,7 @@ def _legend() -> str:
     return f"<dl class=legend>{entries}</dl>"
 
 
-def _missing(found: Iterable[Kept]) -> str:
+def _missing(found: Iterable[FinishedItem]) -> str:
     absent = {name for one in found for name, state in one.data.items() if state == "not at hand"}
     lines = [
         "No copy of DSS, the paper's fourth dataset, was found: what it shows of DSS is not "
@@ -179,10 +184,11 @@ def _notes(notes: Iterable[str]) -> str:
     return f"<h3>Explanation</h3><ul>{entries}</ul>" if entries else ""
 
 
-def _rows(kept: Kept, folder: Path) -> str:
+def _rows(kept: FinishedItem, folder: Path) -> str:
     if not 0 < kept.rows <= MOST_ROWS:
         return ""
-    rows = table(kept.item, folder)
+    with (folder / f"{kept.item}.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
     head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in rows[0])
     lines = "".join(
         f"<tr>{''.join(f'<td class=number>{escape(_cell(c))}</td>' for c in row.values())}</tr>"
@@ -194,10 +200,10 @@ def _rows(kept: Kept, folder: Path) -> str:
     )
 
 
-def _footer(kept: Kept, known: Mapping[str, float]) -> str:
+def _footer(kept: FinishedItem, known: Mapping[str, float]) -> str:
     data = ", ".join(f"{name} ({state})" for name, state in kept.data.items()) or "none"
     table = f"table: {kept.item}.csv ({kept.rows:,} rows); " if kept.rows else ""
-    same = _committed(numbers([kept])[kept.item], known)
+    same = _committed(kept.numbers, known)
     return f"Data: {data}; {table}{same}; inputs {kept.digest[:12]}."
 
 

@@ -8,10 +8,9 @@ import pytest
 from seepage.charts.panels import bar_panels
 from seepage.errors import InputError
 from seepage.study.reproduction import Finding, Item, reproduce
-from seepage.study.reproduction import item_files as kept_module
 from seepage.study.reproduction import reproduction_page as page_module
 from seepage.study.reproduction import runner as running_module
-from seepage.study.reproduction.findings import ours, printed
+from seepage.study.reproduction.findings import PaperItem, ours, printed
 
 
 class Counting:
@@ -21,7 +20,7 @@ class Counting:
         self.calls = 0
         self.failing = False
 
-    def __call__(self, data):
+    def __call__(self, data, paper):
         self.calls += 1
         if self.failing:
             raise KeyboardInterrupt
@@ -31,18 +30,26 @@ class Counting:
         charts = (
             {"a": bar_panels(bars, "Axis")} if self.calls == 1 else {"b": bar_panels(bars, "Axis")}
         )
-        return Finding("what the paper shows", rows, comparisons, ("a note",), charts)
+        return Finding(rows, comparisons, charts, {"calls": self.calls})
 
 
 @pytest.fixture
 def finds(monkeypatch):
     found = {"first": Counting(), "second": Counting()}
     items = {
-        name: Item(name, f"Fig. {name}", f"title of {name}", ("celeba",), find)
+        name: Item(
+            PaperItem(
+                f"Fig. {name}",
+                f"title of {name}",
+                "what the paper shows",
+                data=("celeba",),
+                notes=("a note of call {calls}",),
+            ),
+            find,
+        )
         for name, find in found.items()
     }
-    for module in (running_module, page_module):
-        monkeypatch.setattr(module, "ITEMS", items)
+    monkeypatch.setattr(running_module, "ITEMS", items)
     monkeypatch.delenv("SEEPAGE_DATA", raising=False)
     monkeypatch.setattr(page_module, "expected_numbers", dict)
     return found
@@ -59,6 +66,8 @@ def test_files_of_a_run(finds, tmp_path):
     assert names == each | {"index.html", "numbers.json"}
     with (tmp_path / "new" / "folder" / "first.csv").open(newline="") as file:
         assert list(csv.DictReader(file)) == [{"name": "a, b", "value": "0.5"}]
+    kept = json.loads((tmp_path / "new" / "folder" / "first.json").read_text())
+    assert (kept["shows"], kept["notes"]) == ("what the paper shows", ["a note of call 1"])
 
 
 def test_finished_items_are_kept(finds, tmp_path):
@@ -114,7 +123,7 @@ def test_a_damaged_item_is_made_again(finds, tmp_path, damage):
 
 def test_other_code_or_other_data_make_it_again(finds, tmp_path, monkeypatch):
     reproduce(["first"], tmp_path)
-    monkeypatch.setattr(kept_module, "_code_digest", lambda: "other code")
+    monkeypatch.setattr(running_module, "_code_digest", lambda: "other code")
     reproduce(["first"], tmp_path)
     assert finds["first"].calls == 2
     folder = tmp_path / "data" / "celeba"

@@ -5,8 +5,15 @@ from html.parser import HTMLParser
 
 import pytest
 
-from seepage.study.reproduction.findings import Comparison, absent, ours, printed, stated
-from seepage.study.reproduction.item_files import Kept
+from seepage.study.reproduction.findings import (
+    PAPER,
+    Comparison,
+    FinishedItem,
+    absent,
+    ours,
+    printed,
+    stated,
+)
 from seepage.study.reproduction.reproduction_page import differences, expected_numbers, make_page
 
 EVIL = '<script>alert("x")</script> & <img src=http://evil>'
@@ -25,7 +32,7 @@ def _kept(comparisons, **changes):
         "charts": [],
         "rows": 0,
     }
-    return Kept(**{**content, **changes})
+    return FinishedItem(**{**content, **changes})
 
 
 class _Tags(HTMLParser):
@@ -54,14 +61,16 @@ def _tags(page):
 def test_everything_is_escaped(tmp_path):
     evil = Comparison(EVIL, EVIL, 1.0, EVIL, EVIL, "agrees", EVIL)
     (tmp_path / "fig4a.csv").write_text(f'"{EVIL.replace(chr(34), chr(34) * 2)}"\nx\n')
-    page = make_page([_kept([evil], shows=EVIL, notes=[EVIL], data={EVIL: EVIL}, rows=1)], tmp_path)
+    page = make_page(
+        PAPER, [_kept([evil], shows=EVIL, notes=[EVIL], data={EVIL: EVIL}, rows=1)], tmp_path
+    )
     assert not any(tag in ("script", "img") for tag, _ in _tags(page))
     assert page.count("&lt;script&gt;") >= 8
 
 
 def test_nothing_is_loaded_from_elsewhere(tmp_path):
     (tmp_path / "fig4a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    page = make_page([_kept([ours("x", 1.0)], charts=["fig4a"])], tmp_path)
+    page = make_page(PAPER, [_kept([ours("x", 1.0)], charts=["fig4a"])], tmp_path)
     tags = _tags(page)
     assert not [tag for tag, _ in tags if tag in ("script", "link", "iframe", "object")]
     sources = [attrs["src"] for _, attrs in tags if "src" in attrs]
@@ -80,7 +89,7 @@ def test_each_verdict_is_shown_with_its_tolerance(tmp_path):
         absent("missing", "0.5", "no such file"),
         ours("own", 1.5),
     ]
-    page = make_page([_kept(comparisons)], tmp_path)
+    page = make_page(PAPER, [_kept(comparisons)], tmp_path)
     for words in ("✓ agrees", "✗ deviates", "△ deviates, explained", "– no data", "± 10 %"):
         assert words in page
     rows = re.findall(r"<tr><td>(\w+)</td>.*?class=\"verdict ([\w-]+)\"", page)
@@ -89,23 +98,25 @@ def test_each_verdict_is_shown_with_its_tolerance(tmp_path):
 
 
 def test_missing_data_are_said(tmp_path):
-    page = make_page([_kept([], data={"CelebA": "not at hand", "Adult": "at hand"})], tmp_path)
+    page = make_page(
+        PAPER, [_kept([], data={"CelebA": "not at hand", "Adult": "at hand"})], tmp_path
+    )
     assert "Not at hand in this run: CelebA" in page
     assert "No copy of DSS, the paper&#x27;s fourth dataset, was found" in page
 
 
 def test_items_that_were_not_made_are_said(tmp_path):
-    page = make_page([], tmp_path)
+    page = make_page(PAPER, [], tmp_path)
     assert page.count("not made yet") == 13
 
 
 def test_numbers_that_differ_from_the_committed_run_are_named(tmp_path):
     known = expected_numbers()["fig4a"]
     comparisons = [ours(name, value) for name, value in known.items()]
-    same = make_page([_kept(comparisons)], tmp_path)
+    same = make_page(PAPER, [_kept(comparisons)], tmp_path)
     assert f"{len(known)} of {len(known)} numbers as in the committed run" in same
     comparisons[0] = ours(comparisons[0].what, comparisons[0].ours * 1.001)
-    other = make_page([_kept(comparisons)], tmp_path)
+    other = make_page(PAPER, [_kept(comparisons)], tmp_path)
     assert f"{len(known) - 1} of {len(known)} numbers as in the committed run, different" in other
 
 

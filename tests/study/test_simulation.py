@@ -7,8 +7,15 @@ from scipy import stats
 from seepage.errors import InputError
 from seepage.mechanisms import GRR, OUE, SHE, SubsetSelection, mechanism, registered
 from seepage.study.permutation import largest_log_ratios
-from seepage.study.simulation import ROWS, simulate, simulate_records, simulate_row
-from seepage.study.whole_reports import report_channel, report_columns, report_name
+from seepage.study.simulation import (
+    ROWS,
+    report_channel,
+    report_columns,
+    report_name,
+    simulate,
+    simulate_records,
+    simulate_row,
+)
 
 TABLE = np.array([[40, 3, 10, 0], [5, 60, 20, 7], [0, 0, 1, 0]])
 FAMILIES = sorted(registered())

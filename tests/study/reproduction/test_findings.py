@@ -5,7 +5,17 @@ import math
 import pytest
 
 from seepage.errors import InputError
-from seepage.study.reproduction.findings import VERDICTS, Finding, absent, ours, printed, stated
+from seepage.study.reproduction.findings import (
+    PAPER,
+    VERDICTS,
+    Claim,
+    Finding,
+    PaperItem,
+    absent,
+    ours,
+    printed,
+    stated,
+)
 
 
 @pytest.mark.parametrize(
@@ -74,9 +84,32 @@ def test_absent_and_ours_have_verdicts_of_their_own():
 
 def test_a_name_is_used_only_once():
     with pytest.raises(InputError, match="'x' twice"):
-        Finding("shows", [], [ours("x", 1), ours("x", 2)])
+        Finding([], [ours("x", 1), ours("x", 2)])
 
 
 def test_rows_have_the_same_columns():
     with pytest.raises(InputError, match="same columns"):
-        Finding("shows", [{"a": 1}, {"b": 1}], [])
+        Finding([{"a": 1}, {"b": 1}], [])
+
+
+def test_a_claim_has_the_words_of_its_item():
+    claims = {
+        "number": Claim("{label}: a", printed=2.0, within=0.1, group="{label}"),
+        "words": Claim("{label}: b", "{label} is small", most=1.0, explained=True),
+        "ours": Claim("c"),
+    }
+    item = PaperItem("Fig. 0", "title", "shows", claims=claims, missing=Claim("{label}: d", "e"))
+    assert item.claim("number", 2.1, label="x") == printed("x: a", 2.0, 2.1, 0.1, group="x")
+    words = stated("x: b", "x is small", 3.0, most=1.0, explained=True)
+    assert item.claim("words", 3.0, label="x") == words
+    assert item.claim("ours", 3.0) == ours("c", 3.0)
+    assert item.without(["x"]) == [absent("x: d", "e", "the data are not at hand")]
+
+
+def test_every_claim_is_compared_in_one_way():
+    claims = [claim for item in PAPER.values() for claim in item.claims.values()]
+    assert len(claims) > 50
+    for claim in claims:
+        assert not (claim.says and claim.printed is not None), claim
+        assert bool(claim.says) == (math.isfinite(claim.least) or math.isfinite(claim.most)), claim
+        assert (claim.printed is not None) == bool(claim.within or claim.factor), claim

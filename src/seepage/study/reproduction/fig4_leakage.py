@@ -1,0 +1,226 @@
+"""Fig. 4: leakage by mechanism (a), over budgets (b), between attributes of CVD (c), sizes (d)."""
+
+from typing import Any
+
+import numpy as np
+
+from seepage.charts.panels import bar_panels, curve_panels, histogram_panels
+from seepage.data.records import Records
+from seepage.leakage.curve import leakage_curve
+from seepage.leakage.matrix import leakage_matrix
+from seepage.study.reproduction.findings import Comparison, Finding, PaperItem
+from seepage.study.reproduction.paper_data import (
+    MECHANISMS,
+    SEED,
+    Data,
+    estimated,
+    is_stand_in,
+    ordered_pairs,
+    plug_in,
+)
+from seepage.totals import total_leakage
+
+__all__ = ["find_heat_map", "find_histogram", "find_mechanisms", "find_over_budgets"]
+
+# (a) Occupation, education and income about sex in Adult, by mechanism --------------------------
+
+SHOWN = ("grr", "rappor", "exp", "olh", "oue")
+SOURCES = ("occupation", "education", "income")
+SURROGATES = 999
+
+
+def find_mechanisms(data: Data, paper: PaperItem) -> Finding:
+    """Return the leakages by mechanism and source, and what the paper says of them."""
+    pairs = data.pairs("adult")
+    chosen = [("sex", source) for source in SOURCES]
+    rows: list[dict[str, Any]] = []
+    for name in SHOWN:
+        estimates = estimated(pairs, name, 1.0, pairs=chosen, surrogates=SURROGATES)
+        inferred = leakage_matrix(pairs, 1.0, mechanism=name, view="inferred")
+        report = leakage_matrix(pairs, 1.0, mechanism=name)
+        rows += [
+            {
+                "mechanism": MECHANISMS[name],
+                "source": source,
+                "target": target,
+                "epsilon": 1.0,
+                "statistical": estimates[target, source].plug_in,
+                "interval_low": estimates[target, source].lower,
+                "interval_high": estimates[target, source].upper,
+                "p_value": estimates[target, source].p_value,
+                "inferred_value": inferred[target, source].value,
+                "whole_report": report[target, source].value,
+            }
+            for target, source in chosen
+        ]
+    panels = {
+        "The guessed value (the paper)": ("statistical", "inferred_value"),
+        "The whole report": ("whole_report", None),
+    }
+    bars = [
+        {"panel": panel, "group": row["source"], "series": row["mechanism"], "value": row[bar],
+         "mark": line and row[line]}
+        for panel, (bar, line) in panels.items()
+        for row in rows
+    ]  # fmt: skip
+    chart = bar_panels(
+        bars,
+        "Leakage about sex (nats)",
+        mark="closed form",
+        colour_title="Mechanism",
+        x_title="Source",
+    )
+    return Finding(rows, _compare_mechanisms(paper, rows), {"": chart})
+
+
+def _compare_mechanisms(paper: PaperItem, rows: list[dict[str, Any]]) -> list[Comparison]:
+    guess = {(row["mechanism"], row["source"]): row["inferred_value"] for row in rows}
+    whole = {(row["mechanism"], row["source"]): row["whole_report"] for row in rows}
+    names = [MECHANISMS[name] for name in SHOWN]
+    mean = {name: sum(guess[name, source] for source in SOURCES) / 3 for name in names}
+    largest = {s: max(guess[name, s] for name in names[1:]) for s in SOURCES}
+    least = {name: min(guess[name, s] for s in SOURCES) for name in names}
+    gaps = [abs(row["statistical"] - row["inferred_value"]) for row in rows]
+    return [
+        paper.claim("grr", min(guess["GRR", s] / largest[s] for s in SOURCES)),
+        paper.claim(
+            "occupation", min(guess[n, "occupation"] / guess[n, "education"] for n in names)
+        ),
+        paper.claim("education", sum(guess[n, "education"] == least[n] for n in names)),
+        paper.claim("mean", max(mean["RAPPOR"], mean["EXP"]) / min(mean["OLH"], mean["OUE"])),
+        paper.claim(
+            "p_value",
+            max(row["p_value"] for row in rows),
+            estimates=len(rows),
+            surrogates=SURROGATES,
+        ),
+        paper.claim("gap", max(gaps)),
+        paper.claim("whole", whole["OUE", "occupation"] / whole["GRR", "occupation"]),
+    ]
+
+
+# (b) Beard, necklace and smile about sex in CelebA, over budgets --------------------------------
+
+FACES = {"No_Beard": "Beard", "Wearing_Necklace": "Necklace", "Smiling": "Smiling"}
+EPSILONS = np.arange(0.5, 8.01, 0.5).tolist()
+
+
+def find_over_budgets(data: Data, paper: PaperItem) -> Finding:
+    """Return the curves, the joint total and the sum, and what the paper says of them."""
+    people = data.celeba.select(["Male", *FACES])
+    rows = [_row(people, epsilon) for epsilon in EPSILONS]
+    series = {label: f"{label} → Male" for label in FACES.values()}
+    series |= {"total_exact": "Total of Male, exact", "total_sum": "Total of Male, sum (assumed)"}
+    axis = {"panel": "CelebA, GRR", "axis": "Leakage about Male (nats)"}
+    chart = curve_panels(
+        [
+            {**axis, "series": label, "x": row["epsilon"], "y": row[key]}
+            for key, label in series.items()
+            for row in rows
+        ],
+        x_title="Epsilon of every attribute",
+        series=list(series.values()),
+        dashed={series["total_sum"]: 1},
+        diagonal="leakage = epsilon",
+    )
+    return Finding(rows, _compare_budgets(paper, people, rows), {"": chart})
+
+
+def _row(people: Records, epsilon: float) -> dict[str, Any]:
+    pairs = people.pairs()
+    matrix = leakage_matrix(pairs, epsilon, mechanism="grr")
+    estimates = estimated(pairs, "grr", epsilon, target="Male")
+    joint = estimated(people, "grr", epsilon, target="Male", sources=list(FACES)).only
+    row: dict[str, Any] = {"epsilon": epsilon}
+    for source, label in FACES.items():
+        row[label] = matrix["Male", source].value
+        row[f"{label}_statistical"] = estimates["Male", source].plug_in
+    exact = total_leakage(people, epsilon, mechanism="grr", guarantee="exact")
+    summed = total_leakage(pairs, epsilon, mechanism="grr", guarantee="independent")
+    row |= {"total_exact": exact["Male"], "total_sum": summed["Male"]}
+    row["total_statistical"] = epsilon + joint.plug_in
+    return row
+
+
+def _compare_budgets(
+    paper: PaperItem, people: Records, rows: list[dict[str, Any]]
+) -> list[Comparison]:
+    necklace = leakage_curve(people.pairs().channel("Male", "Wearing_Necklace"), [6.0])
+    last = rows[-1]
+    shares = [row[label] / row["epsilon"] for row in rows for label in FACES.values()]
+    return [
+        paper.claim("level", necklace.saturation),
+        paper.claim("stable", float(necklace.values[0]) / necklace.saturation),
+        paper.claim("beard", last["Beard"] / last["Necklace"]),
+        paper.claim("necklace", last["Necklace"] / last["Smiling"]),
+        paper.claim("budget", max(shares)),
+        paper.claim("sum", min(row["total_sum"] - row["total_exact"] for row in rows)),
+        paper.claim("tight", max(row["total_sum"] / row["total_exact"] for row in rows)),
+    ]
+
+
+# (c) The heat map of CVD, and (d) how large leakages are in every dataset -----------------------
+
+SIMULATIONS = 100
+CLOSE_TO_ZERO = 0.2
+"""A leakage below this share of epsilon counts as close to 0."""
+
+DIRECTIONS = {"to_cholesterol": ("cholesterol", "cardio"), "to_cardio": ("cardio", "cholesterol")}
+"""(target, source) of the two leakages that the paper prints."""
+
+
+def find_heat_map(data: Data, paper: PaperItem) -> Finding:
+    """Return the leakage matrix of CVD, exact and estimated."""
+    pairs = data.pairs("cardio")
+    matrix, names = leakage_matrix(pairs, 1.0, mechanism="grr"), pairs.domain.names
+    estimates = plug_in(pairs, "grr", 1.0)
+    rows: list[dict[str, Any]] = [
+        {"target": target, "source": source, "exact": float(matrix.values[i, j]),
+         "statistical": float(estimates[i, j])}
+        for i, target in enumerate(names)
+        for j, source in enumerate(names)
+        if i != j
+    ]  # fmt: skip
+    drawn = [
+        estimated(pairs, "grr", 1.0, pairs=DIRECTIONS.values(), seed=SEED + number, threads=1)
+        for number in range(SIMULATIONS)
+    ]
+    comparisons = []
+    for name, (target, source) in DIRECTIONS.items():
+        simulated = [found[target, source].plug_in for found in drawn]
+        printed = paper.claims[name].printed or 0.0
+        distance = float(abs(printed - np.mean(simulated)) / np.std(simulated, ddof=1))
+        words = {"target": target, "source": source, "printed": printed}
+        comparisons += [
+            paper.claim(name, matrix[target, source].value),
+            paper.claim("distance", distance, simulations=SIMULATIONS, **words),
+        ]
+    there, back = (matrix[direction].value for direction in DIRECTIONS.values())
+    small = float((ordered_pairs(matrix.values) < CLOSE_TO_ZERO).mean())
+    comparisons += [paper.claim("small", small), paper.claim("asymmetry", there / back)]
+    return Finding(rows, comparisons, {"": matrix.chart()})
+
+
+def find_histogram(data: Data, paper: PaperItem) -> Finding:
+    """Return the histogram of leakages in every dataset at hand."""
+    edges = np.linspace(0, 1, 21)
+    rows: list[dict[str, Any]] = []
+    comparisons: list[Comparison] = []
+    for label, pairs in data.every_table().items():
+        values = ordered_pairs(leakage_matrix(pairs, 1.0, mechanism="grr").values)
+        counts = np.histogram(np.minimum(values, 1.0), edges)[0]
+        rows += [
+            {"data": label, "from": round(float(low), 2), "to": round(float(low) + 0.05, 2),
+             "pairs": int(count), "share": count / len(values)}
+            for low, count in zip(edges, counts, strict=False)
+        ]  # fmt: skip
+        share = float((values < CLOSE_TO_ZERO).mean())
+        kind = "stand_in" if is_stand_in(label) else "small"
+        comparisons.append(paper.claim(kind, share, label=label, pairs=len(values)))
+    comparisons += paper.without(data.absent_labels())
+    bars = [
+        {"series": row["data"], "low": row["from"], "high": row["to"], "share": row["share"]}
+        for row in rows
+    ]
+    chart = histogram_panels(bars, "Leakage (nats)", "Share of pairs")
+    return Finding(rows, comparisons, {"": chart})

@@ -1,0 +1,235 @@
+"""Correlation against leakage: Fig. 5, the observations OB1 to OB3, and the 4 x 4 example."""
+
+from typing import Any
+
+import numpy as np
+
+from seepage._numerics import Floats
+from seepage.charts.panels import bar_panels, spread_panels
+from seepage.data.domain import Attribute, Domain
+from seepage.data.pairs import PairCounts
+from seepage.leakage.bound import leakage_bound
+from seepage.leakage.matrix import leakage_matrix
+from seepage.study.correlation import correlation_matrix
+from seepage.study.reproduction.findings import Comparison, Finding, PaperItem, printed
+from seepage.study.reproduction.paper_data import (
+    ALL,
+    SEED,
+    Data,
+    estimated,
+    is_stand_in,
+    ordered_pairs,
+)
+
+__all__ = ["find", "find_example", "find_observations"]
+
+# Fig. 5 ------------------------------------------------------------------------------------------
+
+TITLES = {"nmi": "NMI", "pcc": "|PCC|"}
+WIDTH = 0.1
+FEWEST = 5
+"""A bin with fewer pairs is in the table but says nothing about spread."""
+
+
+def find(data: Data, paper: PaperItem) -> Finding:
+    """Return mean and spread of the leakage in bins of each measure."""
+    from scipy.stats import spearmanr
+
+    measures = _measured(data)
+    rows: list[dict[str, Any]] = []
+    comparisons: list[Comparison] = []
+    for metric, title in TITLES.items():
+        binned = _binned(title, measures[metric], measures["leakage"])
+        rank = float(spearmanr(measures[metric], measures["leakage"]).statistic)
+        ranges = [row["most"] - row["least"] for row in binned if row["pairs"] >= FEWEST]
+        comparisons += [
+            paper.claim("rank", rank, measure=title),
+            paper.claim(f"range_{metric}", max(ranges)),
+        ]
+        rows += binned
+    comparisons += paper.without(data.absent_labels())
+    points = [
+        {
+            "panel": f"{row['metric']} against leakage",
+            "x_title": row["metric"],
+            "middle": (row["from"] + row["to"]) / 2,
+            "low": max(row["mean"] - row["standard_deviation"], row["least"]),
+            "high": min(row["mean"] + row["standard_deviation"], row["most"]),
+            **{name: row[name] for name in ("mean", "least", "most", "pairs")},
+        }
+        for row in rows
+    ]
+    chart = spread_panels(points, "Leakage (nats), GRR, epsilon 1")
+    return Finding(rows, comparisons, {"": chart})
+
+
+def _measured(data: Data) -> dict[str, Floats]:
+    """Return NMI, |PCC| and leakage (GRR, epsilon 1) of all ordered pairs of all datasets."""
+    tables = list(data.some(*ALL).values())
+    matrices = {
+        "nmi": [correlation_matrix(pairs, "nmi").values for pairs in tables],
+        "pcc": [np.abs(correlation_matrix(pairs, "pcc").values) for pairs in tables],
+        "leakage": [leakage_matrix(pairs, 1.0, mechanism="grr").values for pairs in tables],
+    }
+    return {name: np.concatenate([*map(ordered_pairs, m)]) for name, m in matrices.items()}
+
+
+def _binned(title: str, values: Floats, leakages: Floats) -> list[dict[str, Any]]:
+    bins = np.minimum((values / WIDTH).astype(np.int64), round(1 / WIDTH) - 1)
+    parts = {one: leakages[bins == one] for one in np.unique(bins).tolist()}
+    return [
+        {
+            "metric": title,
+            "from": round(one * WIDTH, 2),
+            "to": round((one + 1) * WIDTH, 2),
+            "pairs": len(inside),
+            "mean": float(inside.mean()),
+            "standard_deviation": float(inside.std()),
+            "least": float(inside.min()),
+            "most": float(inside.max()),
+        }
+        for one, inside in parts.items()
+    ]
+
+
+# The observations --------------------------------------------------------------------------------
+
+UNEQUAL = 0.1
+"""Two directions differ if the smaller is at least this share below the larger."""
+
+LARGE, BEYOND = 8.0, 700.0
+"""The paper's largest budget, and one at which every leakage has reached its level."""
+
+WEAK = 0.05
+
+OBSERVED = {
+    "asymmetric_share": "OB1: asymmetric pairs",
+    "saturated_share": "OB2: saturated at epsilon 8",
+    "largest_at_weak_nmi": "OB3: largest at NMI < 0.05",
+}
+
+
+def find_observations(data: Data, paper: PaperItem) -> Finding:
+    """Return the measures behind each observation, for every dataset."""
+    rows: list[dict[str, Any]] = [
+        {"data": label, **_measure(pairs)} for label, pairs in data.every_table().items()
+    ]
+    comparisons = []
+    for row in rows:
+        label, stand_in = row["data"], is_stand_in(row["data"])
+        keys = OBSERVED if stand_in else (*OBSERVED, "misordered_share")
+        kind = "stand_in_" if stand_in else ""
+        comparisons += [paper.claim(kind + key, row[key], label=label) for key in keys]
+    comparisons += paper.without(data.absent_labels())
+    panel = "Share of pairs, or of the budget"
+    bars = [
+        {"panel": panel, "group": title, "series": row["data"], "value": row[key]}
+        for key, title in OBSERVED.items()
+        for row in rows
+    ]
+    chart = bar_panels(bars, "Share", colour_title="Data", width=660)
+    return Finding(rows, comparisons, {"": chart})
+
+
+def _measure(pairs: PairCounts) -> dict[str, float]:
+    from scipy.stats import kendalltau
+
+    leakages = leakage_matrix(pairs, 1.0, mechanism="grr").values
+    upper = np.triu_indices(len(leakages), 1)
+    forth, back = leakages[upper], leakages.T[upper]
+    gaps = np.abs(forth - back)
+    late = ordered_pairs(leakage_matrix(pairs, LARGE, mechanism="grr").values)
+    level = ordered_pairs(leakage_matrix(pairs, BEYOND, mechanism="grr").values)
+    nmi, values = ordered_pairs(correlation_matrix(pairs, "nmi").values), ordered_pairs(leakages)
+    return {
+        "asymmetric_share": float((gaps > UNEQUAL * np.maximum(forth, back)).mean()),
+        "largest_gap": float(gaps.max()),
+        "saturated_share": float((late >= 0.9 * level).mean()),
+        "finite_level_share": float((level < BEYOND / 2).mean()),
+        "largest_at_weak_nmi": float(values[nmi < WEAK].max(initial=0.0)),
+        "misordered_share": float((1 - kendalltau(nmi, values).statistic) / 2),
+    }
+
+
+# The 4 x 4 example of the appendix ---------------------------------------------------------------
+
+PERCENT = np.array([[20, 0, 0, 0], [0, 20, 0, 0], [10, 15, 3, 2], [10, 15, 3, 2]])
+RECORDS = 100_000
+EXPERIMENTS = 50
+SAMPLES = 200
+
+PRINTED = {
+    (0.5, "X^ -> Xk"): (0.5, 0.5007),
+    (0.5, "Xk -> X^"): (0.2810, 0.2833),
+    (1.0, "X^ -> Xk"): (1.0, 0.9985),
+    (1.0, "Xk -> X^"): (0.6203, 0.6222),
+    (2.0, "X^ -> Xk"): (2.0, 2.0020),
+    (2.0, "Xk -> X^"): (1.4340, 1.4369),
+}
+"""(epsilon, direction): the paper's theoretical and experimental leakage."""
+
+BARS = {
+    "paper_theoretical": "paper, theoretical",
+    "bound": "ours, bound",
+    "paper_experimental": "paper, experimental",
+    "simulated": "ours, simulated",
+}
+
+
+def find_example(data: Data, paper: PaperItem) -> Finding:
+    """Return both directions' leakages, exact and simulated, and the two correlations."""
+    exact = _pairs(PERCENT * (RECORDS // 100))
+    rng = np.random.default_rng(SEED)
+    experiments = [_sample(rng) for _ in range(EXPERIMENTS)]
+    rows: list[dict[str, Any]] = []
+    comparisons: list[Comparison] = []
+    for (epsilon, direction), (theory, experiment) in PRINTED.items():
+        source, target = direction.split(" -> ")
+        bound = leakage_bound(exact.channel(target, source), epsilon).value
+        found = [
+            estimated(
+                sampled, "grr", epsilon, pairs=[(target, source)], seed=SEED + number, threads=1
+            ).only.plug_in
+            for number, sampled in enumerate(experiments)
+        ]
+        mean, deviation = float(np.mean(found)), float(np.std(found, ddof=1))
+        rows.append(
+            {
+                "epsilon": epsilon,
+                "direction": direction,
+                "paper_theoretical": theory,
+                "bound": bound,
+                "grr": leakage_matrix(exact, epsilon, mechanism="grr")[target, source].value,
+                "paper_experimental": experiment,
+                "simulated": mean,
+                "simulated_deviation": deviation,
+            }
+        )
+        at = f"L({direction.replace('->', '→')}), epsilon {epsilon:g}"
+        comparisons.append(printed(f"{at}, theoretical", theory, bound, 0.001))
+        comparisons.append(printed(f"{at}, simulated", experiment, mean, 3 * deviation / mean))
+    bounds = [leakage_bound(_sample(rng).channel("X^", "Xk"), 1.0).value for _ in range(SAMPLES)]
+    comparisons += [
+        paper.claim("nmi", correlation_matrix(exact, "nmi")["Xk", "X^"]),
+        paper.claim("pcc", correlation_matrix(exact, "pcc")["Xk", "X^"]),
+        paper.claim("noise", float(np.std(bounds))),
+    ]
+    bars = [
+        {"panel": f"Epsilon {row['epsilon']:g}", "group": row["direction"].replace("->", "→"),
+         "series": series, "value": row[key]}
+        for row in rows
+        for key, series in BARS.items()
+    ]  # fmt: skip
+    chart = bar_panels(bars, "Leakage (nats)", width=180, columns=3, x_title="Source → target")
+    return Finding(rows, comparisons, {"": chart})
+
+
+def _pairs(joint: Any) -> PairCounts:
+    values = ("1", "2", "3", "4")
+    domain = Domain([Attribute("Xk", values), Attribute("X^", values)])
+    return PairCounts(domain, [joint.sum(axis=1), joint.sum(axis=0)], joint.ravel())
+
+
+def _sample(rng: np.random.Generator) -> PairCounts:
+    drawn = rng.multinomial(RECORDS, PERCENT.ravel() / 100)
+    return _pairs(drawn.reshape(PERCENT.shape))
