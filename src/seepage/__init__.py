@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from seepage.data.pairs_file import save_pairs as save_pairs
     from seepage.data.records import Records as Records
     from seepage.designs.calibration import Calibration as Calibration
-    from seepage.designs.calibration import compare_strategies as compare_strategies
     from seepage.designs.calibration import find_budgets as find_budgets
+    from seepage.designs.strategies import compare_strategies as compare_strategies
     from seepage.errors import ChannelError as ChannelError
     from seepage.errors import DomainError as DomainError
     from seepage.errors import InputError as InputError
@@ -111,7 +111,7 @@ _HOMES = {
     "benchmark_analysers": "study.benchmark_analysers",
     "benchmark_mechanisms": "study.benchmark_mechanisms",
     "calibrate": "plan.calibrate",
-    "compare_strategies": "designs.calibration",
+    "compare_strategies": "designs.strategies",
     "compare_totals": "totals",
     "correlation_matrix": "study.correlation",
     "count_pairs": "data.counting",

@@ -5,19 +5,19 @@ import csv
 import io
 import math
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from seepage._results import Progress
 from seepage._version import __version__
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals import TotalLeakage, TotalsComparison
-from seepage.totals.compare import compare_prepared
-from seepage.totals.compute import Settings
+from seepage.totals.total import TotalSettings, compare_prepared
 
 __all__ = ["Analysis", "compared_totals", "plain"]
 
@@ -118,10 +118,10 @@ def compared_totals(
     guarantees: Iterable[str],
     *,
     seed: int = 0,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> TotalsComparison:
     """Return the totals of a leakage matrix under several guarantees, from the strongest on."""
-    return compare_prepared(data, matrix, guarantees, Settings(seed=seed, progress=progress))
+    return compare_prepared(data, matrix, guarantees, TotalSettings(seed=seed, progress=progress))
 
 
 def _summary(total: TotalLeakage) -> dict[str, Any]:

@@ -175,10 +175,10 @@ def _keeps_its_limits(plan, pairs, mechanism, limit):
 
 def _variance(epsilons, pairs, mechanism):
     from seepage.designs.attribute_budgets import weighted_variance
-    from seepage.designs.problem import make_problem
+    from seepage.designs.equal_budgets import make_problem
 
-    problem = make_problem(pairs.domain, 1.0, mechanism)
-    return weighted_variance(pairs, problem, np.ones(len(epsilons)), np.asarray(epsilons))
+    problem = make_problem(pairs, 1.0, mechanism)
+    return weighted_variance(problem, np.ones(len(epsilons)), np.asarray(epsilons))
 
 
 def test_a_plan_of_odd_names_and_edges_loads(opened, tmp_path):
