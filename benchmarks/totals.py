@@ -12,9 +12,8 @@ from seepage.data.records import Records
 from seepage.leakage import Release, releases
 from seepage.totals.compiled_sums import sums_by_value
 from seepage.totals.exact_total import exact_totals
-from seepage.totals.report_columns import Columns, columns_of
-from seepage.totals.report_likelihoods import _sums_by_value
-from seepage.totals.sampled import sampled_totals
+from seepage.totals.report_columns import ReportColumns, columns_of
+from seepage.totals.sampled import sampled_totals, sums_in_blocks
 from seepage.totals.sampled_reports import draw_reports
 from seepage.totals.witness_search import search_witness
 
@@ -45,7 +44,7 @@ def released(tuples: Records) -> list[Release]:
     return releases(tuples.domain, EPSILON, "grr")
 
 
-def one_target_at_a_time(tuples: Records, columns: list[Columns]) -> list[Floats]:
+def one_target_at_a_time(tuples: Records, columns: list[ReportColumns]) -> list[Floats]:
     """Transform every axis but the target's, for each target anew: the plain way."""
     joint = tuples.counts().astype(np.float64)
     found = []
@@ -101,7 +100,7 @@ def _sampled_kernel(tuples: Records) -> list[Figure]:
     taken = best_of(
         {
             "compiled": lambda: sums_by_value(tuples, draws, None),
-            "numpy": lambda: _sums_by_value(tuples, draws, None),
+            "numpy": lambda: sums_in_blocks(tuples, draws, None),
         },
         repeats=2,
     )

@@ -20,8 +20,7 @@ from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View, for_each
 from seepage.totals import GUARANTEES, JointWitness, TotalLeakage, TotalsComparison
-from seepage.totals.compare import compare_prepared
-from seepage.totals.compute import FROM_PAIRS, Settings
+from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
 
 __all__ = ["Analysis", "analyse"]
 
@@ -238,7 +237,7 @@ def analyse(
     ['target', 'source', 'leakage', 'epsilon', 'mechanism', 'view']
     """
     names = _chosen_guarantees(guarantees, structure)
-    settings = Settings(structure, target_delta, confidence, reports, seed, progress)
+    settings = TotalSettings(structure, target_delta, confidence, reports, seed, progress)
     records = sample is not None or not set(names) <= set(FROM_PAIRS)
     if sample is not None:
         table_options |= {"sample": sample, "seed": seed}

@@ -5,6 +5,7 @@ import math
 from decimal import Decimal, localcontext
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,7 +37,7 @@ def test_total_covers_every_step_of_an_enumerated_chain():
     for epsilon in (0.2, 1.0):
         joint = chain_joint(STICKY, stationary(STICKY), 5)
         matrices = [two_level_columns(2, "all", epsilon)] * 5
-        found = stream_leakage(STICKY, epsilon, 5)
+        found = stream_leakage(STICKY, epsilon, steps=5)
         for step in range(5):
             truth = exact_total(joint, matrices, step)
             assert truth - 1e-5 <= found.total[step] <= 1.3 * truth
@@ -57,7 +58,7 @@ def test_a_path_of_pair_counts_is_a_stream():
     )
     assert (path.values <= found.total + 1e-12).all()
     assert path.values[[0, -1]] == pytest.approx(found.total[[0, -1]])
-    given_chain = stream_leakage(STICKY, 0.7, 4, initial=[0.5, 0.5])
+    given_chain = stream_leakage(STICKY, 0.7, steps=4, initial=[0.5, 0.5])
     assert given_chain.total == pytest.approx(found.total, abs=1e-4)
     assert found.supremum is None
 
@@ -119,7 +120,7 @@ def chains(draw):
 @given(chains(), st.sampled_from([0.0, 1e-12, 0.05, 0.5, 2.0, 50.0, 700.0, 800.0]))
 def test_the_supremum_is_what_the_recursion_rises_to(chain, epsilon):
     supremum = leakage_supremum(chain, epsilon)
-    found = stream_leakage(chain, epsilon, 200, backward=chain).backward
+    found = stream_leakage(chain, epsilon, steps=200, backward=chain).backward
     assert (found <= supremum * (1 + 1e-9)).all()
     if math.isinf(supremum):
         assert found[-1] > found[-2]
@@ -137,7 +138,7 @@ def test_the_supremum_in_closed_form():
         h = (-slope + math.sqrt(slope**2 + 4 * B * w * (1 - A))) / (2 * B)
         chain = [[stay, 1 - stay], [1 - stay, stay]]
         assert leakage_supremum(chain, epsilon) == pytest.approx(epsilon + math.log(h), rel=1e-12)
-        found = stream_leakage(chain, epsilon, 300)
+        found = stream_leakage(chain, epsilon, steps=300)
         assert found.supremum[0] == pytest.approx(found.backward[-1], rel=1e-9)
         assert found.supremum[2] == pytest.approx(found.total[150], rel=1e-9)
 
@@ -148,7 +149,7 @@ def test_when_there_is_no_bound():
     limit = -math.log(0.8)
     assert leakage_supremum(leaving, 0.9 * limit) < 5
     assert leakage_supremum(leaving, 1.1 * limit) == math.inf
-    frozen = stream_leakage(np.eye(2), 0.5, 10, initial=[0.5, 0.5])
+    frozen = stream_leakage(np.eye(2), 0.5, steps=10, initial=[0.5, 0.5])
     assert frozen.backward == pytest.approx(0.5 * np.arange(1, 11))
     assert frozen.total == pytest.approx([5.0] * 10)
     assert frozen.supremum == (math.inf, math.inf, math.inf)
@@ -156,19 +157,19 @@ def test_when_there_is_no_bound():
 
 
 def test_independent_steps_leak_only_themselves():
-    found = stream_leakage([[0.3, 0.7], [0.3, 0.7]], 0.4, 6)
+    found = stream_leakage([[0.3, 0.7], [0.3, 0.7]], 0.4, steps=6)
     assert found.total == pytest.approx([0.4] * 6)
     assert found.supremum == pytest.approx((0.4, 0.4, 0.4))
     assert found.kind == "assumed"
-    single = stream_leakage([[1.0]], 2.0, 3)
+    single = stream_leakage([[1.0]], 2.0, steps=3)
     assert single.total == pytest.approx([2.0] * 3)
-    one = stream_leakage(STICKY, 0.4, 1)
+    one = stream_leakage(STICKY, 0.4, steps=1)
     assert one.total == pytest.approx([0.4])
 
 
 def test_values_that_cannot_be_reached():
     """The second state is never visited; its row must not count."""
-    found = stream_leakage([[1.0, 0.0], [0.5, 0.5]], 0.3, 5, initial=[1.0, 0.0])
+    found = stream_leakage([[1.0, 0.0], [0.5, 0.5]], 0.3, steps=5, initial=[1.0, 0.0])
     assert found.backward == pytest.approx([0.3] * 5)
 
 
@@ -198,15 +199,36 @@ def test_values_that_cannot_be_reached():
     ],
 )
 def test_refusals(arguments, options, error, message):
+    data, epsilon, *steps = arguments
+    options = options | ({"steps": steps[0]} if steps else {})
     with pytest.raises(error, match=message):
-        stream_leakage(*arguments, **options)
+        stream_leakage(data, epsilon, **options)
 
 
 def test_channels_are_taken_too():
     state = sp.Attribute("state", ("home", "work"))
     channel = sp.Channel(STICKY, given=state, output=state)
     one, many = (
-        stream_leakage(channel, 0.1, 3),
+        stream_leakage(channel, 0.1, steps=3),
         stream_leakage([channel] * 2, 0.1, backward=channel),
     )
     assert one.forward == pytest.approx(many.forward)
+
+
+def test_a_stream_is_read_from_any_table(tmp_path):
+    days = pd.DataFrame({"id": range(8), "monday": list("aabbabab"), "tuesday": list("aabbaabb")})
+    days.to_csv(tmp_path / "days.csv", index=False)
+    expected = stream_leakage(sp.count_pairs(days, drop=["id"]), 0.5)
+    for data in (days, tmp_path / "days.csv", [tmp_path / "days.csv"]):
+        found = stream_leakage(data, 0.5, drop=["id"])
+        assert np.array_equal(found.total, expected.total)
+    with pytest.raises(InputError, match="drop has no effect: transitions are no table"):
+        stream_leakage(STICKY, 0.5, steps=3, drop=["id"])
+    assert list(expected.to_pandas()) == ["step", "epsilon", "backward", "forward", "total"]
+    assert expected.to_pandas()["step"].tolist() == [1, 2]
+
+
+def test_a_stream_in_one_line():
+    found = stream_leakage(STICKY, 0.1, steps=3)
+    assert repr(found).startswith("StreamLeakage(3 steps, assumed, largest total 0.2")
+    assert "limit 0.3" in repr(found)

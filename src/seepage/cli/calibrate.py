@@ -101,9 +101,10 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
             least=options["least"],
             weights=_weights(records, options["weight"]),
             audit=options["audit"],
-            options={"seed": options["seed"], **({"progress": progress} if progress else {})},
+            seed=options["seed"],
+            progress=progress,
         )
-    plan = plan_of(found, records)
+    plan = plan_of(found)
     if output is not None:
         plan.save(output)
     if options["chart"] is not None:
@@ -188,7 +189,7 @@ def _compare(
     records: Any, limit: Any, form: str, output: str | None, options: dict[str, Any]
 ) -> None:
     from seepage.cli.output import columns
-    from seepage.designs.strategy_comparison import compare_strategies
+    from seepage.designs.strategies import compare_strategies
 
     if isinstance(limit, dict):
         raise InputError("--compare takes one --limit for all attributes")

@@ -55,7 +55,7 @@ def command(
         known: Any = _matrix(transitions)
     else:
         known = read_pairs(str(data), arguments)
-    found = stream_leakage(known, epsilon, steps)
+    found = stream_leakage(known, epsilon, steps=steps)
     emit(_formatted(found, form), output)
 
 
@@ -94,5 +94,5 @@ def _formatted(found: Any, form: str) -> str:
     lines.append(columns([header, *rows]))
     if found.supremum is not None:
         backward, forward = found.supremum[:2]
-        lines.append(f"  for ever: backward {backward:.6g}, forward {forward:.6g} at most")
+        lines.append(f"  limit: backward {backward:.6g}, forward {forward:.6g} at most")
     return "\n".join(lines)

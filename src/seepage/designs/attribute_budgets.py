@@ -8,20 +8,19 @@ L and its slope are closed form too, so the solver (SLSQP) gets exact gradients.
 is drawn towards the equal budgets, which are feasible, until every total is within its limit.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
-from seepage.designs.equal_budgets import evaluator, excess_of, largest_within, matrix_at
-from seepage.designs.problem import Problem
+from seepage.designs.equal_budgets import Problem, largest_within
+from seepage.leakage.release import Release
 from seepage.mechanisms import mechanism, registered
 from seepage.totals.result import direct
 
-__all__ = ["budgets_for_each", "weighted_variance"]
+__all__ = ["budgets_for_each", "total_slopes", "weighted_variance"]
 
 SMALLEST = 1e-6
 """No budget is tried below this share of its limit: variances grow without bound."""
@@ -32,70 +31,50 @@ STEP = 1e-5
 ROUNDS = 200
 
 
-def weighted_variance(
-    pairs: PairCounts, problem: Problem, weights: Floats, epsilons: Floats
-) -> float:
+def weighted_variance(problem: Problem, weights: Floats, epsilons: Floats) -> float:
     """Return the weighted sum of the estimators' variances at some budgets."""
-    parts = _variances(pairs, problem, epsilons)
-    used = problem.collected
-    return float((weights[used] * parts[used]).sum())
+    used = np.flatnonzero(problem.collected).tolist()
+    parts = np.array([_variance(problem, index)(float(epsilons[index])) for index in used])
+    return float((weights[used] * parts).sum())
 
 
-def budgets_for_each(
-    data: PairCounts | Records,
-    problem: Problem,
-    guarantee: str,
-    weights: Floats,
-    equal: Floats,
-    options: Mapping[str, Any],
-) -> Floats:
+def budgets_for_each(problem: Problem, weights: Floats, equal: Floats) -> Floats:
     """Return budgets whose weighted variance is at most that of the equal ones.
 
     Under another guarantee than `independent` the solver's direction is found with the sum of
     leakages at a limit that the guarantee's own equal budget attains, then drawn back until the
     guarantee holds.  Where equal budgets tell nothing, or nothing has a variance, they stay.
     """
-    pairs = data if isinstance(data, PairCounts) else data.pairs()
-    if not 0 < weighted_variance(pairs, problem, weights, equal) < np.inf:
+    before = weighted_variance(problem, weights, equal)
+    if not 0 < before < np.inf:
         return equal
-    limits = _surrogate_limits(pairs, problem, guarantee, equal)
-    wished = _solve(pairs, problem, weights, equal, limits)
-    evaluate = evaluator(data, problem, guarantee, options)
+    wished = _solve(problem, weights, equal, _limits_of_sums(problem, equal), before)
 
     def between(share: float) -> Floats:
         return problem.epsilons(equal + share * (wished - equal))
 
-    share = largest_within(lambda s: excess_of(problem, evaluate(between(s))), 1.0)
+    share = largest_within(lambda s: problem.excess(problem.totals(between(s))), 1.0)
     found = between(share)
-    better = weighted_variance(pairs, problem, weights, found) < weighted_variance(
-        pairs, problem, weights, equal
-    )
-    return found if better else equal
+    return found if weighted_variance(problem, weights, found) < before else equal
 
 
-def _surrogate_limits(pairs: PairCounts, problem: Problem, guarantee: str, equal: Floats) -> Floats:
+def _limits_of_sums(problem: Problem, equal: Floats) -> Floats:
     """Return limits for the sum of leakages that allow the equal budgets and little more."""
-    if guarantee == "independent":
+    if problem.guarantee == "independent":
         return problem.limits
     limited = np.isfinite(problem.limits)
-    sums = equal_sums(pairs, problem, equal)
-    return np.where(limited, sums[limited].max(), np.inf)
-
-
-def equal_sums(pairs: PairCounts, problem: Problem, epsilons: Floats) -> Floats:
-    """Return the sum of leakages of each attribute."""
-    return evaluator(pairs, problem, "independent", {})(epsilons)
+    return np.where(limited, problem.independent(equal)[limited].max(), np.inf)
 
 
 def _solve(
-    pairs: PairCounts, problem: Problem, weights: Floats, equal: Floats, limits: Floats
+    problem: Problem, weights: Floats, equal: Floats, limits: Floats, scale: float
 ) -> Floats:
     from scipy.optimize import minimize
 
     solve: Any = minimize
     free = np.flatnonzero(problem.collected)
     bound = np.flatnonzero(np.isfinite(limits))
-    scale = weighted_variance(pairs, problem, weights, equal)
+    variances = [_variance(problem, index) for index in free.tolist()]
 
     def every_budget(part: Floats) -> Floats:
         epsilons = np.zeros(len(problem.domain))
@@ -103,15 +82,15 @@ def _solve(
         return epsilons
 
     def cost(part: Floats) -> tuple[float, Floats]:
-        epsilons = every_budget(part)
-        now = weighted_variance(pairs, problem, weights, epsilons) / scale
-        return now, _variance_slopes(pairs, problem, weights, epsilons)[free] / scale
+        slopes = [_difference(one, float(at)) for one, at in zip(variances, part, strict=True)]
+        now = weighted_variance(problem, weights, every_budget(part)) / scale
+        return now, weights[free] * np.array(slopes) / scale
 
     def slack(part: Floats) -> Floats:
-        return limits[bound] - equal_sums(pairs, problem, every_budget(part))[bound]
+        return limits[bound] - problem.independent(every_budget(part))[bound]
 
     def slack_slopes(part: Floats) -> Floats:
-        return -_total_slopes(pairs, problem, every_budget(part))[np.ix_(bound, free)]
+        return -total_slopes(problem, every_budget(part))[np.ix_(bound, free)]
 
     lowest = np.maximum(problem.least[free], SMALLEST * np.minimum(limits, problem.most)[free])
     highest = np.maximum(np.minimum(limits, problem.most)[free], lowest)
@@ -127,42 +106,29 @@ def _solve(
     return every_budget(np.clip(answer.x, lowest, highest))
 
 
-def _total_slopes(pairs: PairCounts, problem: Problem, epsilons: Floats) -> Floats:
+def total_slopes(problem: Problem, epsilons: Floats) -> Floats:
     """Return d total_i / d eps_j: the slope of each leakage times that of the contrast."""
-    matrix = matrix_at(pairs, problem, epsilons)
-    slopes = matrix.slopes * _contrast_slopes(problem, epsilons)[None, :]
-    own = [_difference(_direct_of(problem, i), epsilons[i]) for i in range(len(epsilons))]
-    return slopes + np.diag(own)
+    contrasts, own = np.ones(len(epsilons)), np.zeros(len(epsilons))
+    for index in np.flatnonzero(~problem.public).tolist():
+        contrasts[index] = _difference(partial(_contrast, problem, index), epsilons[index])
+        own[index] = _difference(partial(_own, problem, index), epsilons[index])
+    return problem.matrix(epsilons).slopes * contrasts[None, :] + np.diag(own)
 
 
-def _contrast_slopes(problem: Problem, epsilons: Floats) -> Floats:
-    """Return how fast the contrast of each attribute's report grows with its epsilon."""
-    result = np.ones(len(epsilons))
-    for index, (attribute, name) in enumerate(zip(problem.domain, problem.mechanism, strict=True)):
-        if name is None or problem.public[index]:
-            continue
-
-        def contrast(epsilon: float, k: int = attribute.size, name: str = name) -> float:
-            sets = mechanism(name, k, epsilon).likely_sets
-            return epsilon if sets is None else sets.contrast
-
-        result[index] = _difference(contrast, epsilons[index])
-    return result
-
-
-def _direct_of(problem: Problem, index: int) -> Callable[[float], float]:
-    """Return what the attribute's own report says about it, as a function of its budget."""
-    from seepage.leakage.release import Release
-
+def _released(problem: Problem, index: int, epsilon: float) -> Release:
     name, k = problem.mechanism[index], problem.domain[index].size
-    if problem.public[index]:
-        return lambda epsilon: 0.0
+    return Release(epsilon, 0.0, None if name is None else mechanism(name, k, epsilon))
 
-    def dpl(epsilon: float) -> float:
-        made = None if name is None else mechanism(name, k, epsilon)
-        return direct(Release(epsilon, 0.0, made), "report")[0]
 
-    return dpl
+def _contrast(problem: Problem, index: int, epsilon: float) -> float:
+    """Return the contrast of an attribute's report, where it is two-level, else its epsilon."""
+    sets = _released(problem, index, epsilon).sets("report")
+    return epsilon if sets is None else sets.contrast
+
+
+def _own(problem: Problem, index: int, epsilon: float) -> float:
+    """Return what the attribute's own report says about it."""
+    return direct(_released(problem, index, epsilon), "report")[0]
 
 
 def _difference(function: Callable[[float], float], at: float) -> float:
@@ -172,33 +138,15 @@ def _difference(function: Callable[[float], float], at: float) -> float:
     return (function(at + step) - function(low)) / (at + step - low)
 
 
-def _variances(pairs: PairCounts, problem: Problem, epsilons: Floats) -> Floats:
-    """Return each attribute's variance, summed over its values, for one report."""
-    result = np.zeros(len(epsilons))
-    for index in np.flatnonzero(problem.collected):
-        shares = pairs.marginals[index] / pairs.records
-        result[index] = _variance(problem, int(index), float(epsilons[index]), shares)
-    return result
+def _variance(problem: Problem, index: int) -> Callable[[float], float]:
+    """Return one report's variance, summed over the values, as a function of the budget.
 
-
-def _variance(problem: Problem, index: int, epsilon: float, shares: Floats) -> float:
-    """Return the variance of the named mechanism, or the least of all pure ones."""
+    It is that of the named mechanism, or the least of all pure ones.
+    """
     k, name = problem.domain[index].size, problem.mechanism[index]
-    if name is not None:
-        return float(mechanism(name, k, epsilon).variance(1, shares).sum())
+    shares = problem.pairs.marginals[index] / problem.pairs.records
     pure = [key for key, family in registered().items() if not family.approximate]
-    return min(float(mechanism(key, k, epsilon).variance(1, shares).sum()) for key in pure)
-
-
-def _variance_slopes(
-    pairs: PairCounts, problem: Problem, weights: Floats, epsilons: Floats
-) -> Floats:
-    result = np.zeros(len(epsilons))
-    for index in np.flatnonzero(problem.collected):
-        shares = pairs.marginals[index] / pairs.records
-
-        def variance(epsilon: float, index: int = int(index), shares: Floats = shares) -> float:
-            return _variance(problem, index, epsilon, shares)
-
-        result[index] = weights[index] * _difference(variance, float(epsilons[index]))
-    return result
+    names = pure if name is None else [name]
+    return lambda epsilon: min(
+        float(mechanism(key, k, epsilon).variance(1, shares).sum()) for key in names
+    )

@@ -1,90 +1,155 @@
 """Calibration: from an allowed total to the budgets that keep it."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
+from seepage._results import Result
+from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
 from seepage.designs.attribute_budgets import budgets_for_each, weighted_variance
-from seepage.designs.audit import audit_budgets
+from seepage.designs.audit import Audit, audit_budgets
 from seepage.designs.equal_budgets import (
-    Budgets,
-    Calibration,
+    Problem,
     confirmed,
     equal_budgets,
-    excess_of,
-    largest_within,
+    equal_split,
+    make_problem,
     totals_at,
 )
-from seepage.designs.paper import calibrate_as_the_paper, equal_split, realised_totals
-from seepage.designs.problem import Problem, make_problem
-from seepage.designs.strategy_comparison import Comparison, compare_strategies
 from seepage.errors import InputError
 from seepage.leakage.release import for_each
-from seepage.totals import GUARANTEES
+from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.result import refuse_sample
+from seepage.totals.total import TotalSettings, choose_guarantee
 
-__all__ = [
-    "Calibration",
-    "Comparison",
-    "calibrate_as_the_paper",
-    "compare_strategies",
-    "equal_split",
-    "find_budgets",
-    "largest_within",
-    "realised_totals",
-]
+__all__ = ["BudgetChoice", "Calibration", "find_budgets"]
 
-WAYS = ("equal", "per-attribute")
+BudgetChoice = Literal["equal", "per-attribute"]
+
 USABLE = ("worst", "exact", "merged", "sampled", "independent", "tree")
+OF_TOTALS = {*(field.name for field in fields(TotalSettings)), "delta", "view"}
+"""Keywords of `total_leakage` that a calibration hands on."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Result):
+    """Budgets that keep every total within its limit, and what they rest on.
+
+    Parameters
+    ----------
+    problem
+        What was asked.
+    epsilons
+        The budget of each attribute; 0 for those not collected.
+    totals
+        Every attribute's total at these budgets, with the guarantee's name and kind.
+    budgets
+        `"equal"` or `"per-attribute"`.
+    gain
+        For budgets per attribute: the weighted variance with equal budgets over that with these.
+    audit
+        What a search for refuting reports found, after an assumption; None if none was made.
+    dropped
+        Attributes to drop, in this order, when the smallest useful budgets do not fit.
+    notes
+        What a reader must know besides.
+    """
+
+    problem: Problem
+    epsilons: Floats
+    totals: TotalLeakage
+    budgets: BudgetChoice
+    gain: float | None = None
+    audit: Audit | None = None
+    dropped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def binding(self) -> str:
+        """The attribute whose total is nearest to its limit."""
+        limits = self.problem.limits
+        slack = np.subtract(limits, self.totals.values, out=limits.copy(), where=limits < np.inf)
+        return self.problem.domain.names[int(np.argmin(slack))]
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        limits = self.problem.limits.tolist()
+        return {
+            "attribute": self.problem.domain.names,
+            "mechanism": self.problem.mechanism,
+            "collected": self.problem.collected.tolist(),
+            "public": self.problem.public.tolist(),
+            "epsilon": self.epsilons.tolist(),
+            "total": self.totals.values.tolist(),
+            "delta": self.totals.deltas.tolist(),
+            "limit": [limit if np.isfinite(limit) else None for limit in limits],
+        }
+
+    def _headline(self) -> str:
+        spent = self.epsilons[self.problem.collected]
+        low, high = (f"{budget:.4g}" for budget in (spent.min(), spent.max()))
+        shown = f"epsilon {low}" if low == high else f"epsilons {low} to {high}"
+        rests = f"{self.totals.guarantee!r}, {self.totals.kind}"
+        refuted = ", refuted" if self.audit is not None and self.audit.refutations else ""
+        return f"Calibration({rests}{refuted}, {shown}, nearest to its limit: {self.binding!r})"
 
 
 def find_budgets(
-    data: PairCounts | Records,
+    data: Any,
     limit: Any,
-    guarantee: str = "auto",
-    mechanism: Any = None,
-    budgets: Budgets = "equal",
     *,
+    mechanism: Any = None,
+    guarantee: str = "auto",
+    budgets: BudgetChoice = "equal",
     public: Iterable[str] = (),
     left_out: Iterable[str] = (),
     least: Any = 0.0,
     weights: Any = 1.0,
     audit: bool = True,
-    options: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> Calibration:
     """Return the largest budgets whose totals stay within the limit, under a named guarantee.
 
     Parameters
     ----------
     data
-        Pair counts, or records as distinct tuples.  A sample of records is refused, but for the
-        guarantee `"worst"`, which needs none.
+        A frame, a path, the name of a dataset, `Records` or `PairCounts`.  A sample of records
+        raises, but for the guarantee `"worst"`, which needs none.
     limit
         The allowed total of every attribute, or one for each (a mapping by name).
-    guarantee
-        What totals rest on, by the names of `total_leakage`; `"auto"` is `"independent"` for pair
-        counts, and for records `"exact"` where it fits and `"sampled"` otherwise.
     mechanism
         A mechanism by name, for all or by attribute: its own leakage is used.  None for the bound
         that holds for any mechanism.
+    guarantee
+        What totals rest on, by the names of `total_leakage`; `"auto"` is `"independent"` for pair
+        counts, and for records `"exact"` where it fits and `"sampled"` otherwise.
     budgets
         `"equal"`: the same for all; `"per-attribute"`: those that minimise the weighted variance.
     public, left_out
         Attributes that are public already, and attributes that are not collected.
     least
-        The smallest useful budget, for all or by attribute.
+        The smallest useful budget, for all or by attribute; where the limit does not allow it,
+        `dropped` names the attributes to drop first.
     weights
         How much each attribute's variance counts, for `"per-attribute"`.
     audit
         After a guarantee that is an assumption, and with records, search for a witness against it.
     options
-        Further options of `total_leakage`, such as `structure`, `seed`, `reports`, `confidence`.
+        Further keywords of `total_leakage` (`structure`, `seed`, `reports`, `confidence`,
+        `target_delta`, `progress`), and table options of `count_pairs`.
+
+    Returns
+    -------
+    Calibration
+        Budgets, their totals, and the evidence: the witness, the gain, the attributes to drop.
+
+    Notes
+    -----
+    Equal budgets take some ten evaluations of the totals; those per attribute a convex solver.
 
     Examples
     --------
@@ -94,38 +159,36 @@ def find_budgets(
     >>> found.binding, bool(found.totals.values.max() <= 1.0)
     ('race', True)
     """
-    _checks.choice(budgets, "budgets", WAYS)
-    refuse_sample(data, guarantee, "budgets")
-    pairs = data if isinstance(data, PairCounts) else data.pairs()
-    problem = make_problem(pairs.domain, limit, mechanism, public, left_out, least)
-    settings = dict(options or {})
-    name = _guarantee(guarantee, data, problem)
+    _checks.choice(budgets, "budgets", ("equal", "per-attribute"))
+    settings = {name: value for name, value in options.items() if name in OF_TOTALS}
+    table_options = {name: value for name, value in options.items() if name not in OF_TOTALS}
+    known = as_counted(data, **table_options)
+    refuse_sample(known, guarantee, "budgets")
+    problem = make_problem(known, limit, mechanism, public, left_out, least, options=settings)
+    problem = replace(problem, guarantee=_guarantee(guarantee, problem))
     importance = _weights(problem, weights)
-    equal = equal_budgets(data, problem, name, settings)
+    equal = equal_budgets(problem)
     epsilons, gain = equal, None
     if budgets == "per-attribute":
-        epsilons = budgets_for_each(data, problem, name, importance, equal, settings)
-    if name == "sampled":
-        epsilons, totals = confirmed(data, problem, epsilons, settings)
+        epsilons = budgets_for_each(problem, importance, equal)
+    if problem.guarantee == "sampled":
+        epsilons, totals = confirmed(problem, epsilons)
     else:
-        totals = totals_at(data, problem, name, epsilons, settings)
-    if excess_of(problem, totals.values) > 0:
+        totals = totals_at(problem, epsilons)
+    if problem.excess(totals.values) > 0:
         raise AssertionError("a calibrated total exceeds its limit")
     if budgets == "per-attribute":
-        before, after = (
-            weighted_variance(pairs, problem, importance, each) for each in (equal, epsilons)
-        )
+        before, after = (weighted_variance(problem, importance, e) for e in (equal, epsilons))
         gain = before / after if 0 < after < np.inf else 1.0
-    found = Calibration(problem, epsilons, totals, budgets, gain)
-    found = replace(found, dropped=_to_drop(data, found, name, settings))
-    return _audited(data, found, settings) if audit else found
+    dropped = _to_drop(problem, epsilons)
+    notes = _split_note(problem, epsilons)
+    found = Calibration(problem, epsilons, totals, budgets, gain, None, dropped, notes)
+    return _audited(found) if audit else found
 
 
-def _guarantee(guarantee: str, data: PairCounts | Records, problem: Problem) -> str:
+def _guarantee(guarantee: str, problem: Problem) -> str:
     if guarantee == "auto":
-        from seepage.totals import choose_guarantee
-
-        return choose_guarantee(data, problem.domain, problem.mechanisms)
+        return choose_guarantee(problem.data, problem.matrix(np.ones(len(problem.domain))))
     if guarantee == "witness":
         raise InputError(
             "a witness is a lower bound: it refutes budgets but cannot set them; "
@@ -142,41 +205,44 @@ def _weights(problem: Problem, weights: Any) -> Floats:
     return found
 
 
-def _audited(
-    data: PairCounts | Records, found: Calibration, settings: Mapping[str, Any]
-) -> Calibration:
+def _split_note(problem: Problem, epsilons: Floats) -> tuple[str, ...]:
+    """Return a note where the budgets are no more than what splitting the limit gives anyway."""
+    count = int(problem.collected.sum())
+    split = equal_split(float(problem.limits.min()), count)
+    if problem.guarantee == "worst" or problem.public.any() or epsilons.max() > split * (1 + 1e-6):
+        return ()
+    return (
+        f"no budget is above the equal split, limit / {count} = {split:.4g}, which any data allow",
+    )
+
+
+def _audited(found: Calibration) -> Calibration:
     """Return the calibration with what a witness search says, if it rests on an assumption."""
     if GUARANTEES[found.totals.guarantee] != "assumed":
         return found
-    if isinstance(data, PairCounts):
+    problem = found.problem
+    if isinstance(problem.data, PairCounts):
         note = "no witness was searched for: pair counts have no records; give the table itself"
-        return replace(found, notes=(*found.notes, note))
-    seed = int(settings.get("seed") or 0)
-    audit = audit_budgets(data, found.problem, found.epsilons, seed, settings.get("progress"))
-    return replace(found, audit=audit)
+        return replace(found, notes=(note, *found.notes))
+    seed, progress = int(problem.options.get("seed") or 0), problem.options.get("progress")
+    return replace(found, audit=audit_budgets(problem, found.epsilons, seed, progress))
 
 
-def _to_drop(
-    data: PairCounts | Records, found: Calibration, name: str, settings: Mapping[str, Any]
-) -> tuple[str, ...]:
+def _to_drop(problem: Problem, epsilons: Floats) -> tuple[str, ...]:
     """Return the attributes to drop until every one left has its smallest useful budget.
 
     Each time the attribute goes that leaks most in all about the others, at the smallest useful
     budgets: dropping it frees the largest share of their totals.
     """
-    problem, dropped = found.problem, list[str]()
-    epsilons = found.epsilons
-    while True:
-        short = problem.collected & (epsilons < problem.least)
-        if not short.any():
-            return tuple(dropped)
+    dropped = list[str]()
+    while (problem.collected & (epsilons < problem.least)).any():
         if problem.collected.sum() == 1:
             problem.refuse_least()
-        matrix = totals_at(data, problem, "independent", problem.least, {}).matrix
-        leaks = np.where(problem.collected, matrix.values.sum(axis=0) + problem.least, -np.inf)
-        worst = int(np.argmax(leaks))
+        leaks = problem.matrix(problem.least).values.sum(axis=0) + problem.least
+        worst = int(np.argmax(np.where(problem.collected, leaks, -np.inf)))
         dropped.append(problem.domain.names[worst])
         collected = problem.collected.copy()
         collected[worst] = False
         problem = replace(problem, collected=collected)
-        epsilons = equal_budgets(data, problem, name, settings)
+        epsilons = equal_budgets(problem)
+    return tuple(dropped)

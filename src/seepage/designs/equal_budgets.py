@@ -1,36 +1,196 @@
-"""Solving for a budget: the largest one whose total stays within the limit, never above it.
+"""The calibration problem, and the largest equal budgets whose totals stay within the limits."""
 
-Finding budgets: equal ones, one for each attribute, and what a witness says of them.
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, NoReturn
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats
+from seepage._numerics import Booleans, Floats
+from seepage.data.domain import Domain
+from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.problem import Problem
 from seepage.errors import InputError
-from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
+from seepage.leakage import LeakageMatrix, leakage_matrix
+from seepage.leakage.release import for_each
+from seepage.mechanisms import InClear
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.composition import independent_totals
 
 __all__ = [
-    "Budgets",
-    "Calibration",
-    "Evaluate",
+    "Problem",
     "confirmed",
     "equal_budgets",
-    "excess_of",
+    "equal_split",
     "largest_within",
+    "make_problem",
     "totals_at",
 ]
 
 STEPS = 200
+"""Halvings of a bracket at most."""
+
+TOLERANCE = 1e-9
+"""To what a budget is found; where the limit is below 1, to what share of it."""
+
+SAMPLED_TOLERANCE = 1e-2
+"""To what share of the limit a budget is found where each evaluation draws its own sample."""
+
+ATTEMPTS = 20
+"""Fresh samples that may be drawn to confirm a sampled budget, each lower than the last."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Conditions of a calibration, one entry for each attribute of the data.
+
+    Parameters
+    ----------
+    data
+        The pair counts or records that totals are computed from.
+    limits
+        The allowed total of each attribute; infinite for public attributes.
+    collected
+        Whether the attribute is collected, and so gets a budget.
+    public
+        Whether its value is public already: an identity release (epsilon = infinity).
+    least
+        The smallest budget worth collecting the attribute for.
+    mechanism
+        Each attribute's mechanism by name; None for any.
+    guarantee, options
+        What totals rest on, and further keywords of `total_leakage`.
+    """
+
+    data: PairCounts | Records
+    limits: Floats
+    collected: Booleans
+    public: Booleans
+    least: Floats
+    mechanism: tuple[str | None, ...]
+    guarantee: str = "independent"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes."""
+        return self.data.domain
+
+    @cached_property
+    def pairs(self) -> PairCounts:
+        """The pair counts of the data."""
+        return as_pairs(self.data)
+
+    def epsilons(self, budgets: Floats) -> Floats:
+        """Return the budget of each attribute: 0 for those not collected."""
+        return np.where(self.collected, budgets, 0.0)
+
+    @cached_property
+    def mechanisms(self) -> dict[str, Any]:
+        """How each attribute is released, as `leakage_matrix` takes it."""
+        return {
+            attribute.name: InClear(attribute.size) if public else name
+            for attribute, public, name in zip(
+                self.domain, self.public, self.mechanism, strict=True
+            )
+        }
+
+    @property
+    def most(self) -> float:
+        """A budget that no collected attribute can exceed: its own report counts in its total."""
+        return float(self.limits[self.collected].max())
+
+    def matrix(self, epsilons: Floats) -> LeakageMatrix:
+        """Return the leakage matrix at some budgets."""
+        return leakage_matrix(self.pairs, epsilons, mechanism=self.mechanisms)
+
+    def independent(self, epsilons: Floats) -> Floats:
+        """Return each attribute's sum of leakages at some budgets: one matrix, milliseconds."""
+        return independent_totals(self.matrix(epsilons))[0]
+
+    def totals(self, epsilons: Floats) -> Floats:
+        """Return each attribute's total at some budgets under the guarantee, the shortest way."""
+        if self.guarantee == "independent":
+            return self.independent(epsilons)
+        return totals_at(self, epsilons).values
+
+    def excess(self, totals: Floats) -> float:
+        """Return how far the worst total is above its limit; negative where all are within."""
+        limited = np.isfinite(self.limits)
+        return float((totals[limited] - self.limits[limited]).max())
+
+    def scaled(self, base: Floats, share: float) -> Floats:
+        """Return budgets in the same proportions, none above its own limit."""
+        return self.epsilons(np.minimum(base * share, self.limits))
+
+    def refuse_least(self) -> NoReturn:
+        """Raise where no attribute can have its smallest useful budget within the limit."""
+        raise InputError(
+            "no attribute can have its smallest useful budget within the limit; "
+            "raise the limit or lower `least`"
+        )
+
+
+def make_problem(
+    data: PairCounts | Records,
+    limit: Any,
+    mechanism: Any = None,
+    public: Iterable[str] = (),
+    left_out: Iterable[str] = (),
+    least: Any = 0.0,
+    **more: Any,
+) -> Problem:
+    """Return the conditions of a calibration, checked.
+
+    Parameters
+    ----------
+    data
+        The pair counts or records.
+    limit
+        The allowed total: one for all, a sequence, or a mapping by name.
+    mechanism
+        A registered name for all, or one for each attribute; None for any mechanism.
+    public, left_out
+        Attributes whose values are public already, and attributes that are not collected.
+    least
+        The smallest useful budget: one for all, or one for each.
+    more
+        The guarantee and its options, see `Problem`.
+    """
+    domain = data.domain
+    known, absent = _named(domain, public), _named(domain, left_out)
+    both = known & absent
+    if both.any():
+        name = domain.names[int(np.argmax(both))]
+        raise InputError(f"{name!r} cannot be both public and left out")
+    collected = ~(known | absent)
+    if not collected.any():
+        raise InputError("at least one attribute must be collected, all are public or left out")
+    limits = np.array([_limit(value) for value in for_each(domain, limit, "limit")])
+    limits[known] = np.inf
+    floors = [_checks.epsilon(v, "least") for v in for_each(domain, least, "least")]
+    names = tuple(for_each(domain, mechanism, "mechanism"))
+    problem = Problem(data, limits, collected, known, np.array(floors), names, **more)
+    if (problem.least > limits)[collected].all():
+        problem.refuse_least()
+    return problem
+
+
+def _named(domain: Domain, names: Iterable[str]) -> Booleans:
+    chosen = np.zeros(len(domain), dtype=np.bool_)
+    for name in names:
+        chosen[domain.index(name)] = True
+    return chosen
+
+
+def _limit(value: Any) -> float:
+    limit = _checks.epsilon(value, "limit")
+    if limit == 0:
+        raise InputError("limit must be above 0: a total of 0 means that nothing is collected")
+    return limit
 
 
 def largest_within(excess: Callable[[float], float], most: float, tolerance: float = 1e-9) -> float:
@@ -90,124 +250,43 @@ def _falsi(at_low: float, at_high: float) -> float:
     return min(max(-at_low / (at_high - at_low), 1e-3), 1 - 1e-3)
 
 
-Budgets = Literal["equal", "per-attribute"]
+def equal_split(limit: float, attributes: int) -> float:
+    """Return limit / n, the budget of plain budget splitting (SPL), rounded down.
 
-TOLERANCE = 1e-9
-"""To what a budget is found; where the limit is below 1, to what share of it."""
-
-SAMPLED_TOLERANCE = 1e-2
-"""To what share of the limit a budget is found where each evaluation draws its own sample."""
-
-ATTEMPTS = 20
-"""Fresh samples that may be drawn to confirm a sampled budget, each lower than the last."""
-
-Evaluate = Callable[[Floats], Floats]
-"""The total of each attribute at the budgets of all."""
-
-
-@dataclass(frozen=True, eq=False)
-class Calibration:
-    """Budgets that keep every total within its limit, and what they rest on.
-
-    Parameters
-    ----------
-    problem
-        What was asked.
-    epsilons
-        The budget of each attribute; 0 for those not collected.
-    totals
-        Every attribute's total at these budgets, with the guarantee's name and kind.
-    budgets
-        `"equal"` or `"per-attribute"`.
-    gain
-        For budgets per attribute: the weighted variance with equal budgets over that with these.
-    audit
-        What a search for refuting reports found, after an assumption; None if none was made.
-    dropped
-        Attributes to drop, in this order, when the smallest useful budgets do not fit.
-    notes
-        What a reader must know besides.
+    Examples
+    --------
+    >>> equal_split(10.0, 40)
+    0.25
     """
-
-    problem: Problem
-    epsilons: Floats
-    totals: TotalLeakage
-    budgets: Budgets
-    gain: float | None = None
-    audit: Any = None
-    dropped: tuple[str, ...] = ()
-    notes: tuple[str, ...] = field(default=())
-
-    @property
-    def binding(self) -> str:
-        """The attribute whose total is nearest to its limit."""
-        slack = self.problem.limits - self.totals.values
-        return self.problem.domain.names[int(np.argmin(slack))]
+    share = limit / attributes
+    return share if share * attributes <= limit else float(np.nextafter(share, 0.0))
 
 
-def totals_at(
-    data: PairCounts | Records,
-    problem: Problem,
-    guarantee: str,
-    epsilons: Floats,
-    options: Mapping[str, Any],
-) -> TotalLeakage:
-    """Return every attribute's total at some budgets, under a guarantee."""
+def totals_at(problem: Problem, epsilons: Floats, **others: Any) -> TotalLeakage:
+    """Return every attribute's total at some budgets; others replace the problem's options."""
+    options = {"guarantee": problem.guarantee, **problem.options, **others}
     budgets = dict(zip(problem.domain.names, epsilons.tolist(), strict=True))
-    return total_leakage(
-        data, budgets, mechanism=problem.mechanisms, guarantee=guarantee, **options
-    )
+    return total_leakage(problem.data, budgets, mechanism=problem.mechanisms, **options)
 
 
-def excess_of(problem: Problem, totals: Floats) -> float:
-    """Return how far the worst total is above its limit; negative where all are within."""
-    limited = np.isfinite(problem.limits)
-    return float((totals[limited] - problem.limits[limited]).max())
-
-
-def equal_budgets(
-    data: PairCounts | Records, problem: Problem, guarantee: str, options: Mapping[str, Any]
-) -> Floats:
+def equal_budgets(problem: Problem) -> Floats:
     """Return the largest equal budgets whose totals stay within the limits.
 
     The total is continuous and increasing in the budget, so it is solved for to 1e-9, and to a
-    hundredth of the limit for `sampled`, whose answer `confirmed` must still confirm.
+    hundredth of the limit for `sampled`, whose answer `confirmed` must still confirm.  No
+    attribute gets more than its own limit.
     """
-    evaluate, most = evaluator(data, problem, guarantee, options), problem.most
+    most, same = problem.most, np.ones(len(problem.domain))
+    sampled = problem.guarantee == "sampled"
     found = largest_within(
-        lambda budget: excess_of(problem, evaluate(problem.epsilons(_all(problem, budget)))),
+        lambda budget: problem.excess(problem.totals(problem.scaled(same, budget))),
         most,
-        SAMPLED_TOLERANCE * most if guarantee == "sampled" else TOLERANCE * min(most, 1.0),
+        SAMPLED_TOLERANCE * most if sampled else TOLERANCE * min(most, 1.0),
     )
-    return problem.epsilons(_all(problem, found))
+    return problem.scaled(same, found)
 
 
-def evaluator(
-    data: PairCounts | Records, problem: Problem, guarantee: str, options: Mapping[str, Any]
-) -> Evaluate:
-    """Return the totals as a function of the budgets, by the shortest way.
-
-    The sum of leakages needs only one matrix, so 40 attributes take milliseconds.
-    """
-    pairs = data if isinstance(data, PairCounts) else data.pairs()
-    if guarantee == "independent":
-        return lambda epsilons: independent_totals(matrix_at(pairs, problem, epsilons))[0]
-    return lambda epsilons: totals_at(data, problem, guarantee, epsilons, options).values
-
-
-def matrix_at(pairs: PairCounts, problem: Problem, epsilons: Floats) -> LeakageMatrix:
-    """Return the leakage matrix at some budgets."""
-    return leakage_matrix(pairs, epsilons, mechanism=problem.mechanisms)
-
-
-def _all(problem: Problem, budget: float) -> Floats:
-    """Return one budget for all, but to none more than its own limit."""
-    return np.asarray(np.minimum(np.full(len(problem.domain), budget), problem.limits))
-
-
-def confirmed(
-    data: PairCounts | Records, problem: Problem, epsilons: Floats, options: Mapping[str, Any]
-) -> tuple[Floats, TotalLeakage]:
+def confirmed(problem: Problem, epsilons: Floats) -> tuple[Floats, TotalLeakage]:
     """Return budgets that `sampled` confirms on reports not used to choose them, and their totals.
 
     The search looks at one set of reports over and over; only a fresh set may confirm, and only
@@ -215,18 +294,13 @@ def confirmed(
     confirmation may be wrong with probability beta / 2^j, so all together hold with 1 - beta:
     that is stated whichever of them succeeds, for it was they that chose which.
     """
-    confidence = _checks.probability(options.get("confidence", 0.95), "confidence")
-    seed = options.get("seed", 0)
+    confidence = _checks.probability(problem.options.get("confidence", 0.95), "confidence")
+    seed = problem.options.get("seed", 0)
     for attempt in range(1, ATTEMPTS + 1):
         sure = 1 - (1 - confidence) / 2**attempt
-        fresh = {**options, "seed": None if seed is None else seed + attempt, "confidence": sure}
-        totals = totals_at(data, problem, "sampled", epsilons, fresh)
-        if excess_of(problem, totals.values) <= 0:
+        fresh = None if seed is None else seed + attempt
+        totals = totals_at(problem, epsilons, seed=fresh, confidence=sure)
+        if problem.excess(totals.values) <= 0:
             return epsilons, replace(totals, confidence=confidence)
-        epsilons = scaled(problem, epsilons, 0.97)
+        epsilons = problem.scaled(epsilons, 0.97)
     raise InputError("no sampled total was confirmed within its limit; use more reports")
-
-
-def scaled(problem: Problem, base: Floats, share: float) -> Floats:
-    """Return budgets in the same proportions, none above its own limit."""
-    return problem.epsilons(np.minimum(base * share, problem.limits))

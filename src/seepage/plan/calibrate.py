@@ -1,12 +1,8 @@
 """`calibrate`: from an allowed total to a plan that keeps it."""
 
-from collections.abc import Iterable
 from typing import Any
 
-from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
 from seepage.designs.calibration import Calibration, find_budgets
-from seepage.designs.equal_budgets import Budgets
 from seepage.plan.make_plan import make_plan
 from seepage.plan.plan import Plan
 
@@ -14,47 +10,27 @@ __all__ = ["calibrate", "plan_of"]
 
 
 def calibrate(
-    data: Any,
-    limit: Any,
-    guarantee: str = "auto",
-    mechanism: Any = None,
-    budgets: Budgets = "equal",
-    *,
-    public: Iterable[str] = (),
-    left_out: Iterable[str] = (),
-    least: Any = 0.0,
-    weights: Any = 1.0,
-    audit: bool = True,
-    **options: Any,
+    data: Any, limit: Any, *, mechanism: Any = None, guarantee: str = "auto", **options: Any
 ) -> Plan:
     """Return the plan with the largest budgets whose totals stay within the limit.
 
     Parameters
     ----------
     data
-        Records (any table, or `Records`), or `PairCounts`.  A sample of records is refused, but
-        for the guarantee `"worst"`, which needs none; the plan's provenance then says so.
+        A frame, a path, the name of a dataset, `Records` or `PairCounts`.  A sample of records
+        raises, but for the guarantee `"worst"`, which needs none; the plan's provenance then says
+        so.
     limit
         The allowed total of every attribute, or one for each (a mapping by name).
-    guarantee
-        What the totals rest on, by the names of `total_leakage`; an assumption is marked as such
-        in the plan, and with records a witness is searched for against it.
     mechanism
         A mechanism by name, for all or by attribute.  None: budgets that hold for any mechanism,
         and the plan takes the one with the least variance for each attribute.
-    budgets
-        `"equal"`, or `"per-attribute"` for those that minimise the weighted variance.
-    public, left_out
-        Attributes that are public already, and attributes that are not collected.
-    least
-        The smallest useful budget, for all or by attribute; where the limit does not allow it,
-        the attributes to drop first are named in the plan's notes.
-    weights
-        How much each attribute's variance counts, for `"per-attribute"`.
-    audit
-        Whether to search for a witness after an assumption.
+    guarantee
+        What the totals rest on, by the names of `total_leakage`; an assumption is marked as such
+        in the plan, and with records a witness is searched for against it.
     options
-        Further options of `total_leakage`: `structure`, `seed`, `reports`, `confidence`.
+        The other keywords of `find_budgets` (`budgets`, `public`, `left_out`, `least`, `weights`,
+        `audit`, `seed`, ...), and table options of `count_pairs`.
 
     Notes
     -----
@@ -70,30 +46,15 @@ def calibrate(
     >>> round(plan["sex"].epsilon, 4), max(a.total for a in plan.attributes) <= 1.0
     (0.7289, True)
     """
-    records = data if isinstance(data, (PairCounts, Records)) else Records.from_data(data)
-    found = find_budgets(
-        records,
-        limit,
-        guarantee=guarantee,
-        mechanism=mechanism,
-        budgets=budgets,
-        public=public,
-        left_out=left_out,
-        least=least,
-        weights=weights,
-        audit=audit,
-        options=options,
-    )
-    return plan_of(found, records)
+    return plan_of(find_budgets(data, limit, mechanism=mechanism, guarantee=guarantee, **options))
 
 
-def plan_of(found: Calibration, data: PairCounts | Records) -> Plan:
+def plan_of(found: Calibration) -> Plan:
     """Return the plan of a calibration, its evidence in the notes."""
-    pairs = data if isinstance(data, PairCounts) else data.pairs()
     problem = found.problem
     names = problem.domain.names
     return make_plan(
-        pairs,
+        problem.pairs,
         found.epsilons,
         mechanism=problem.mechanism,
         limit=problem.limits,
@@ -108,7 +69,7 @@ def plan_of(found: Calibration, data: PairCounts | Records) -> Plan:
 def _evidence(found: Calibration) -> list[str]:
     notes = []
     audit = found.audit
-    if audit is not None and audit.strongest is not None:
+    if audit is not None and audit.strongest is not None and audit.surviving is not None:
         strongest = audit.strongest
         share = float(audit.surviving.sum() / found.epsilons.sum())
         notes.append(

@@ -2,38 +2,37 @@
 
 | name | kind | module |
 | --- | --- | --- |
-| `exact` | certified: supremum over all report tuples | `exact` |
-| `merged` | certified: all sources as one | `merged` |
-| `worst` | certified: sum of all budgets | `sums` |
-| `sampled` | statistical: with a delta and a confidence | `sampled`, `draws`, `likelihoods` |
-| `tree` | assumed: a structure that the user gives | `tree`, `groups`, `temporal` |
-| `independent` | assumed: the paper's sum | `sums` |
-| `witness` | lower bound: found by search | `search` |
+| `exact` | certified: supremum over all report tuples | `exact_total` |
+| `merged` | certified: all sources as one | `composition` |
+| `worst` | certified: sum of all budgets | `composition` |
+| `sampled` | statistical: with a delta and a confidence | `sampled`, `sampled_reports` |
+| `tree` | assumed: a structure that the user gives | `tree`, `stream` |
+| `independent` | assumed: the paper's sum | `composition` |
+| `witness` | lower bound: found by search | `witness_search` |
 """
 
-from seepage.totals.compare import TotalsComparison, compare_totals
 from seepage.totals.result import (
     GUARANTEES,
     KINDS,
     GuaranteeError,
     JointWitness,
     TotalLeakage,
+    TotalsComparison,
 )
 from seepage.totals.stream import StreamLeakage, leakage_supremum, stream_leakage
-from seepage.totals.total import choose_guarantee, total_leakage
-from seepage.totals.tree import Forest, Groups
+from seepage.totals.total import compare_totals, total_leakage
+from seepage.totals.tree import Forest, IndependentGroups
 
 __all__ = [
     "GUARANTEES",
     "KINDS",
     "Forest",
-    "Groups",
     "GuaranteeError",
+    "IndependentGroups",
     "JointWitness",
     "StreamLeakage",
     "TotalLeakage",
     "TotalsComparison",
-    "choose_guarantee",
     "compare_totals",
     "leakage_supremum",
     "stream_leakage",

@@ -11,8 +11,8 @@ import numba
 import numpy as np
 
 from seepage._numerics import Floats, Integers
+from seepage._results import Progress
 from seepage.data.records import Records
-from seepage.totals.result import Progress
 from seepage.totals.sampled_reports import Draws, offsets
 
 __all__ = ["sums_by_value"]

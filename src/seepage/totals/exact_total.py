@@ -14,12 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Floats, round_up
+from seepage._numerics import Booleans, Floats, round_up
+from seepage._results import Progress
 from seepage.data.records import Records
-from seepage.totals.report_columns import Columns, MatrixColumns, Numbers
-from seepage.totals.result import GuaranteeError, JointWitness, Progress, rounding
+from seepage.totals.report_columns import MatrixColumns, Reals, ReportColumns, joint_witness
+from seepage.totals.result import GuaranteeError, JointWitness, rounding
 
-__all__ = ["Exact", "exact_size", "exact_totals", "fits"]
+__all__ = ["ExactTotals", "exact_size", "exact_totals", "fits"]
 
 MOST_CELLS = 1 << 27
 """The most (target value, report tuple) combinations of one target: 1 GB, some 27 binary."""
@@ -42,15 +43,14 @@ class _Step(NamedTuple):
 Trail = tuple[_Step, ...]
 
 
-@dataclass
-class Exact:
+class ExactTotals(NamedTuple):
     """The totals of all attributes with the report tuples that attain them."""
 
     values: Floats
     evidence: list[JointWitness | None]
 
 
-def _enumerated(columns: Sequence[Columns]) -> int | None:
+def _enumerated(columns: Sequence[ReportColumns]) -> int | None:
     """Return the source whose best column is computed, not enumerated: that with the most.
 
     None where no source has more columns than values.
@@ -60,7 +60,7 @@ def _enumerated(columns: Sequence[Columns]) -> int | None:
     return most if excess[most] > 1 and len(columns) > 1 else None
 
 
-def exact_size(columns: Sequence[Columns]) -> int:
+def exact_size(columns: Sequence[ReportColumns]) -> int:
     """Return the number of cells of the largest table that `exact` has to walk."""
     spared = _enumerated(columns)
     largest = 0
@@ -73,7 +73,7 @@ def exact_size(columns: Sequence[Columns]) -> int:
     return largest
 
 
-def _precision(columns: Sequence[Columns], records: int) -> type[np.floating] | None:
+def _precision(columns: Sequence[ReportColumns], records: int) -> type[np.floating] | None:
     """Return the number type whose range holds every likelihood, None where there is none."""
     needed = sum(column.span for column in columns) + math.log(max(records, 1)) + 8
     for kind in (np.float64, np.longdouble):
@@ -82,13 +82,13 @@ def _precision(columns: Sequence[Columns], records: int) -> type[np.floating] | 
     return None
 
 
-def fits(columns: Sequence[Columns], records: int) -> bool:
+def fits(columns: Sequence[ReportColumns], records: int) -> bool:
     """Say whether `exact` can be computed."""
     return exact_size(columns) <= MOST_CELLS and _precision(columns, records) is not None
 
 
-def check_fits(columns: Sequence[Columns], records: int) -> None:
-    """Refuse what `exact` cannot compute, with the size and the way out."""
+def check_fits(columns: Sequence[ReportColumns], records: int) -> None:
+    """Raise a GuaranteeError, with the size and the way out, where `exact` cannot be computed."""
     size = exact_size(columns)
     if size > MOST_CELLS:
         shown = f"{size:.3g}" if size < 10**300 else f"10^{len(str(size)) - 1}"
@@ -106,8 +106,8 @@ def check_fits(columns: Sequence[Columns], records: int) -> None:
 
 
 def exact_totals(
-    tuples: Records, columns: Sequence[Columns], progress: Progress | None = None
-) -> Exact:
+    tuples: Records, columns: Sequence[ReportColumns], progress: Progress | None = None
+) -> ExactTotals:
     """Return ln sup over y, x, x' of p(y given x) / p(y given x'), for every attribute.
 
     Parameters
@@ -133,7 +133,7 @@ def exact_totals(
     Cost: O(log2(n)) passes over the cells for each attribute; memory for three tables.
     """
     check_fits(columns, tuples.records)
-    search = _Search(tuples, columns, progress)
+    search = _Enumeration(tuples, columns, progress)
     search.run()
     guard = rounding(tuples.domain.sizes)
     values = np.array([float(own.max()) for own in search.own])
@@ -141,7 +141,7 @@ def exact_totals(
         rounded = best.value > 0 or (values[target] > 0 and isinstance(column, MatrixColumns))
         if rounded or not _independent(tuples, target):
             values[target] = round_up(max(values[target], best.value), 8) + guard
-    return Exact(values, [search.witness(k) for k in range(len(columns))])
+    return ExactTotals(values, [search.witness(k) for k in range(len(columns))])
 
 
 def _independent(tuples: Records, target: int) -> bool:
@@ -169,13 +169,13 @@ class _Best:
     pair: tuple[int, int] = (0, 0)
     row: int = 0
     trail: Trail = ()
-    spared: tuple[Numbers, Numbers] | None = None
+    spared: tuple[Reals, Reals] | None = None
 
 
 @dataclass
-class _Search:
+class _Enumeration:
     tuples: Records
-    columns: Sequence[Columns]
+    columns: Sequence[ReportColumns]
     progress: Progress | None
     best: list[_Best] = field(init=False)
 
@@ -200,7 +200,7 @@ class _Search:
         extra = 1 if self.spared is None else self.columns[self.spared].k
         self._visit(table.reshape(*(self.columns[k].k for k in members), extra, 1), members, ())
 
-    def _visit(self, table: Numbers, members: tuple[int, ...], trail: Trail) -> None:
+    def _visit(self, table: Reals, members: tuple[int, ...], trail: Trail) -> None:
         """Halve the members of a table of shape (members' values..., spared values, batch)."""
         if len(members) == 1:
             self._leaf(table, members[0], trail)
@@ -212,7 +212,7 @@ class _Search:
         self._pass(np.moveaxis(table, ahead, range(-2 - half, -2)), second, first, trail)
 
     def _pass(
-        self, table: Numbers, gone: tuple[int, ...], kept: tuple[int, ...], trail: Trail
+        self, table: Reals, gone: tuple[int, ...], kept: tuple[int, ...], trail: Trail
     ) -> None:
         """Transform the leading members, and visit a table of the others block by block."""
         spared, batch = table.shape[-2:]
@@ -224,7 +224,7 @@ class _Search:
             joined = np.ascontiguousarray(block).reshape(*shape, spared, -1)
             self._visit(joined, kept, (*trail, _Step(gone, begin, batch)))
 
-    def _transform(self, table: Numbers, gone: tuple[int, ...]) -> Numbers:
+    def _transform(self, table: Reals, gone: tuple[int, ...]) -> Reals:
         """Multiply the leading axes by their sources' columns; result (reports, rest).
 
         Small axes are taken together, as the Kronecker product of their matrices.
@@ -237,7 +237,7 @@ class _Search:
             flat = product.reshape(done, -1)
         return flat
 
-    def _leaf(self, table: Numbers, target: int, trail: Trail) -> None:
+    def _leaf(self, table: Reals, target: int, trail: Trail) -> None:
         """Take the maximum over a batch of report tuples, table of shape (k, spared, batch)."""
         if self.spared is None:
             self._compare(table[:, 0, :], target, trail)
@@ -252,13 +252,13 @@ class _Search:
         if self.progress is not None:
             self.progress(min(self.done, self.work), self.work)
 
-    def _conditional(self, table: Numbers, target: int) -> tuple[Numbers, list[int]]:
+    def _conditional(self, table: Reals, target: int) -> tuple[Reals, list[int]]:
         """Return p(reports given x) for the values x that occurred, and these values."""
         seen = np.flatnonzero(self.marginals[target])
         shape = (-1, *[1] * (table.ndim - 1))
         return table[seen] / self.marginals[target][seen].reshape(shape), seen.tolist()
 
-    def _compare(self, table: Numbers, target: int, trail: Trail) -> None:
+    def _compare(self, table: Reals, target: int, trail: Trail) -> None:
         likelihoods, seen = self._conditional(table, target)
         own = self.own[target]
         if np.unique(own[~np.eye(len(own), dtype=np.bool_)]).size <= 1:
@@ -272,7 +272,7 @@ class _Search:
             row = int(ratios.argmax())
             self._offer(target, ratios[row], seen, (first, second), row, trail)
 
-    def _compare_spared(self, table: Numbers, target: int, trail: Trail) -> None:
+    def _compare_spared(self, table: Reals, target: int, trail: Trail) -> None:
         likelihoods, seen = self._conditional(table, target)
         rows = np.ascontiguousarray(likelihoods.transpose(0, 2, 1))
         assert self.spared is not None
@@ -285,12 +285,12 @@ class _Search:
     def _offer(
         self,
         target: int,
-        ratio: Numbers,
+        ratio: Reals,
         seen: list[int],
         pair: tuple[int, int],
         row: int,
         trail: Trail,
-        spared: tuple[Numbers, Numbers] | None = None,
+        spared: tuple[Reals, Reals] | None = None,
     ) -> None:
         if ratio <= 0 or pair[0] == pair[1]:
             return
@@ -302,28 +302,14 @@ class _Search:
 
     def witness(self, target: int) -> JointWitness | None:
         """Return the report tuple that attains a target's total, by value names."""
-        best, domain = self.best[target], self.tuples.domain
+        best = self.best[target]
         if best.value <= 0:
             return None
-        chosen = self._reports(best)
-        first, second = best.pair
-        values = np.eye(self.columns[target].k)
-        likely = {target: self.columns[target].choose(values[first], values[second])}
-        likely |= chosen
+        reports: dict[int, int | Booleans] = {**self._reports(best)}
         if best.spared is not None and self.spared is not None:
-            likely[self.spared] = self.columns[self.spared].choose(*best.spared)
-        return JointWitness(
-            domain.names[target],
-            domain[target].values[first],
-            domain[target].values[second],
-            {
-                domain.names[k]: tuple(
-                    domain[k].values[u] for u in np.flatnonzero(self.columns[k].likely(likely[k]))
-                )
-                for k in range(len(domain))
-            },
-            best.value,
-        )
+            reports[self.spared] = self.columns[self.spared].choose(*best.spared)
+        domain = self.tuples.domain
+        return joint_witness(domain, self.columns, target, best.pair, reports, best.value)
 
     def _reports(self, best: _Best) -> dict[int, int]:
         """Return the column of each transformed source: unravel the row along the trail."""
@@ -337,7 +323,7 @@ class _Search:
         return reports
 
 
-def _grouped(matrices: list[Numbers]) -> Iterator[Numbers]:
+def _grouped(matrices: list[Reals]) -> Iterator[Reals]:
     """Yield Kronecker products of neighbouring matrices, as long as they stay small."""
     joined = matrices[0]
     for matrix in matrices[1:]:
@@ -349,6 +335,6 @@ def _grouped(matrices: list[Numbers]) -> Iterator[Numbers]:
     yield joined
 
 
-def _quotient(high: Numbers, low: Numbers) -> Numbers:
+def _quotient(high: Reals, low: Reals) -> Reals:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         return np.asarray(np.where(high == 0, 0, high / low))

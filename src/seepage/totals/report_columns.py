@@ -9,8 +9,7 @@ p(y given x') is linear-fractional in each source's column, so the worst column 
 mechanism is an extreme one, which has two levels [theory: The bound].
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import comb, inf
@@ -24,77 +23,23 @@ from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import Release, View
-from seepage.totals.result import GuaranteeError
+from seepage.totals.result import GuaranteeError, JointWitness
 
-__all__ = ["Columns", "MatrixColumns", "Numbers", "TwoLevelColumns", "columns_of"]
+__all__ = [
+    "MatrixColumns",
+    "Reals",
+    "ReportColumns",
+    "TwoLevelColumns",
+    "columns_of",
+    "joint_witness",
+]
 
-Numbers: TypeAlias = NDArray[np.floating[Any]]
+Reals: TypeAlias = NDArray[np.floating[Any]]
 """Double precision, or longer where budgets are beyond its range."""
 
 
-class Columns(ABC):
-    """The columns of a source with k values, each scaled to a largest entry of 1."""
-
-    k: int
-
-    @property
-    @abstractmethod
-    def count(self) -> int:
-        """The number of different columns."""
-
-    @property
-    @abstractmethod
-    def contrast(self) -> float:
-        """The largest log-ratio within a column; may be infinite."""
-
-    @property
-    @abstractmethod
-    def span(self) -> float:
-        """-ln of the smallest positive entry, for what arithmetic must be able to hold."""
-
-    @abstractmethod
-    def matrix(self, dtype: Any = np.float64) -> Numbers:
-        """Return all columns, shape (k, count); only sensible where `count` is moderate."""
-
-    @abstractmethod
-    def best(self, upper: Numbers, lower: Numbers) -> Numbers:
-        """Return the largest (upper . c) / (lower . c) over columns c, for each row.
-
-        Parameters
-        ----------
-        upper, lower
-            Weights of the k values, at least 0, shape (n, k).  Rows need not sum to 1.
-
-        Returns
-        -------
-        Numbers
-            One ratio a row; 0 where both are 0 under every column, infinite where only the
-            second can be.
-        """
-
-    @abstractmethod
-    def choose(self, upper: Numbers, lower: Numbers) -> int | Booleans:
-        """Return the column that attains `best` for one row."""
-
-    @abstractmethod
-    def logarithms(self, column: int | Booleans) -> Floats:
-        """Return the logarithms of the k entries of a column."""
-
-    @abstractmethod
-    def softened(self, limit: float) -> "Columns":
-        """Return the same columns with contrasts of at most `limit`."""
-
-    @abstractmethod
-    def likely(self, column: int | Booleans) -> Booleans:
-        """Return the values that a column favours."""
-
-    @abstractmethod
-    def own(self) -> Floats:
-        """Return ln of the best ratio between each two values: what the report says directly."""
-
-
 @dataclass(frozen=True)
-class TwoLevelColumns(Columns):
+class TwoLevelColumns:
     """The columns of a two-level report, one a likely set; without those that favour all alike.
 
     Parameters
@@ -146,13 +91,26 @@ class TwoLevelColumns(Columns):
         numbers = np.arange(1, 2**self.k - 1)
         return np.asarray((numbers[:, None] >> np.arange(self.k)) & 1 == 1)
 
-    def matrix(self, dtype: Any = np.float64) -> Numbers:
+    def matrix(self, dtype: Any = np.float64) -> Reals:
         """Return 1 inside each likely set and e^-contrast outside."""
         return np.where(self._masks().T, np.asarray(1, dtype=dtype), self._floor(dtype))
 
-    def best(self, upper: Numbers, lower: Numbers) -> Numbers:
-        """Return the largest ratio over the likely sets.
+    def best(self, upper: Reals, lower: Reals) -> Reals:
+        """Return the largest (upper . c) / (lower . c) over columns c, for each row.
 
+        Parameters
+        ----------
+        upper, lower
+            Weights of the k values, at least 0, shape (n, k).  Rows need not sum to 1.
+
+        Returns
+        -------
+        Reals
+            One ratio per row; 0 where both are 0 under every column, infinite where only the
+            second can be.
+
+        Notes
+        -----
         Singletons are tried one by one.  Otherwise Dinkelbach's iteration: at ratio h the best
         set holds the u with upper > h lower (or the largest differences); h grows until it no
         longer does.
@@ -161,7 +119,7 @@ class TwoLevelColumns(Columns):
             return np.asarray(self._singletons(upper, lower).max(axis=1))
         return self._climb(upper, lower)[0]
 
-    def _climb(self, upper: Numbers, lower: Numbers) -> tuple[Numbers, Booleans]:
+    def _climb(self, upper: Reals, lower: Reals) -> tuple[Reals, Booleans]:
         """Return the largest ratio of each row and the set that attains it."""
         ratio = _ratio(upper.sum(axis=1), lower.sum(axis=1))
         chosen = self._exceeding(upper, lower, ratio)
@@ -177,17 +135,17 @@ class TwoLevelColumns(Columns):
             ratio[growing], chosen[growing] = found[grown], sets[grown]
         return ratio, chosen
 
-    def _singletons(self, upper: Numbers, lower: Numbers) -> Numbers:
+    def _singletons(self, upper: Reals, lower: Reals) -> Reals:
         floor = self._floor(upper.dtype)
         high = floor * upper.sum(axis=1, keepdims=True) + (1 - floor) * upper
         low = floor * lower.sum(axis=1, keepdims=True) + (1 - floor) * lower
         return _ratio(high, low)
 
-    def _ratio(self, upper: Numbers, lower: Numbers, chosen: Booleans) -> Numbers:
+    def _ratio(self, upper: Reals, lower: Reals, chosen: Booleans) -> Reals:
         weights = np.where(chosen, np.asarray(1, dtype=upper.dtype), self._floor(upper.dtype))
         return _ratio((weights * upper).sum(axis=1), (weights * lower).sum(axis=1))
 
-    def _exceeding(self, upper: Numbers, lower: Numbers, ratio: Numbers) -> Booleans:
+    def _exceeding(self, upper: Reals, lower: Reals, ratio: Reals) -> Booleans:
         """Return the best set of each row at a ratio."""
         with np.errstate(invalid="ignore", over="ignore"):
             excess = np.where(lower > 0, upper - ratio[:, None] * lower, upper)
@@ -198,7 +156,7 @@ class TwoLevelColumns(Columns):
         np.put_along_axis(chosen, kept, True, axis=1)
         return chosen
 
-    def choose(self, upper: Numbers, lower: Numbers) -> Booleans:
+    def choose(self, upper: Reals, lower: Reals) -> Booleans:
         """Return the likely set that attains `best` for one row."""
         if self.k == 1:
             return np.ones(1, dtype=np.bool_)
@@ -223,7 +181,7 @@ class TwoLevelColumns(Columns):
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixColumns(Columns):
+class MatrixColumns:
     """The columns of a transition matrix.
 
     Parameters
@@ -239,7 +197,7 @@ class MatrixColumns(Columns):
         object.__setattr__(self, "channel", possible / possible.max(axis=0))
 
     @property
-    def k(self) -> int:  # type: ignore[override]
+    def k(self) -> int:
         """The number of values."""
         return len(self.channel)
 
@@ -247,12 +205,6 @@ class MatrixColumns(Columns):
     def count(self) -> int:
         """The number of reports."""
         return int(self.channel.shape[1])
-
-    @property
-    def contrast(self) -> float:
-        """The largest log-ratio within a column."""
-        least = float(self.channel.min())
-        return float(-np.log(least)) if least > 0 else inf
 
     @property
     def span(self) -> float:
@@ -265,15 +217,15 @@ class MatrixColumns(Columns):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(ratios))
 
-    def matrix(self, dtype: Any = np.float64) -> Numbers:
+    def matrix(self, dtype: Any = np.float64) -> Reals:
         """Return the matrix, each column scaled to a largest entry of 1."""
         return self.channel.astype(dtype)
 
-    def best(self, upper: Numbers, lower: Numbers) -> Numbers:
+    def best(self, upper: Reals, lower: Reals) -> Reals:
         """Return the largest ratio, trying every report."""
         return np.asarray(_ratio(upper @ self.channel, lower @ self.channel).max(axis=1))
 
-    def choose(self, upper: Numbers, lower: Numbers) -> int:
+    def choose(self, upper: Reals, lower: Reals) -> int:
         """Return the report that attains `best` for one row."""
         return int(_ratio(upper @ self.channel, lower @ self.channel).argmax())
 
@@ -291,19 +243,50 @@ class MatrixColumns(Columns):
         return np.asarray(self.channel[:, column] == 1)
 
 
-def _ratio(upper: Numbers, lower: Numbers) -> Numbers:
+def _ratio(upper: Reals, lower: Reals) -> Reals:
     """Return the quotient; 0 for 0/0, infinite for another number over 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         quotient = upper / lower
     return np.where(upper == 0, np.zeros((), dtype=upper.dtype), quotient)
 
 
-def columns_of(domain: Domain, released: Sequence[Release], view: View) -> list[Columns]:
+ReportColumns: TypeAlias = TwoLevelColumns | MatrixColumns
+"""The columns of a source, each scaled to a largest entry of 1: both classes have the same methods.
+
+`k` values, `count` columns, `span` (-ln of the smallest positive entry), all columns as a `matrix`,
+the `best` column for two vectors and which to `choose`, a column's `logarithms` and the values that
+it favours (`likely`), contrasts `softened` to a limit, and what the `own` report says directly.
+"""
+
+
+def joint_witness(
+    domain: Domain,
+    columns: Sequence[ReportColumns],
+    target: int,
+    pair: tuple[int, int],
+    reports: Mapping[int, int | Booleans],
+    value: float,
+    **more: float,
+) -> JointWitness:
+    """Return reports about two target values by name, with the target's own best report."""
+    attribute, values = domain[target], np.eye(columns[target].k)
+    chosen = {**reports, target: columns[target].choose(values[pair[0]], values[pair[1]])}
+    favoured = {
+        domain.names[k]: tuple(
+            domain[k].values[u] for u in np.flatnonzero(columns[k].likely(chosen[k]))
+        )
+        for k in range(len(domain))
+    }
+    likelier, other = (attribute.values[x] for x in pair)
+    return JointWitness(attribute.name, likelier, other, favoured, value, **more)
+
+
+def columns_of(domain: Domain, released: Sequence[Release], view: View) -> list[ReportColumns]:
     """Return the columns of each attribute's report in a view.
 
-    A mechanism that is neither two-level nor has a matrix is refused.
+    A mechanism that is neither two-level nor has a matrix raises a GuaranteeError.
     """
-    found: list[Columns] = []
+    found: list[ReportColumns] = []
     for attribute, release in zip(domain, released, strict=True):
         sets = release.sets(view)
         if sets is not None:

@@ -1,14 +1,16 @@
 """`TotalLeakage`: the total of every attribute, the name of what it rests on, and its evidence."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, SupportsIndex
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import UNIT, Floats, round_up
+from seepage._results import Result, json_ready
 from seepage.data.domain import Counted, Domain, how_many
 from seepage.errors import InputError
 from seepage.leakage import LeakageMatrix, Release
@@ -20,10 +22,12 @@ __all__ = [
     "GuaranteeError",
     "JointWitness",
     "Kind",
-    "Progress",
     "TotalLeakage",
+    "TotalsComparison",
     "direct",
     "refuse_sample",
+    "rounding",
+    "summed_up",
 ]
 
 Kind = Literal["certified", "statistical", "assumed", "lower bound"]
@@ -42,18 +46,15 @@ GUARANTEES: dict[str, Kind] = {
 }
 """The names of totals [theory-totals] and what each is."""
 
-Progress = Callable[[int, int], object]
-"""Called with the work done and the work in all."""
-
 
 class GuaranteeError(InputError):
     """A guarantee lacks what it needs: records, memory, a mechanism's name, a structure."""
 
 
 def refuse_sample(counted: Counted, guarantee: str, what: str) -> None:
-    """Refuse a sample for what must hold for everybody.
+    """Raise a GuaranteeError for a sample where a promise must hold for everybody.
 
-    Only the sum of all budgets, `"worst"`, does so whatever the records.
+    Only the sum of all budgets, `"worst"`, holds whatever the records.
 
     Parameters
     ----------
@@ -102,6 +103,8 @@ class JointWitness:
         ln p(y given x) / p(y given x') in the table.
     held_out
         The same on people who took no part in the search; None where nothing was searched.
+    own
+        What the target's own report says about it at most; None where nothing was searched.
     """
 
     target: str
@@ -110,6 +113,22 @@ class JointWitness:
     reports: Mapping[str, tuple[str, ...]]
     value: float
     held_out: float | None = None
+    own: float | None = None
+
+    @property
+    def counted(self) -> float:
+        """The smaller of the values on the table and on people held out of the search."""
+        return self.value if self.held_out is None else min(self.value, self.held_out)
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether people held out of the search confirm that the first value is likelier."""
+        return self.held_out is None or self.held_out > 0
+
+    @property
+    def beyond_own(self) -> bool:
+        """Whether the reports say more than the target's own report alone."""
+        return self.own is None or self.counted > self.own
 
     def sentence(self) -> str:
         """Return the evidence in words.
@@ -122,30 +141,30 @@ class JointWitness:
         """
         named = [f"{name} {' or '.join(likely)}" for name, likely in self.reports.items() if likely]
         shown = ", ".join(named[:5]) + (f" and {len(named) - 5} more" if len(named) > 5 else "")
-        times = "infinitely" if math.isinf(self.value) else f"{_times(self.value)} times"
+        times = f"{math.exp(min(self.value, 700.0)):.3g} times"
+        more = "" if self.beyond_own else ": nothing beyond its own report"
         return (
-            f"reports that favour {shown} are {times} likelier under {self.target} "
-            f"{self.likelier} than under {self.target} {self.other}"
+            f"reports that favour {shown} are {'infinitely' if math.isinf(self.value) else times} "
+            f"likelier under {self.target} {self.likelier} than under {self.target} {self.other}"
+            + (more if self.confirmed else ", not confirmed by people held out of the search")
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the evidence as plain JSON; numbers as in `TotalLeakage.to_dict`."""
+        """Return the evidence as JSON holds it; numbers as in `TotalLeakage.to_dict`."""
         return {
             "target": self.target,
             "likelier": self.likelier,
             "other": self.other,
-            "reports": {name: list(likely) for name, likely in self.reports.items()},
-            "value": plain(self.value),
-            "held_out": None if self.held_out is None else plain(self.held_out),
+            "reports": json_ready(self.reports),
+            "value": json_ready(self.value),
+            "held_out": json_ready(self.held_out),
+            "confirmed": self.confirmed,
+            "beyond_own": self.beyond_own,
         }
 
 
-def _times(value: float) -> str:
-    return f"{math.exp(min(value, 700.0)):.3g}"
-
-
-@dataclass(frozen=True, eq=False)
-class TotalLeakage:
+@dataclass(frozen=True, eq=False, repr=False)
+class TotalLeakage(Result):
     """The total privacy leakage of every attribute, in the order of the domain.
 
     Parameters
@@ -229,7 +248,7 @@ class TotalLeakage:
                 "attribute": name,
                 "guarantee": self.guarantee,
                 "kind": self.kind,
-                "total": plain(float(value)),
+                "total": json_ready(float(value)),
                 "refuted": name in below,
             }
             for name, value in zip(self.domain.names, self.values, strict=True)
@@ -240,75 +259,126 @@ class TotalLeakage:
         from seepage.charts.results import totals_chart
 
         rows = self.chart_rows()
-        if self.guarantee != "worst":
-            worst = zip(rows, self.worst, strict=True)
-            rows += [
-                {**row, "guarantee": "worst", "kind": "certified", "total": plain(float(total))}
-                for row, total in worst
-            ]
-        return totals_chart(rows)
+        worst = {"guarantee": "worst", "kind": "certified", "total": json_ready(self.worst[0])}
+        return totals_chart(
+            rows if self.guarantee == "worst" else rows + [row | worst for row in rows]
+        )
 
     def __getitem__(self, name: str | SupportsIndex) -> float:
         """Return the total of one attribute."""
         return float(self.values[self.domain.index(name)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain JSON.
+        """Return everything as JSON holds it.
 
-        An infinite number is the text `"inf"`; null stands for what is not defined.
+        Infinite numbers are the texts `"inf"` and `"-inf"`; null stands for what is not defined.
         """
-        return {
+        content = {
             "guarantee": self.guarantee,
             "kind": self.kind,
             "view": self.view,
             "confidence": self.confidence,
-            "attributes": list(self.domain.names),
-            "epsilon": plain(self.epsilons),
-            "mechanism": [release.name for release in self.matrix.releases],
-            "totals": plain(self.values),
-            "deltas": plain(self.deltas),
-            "dpl": plain(self.dpl),
-            "cpl": plain(self.cpl),
-            "tcpl": plain(self.tcpl),
-            "normalised_tcpl": plain(self.normalised_tcpl),
-            "worst": plain(self.worst),
-            "evidence": [found and found.to_dict() for found in self.evidence],
-            "notes": list(self.notes),
-        }
-
-    def to_frame(self, frame: Callable[[dict[str, Any]], Any] | None = None) -> Any:
-        """Return one row an attribute as a PyArrow table, or as `frame` makes of it.
-
-        `to_frame(pandas.DataFrame)` and `to_frame(polars.DataFrame)` give those.
-        """
-        columns = {
-            "attribute": list(self.domain.names),
+            "attributes": self.domain.names,
             "epsilon": self.epsilons,
+            "mechanism": [release.name for release in self.matrix.releases],
+            "totals": self.values,
+            "deltas": self.deltas,
             "dpl": self.dpl,
-            "cpl": self.cpl.sum(axis=1),
-            "total": self.values,
-            "delta": self.deltas,
+            "cpl": self.cpl,
+            "tcpl": self.tcpl,
+            "normalised_tcpl": self.normalised_tcpl,
             "worst": self.worst,
+            "evidence": [found and found.to_dict() for found in self.evidence],
+            "notes": self.notes,
         }
-        if frame is not None:
-            return frame(columns)
-        import pyarrow as pa
+        return {name: json_ready(value) for name, value in content.items()}
 
-        return pa.table(columns)
+    def of_sample(self, caution: str) -> "TotalLeakage":
+        """Return totals of a sample for what they are: valid if it is like the whole table.
 
-    def __repr__(self) -> str:
+        The sum of all budgets holds whatever the records; the leakages beside it are the sample's.
+        """
+        if self.guarantee == "worst":
+            return replace(self, notes=(f"leakages of pairs: {caution}", *self.notes))
+        return replace(self, kind="assumed", notes=(caution, *self.notes))
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        count = len(self.domain)
+        return {
+            "attribute": self.domain.names,
+            "guarantee": [self.guarantee] * count,
+            "kind": [self.kind] * count,
+            "epsilon": self.epsilons.tolist(),
+            "dpl": self.dpl.tolist(),
+            "cpl": self.cpl.sum(axis=1).tolist(),
+            "total": self.values.tolist(),
+            "delta": self.deltas.tolist(),
+            "worst": self.worst.tolist(),
+        }
+
+    def _headline(self) -> str:
         top = int(np.argmax(self.values))
         largest = f"largest {self.values[top]:.4g} of {self.domain.names[top]!r}"
         return f"TotalLeakage({self.guarantee!r}, {self.kind}, {largest})"
 
 
-def plain(value: Any) -> Any:
-    """Return numbers and arrays for JSON: infinity as the text "inf"."""
-    if isinstance(value, np.ndarray):
-        return [plain(item) for item in value]
-    if value is None:
-        return None
-    return "inf" if math.isinf(value) else float(value)
+@dataclass(frozen=True, eq=False, repr=False)
+class TotalsComparison(Result):
+    """Totals under several guarantees: certified first, then statistical, assumed, lower bounds.
+
+    Parameters
+    ----------
+    totals
+        The totals, in that order.
+    refused
+        Guarantees that lack what they need, with the reason and the way out.
+    refuted
+        For each assumed guarantee the attributes whose total lies below the witness: there the
+        assumption is wrong for this table.
+    """
+
+    totals: tuple[TotalLeakage, ...]
+    refused: dict[str, str]
+    refuted: dict[str, tuple[str, ...]]
+
+    def __getitem__(self, guarantee: str) -> TotalLeakage:
+        """Return the totals under one guarantee."""
+        known = {total.guarantee: total for total in self.totals}
+        if guarantee in self.refused:
+            raise GuaranteeError(self.refused[guarantee])
+        return known[_checks.choice(guarantee, "guarantee", known)]
+
+    def chart(self) -> Any:
+        """Return all totals in one Altair chart, refuted assumptions marked."""
+        from seepage.charts.results import totals_chart
+
+        rows = [r for t in self.totals for r in t.chart_rows(self.refuted.get(t.guarantee, ()))]
+        return totals_chart(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON holds it; numbers as in `TotalLeakage.to_dict`."""
+        return {
+            "totals": {total.guarantee: total.to_dict() for total in self.totals},
+            "refused": json_ready(self.refused),
+            "refuted": json_ready(self.refuted),
+        }
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        parts = [total._columns() for total in self.totals]
+        columns: dict[str, Sequence[Any]] = {
+            name: [item for part in parts for item in part[name]]
+            for name in (parts[0] if parts else ("attribute", "guarantee"))
+        }
+        columns["refuted"] = [
+            attribute in self.refuted.get(guarantee, ())
+            for attribute, guarantee in zip(columns["attribute"], columns["guarantee"], strict=True)
+        ]
+        return columns
+
+    def _headline(self) -> str:
+        found = ", ".join(f"{total.guarantee} {total.values.max():.4g}" for total in self.totals)
+        refuted = f"; refuted: {', '.join(self.refuted)}" if self.refuted else ""
+        return f"TotalsComparison(largest totals: {found or 'none'}{refuted})"
 
 
 def summed_up(parts: Iterable[float]) -> float:

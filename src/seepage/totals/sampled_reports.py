@@ -197,7 +197,7 @@ def reports_enough(tuples: Records, needed: float) -> int:
 
 
 def _filled(heights: Floats, volume: float) -> Floats:
-    """Return what each height gains when a volume is poured over them: up to one level."""
+    """Return the water-filling allocation: heights are raised to one level, by a volume in all."""
     if not len(heights):
         return heights
     ascending = np.sort(heights)

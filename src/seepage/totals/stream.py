@@ -1,6 +1,4 @@
-"""Markov chains as users give them: transitions onward, and back by Bayes' rule.
-
-Leakage over time: a sequence of reports of one attribute whose values follow a Markov chain.
+"""Leakage over time: a sequence of reports of one attribute whose values follow a Markov chain.
 
 A path is the tree of data over time.  The backward leakage of step t is what the reports up to t
 say about the value at t, the forward leakage what those from t on say:
@@ -13,6 +11,7 @@ say about the value at t, the forward leakage what those from t on say:
 """
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,38 +21,26 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Floats, round_down, round_up
+from seepage._results import Result, json_ready
 from seepage.data.channel import Channel, as_matrix
 from seepage.data.domain import sample_caution
-from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
+from seepage.data.inputs import as_pairs
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import best_of_all
-from seepage.totals.result import plain, summed_up
+from seepage.totals.result import summed_up
 from seepage.totals.tree import row_bounds
 
-__all__ = [
-    "StreamLeakage",
-    "backward_channels",
-    "count_steps",
-    "from_pairs",
-    "leakage_supremum",
-    "read_budgets",
-    "read_matrices",
-    "repeated",
-    "stationary",
-    "stream_leakage",
-]
+__all__ = ["StreamLeakage", "leakage_supremum", "stationary", "stream_leakage"]
 
 STATIONARY_TOLERANCE = 1e-9
 """A second singular value of P - 1 below this means a second stationary distribution."""
 
 
-def count_steps(epsilon: Any, steps: int | None, known: int | None) -> int:
+def _count_steps(epsilon: Any, steps: int | None, known: int | None) -> int:
     """Return the number of steps, on which all that is given must agree."""
-    told = [known]
-    told += [None if np.ndim(epsilon) == 0 else len(epsilon)]
-    told += [None if steps is None else _checks.integer(steps, "steps", 1)]
-    counts = {count for count in told if count is not None}
+    told = None if steps is None else _checks.integer(steps, "steps", 1)
+    given = (known, told, None if np.ndim(epsilon) == 0 else len(epsilon))
+    counts = {count for count in given if count is not None}
     if not counts:
         raise InputError("the number of steps must be given: steps=..., or one epsilon each")
     if len(counts) > 1:
@@ -64,13 +51,7 @@ def count_steps(epsilon: Any, steps: int | None, known: int | None) -> int:
     return counts.pop()
 
 
-def read_budgets(epsilon: Any, steps: int) -> Floats:
-    """Return the budget of each step."""
-    given = [epsilon] * steps if np.ndim(epsilon) == 0 else epsilon
-    return np.array([_checks.epsilon(budget) for budget in given])
-
-
-def read_matrices(given: Any, name: str) -> list[Floats]:
+def _read_matrices(given: Any, name: str) -> list[Floats]:
     """Return one square channel, or several of the same size."""
     matrices = [as_matrix(part, name) for part in (given if _are_several(given) else [given])]
     shapes = {matrix.shape for matrix in matrices}
@@ -89,7 +70,7 @@ def _are_several(given: Any) -> bool:
         return False
 
 
-def repeated(matrices: list[Floats], steps: int, name: str) -> list[Floats]:
+def _repeated(matrices: list[Floats], steps: int, name: str) -> list[Floats]:
     """Return one matrix for each step but one, from one for all or one for each."""
     if len(matrices) == 1:
         return matrices * (steps - 1)
@@ -101,15 +82,7 @@ def repeated(matrices: list[Floats], steps: int, name: str) -> list[Floats]:
     return matrices
 
 
-def from_pairs(pairs: PairCounts) -> tuple[list[Floats], list[Floats]]:
-    """Return the channels onward and back between consecutive attributes."""
-    later = range(1, len(pairs.domain))
-    onward = [pairs.channel(target=t - 1, source=t).matrix for t in later]
-    back = [pairs.channel(target=t, source=t - 1).matrix for t in later]
-    return onward, back
-
-
-def backward_channels(
+def _backward_channels(
     given: list[Floats],
     onward: list[Floats],
     backward: Any,
@@ -120,13 +93,13 @@ def backward_channels(
     if backward is not None:
         if initial is not None:
             raise InputError("give backward or initial, not both: one follows from the other")
-        matrices = read_matrices(backward, "backward")
+        matrices = _read_matrices(backward, "backward")
         if matrices[0].shape != given[0].shape:
             raise InputError(
                 f"backward must be of the size of transitions, {given[0].shape}, "
                 f"got {matrices[0].shape}"
             )
-        return repeated(matrices, steps, "backward transitions")
+        return _repeated(matrices, steps, "backward transitions")
     if initial is None:
         if len(given) > 1:
             raise InputError("transitions that change need initial or backward beside them")
@@ -154,7 +127,7 @@ def _reverse(matrix: Floats, share: Floats) -> Floats:
 
 
 def stationary(transitions: Channel | ArrayLike) -> Floats:
-    """Return the stationary distribution of a chain, refused where it is not unique.
+    """Return the stationary distribution of a chain; raise an InputError where it is not unique.
 
     Examples
     --------
@@ -172,8 +145,8 @@ def stationary(transitions: Channel | ArrayLike) -> Floats:
     return np.asarray(share / share.sum())
 
 
-@dataclass(frozen=True, eq=False)
-class StreamLeakage:
+@dataclass(frozen=True, eq=False, repr=False)
+class StreamLeakage(Result):
     """What a sequence of reports says about the value at each step.
 
     Parameters
@@ -202,46 +175,61 @@ class StreamLeakage:
     """The values must follow the Markov chain that was given."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain JSON, infinity as the text "inf"."""
-        ends = None
-        if self.supremum is not None:
-            names = ("backward", "forward", "total")
-            ends = {name: plain(v) for name, v in zip(names, self.supremum, strict=True)}
-        return {
+        """Return everything as JSON holds it, infinity as the text "inf"."""
+        names = ("backward", "forward", "total")
+        suprema = self.supremum and dict(zip(names, self.supremum, strict=True))
+        content = {
             "kind": self.kind,
-            "epsilon": plain(self.epsilons),
-            "backward": plain(self.backward),
-            "forward": plain(self.forward),
-            "total": plain(self.total),
-            "supremum": ends,
-            "notes": list(self.notes),
+            "epsilon": self.epsilons,
+            **{name: getattr(self, name) for name in names},
+            "supremum": suprema,
+            "notes": self.notes,
         }
+        return {name: json_ready(value) for name, value in content.items()}
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        return {
+            "step": range(1, len(self.total) + 1),
+            "epsilon": self.epsilons.tolist(),
+            "backward": self.backward.tolist(),
+            "forward": self.forward.tolist(),
+            "total": self.total.tolist(),
+        }
+
+    def _headline(self) -> str:
+        limit = "" if self.supremum is None else f", limit {self.supremum[2]:.4g}"
+        largest = f"largest total {self.total.max():.4g}{limit}"
+        return f"StreamLeakage({len(self.total)} steps, {self.kind}, {largest})"
 
 
 def stream_leakage(
-    transitions: Channel | ArrayLike | Sequence[Any] | PairCounts | Records,
+    data: Any,
     epsilon: Any,
-    steps: int | None = None,
     *,
+    steps: int | None = None,
     backward: Channel | ArrayLike | Sequence[Any] | None = None,
     initial: ArrayLike | None = None,
+    **table_options: Any,
 ) -> StreamLeakage:
     """Return the leakage over time of a sequence of reports of one attribute.
 
     Parameters
     ----------
-    transitions
-        P(next value given value): one k x k matrix for all steps, or one for each; or pair
-        counts or tuples whose attributes are the steps in order, which tell both directions.
+    data
+        A table (a frame, a path, the name of a dataset, `Records` or `PairCounts`) whose
+        attributes are the steps in order, which tell both directions.  Or the transitions
+        P(next value given value): one k x k matrix for all steps, or one for each.
     epsilon
         The budget of every step, or one for each.
     steps
-        The number of reports, where neither `epsilon` nor `transitions` tells.
+        The number of reports, where neither `epsilon` nor `data` tells.
     backward
-        P(previous value given value), one matrix or one for each step but the first.  Where it
-        is not given it follows by Bayes' rule from `initial`.
+        Beside transitions: P(previous value given value), one matrix or one for each step but the
+        first.  Where it is not given it follows by Bayes' rule from `initial`.
     initial
-        The distribution of the first value; the stationary one by default.
+        Beside transitions: the distribution of the first value; the stationary one by default.
+    table_options
+        Table options of `count_pairs`.
 
     Returns
     -------
@@ -250,7 +238,7 @@ def stream_leakage(
 
     Notes
     -----
-    One `leakage_bound` a step and direction, O(k^3).  For a constant budget and constant
+    One `leakage_bound` per step and direction, O(k^3).  For a constant budget and constant
     transitions the supremum is in closed form: see `leakage_supremum`.
 
     Examples
@@ -260,32 +248,42 @@ def stream_leakage(
     >>> found.backward.round(3).tolist()[:3], round(found.supremum[0], 3)
     ([0.1, 0.16, 0.196], 0.249)
     """
-    caution = None
-    if isinstance(transitions, (PairCounts, Records)):
+    notes: tuple[str, ...] = ()
+    if _are_transitions(data):
+        if table_options:
+            raise InputError(f"{min(table_options)} has no effect: transitions are no table")
+        given = _read_matrices(data, "transitions")
+        count = _count_steps(epsilon, steps, len(given) + 1 if len(given) > 1 else None)
+        onward = _repeated(given, count, "transitions")
+        back = _backward_channels(given, onward, backward, initial, count)
+    else:
         if backward is not None or initial is not None:
             raise InputError(
                 "backward and initial go with transitions; counts tell both directions themselves"
             )
-        caution = sample_caution(transitions)
-        pairs = transitions.pairs() if isinstance(transitions, Records) else transitions
-        onward, back = from_pairs(pairs)
-        count = count_steps(epsilon, steps, len(pairs.domain))
-    else:
-        given = read_matrices(transitions, "transitions")
-        count = count_steps(epsilon, steps, len(given) + 1 if len(given) > 1 else None)
-        onward = repeated(given, count, "transitions")
-        back = backward_channels(given, onward, backward, initial, count)
-    budgets = read_budgets(epsilon, count)
+        pairs = as_pairs(data, **table_options)
+        caution = sample_caution(pairs)
+        notes = () if caution is None else (caution,)
+        count = _count_steps(epsilon, steps, len(pairs.domain))
+        onward = [pairs.channel(target=t - 1, source=t).matrix for t in range(1, count)]
+        back = [pairs.channel(target=t, source=t - 1).matrix for t in range(1, count)]
+    each = [epsilon] * count if np.ndim(epsilon) == 0 else epsilon
+    budgets = np.array([_checks.epsilon(budget) for budget in each])
     behind = _accumulate(back, budgets)
     ahead = _accumulate(onward[::-1], budgets[::-1])[::-1]
     total = round_up(behind + ahead - budgets, 2)
-    suprema = _suprema(budgets, onward, back)
-    notes = () if caution is None else (caution,)
-    return StreamLeakage(budgets, behind, ahead, total, suprema, notes)
+    return StreamLeakage(budgets, behind, ahead, total, _suprema(budgets, onward, back), notes)
+
+
+def _are_transitions(data: Any) -> bool:
+    """Say whether data are matrices: a channel, an array, or (nested sequences of) numbers."""
+    if isinstance(data, (list, tuple)):
+        return not (data and isinstance(data[0], (str, os.PathLike)))
+    return isinstance(data, (Channel, np.ndarray, int, float))
 
 
 def leakage_supremum(channel: Channel | ArrayLike, epsilon: Any) -> float:
-    """Return what leakage rises to when it passes a channel and gains epsilon, for ever.
+    """Return what leakage rises to when it passes a channel and gains epsilon, again and again.
 
     The limit of l <- epsilon + bound(G, l), in closed form: for a pair of rows and a set S with
     A = G_x(S) and B = G_x'(S), h = e^(l - epsilon) solves, with w = e^-epsilon,

@@ -1,52 +1,104 @@
-"""`total_leakage`: from a table, budgets and a guarantee's name to the totals."""
+"""`total_leakage` and `compare_totals`: from data, budgets and a guarantee's name to the totals."""
 
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
 from typing import Any
 
+import numpy as np
+
 from seepage import _checks
-from seepage.data.domain import Domain
+from seepage._numerics import Floats, round_down
+from seepage._results import Progress
+from seepage.data.domain import sample_caution
+from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.errors import DomainError, InputError
-from seepage.leakage import LeakageMatrix, releases
-from seepage.leakage.release import VIEWS, View
-from seepage.totals.compute import Settings, compute
-from seepage.totals.exact_total import fits
+from seepage.errors import InputError
+from seepage.leakage import LeakageMatrix, leakage_matrix
+from seepage.leakage.release import View
+from seepage.totals.composition import independent_totals, merged_totals, worst_totals
+from seepage.totals.exact_total import exact_totals, fits
 from seepage.totals.report_columns import columns_of
-from seepage.totals.result import GUARANTEES, GuaranteeError, Progress, TotalLeakage
+from seepage.totals.result import (
+    GUARANTEES,
+    KINDS,
+    GuaranteeError,
+    TotalLeakage,
+    TotalsComparison,
+)
+from seepage.totals.sampled import sampled_totals
+from seepage.totals.tree import structure_totals
+from seepage.totals.witness_search import search_witness
 
-__all__ = ["choose_guarantee", "prepare", "total_leakage"]
+__all__ = [
+    "TotalSettings",
+    "choose_guarantee",
+    "compare_prepared",
+    "compare_totals",
+    "compute_total",
+    "total_leakage",
+]
+
+FROM_PAIRS = ("worst", "independent", "tree")
+"""Guarantees that pair counts suffice for."""
+
+
+@dataclass(frozen=True)
+class TotalSettings:
+    """Settings of single guarantees; see `total_leakage`."""
+
+    structure: Any = None
+    target_delta: float = 0.01
+    confidence: float = 0.95
+    reports: int = 20_000
+    seed: int | None = 0
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        _checks.integer(self.reports, "reports", 1)
+        for name in ("target_delta", "confidence"):
+            value = _checks.probability(getattr(self, name), name)
+            if value in (0, 1):
+                raise InputError(f"{name} must be above 0 and below 1, got {value:g}")
+
+    @classmethod
+    def split(cls, options: dict[str, Any]) -> tuple["TotalSettings", dict[str, Any]]:
+        """Return the settings among some options, and the other options."""
+        own = {field.name for field in fields(cls)}
+        chosen = {name: value for name, value in options.items() if name in own}
+        return cls(**chosen), {n: value for n, value in options.items() if n not in own}
 
 
 def total_leakage(
     data: Any,
     epsilon: Any,
+    *,
     mechanism: Any = None,
     guarantee: str = "auto",
-    *,
     delta: Any = 0.0,
     view: View = "report",
+    sample: int | None = None,
     structure: Any = None,
     target_delta: float = 0.01,
     confidence: float = 0.95,
     reports: int = 20_000,
-    sample: int | None = None,
     seed: int | None = 0,
     progress: Progress | None = None,
-    **table: Any,
+    **table_options: Any,
 ) -> TotalLeakage:
     """Return how much each attribute leaks in all, under a named guarantee.
 
     Parameters
     ----------
     data
-        Records: any table that `count_pairs` takes, or `Records`; or `PairCounts`, with which
-        only `"worst"`, `"independent"` and `"tree"` can be computed.
+        A frame, a path, the name of a dataset, `Records` or `PairCounts`.  Pair counts suffice
+        for `"worst"`, `"independent"` and `"tree"` only.
     epsilon, delta
         The budget of every attribute, or one for each (a sequence, or a mapping by name).
     mechanism
         None where only budgets are known: `"exact"` and `"witness"` then range over all
         mechanisms with these budgets, and `"sampled"` takes GRR for binary attributes, of which
-        all others are post-processings, and refuses larger ones.  Or a registered name, or one
+        all others are post-processings, and raises for larger ones.  Or a registered name, or one
         for each attribute.
     guarantee
         What the totals rest on [theory-totals]:
@@ -54,7 +106,7 @@ def total_leakage(
         * `"worst"`, `"exact"`, `"merged"`: certified for the table's own joint distribution;
         * `"sampled"`: holds with `target_delta`, and for all attributes at once with
           `confidence` over the reports drawn;
-        * `"independent"`, `"tree"`: right under an assumption only, and kinds say so;
+        * `"independent"`, `"tree"`: valid under an assumption only, and kinds say so;
         * `"witness"`: a lower bound, found by search;
         * `"auto"`: with records `"exact"` where it fits, else `"sampled"` (or `"merged"` where
           a mechanism is not known); with pair counts `"independent"`.
@@ -64,20 +116,20 @@ def total_leakage(
         what leaks most.
     view
         What the adversary keeps: the whole `"report"` or a value `"inferred"` from it.
+    sample
+        For a table: the number of records to draw from it, see `Records.from_data`.
     structure
-        For `"tree"`: edges as pairs of names, a `Forest`, or `Groups`.
+        For `"tree"`: edges as pairs of names, a `Forest`, or `IndependentGroups`.
     target_delta, confidence, reports
         For `"sampled"`: the delta of the totals, the confidence of all of them together, and how
         many reports are drawn.
-    sample
-        For a table: look at so many of its records only, see `Records.from_data`.
     seed
         Of everything that is drawn: the sample, the reports of `"sampled"`, the searches of
         `"witness"`.  The same seed gives the same numbers; None is another one each time.
     progress
         Called with the work done and the work in all.
-    table
-        For a table: options of `seepage.data.table.TableOptions`, such as `columns` and `bins`.
+    table_options
+        Table options of `count_pairs`, such as `columns` and `bins`.
 
     Returns
     -------
@@ -86,8 +138,8 @@ def total_leakage(
 
     Notes
     -----
-    A guarantee that lacks what it needs is refused with `GuaranteeError`, the size and a way
-    out.  For costs see the module of each guarantee.
+    A guarantee that lacks what it needs raises a `GuaranteeError` with the size and a way out.
+    For costs see the module of each guarantee.
 
     Examples
     --------
@@ -96,92 +148,244 @@ def total_leakage(
 
     >>> import seepage as sp
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
-    >>> coins = Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
+    >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
     >>> total = total_leakage(coins, epsilon=1.0, mechanism="grr")
     >>> total.guarantee, total.kind, total.values.round(4).tolist()
     ('exact', 'certified', [1.4338, 1.4338, 1.4338])
     >>> total_leakage(coins.pairs(), epsilon=1.0, mechanism="grr").values.round(4).tolist()
     [1.0, 1.0, 1.0]
     """
-    settings = Settings(structure, target_delta, confidence, reports, seed, progress)
+    settings = TotalSettings(structure, target_delta, confidence, reports, seed, progress)
     _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
-    known, matrix = prepare(
-        data, epsilon, mechanism, delta, view, guarantee, sample=sample, seed=seed, **table
-    )
-    if guarantee == "auto":
-        guarantee = _auto(known, matrix)
-    return compute(guarantee, known, matrix, settings)
+    records = guarantee not in ("worst", "independent")
+    known = _counted(data, records, sample, seed, table_options)
+    matrix = leakage_matrix(as_pairs(known), epsilon, mechanism=mechanism, view=view, delta=delta)
+    chosen = choose_guarantee(known, matrix) if guarantee == "auto" else guarantee
+    return compute_total(chosen, known, matrix, settings)
 
 
-def prepare(
+def compare_totals(
     data: Any,
     epsilon: Any,
-    mechanism: Any,
-    delta: Any,
-    view: View,
-    guarantee: str = "auto",
     *,
+    guarantees: Iterable[str] = tuple(GUARANTEES),
+    mechanism: Any = None,
+    delta: Any = 0.0,
+    view: View = "report",
     sample: int | None = None,
-    seed: int | None = 0,
-    **table: Any,
-) -> tuple[PairCounts | Records, LeakageMatrix]:
-    """Return the data as pair counts or tuples, and the pairwise leakages at the budgets."""
-    _checks.choice(view, "view", VIEWS)
-    options = table if sample is None else {**table, "sample": sample}
-    if isinstance(data, (PairCounts, Records)):
-        if options:
-            raise InputError(f"{min(options)!r} is an option of tables, and these are counted")
-        known = data
-    elif guarantee in ("worst", "independent") and sample is None:
-        from seepage.data.counting import count_pairs
-
-        known = count_pairs(data, **table)
-    else:
-        known = Records.from_data(data, seed=seed, **options)
-    if not known.records:
-        raise DomainError("there is no leakage without records, and this table has none")
-    released = releases(known.domain, epsilon, mechanism, delta)
-    pairs = known if isinstance(known, PairCounts) else known.pairs()
-    return known, LeakageMatrix(pairs, released, view, {"min_count": 0.0, "prior": 0.0})
-
-
-def choose_guarantee(
-    data: PairCounts | Records, domain: Domain, mechanism: Any = None, epsilon: Any = 1.0
-) -> str:
-    """Return the name that `"auto"` stands for.
+    **options: Any,
+) -> TotalsComparison:
+    """Return the totals under every guarantee that can be computed, side by side.
 
     Parameters
     ----------
-    data
-        Pair counts, or records as tuples.
-    domain
-        The attributes.
-    mechanism, epsilon
-        How they are released; budgets matter little for what fits.
+    data, epsilon, mechanism, delta, view, sample
+        As in `total_leakage`.
+    guarantees
+        The guarantees to compare; all by default.
+    options
+        The other keywords of `total_leakage` (`structure`, `target_delta`, `confidence`,
+        `reports`, `seed`, `progress`), and table options of `count_pairs`.
+
+    Returns
+    -------
+    TotalsComparison
+        Sorted into certified, statistical, assumed and lower bounds.  An assumed total with delta
+        0 that lies below the witness is refuted: the table itself has reports that say more.
 
     Examples
     --------
     >>> import seepage as sp
-    >>> pairs = sp.load_pairs("adult")
-    >>> choose_guarantee(pairs, pairs.domain)
-    'independent'
+    >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
+    >>> found = compare_totals(coins, epsilon=1.0, mechanism="grr")
+    >>> [(total.guarantee, total.kind) for total in found.totals][:3]
+    [('exact', 'certified'), ('merged', 'certified'), ('worst', 'certified')]
+    >>> found.refuted
+    {'independent': ('a', 'b', 'differ')}
     """
-    pairs = data if isinstance(data, PairCounts) else data.pairs()
-    released = releases(domain, epsilon, mechanism)
-    return _auto(data, LeakageMatrix(pairs, released, "report", {"min_count": 0.0, "prior": 0.0}))
+    settings, table_options = TotalSettings.split(options)
+    names = [_checks.choice(name, "guarantee", GUARANTEES) for name in guarantees]
+    known = _counted(data, True, sample, settings.seed, table_options)
+    matrix = leakage_matrix(as_pairs(known), epsilon, mechanism=mechanism, view=view, delta=delta)
+    return compare_prepared(known, matrix, names, settings)
 
 
-def _auto(data: PairCounts | Records, matrix: LeakageMatrix) -> str:
+def compare_prepared(
+    known: PairCounts | Records,
+    matrix: LeakageMatrix,
+    names: Iterable[str],
+    settings: TotalSettings,
+) -> TotalsComparison:
+    """Return the comparison for data that are counted and a matrix that is there already."""
+    totals: list[TotalLeakage] = []
+    refused: dict[str, str] = {}
+    for name in names:
+        try:
+            totals.append(compute_total(name, known, matrix, settings))
+        except GuaranteeError as reason:
+            refused[name] = str(reason)
+    order = list(GUARANTEES)
+    totals.sort(key=lambda total: (KINDS.index(total.kind), order.index(total.guarantee)))
+    return TotalsComparison(tuple(totals), refused, _refuted(totals))
+
+
+def _refuted(totals: list[TotalLeakage]) -> dict[str, tuple[str, ...]]:
+    """Return for each assumed guarantee the attributes whose total the witness exceeds."""
+    found: dict[str, tuple[str, ...]] = {}
+    for witness in (total for total in totals if total.guarantee == "witness"):
+        for total in (total for total in totals if total.kind == "assumed"):
+            below = (total.values < witness.values) & (total.deltas == 0)
+            if below.any():
+                names = np.array(total.domain.names, dtype=object)
+                found[total.guarantee] = tuple(names[below])
+    return found
+
+
+def _counted(
+    data: Any, records: bool, sample: int | None, seed: int | None, options: dict[str, Any]
+) -> PairCounts | Records:
+    """Return data as records where a guarantee or a sample needs them, else as pair counts."""
+    if sample is None:
+        return as_counted(data, records=records, **options)
+    return as_counted(data, sample=sample, seed=seed, **options)
+
+
+def choose_guarantee(data: PairCounts | Records, matrix: LeakageMatrix) -> str:
+    """Return the name that `"auto"` stands for: the strongest that data and mechanisms allow."""
     if isinstance(data, PairCounts):
         return "independent"
+    try:
+        if fits(columns_of(matrix.domain, matrix.releases, matrix.view), data.records):
+            return "exact"
+    except GuaranteeError:
+        pass
     named = all(
         release.mechanism is not None or (attribute.size <= 2 and release.delta == 0)
         for attribute, release in zip(matrix.domain, matrix.releases, strict=True)
     )
-    try:
-        columns = columns_of(matrix.domain, matrix.releases, matrix.view)
-    except GuaranteeError:
-        return "sampled" if named else "merged"
-    if fits(columns, data.records):
-        return "exact"
     return "sampled" if named else "merged"
+
+
+def compute_total(
+    guarantee: str, data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
+) -> TotalLeakage:
+    """Return the totals under one guarantee, or raise a GuaranteeError with what it lacks."""
+    if isinstance(data, PairCounts) and guarantee not in FROM_PAIRS:
+        raise GuaranteeError(
+            f"guarantee {guarantee!r} needs records, and pair counts do not tell how sources act "
+            "together; give the table itself, or use 'independent' or 'worst'"
+        )
+    values, more = _COMPUTE[guarantee](data, matrix, settings)
+    deltas = more.pop("deltas", np.zeros_like(values))
+    notes = (*more.pop("notes", ()), *_unseen(matrix))
+    kind = GUARANTEES[guarantee]
+    found = TotalLeakage(guarantee, kind, np.asarray(values), deltas, matrix, notes=notes, **more)
+    caution = sample_caution(data) or sample_caution(matrix.pairs)
+    return found if caution is None else found.of_sample(caution)
+
+
+def _unseen(matrix: LeakageMatrix) -> Iterator[str]:
+    drawn = "" if matrix.pairs.population is None else " of the sample"
+    for name in matrix.domain.names:
+        values = matrix.pairs.unseen(name)
+        if values:
+            shown = ", ".join(map(repr, values[:3])) + (", ..." if len(values) > 3 else "")
+            yield f"no record{drawn} has {shown} of {name!r}: excluded from totals"
+
+
+# One function for each guarantee: values, and what else the result has --------------------------
+
+Found = tuple[Floats, dict[str, Any]]
+
+
+def _worst(data: Any, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
+    values, deltas = worst_totals(matrix)
+    return values, {"deltas": deltas}
+
+
+def _independent(data: Any, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
+    values, deltas = independent_totals(matrix)
+    return values, {"deltas": deltas}
+
+
+def _merged(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
+    values, deltas = merged_totals(data, matrix.releases, matrix.view, settings.progress)
+    return values, {"deltas": deltas}
+
+
+def _tree(data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
+    values, deltas = structure_totals(data, matrix.releases, matrix.view, settings.structure)
+    return values, {"deltas": deltas}
+
+
+def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
+    if any(release.mechanism is None and release.delta > 0 for release in matrix.releases):
+        raise GuaranteeError(
+            "exact totals need delta 0 or the mechanism's name: (epsilon, delta) alone bounds "
+            "no likelihood ratio; use 'merged'"
+        )
+    columns = columns_of(matrix.domain, matrix.releases, matrix.view)
+    values, evidence = exact_totals(data, columns, settings.progress)
+    worst, deltas = worst_totals(matrix)
+    capped = np.where(deltas > 0, values, np.minimum(values, worst))
+    return capped, {"evidence": tuple(evidence)}
+
+
+def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
+    columns = columns_of(matrix.domain, matrix.releases, matrix.view)
+    values, evidence, without = [], [], []
+    for target, (name, column) in enumerate(zip(matrix.domain.names, columns, strict=True)):
+        found = search_witness(data, columns, target, settings.seed)
+        evidence.append(found)
+        own = round_down(float(column.own().max()), 8)
+        values.append(own if found is None else max(own, found.counted))
+        if found is None or not found.beyond_own:
+            without.append(name)
+        if settings.progress is not None:
+            settings.progress(target + 1, len(columns))
+    notes = []
+    if without:
+        notes.append(f"witness: nothing beyond the own report was found for {', '.join(without)}")
+    return np.array(values), {"evidence": tuple(evidence), "notes": notes}
+
+
+def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
+    delta = settings.target_delta
+    found = sampled_totals(
+        data,
+        matrix.releases,
+        matrix.view,
+        delta=delta,
+        confidence=settings.confidence,
+        reports=settings.reports,
+        seed=settings.seed,
+        progress=settings.progress,
+    )
+    worst, slack = worst_totals(matrix)
+    beaten = np.isfinite(found.values) & ((found.values < worst) | (slack > delta))
+    notes = []
+    for attribute, rare in zip(matrix.domain, found.rare, strict=True):
+        if len(rare):
+            names = ", ".join(repr(attribute.values[x]) for x in rare[:3])
+            notes.append(
+                f"{attribute.name!r}: {names}{', ...' if len(rare) > 3 else ''} too rare to "
+                f"certify at delta {delta:g}, so its total is the worst one; about "
+                f"{found.enough:,} reports would do for all"
+            )
+    return np.where(beaten, found.values, worst), {
+        "deltas": np.where(beaten, delta, slack),
+        "confidence": settings.confidence,
+        "notes": notes,
+    }
+
+
+_COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Found]] = {
+    "worst": _worst,
+    "exact": _exact,
+    "merged": _merged,
+    "sampled": _sampled,
+    "witness": _witness,
+    "independent": _independent,
+    "tree": _tree,
+}

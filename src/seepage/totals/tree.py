@@ -1,6 +1,4 @@
-"""Structures that a user may vouch for: a forest, or groups independent of one another.
-
-`tree`: totals under a structure that the user vouches for.
+"""`tree`: totals under a structure that the user assumes, a forest or independent groups.
 
 Given a forest, everything that reaches a target through a neighbour passes through that
 neighbour's value.  Seen from the neighbour it is one report with some total; the correlation
@@ -17,20 +15,25 @@ import numpy as np
 
 from seepage._numerics import UNIT, Booleans, Floats, log_ratio, round_up
 from seepage.data.domain import Domain
+from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
+from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import Release
 from seepage.leakage.release import View
-from seepage.totals.result import GuaranteeError, direct
+from seepage.totals.composition import merged_totals
+from seepage.totals.exact_total import exact_totals, fits
+from seepage.totals.report_columns import columns_of
+from seepage.totals.result import GuaranteeError, direct, summed_up
 
 __all__ = [
     "Forest",
-    "Groups",
-    "Structure",
+    "IndependentGroups",
     "forest_totals",
+    "group_totals",
     "pair_bounds",
-    "read_structure",
     "row_bounds",
+    "structure_totals",
 ]
 
 
@@ -65,25 +68,28 @@ class Forest:
         return cls(tuple(pairwise(names)))
 
     def neighbours(self, domain: Domain) -> list[list[int]]:
-        """Return each attribute's neighbours, or refuse edges that are no forest."""
+        """Return each attribute's neighbours; edges that close a cycle raise an InputError."""
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        ends = np.array([[domain.index(name) for name in edge] for edge in self.edges], dtype=int)
         found: list[list[int]] = [[] for _ in domain]
-        component = list(range(len(domain)))
-        for names in self.edges:
-            first, second = (domain.index(name) for name in names)
-            if component[first] == component[second]:
+        shape = len(domain), len(domain)
+        for count, (first, second) in enumerate(ends.tolist(), start=1):
+            found[first].append(second)
+            found[second].append(first)
+            graph = coo_array((np.ones(count), tuple(ends[:count].T)), shape=shape)
+            if connected_components(graph, directed=False)[0] != len(domain) - count:
+                names = self.edges[count - 1]
                 raise InputError(
                     f"the edges of a tree must not close a cycle, but {names[0]!r} to "
                     f"{names[1]!r} does; leave it out, or use 'exact' or 'sampled'"
                 )
-            old, new = component[second], component[first]
-            component = [new if part == old else part for part in component]
-            found[first].append(second)
-            found[second].append(first)
         return found
 
 
 @dataclass(frozen=True)
-class Groups:
+class IndependentGroups:
     """Groups of attributes, independent of one another; nothing is assumed within a group.
 
     Parameters
@@ -112,24 +118,24 @@ class Groups:
         return [*filter(None, found), *([p] for p in range(len(domain)) if p not in named)]
 
 
-Structure = Forest | Groups
-
-
-def read_structure(structure: Any) -> Structure:
-    """Return a structure from what an option gives: one of the classes, or a list of edges."""
-    if isinstance(structure, (Forest, Groups)):
-        return structure
+def structure_totals(
+    data: PairCounts | Records, released: Sequence[Release], view: View, structure: Any
+) -> tuple[Floats, Floats]:
+    """Return the totals and their deltas under a forest (or its edges) or independent groups."""
     if structure is None:
         raise GuaranteeError(
             "guarantee 'tree' needs a structure: edges such as [('age', 'income')], "
-            "Forest.path([...]) for data over time, or Groups([...]); without one use 'exact' "
-            "or 'sampled'"
+            "Forest.path([...]) for data over time, or IndependentGroups([...]); without one use "
+            "'exact' or 'sampled'"
         )
-    if isinstance(structure, (str, bytes)) or not isinstance(structure, Iterable):
+    if isinstance(structure, IndependentGroups):
+        return group_totals(data, released, view, structure)
+    if isinstance(structure, (str, bytes)) or not isinstance(structure, (Forest, Iterable)):
         raise InputError(
-            f"structure must be a list of edges, a Forest or Groups, got {structure!r}"
+            f"structure must be a list of edges, a Forest or IndependentGroups, got {structure!r}"
         )
-    return Forest(tuple(structure))
+    forest = structure if isinstance(structure, Forest) else Forest(tuple(structure))
+    return forest_totals(as_pairs(data), released, view, forest)
 
 
 def pair_bounds(channel: Floats, epsilon: float) -> Floats:
@@ -248,15 +254,57 @@ def _directions(neighbours: list[list[int]]) -> list[tuple[int, int]]:
     inward: list[tuple[int, int]] = []
     seen: set[int] = set()
     for root in range(len(neighbours)):
-        if root in seen:
-            continue
-        seen.add(root)
-        waiting = [root]
-        while waiting:
-            node = waiting.pop()
-            for child in neighbours[node]:
-                if child not in seen:
-                    seen.add(child)
-                    inward.append((child, node))
-                    waiting.append(child)
+        waiting = [] if root in seen else [root]
+        for node in waiting:
+            seen.add(node)
+            children = [child for child in neighbours[node] if child not in seen]
+            inward += [(child, node) for child in children]
+            waiting += children
     return [*reversed(inward), *((parent, child) for child, parent in inward)]
+
+
+def group_totals(
+    data: PairCounts | Records,
+    released: Sequence[Release],
+    view: View,
+    structure: IndependentGroups,
+) -> tuple[Floats, Floats]:
+    """Return the totals of every attribute, if what is outside its group says nothing about it.
+
+    Parameters
+    ----------
+    data
+        Records, or pair counts.
+    released, view
+        How each attribute is released and what the adversary keeps.
+    structure
+        The groups.
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        Totals and their deltas.  Within a group nothing is assumed: with records the totals are
+        `exact` there where that fits and `merged` otherwise; with pair counts a group of two is
+        a tree, and a larger one has the sum of its budgets.
+    """
+    totals = np.zeros((2, len(released)))
+    for members in structure.members(data.domain):
+        totals[:, members] = _within(data.select(members), [released[k] for k in members], view)
+    return totals[0], totals[1]
+
+
+def _within(
+    data: PairCounts | Records, released: Sequence[Release], view: View
+) -> tuple[Floats, Floats]:
+    names = data.domain.names
+    if isinstance(data, PairCounts):
+        if len(names) <= 2:
+            return forest_totals(data, released, view, Forest.path(names))
+        parts = np.array([direct(release, view) for release in released])
+        sums = [np.full(len(names), summed_up(column)) for column in parts.T]
+        return sums[0], sums[1]
+    if all(release.delta == 0 for release in released):
+        columns = columns_of(data.domain, released, view)
+        if fits(columns, data.records):
+            return exact_totals(data, columns).values, np.zeros(len(names))
+    return merged_totals(data, released, view)

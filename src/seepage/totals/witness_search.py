@@ -15,7 +15,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers
 from seepage.data.records import Records
-from seepage.totals.report_columns import Columns
+from seepage.totals.report_columns import ReportColumns, joint_witness
 from seepage.totals.result import JointWitness, rounding
 
 __all__ = ["search_witness"]
@@ -37,7 +37,7 @@ REACH = 600.0
 
 
 def search_witness(
-    tuples: Records, columns: Sequence[Columns], target: int, seed: int | None = 0
+    tuples: Records, columns: Sequence[ReportColumns], target: int, seed: int | None = 0
 ) -> JointWitness | None:
     """Return the reports that say the most about a target, as far as coordinate ascent finds them.
 
@@ -66,7 +66,7 @@ def search_witness(
     generator = _checks.generator(seed)
     first = generator.binomial(tuples.weights, 0.5)
     second = tuples.weights - first
-    search = _Search(tuples, columns, target, first)
+    search = _Ascent(tuples, columns, target, first)
     seen = np.flatnonzero((search.people(first) > 0) & (search.people(second) > 0))
     if len(seen) < 2:
         return None
@@ -81,9 +81,9 @@ def search_witness(
 
 
 @dataclass
-class _Search:
+class _Ascent:
     tuples: Records
-    columns: Sequence[Columns]
+    columns: Sequence[ReportColumns]
     target: int
     weights: Integers
 
@@ -192,24 +192,19 @@ class _Search:
 
     def witness(self, reports: Reports, pair: tuple[int, int], others: Integers) -> JointWitness:
         """Return the evidence by names, judged on the whole table and on others."""
-        domain, values = self.tuples.domain, np.eye(self.columns[self.target].k)
-        own = self.columns[self.target].choose(values[pair[0]], values[pair[1]])
-        chosen = [own if k == self.target else report for k, report in enumerate(reports)]
+        domain = self.tuples.domain
         guard = rounding(domain.sizes) + 4 * UNIT * (
-            len(self.tuples) + sum(c.span for c in self.columns)
+            len(self.tuples) + sum(column.span for column in self.columns)
         )
-        return JointWitness(
-            domain.names[self.target],
-            domain[self.target].values[pair[0]],
-            domain[self.target].values[pair[1]],
-            {
-                attribute.name: tuple(
-                    attribute.values[u] for u in np.flatnonzero(column.likely(report))
-                )
-                for attribute, column, report in zip(domain, self.columns, chosen, strict=True)
-            },
+        return joint_witness(
+            domain,
+            self.columns,
+            self.target,
+            pair,
+            dict(enumerate(reports)),
             self.value(reports, pair, self.tuples.weights) - guard,
-            self.value(reports, pair, others) - guard,
+            held_out=self.value(reports, pair, others) - guard,
+            own=float(self.own.max()),
         )
 
 

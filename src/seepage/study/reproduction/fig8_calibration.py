@@ -8,10 +8,12 @@ import numpy as np
 
 from seepage.charts.panels import curve_panels
 from seepage.data.pairs import PairCounts
-from seepage.designs.calibration import calibrate_as_the_paper, equal_split, find_budgets
+from seepage.designs.calibration import find_budgets
+from seepage.designs.equal_budgets import equal_split
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import GRR
 from seepage.study.reproduction.findings import Comparison, Finding, PaperItem
+from seepage.study.reproduction.paper_calibration import calibrate_as_the_paper
 from seepage.study.reproduction.paper_data import SEED, Data
 
 __all__ = ["find"]

@@ -148,7 +148,8 @@ function pointOf(total, t, value, x, y, name, wrong) {
 function evidenceOf(totals, numbers) {
   const t = totals.findIndex((total) => total.evidence.some((found) => found));
   if (t < 0) return null;
-  const known = totals[t].evidence.map((found, i) => ({ found, value: numbers[t][i] })).filter(({ found }) => found);
+  const known = totals[t].evidence.map((found, i) => ({ found, value: numbers[t][i] })).filter(({ found }) => found && found.beyond_own !== false);
+  if (!known.length) return null;
   known.sort((a, b) => b.value - a.value);
   return element(
     "div",

@@ -6,12 +6,11 @@ import pytest
 
 import seepage as sp
 from seepage.data.records import Records
-from seepage.designs.calibration import calibrate_as_the_paper
 from seepage.errors import InputError
 from seepage.plan import certify, make_plan
+from seepage.study.reproduction.paper_calibration import calibrate_as_the_paper
 from seepage.totals import GuaranteeError
-from seepage.totals.compare import compare_prepared
-from seepage.totals.compute import Settings
+from seepage.totals.total import TotalSettings, compare_prepared
 
 DOMAIN = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
 CODES = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]]
@@ -55,9 +54,9 @@ def test_pair_counts_of_a_sample_are_a_sample():
 def test_what_a_sample_lacks_may_be_in_the_table():
     few = Records(DOMAIN, [[0, 0, 0], [0, 1, 1]], population=9)
     found = sp.total_leakage(few, 1.0, mechanism="grr", guarantee="exact")
-    assert "no record of the sample has '1' of 'a': totals do not speak of it" in found.notes
+    assert "no record of the sample has '1' of 'a': excluded from totals" in found.notes
     whole = sp.total_leakage(Records(DOMAIN, few.codes), 1.0, mechanism="grr", guarantee="exact")
-    assert "no record has '1' of 'a': totals do not speak of it" in whole.notes
+    assert "no record has '1' of 'a': excluded from totals" in whole.notes
 
 
 @pytest.mark.parametrize("data", [SAMPLE, SAMPLE.pairs()], ids=["records", "pairs"])
@@ -65,7 +64,7 @@ def test_what_a_sample_lacks_may_be_in_the_table():
 def test_budgets_need_all_records(data, guarantee):
     for find in (sp.find_budgets, sp.calibrate):
         with pytest.raises(GuaranteeError, match=r"budgets need all records, .* 40 of 4,000 rec"):
-            find(data, 3.0, guarantee)
+            find(data, 3.0, guarantee=guarantee)
 
 
 def test_the_paper_calibrates_on_all_records_too():
@@ -91,14 +90,14 @@ def test_plans_need_all_records(guarantee):
 
 def test_totals_of_a_sample_beside_the_matrix_of_a_table_are_no_plan():
     matrix = sp.leakage_matrix(ALL.pairs(), 1.0, mechanism="grr")
-    total = compare_prepared(SAMPLE, matrix, ["exact"], Settings())["exact"]
+    total = compare_prepared(SAMPLE, matrix, ["exact"], TotalSettings())["exact"]
     with pytest.raises(InputError, match=r"needs totals that are certified, .* sample of 40"):
         make_plan(ALL.pairs(), 1.0, mechanism="grr", limit=3.0, totals=total)
 
 
 def test_totals_beside_the_matrix_of_a_sample_are_assumed():
     matrix = sp.leakage_matrix(SAMPLE.pairs(), 1.0, mechanism="grr")
-    total = compare_prepared(ALL, matrix, ["exact"], Settings())["exact"]
+    total = compare_prepared(ALL, matrix, ["exact"], TotalSettings())["exact"]
     assert total.kind == "assumed"
     assert total.notes[0].startswith("from a sample of 40 of 4,000 records")
 
@@ -168,7 +167,7 @@ def test_comparisons_take_the_seed_too(frame):
 
 def test_counts_have_no_records_to_draw():
     for data in (ALL, ALL.pairs()):
-        with pytest.raises(InputError, match="'sample' is an option of tables"):
+        with pytest.raises(InputError, match="sample has no effect"):
             sp.total_leakage(data, 1.0, mechanism="grr", guarantee="independent", sample=5)
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from joint_oracle import domain_of, joints, report_laws, tuples_of, xor
-from test_total_exact import in_words
+from test_exact_total import in_words
 
 from seepage.data.datasets.survey import survey_joint
 from seepage.data.records import Records
 from seepage.mechanisms import GRR, InClear, UtilityExponential
-from seepage.totals import total_leakage
+from seepage.totals import JointWitness, total_leakage
 
 
 @settings(max_examples=60)
@@ -30,13 +30,16 @@ def test_a_witness_is_a_report_of_the_table(joint):
         assert value <= max(witness.value, 1.0)
 
 
-def test_large_tables_attain_the_supremum():
+MORE = [pytest.param(name, marks=pytest.mark.slow) for name in ("oue", None)]
+
+
+@pytest.mark.parametrize("name", ["grr", *MORE])
+def test_large_tables_attain_the_supremum(name):
     joint = survey_joint()
-    for name in ("grr", "oue", None):
-        exact = total_leakage(joint, 1.0, mechanism=name, guarantee="exact").values
-        found = total_leakage(joint, 1.0, mechanism=name, guarantee="witness").values
-        assert found == pytest.approx(exact, abs=0.02)
-        assert (found <= exact).all()
+    exact = total_leakage(joint, 1.0, mechanism=name, guarantee="exact").values
+    found = total_leakage(joint, 1.0, mechanism=name, guarantee="witness").values
+    assert found == pytest.approx(exact, abs=0.02)
+    assert (found <= exact).all()
 
 
 def test_people_held_out_are_not_those_of_the_search():
@@ -98,3 +101,32 @@ def test_values_in_one_half_only_are_left_out():
     assert found.evidence[1] is not None
     assert found.values[0] == pytest.approx(1.0)
     assert found.values[0] <= 1.0
+
+
+def test_a_search_that_ends_at_the_own_report_says_so():
+    """Independent attributes: whatever the search ends with is no more than the own report."""
+    tuples = tuples_of(np.full((2, 2), 500))
+    found = total_leakage(tuples, 1.0, mechanism="grr", guarantee="witness")
+    assert found.values == pytest.approx([1.0, 1.0], abs=0.01)
+    without = [w.target for w in found.evidence if not w.beyond_own]
+    assert without
+    assert f"nothing beyond the own report was found for {', '.join(without)}" in found.notes[0]
+    for witness in found.evidence:
+        assert witness.to_dict()["beyond_own"] is (witness.target not in without)
+        assert (
+            witness.sentence().endswith("nothing beyond its own report") is not witness.beyond_own
+        )
+    told = total_leakage(tuples_of(xor(1000)), 1.0, mechanism="grr", guarantee="witness")
+    assert all(witness.beyond_own and witness.confirmed for witness in told.evidence)
+    assert told.notes == ()
+
+
+def test_a_witness_that_nobody_held_out_confirms_is_no_evidence():
+    """Reports that are impossible for the people held out: -inf, never read as infinite."""
+    found = JointWitness("a", "x", "y", {"a": ("x",)}, math.inf, -math.inf, 1.0)
+    assert not found.confirmed
+    assert not found.beyond_own
+    assert found.counted == -math.inf
+    assert found.sentence().endswith("not confirmed by people held out of the search")
+    content = found.to_dict()
+    assert (content["value"], content["held_out"], content["confirmed"]) == ("inf", "-inf", False)

@@ -11,17 +11,18 @@ from joint_oracle import tuples_of, xor
 
 import seepage as sp
 from seepage.data.datasets.survey import SURVEY_TREE, make_survey, survey_joint
+from seepage.data.inputs import as_pairs
 from seepage.mechanisms import InClear
 from seepage.totals import (
     GUARANTEES,
     KINDS,
     GuaranteeError,
     JointWitness,
-    choose_guarantee,
     compare_totals,
     total_leakage,
 )
 from seepage.totals import exact_total as exact_module
+from seepage.totals.total import choose_guarantee
 
 
 def test_totals_are_sorted_by_what_they_are():
@@ -86,16 +87,20 @@ def test_bad_input_is_not_taken_for_a_refusal():
         compare_totals(pairs, 1.0, view="guess")
 
 
+def chosen(data, mechanism=None):
+    return choose_guarantee(data, sp.leakage_matrix(as_pairs(data), 1.0, mechanism=mechanism))
+
+
 def test_auto_takes_the_strongest_that_fits(monkeypatch):
     joint = survey_joint()
     assert total_leakage(joint, 1.0, mechanism="grr").guarantee == "exact"
-    assert choose_guarantee(joint.pairs(), joint.domain) == "independent"
+    assert chosen(joint.pairs()) == "independent"
     assert total_leakage(joint.pairs(), 1.0, mechanism="grr").guarantee == "independent"
     monkeypatch.setattr(exact_module, "MOST_CELLS", 1000)
-    assert choose_guarantee(joint, joint.domain, "grr") == "sampled"
-    assert choose_guarantee(joint, joint.domain) == "merged"
+    assert chosen(joint, "grr") == "sampled"
+    assert chosen(joint) == "merged"
     coins = tuples_of(np.ones((2,) * 11, dtype=np.int64))
-    assert choose_guarantee(coins, coins.domain) == "sampled"
+    assert chosen(coins) == "sampled"
     assert total_leakage(coins, 1.0).guarantee == "sampled"
 
 
@@ -130,14 +135,20 @@ def test_frames():
     found = compare_totals(
         tuples_of(xor(1000)), 1.0, mechanism="grr", guarantees=["witness", "independent", "worst"]
     )
-    table = found.to_frame()
+    table = found.to_arrow()
     assert table.column_names == [
-        "attribute", "worst", "independent", "witness", "independent refuted",
+        "attribute", "guarantee", "kind", "epsilon", "dpl", "cpl", "total", "delta", "worst",
+        "refuted",
     ]  # fmt: skip
-    assert table["worst"].to_pylist() == pytest.approx([3.0] * 3)
-    assert table["independent refuted"].to_pylist() == [True] * 3
-    assert isinstance(found.to_frame(pd.DataFrame), pd.DataFrame)
-    assert isinstance(found.to_frame(pl.DataFrame), pl.DataFrame)
+    assert table["guarantee"].to_pylist() == ["worst"] * 3 + ["independent"] * 3 + ["witness"] * 3
+    assert table["total"].to_pylist()[:3] == pytest.approx([3.0] * 3)
+    assert table["refuted"].to_pylist() == [False] * 3 + [True] * 3 + [False] * 3
+    assert found["worst"].to_pandas()["total"].tolist() == found["worst"].values.tolist()
+    assert pl.DataFrame(found).height == 9
+    assert repr(found) == (
+        "TotalsComparison(largest totals: worst 3, independent 1, witness 1.42; "
+        "refuted: independent)"
+    )
 
 
 def test_results_are_by_name_and_cannot_be_changed():

@@ -14,7 +14,7 @@ from joint_oracle import exact_total, report_laws, tree_joint, tuples_of, two_le
 import seepage as sp
 from seepage.data.datasets.survey import SURVEY_TREE, survey_joint
 from seepage.errors import DomainError, InputError
-from seepage.totals import Forest, Groups, GuaranteeError, total_leakage
+from seepage.totals import Forest, GuaranteeError, IndependentGroups, total_leakage
 from seepage.totals.tree import pair_bounds
 from strategies import epsilons, tables
 
@@ -191,13 +191,13 @@ def sp_supremum(channel, epsilon):
     return leakage_supremum(channel, epsilon)
 
 
-# Groups ------------------------------------------------------------------------------------------
+# Independent groups -----------------------------------------------------------------------------
 
 
 def test_groups_are_exact_within_and_ignore_the_rest():
     joint = survey_joint()
     triple = ("coffee", "screen", "sleep")
-    groups = Groups((triple, ("age", "employment", "income", "condition", "medication")))
+    groups = IndependentGroups((triple, ("age", "employment", "income", "condition", "medication")))
     found = total_leakage(joint, 1.0, mechanism="grr", guarantee="tree", structure=groups)
     exact = total_leakage(joint, 1.0, mechanism="grr", guarantee="exact")
     for name in (*triple, "age", "income", "condition"):
@@ -211,11 +211,11 @@ def test_groups_are_exact_within_and_ignore_the_rest():
 
 def test_groups_of_pair_counts():
     tuples = tuples_of(np.random.default_rng(10).integers(1, 9, (2, 3, 2, 2)))
-    groups = Groups((("a0", "a1"), ("a2",)))
+    groups = IndependentGroups((("a0", "a1"), ("a2",)))
     alone = total_leakage(tuples.pairs(), 1.0, mechanism=None, guarantee="tree", structure=groups)
     with_records = total_leakage(tuples, 1.0, mechanism=None, guarantee="tree", structure=groups)
     assert alone.values == pytest.approx(with_records.values, rel=1e-9)
-    three = Groups((("a0", "a1", "a3"),))
+    three = IndependentGroups((("a0", "a1", "a3"),))
     large = total_leakage(
         tuples.pairs(), [0.5, 1.0, 2.0, 4.0], mechanism=None, guarantee="tree", structure=three
     )
@@ -237,7 +237,7 @@ def test_groups_of_pair_counts():
         (["a0"], InputError, "an edge must be a pair"),
         ("a0", InputError, "must be a list of edges"),
         (3, InputError, "must be a list of edges"),
-        (Groups((("a0", "a1"), ("a1",))), InputError, "'a1' is in two"),
+        (IndependentGroups((("a0", "a1"), ("a1",))), InputError, "'a1' is in two"),
     ],
 )
 def test_structures_that_are_none_are_refused(structure, error, message):
@@ -245,4 +245,4 @@ def test_structures_that_are_none_are_refused(structure, error, message):
     with pytest.raises(error, match=message):
         total_leakage(pairs, 1.0, mechanism=None, guarantee="tree", structure=structure)
     with pytest.raises(InputError, match="a group must be a list"):
-        Groups(("a0",))
+        IndependentGroups(("a0",))

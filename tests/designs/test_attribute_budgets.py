@@ -6,9 +6,9 @@ import pytest
 import seepage as sp
 from seepage.data.datasets import make_survey
 from seepage.data.records import Records
-from seepage.designs.attribute_budgets import _total_slopes, equal_sums
+from seepage.designs.attribute_budgets import total_slopes
 from seepage.designs.calibration import find_budgets
-from seepage.designs.problem import make_problem
+from seepage.designs.equal_budgets import make_problem
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +51,13 @@ def test_slopes_are_those_of_the_totals():
     pairs = Records.from_joint(domain, np.random.default_rng(4).integers(9, 60, (2, 3, 4))).pairs()
     epsilons, step = np.array([0.7, 1.1, 0.4]), 1e-5
     for mechanism, public in (("exp", ()), ("oue", ()), (["grr", "exp", "oue"], ["a2"])):
-        problem = make_problem(domain, 2.0, mechanism, public)
+        problem = make_problem(pairs, 2.0, mechanism, public)
         limited = ~problem.public
-        slopes = _total_slopes(pairs, problem, problem.epsilons(epsilons))[limited]
+        slopes = total_slopes(problem, problem.epsilons(epsilons))[limited]
         for source in np.flatnonzero(limited):
             moved = step * np.eye(3)[source]
             ends = [
-                equal_sums(pairs, problem, problem.epsilons(epsilons + end))[limited]
+                problem.independent(problem.epsilons(epsilons + end))[limited]
                 for end in (moved, -moved)
             ]
             assert slopes[:, source] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-7)

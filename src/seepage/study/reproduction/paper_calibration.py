@@ -1,24 +1,19 @@
-"""The paper's own calibration, literally, for the reproduction.
-
-Budgets found with one table, judged on another: what a public prior is worth.
-"""
+"""The paper's own calibration (Algorithm 3), and the totals that a prior's budgets really have."""
 
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from seepage import _checks
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.equal_budgets import Calibration
+from seepage.designs.calibration import Calibration
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import InClear
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.result import refuse_sample
 
-__all__ = ["calibrate_as_the_paper", "equal_split", "realised_totals"]
+__all__ = ["calibrate_as_the_paper", "realised_totals"]
 
 MOST_STEPS = 1_000_000
 
@@ -46,7 +41,7 @@ def calibrate_as_the_paper(
     Examples
     --------
     >>> import seepage as sp
-    >>> from seepage.designs.calibration import calibrate_as_the_paper
+    >>> from seepage.study.reproduction.paper_calibration import calibrate_as_the_paper
     >>> budget = calibrate_as_the_paper(sp.load_pairs("adult"), 5.0)
     >>> totals = budget + sp.leakage_matrix(sp.load_pairs("adult"), budget).values.sum(axis=1)
     >>> bool(totals.max() > 5.0)
@@ -65,18 +60,6 @@ def calibrate_as_the_paper(
         largest = max(largest, float((budget + leakages.sum(axis=1)).max()))
         budget += stride
     raise InputError(f"the limit was not reached in {MOST_STEPS:,} steps; use a larger step")
-
-
-def equal_split(limit: float, attributes: int) -> float:
-    """Return limit / n, the budget of plain budget splitting (SPL), rounded down.
-
-    Examples
-    --------
-    >>> equal_split(10.0, 40)
-    0.25
-    """
-    share = limit / attributes
-    return share if share * attributes <= limit else float(np.nextafter(share, 0.0))
 
 
 def realised_totals(
@@ -104,9 +87,9 @@ def realised_totals(
     Examples
     --------
     >>> import seepage as sp
-    >>> from seepage.designs.calibration import find_budgets, realised_totals
+    >>> from seepage.study.reproduction.paper_calibration import realised_totals
     >>> adult = sp.load_pairs("adult").select(["sex", "race", "income"])
-    >>> found = find_budgets(adult, 1.0, guarantee="independent")
+    >>> found = sp.find_budgets(adult, 1.0, guarantee="independent")
     >>> bool(realised_totals(found, adult).values.max() <= 1.0)
     True
     """

@@ -3,28 +3,16 @@
 import itertools
 import math
 import os
-from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import seepage as sp
 from seepage.data.datasets import make_survey
 from seepage.data.records import Records
-from seepage.designs import equal_budgets as budgets_module
-from seepage.designs.calibration import (
-    calibrate_as_the_paper,
-    compare_strategies,
-    equal_split,
-    find_budgets,
-    largest_within,
-    realised_totals,
-)
-from seepage.designs.equal_budgets import confirmed
-from seepage.designs.problem import make_problem
-from seepage.designs.strategies import fake_data_budget, simulated_error
+from seepage.designs.calibration import find_budgets
+from seepage.designs.equal_budgets import equal_split
 
 real_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
@@ -32,13 +20,9 @@ real_data = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def survey():
-    return Records.from_data(make_survey(4_000))
-
-
-@pytest.fixture(scope="module")
-def few(survey):
-    return survey.select(["age", "employment", "income", "coffee", "screen", "sleep"])
+def few():
+    names = ["age", "employment", "income", "coffee", "screen", "sleep"]
+    return Records.from_data(make_survey(4_000)).select(names)
 
 
 @pytest.fixture(scope="module")
@@ -46,49 +30,6 @@ def coins():
     """Two coins and whether they differ: the sum sees nothing, a witness does."""
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     return Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [5_000] * 4)
-
-
-@given(
-    st.floats(0.01, 50), st.floats(0.1, 5), st.sampled_from([1.0, 0.5, 2.0]), st.floats(0.5, 1.5)
-)
-def test_solving_is_never_above_and_near(limit, slope, power, most):
-    """The largest b with slope b^power <= limit, up to `most` times limit."""
-
-    def excess(budget):
-        return slope * budget**power - limit
-
-    top = most * limit
-    truth = min(top, (limit / slope) ** (1 / power))
-    found = largest_within(excess, top)
-    assert excess(found) <= 0 or found == top
-    assert truth - 2e-9 <= found <= truth * (1 + 1e-12)
-
-
-def test_solving_takes_few_evaluations():
-    calls = []
-
-    def excess(budget):
-        calls.append(budget)
-        return budget + np.tanh(budget) - 3
-
-    largest_within(excess, 10.0)
-    assert len(calls) < 60
-
-
-def test_solving_copes_with_jumps_and_infinity():
-    assert largest_within(lambda b: -1.0 if b < 0.3 else math.inf, 1.0) == pytest.approx(0.3)
-    assert largest_within(lambda b: -1.0, 2.0) == 2.0
-    with pytest.raises(sp.InputError, match="no budget fits"):
-        largest_within(lambda b: 0.5, 1.0)
-
-
-@pytest.mark.parametrize("guarantee", ["worst", "exact", "merged", "independent"])
-def test_equal_budgets_use_the_limit_and_keep_it(few, guarantee):
-    found = find_budgets(few, 2.0, guarantee=guarantee, mechanism="grr", audit=False)
-    assert found.totals.guarantee == guarantee
-    assert found.totals.values.max() <= 2.0
-    assert found.totals.values.max() == pytest.approx(2.0, abs=1e-7)
-    assert len(set(found.epsilons.tolist())) == 1
 
 
 def test_stronger_guarantees_allow_less(few):
@@ -102,7 +43,7 @@ def test_stronger_guarantees_allow_less(few):
 
 def test_sampled_budgets_are_confirmed_on_fresh_reports(coins):
     options = {"reports": 4_000, "seed": 3}
-    found = find_budgets(coins, 1.2, guarantee="sampled", mechanism="grr", options=options)
+    found = find_budgets(coins, 1.2, guarantee="sampled", mechanism="grr", **options)
     assert equal_split(1.2, 3) < found.epsilons[0] < 1.2
     again = sp.total_leakage(
         coins, found.epsilons, mechanism="grr", guarantee="sampled", reports=4_000, seed=99
@@ -113,39 +54,9 @@ def test_sampled_budgets_are_confirmed_on_fresh_reports(coins):
     )
     assert not np.array_equal(found.totals.values, chosen_with.values), "stated on fresh reports"
     each = find_budgets(
-        coins, 1.2, guarantee="sampled", mechanism="grr", budgets="per-attribute", options=options
+        coins, 1.2, guarantee="sampled", mechanism="grr", budgets="per-attribute", **options
     )
     assert each.totals.values.max() <= 1.2
-
-
-def test_confirmations_state_the_confidence_that_all_of_them_have_together(coins, monkeypatch):
-    """Totals that each pass wrongly as often as they may: what is stated must still be true."""
-    rng, used = np.random.default_rng(6), []
-    problem = make_problem(coins.domain, 1.0, "grr")
-    truth = sp.total_leakage(coins, 1.0, mechanism="grr", guarantee="exact")
-
-    def lucky(data, problem, guarantee, epsilons, options):
-        used.append(options["seed"])
-        passes = rng.random() < 1 - options["confidence"]
-        values = truth.values * 0 if passes else truth.values
-        return replace(truth, values=values, confidence=options["confidence"])
-
-    monkeypatch.setattr(budgets_module, "totals_at", lucky)
-    stated, wrong = set(), 0
-    for _ in range(400):
-        try:
-            _, totals = confirmed(coins, problem, np.ones(3), {"confidence": 0.4, "seed": 7})
-        except sp.InputError:
-            continue
-        wrong += 1
-        stated.add(totals.confidence)
-    assert stated == {0.4}
-    assert 0.4 < wrong / 400 <= 0.6
-    assert set(used) == set(range(8, 28))
-    used.clear()
-    with pytest.raises(sp.InputError, match="no sampled total was confirmed"):
-        confirmed(coins, problem, np.ones(3), {"confidence": 1 - 1e-15, "seed": None})
-    assert set(used) == {None}
 
 
 def test_a_limit_for_each_attribute(few):
@@ -303,67 +214,6 @@ def test_an_assumption_is_audited_and_refuted(coins):
     assert "no witness was searched for" in counted.notes[0]
 
 
-def test_the_papers_algorithm_overshoots_by_up_to_two_steps(few):
-    pairs = few.pairs()
-    budget = calibrate_as_the_paper(pairs, 2.0)
-    ours = find_budgets(pairs, 2.0, guarantee="independent").epsilons[0]
-
-    def total(b):
-        return (b + sp.leakage_matrix(pairs, b).values.sum(axis=1)).max()
-
-    assert total(budget) > 2.0
-    assert ours < budget <= ours + 0.02 + 1e-9
-    assert (budget - 2.0 / 6) / 0.01 == pytest.approx(round((budget - 2.0 / 6) / 0.01), abs=1e-6)
-
-
-def test_a_prior_is_judged_on_the_real_table(few):
-    people = Records.from_data(make_survey(500, seed=8)).select(few.domain.names)
-    prior = find_budgets(people.pairs(), 2.0, guarantee="independent")
-    realised = realised_totals(prior, few.pairs())
-    assert realised.values.max() != pytest.approx(2.0, abs=1e-6)
-    names = {name: name.upper() for name in few.domain.names}
-    renamed = realised_totals(
-        prior, few.pairs().rename(names), {new: old for old, new in names.items()}
-    )
-    assert np.array_equal(renamed.values, realised.values)
-    with pytest.raises(sp.InputError, match="no attribute for 'age'"):
-        realised_totals(prior, few.pairs().select(["income", "sleep"]))
-
-
-def test_fake_data_does_not_hide_records_that_differ_everywhere():
-    """By enumeration: RS+FD at the amplified budget tells two records apart by e^eps'."""
-    limit, count, k = 1.0, 2, 3
-    budget = fake_data_budget(limit, count)
-    channel = sp.GRR(k, budget).channel()
-
-    def likelihood(record, reports):
-        return sum(channel[record[j], reports[j]] / k ** (count - 1) for j in range(count)) / count
-
-    reports = list(itertools.product(range(k), repeat=count))
-    differ = max(math.log(likelihood((0, 0), y) / likelihood((1, 1), y)) for y in reports)
-    assert differ == pytest.approx(budget)
-    assert differ > limit + 0.4
-
-
-def test_strategies_keep_their_closed_forms():
-    """Over 24 collections of some 30 values the mean error is within a fifth of the claim."""
-    pairs = sp.load_pairs("adult").select(["education", "occupation", "sex"])
-    found = compare_strategies(pairs, 2.0, simulate=True)
-    assert len(found.simulated) == len(found.strategies) == 6
-    rng = np.random.default_rng(5)
-    for strategy in found.strategies:
-        mean = np.mean([simulated_error(pairs, strategy, rng) for _ in range(24)])
-        assert 0.8 < mean / strategy.error < 1.25, strategy.name
-
-
-def test_the_comparison_says_who_wins(few):
-    found = compare_strategies(few.pairs(), 3.0)
-    best = min(found.strategies, key=lambda one: one.error)
-    assert best.name in found.verdict()
-    assert found.to_dict()["strategies"][0]["certified"] is True
-    assert not found.strategies[-1].certified
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -390,6 +240,12 @@ def test_celeba_budget_of_the_paper():
     assert found.epsilons[0] == pytest.approx(0.9264, abs=5e-5)
     assert equal_split(10.0, 40) == 0.25
     assert found.totals.values.max() <= 10.0
+
+
+@real_data
+@pytest.mark.slow
+def test_celeba_budgets_for_each():
+    pairs = sp.load_pairs("celeba")
     each = find_budgets(pairs, 10.0, guarantee="independent", budgets="per-attribute")
     assert each.gain > 1.1
     assert each.totals.values.max() <= 10.0
@@ -403,3 +259,58 @@ def test_celeba_budget_is_refuted():
     refuted = {witness.target for witness in found.audit.refutations}
     assert "Goatee" in refuted
     assert found.audit.surviving[0] < found.epsilons[0]
+
+
+PEOPLE = pd.DataFrame(
+    {"id": range(60), "age": np.arange(60) % 30, "sex": list("FMMFMF") * 10, "job": list("ab") * 30}
+)
+
+
+@pytest.mark.parametrize("guarantee", ["auto", "independent"])
+def test_any_data_with_table_options(tmp_path, guarantee):
+    """Frames, paths and names, with the same numbers as their records."""
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    options = {"drop": ["id"], "bins": {"age": 3}}
+    known = Records.from_data(PEOPLE, **options)
+    expected = find_budgets(known, 2.0, guarantee=guarantee)
+    for data in (PEOPLE, tmp_path / "people.csv", str(tmp_path / "people.csv")):
+        found = find_budgets(data, 2.0, guarantee=guarantee, seed=0, **options)
+        assert np.array_equal(found.epsilons, expected.epsilons)
+        plan = sp.calibrate(data, 2.0, guarantee=guarantee, **options)
+        assert plan.epsilons == pytest.approx(expected.epsilons, abs=0)
+    with pytest.raises(sp.InputError, match="bins has no effect"):
+        sp.calibrate(known.pairs(), 2.0, bins=4)
+    with pytest.raises(sp.InputError, match="there is no option 'buget'"):
+        sp.calibrate(known, 2.0, buget="equal")
+    named = find_budgets(
+        "adult", 1.0, guarantee="independent", columns=["sex", "race"], audit=False
+    )
+    assert named.problem.domain.names == ("sex", "race")
+
+
+def test_a_calibration_as_one_line_and_as_a_frame(coins):
+    found = find_budgets(coins, 1.0, guarantee="independent", mechanism="grr", public=["b"])
+    assert repr(found) == (
+        "Calibration('independent', assumed, refuted, epsilon 1, nearest to its limit: 'a')"
+    )
+    frame = found.to_pandas()
+    assert frame["epsilon"].tolist() == found.epsilons.tolist()
+    assert frame["limit"].isna().tolist() == [False, True, False]
+    assert repr(found.audit).startswith("Audit(limits exceeded: a, differ; strongest ")
+    assert found.audit.to_pandas()["target"].tolist() == ["a", "differ"]
+    quiet = find_budgets(coins, 1.0, guarantee="independent", mechanism="grr", left_out=["b"])
+    assert repr(quiet.audit) == "Audit(no reports found that exceed a limit)"
+
+
+def test_no_more_than_the_equal_split_is_said():
+    """Attributes that determine each other leave nothing beyond limit / n."""
+    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b")])
+    same = Records(domain, [[0, 0], [1, 1]], [500, 500])
+    found = find_budgets(same, 1.0, guarantee="exact")
+    assert found.epsilons == pytest.approx([0.5, 0.5])
+    assert found.notes == (
+        "no budget is above the equal split, limit / 2 = 0.5, which any data allow",
+    )
+    assert found.notes[0] in sp.calibrate(same, 1.0, guarantee="exact").notes
+    apart = Records(domain, [[0, 0], [0, 1], [1, 0], [1, 1]], [500] * 4)
+    assert find_budgets(apart, 1.0, guarantee="exact").notes == ()

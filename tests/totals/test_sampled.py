@@ -23,11 +23,16 @@ from seepage.errors import InputError
 from seepage.leakage import releases
 from seepage.mechanisms import InClear, UtilityExponential, mechanism
 from seepage.totals import GuaranteeError, total_leakage
-from seepage.totals import report_likelihoods as likelihoods_module
 from seepage.totals import sampled as sampled_module
 from seepage.totals.compiled_sums import sums_by_value
-from seepage.totals.report_likelihoods import _sums_by_value, report_densities, rounding_of
-from seepage.totals.sampled import largest_mean, sampled_totals, smallest_loss
+from seepage.totals.sampled import (
+    largest_mean,
+    report_densities,
+    rounding_of,
+    sampled_totals,
+    smallest_loss,
+    sums_in_blocks,
+)
 from seepage.totals.sampled_reports import IMPOSSIBLE, draw_reports, offsets
 
 RNG = np.random.default_rng(11)
@@ -156,16 +161,16 @@ def test_blocks_and_the_compiled_kernel_give_the_same_sums(monkeypatch):
     tuples = Records(domain_of(sizes), rng.integers(0, sizes, (3_000, len(sizes))))
     released = releases(tuples.domain, 0.8, "grr")
     draws = draw_reports(tuples, released, "report", 1_100, needed=50, seed=3)
-    whole = _sums_by_value(tuples, draws, None)
-    monkeypatch.setattr(likelihoods_module, "RECORDS", 700)
-    monkeypatch.setattr(likelihoods_module, "REPORTS", 300)
+    whole = sums_in_blocks(tuples, draws, None)
+    monkeypatch.setattr(sampled_module, "RECORDS", 700)
+    monkeypatch.setattr(sampled_module, "REPORTS", 300)
     calls = []
-    pieces = _sums_by_value(tuples, draws, lambda done, work: calls.append((done, work)))
+    pieces = sums_in_blocks(tuples, draws, lambda done, work: calls.append((done, work)))
     compiled = sums_by_value(tuples, draws, None)
     for sums in (pieces, compiled):
         assert sums[:-1] / sums[-1] == pytest.approx(whole[:-1] / whole[-1], rel=1e-11)
     assert calls[-1] == (len(tuples), len(tuples))
-    monkeypatch.setattr(likelihoods_module, "COMPILED_FROM", 1)
+    monkeypatch.setattr(sampled_module, "COMPILED_FROM", 1)
     densities, own = report_densities(tuples, draws)
     people = np.concatenate([tuples.marginal(k) for k in range(len(sizes))])[:, None]
     truth = whole[:-1] / people / whole[-1] * tuples.records
@@ -264,7 +269,7 @@ def test_a_value_that_never_occurs_is_left_aside():
     for target in range(3):
         truth = smallest_value(laws_of(joint, "grr", 1.0, target), 0.1)
         assert truth <= found.values[target] <= truth + 0.2
-    assert found.notes == ("no record has 'a03' of 'a0': totals do not speak of it",)
+    assert found.notes == ("no record has 'a03' of 'a0': excluded from totals",)
 
 
 def test_budgets_alone_stand_for_randomised_response_of_binary_values():
