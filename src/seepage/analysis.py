@@ -100,7 +100,7 @@ class Analysis:
                     writer.writerow([target, source, release.epsilon, how, matrix.view, value])
         return text.getvalue()
 
-    def _leak(self, source: str, target: str, value: float) -> dict[str, Any]:
+    def _leak(self, target: str, source: str, value: float) -> dict[str, Any]:
         witness = self.matrix[target, source].witness
         return {
             "source": source,
