@@ -136,7 +136,7 @@ class Analysis(Result):
         ready: dict[str, Any] = json_ready(content)
         return ready
 
-    def _leak(self, source: str, target: str, value: float) -> dict[str, Any]:
+    def _leak(self, target: str, source: str, value: float) -> dict[str, Any]:
         witness = self.matrix[target, source].witness
         return {
             "source": source,

@@ -164,7 +164,7 @@ def test_matrix_equals_single_leakages_to_the_last_bit(pairs, mechanism):
         ((-matrix.values[t, s], t, s) for t, s in permutations(range(len(SIZES)), 2)),
     )
     names = pairs.domain.names
-    assert matrix.strongest(9) == [(names[s], names[t], -value) for value, t, s in ranked[:9]]
+    assert matrix.strongest(9) == [(names[t], names[s], -value) for value, t, s in ranked[:9]]
 
 
 def test_relaxations_equal_single_ones_to_the_last_bit(pairs):

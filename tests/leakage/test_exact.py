@@ -150,14 +150,18 @@ def test_tiny_probabilities_neither_vanish_nor_turn_infinite():
         (
             [[0.5, 0.5]],
             [[1.0], [0.5]],
-            "each row of C must sum to 1, but row 1 sums to 0.5",
+            "each row of mechanism must sum to 1, but row 1 sums to 0.5",
         ),
         (
             [[0.25, 0.5, 0.25]],
             [[1.0], [1.0]],
-            "G has 3 source values but C has 2 rows; they must be equal",
+            "channel has 3 source values but mechanism has 2 rows; they must be equal",
         ),
-        ([[0.5, math.nan]], [[1.0], [1.0]], "G must hold probabilities of at least 0, got nan"),
+        (
+            [[0.5, math.nan]],
+            [[1.0], [1.0]],
+            "channel must hold probabilities of at least 0, got nan",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_line(channel, transition, message):
@@ -172,5 +176,6 @@ def test_channels_of_different_attributes_are_refused():
     with pytest.raises(ChannelError) as refused:
         exact_leakage(correlation, mechanism)
     assert str(refused.value) == (
-        "the source of G is 'work' but C perturbs 'race'; they must be the same attribute"
+        "the source of channel is 'work' but mechanism perturbs 'race'; "
+        "they must be the same attribute"
     )

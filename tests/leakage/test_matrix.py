@@ -5,7 +5,6 @@ from itertools import permutations
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -191,15 +190,15 @@ def test_views_of_the_matrix():
     assert repr(matrix) == "LeakageMatrix(4 x 4, view='report', rows targets, columns sources)"
     ranked = matrix.strongest(12)
     assert [value for _, _, value in ranked] == sorted(matrix.values[~np.eye(4, dtype=bool)])[::-1]
-    source, target, value = ranked[0]
-    assert matrix[target, source].value == value
+    assert [matrix[leak.target, leak.source].value for leak in ranked] == [v for *_, v in ranked]
     assert matrix.strongest(2) == ranked[:2]
-    frame = matrix.to_frame()
-    assert isinstance(frame, pa.Table)
-    assert frame.column_names == ["target", *NAMES]
-    assert frame["target"].to_pylist() == list(NAMES)
-    assert frame["work"].to_pylist() == matrix.values[:, 1].tolist()
-    assert matrix.to_frame(dict)["sex"].tolist() == matrix.values[:, 0].tolist()
+    frame = matrix.to_arrow()
+    assert frame.column_names == ["target", "source", "leakage", "epsilon", "mechanism", "view"]
+    assert frame.num_rows == 12
+    for row in frame.to_pylist():
+        assert matrix[row["target"], row["source"]].value == row["leakage"]
+        assert (row["epsilon"], row["mechanism"], row["view"]) == (1.0, None, "report")
+    assert "<table>" in matrix._repr_html_()
     with pytest.raises(ValueError, match="read-only"):
         matrix.values[0, 1] = 0.0
 

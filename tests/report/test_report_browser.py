@@ -155,7 +155,7 @@ def test_the_verdict_names_view_guarantee_and_limit(opened, adult, adult_page):
     page = opened(adult_page)
     verdict = page.inner_text("#verdict")
     strongest = sp.leakage_matrix(adult, 1.0).strongest(1)[0]
-    assert f"{strongest[0]} tells most about {strongest[1]}" in verdict
+    assert f"{strongest.source} tells most about {strongest.target}" in verdict
     assert "guarantee: independent (assumed), view: report" in verdict
     assert "of 15 attributes exceed their limit" in verdict
     page.fill("#limit", "15")

@@ -48,7 +48,7 @@ def _strongest(matrix: LeakageMatrix, count: int) -> str:
     lines = [
         f"  {source} -> {target}: {value:.2f} of at most {budgets[source]:.2f}"
         + _because(matrix, source, target, value)
-        for source, target, value in matrix.strongest(count)
+        for target, source, value in matrix.strongest(count)
     ]
     return "\n".join(["Strongest leaks (source -> target, in nats)", *lines]) if lines else ""
 

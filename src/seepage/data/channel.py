@@ -1,7 +1,12 @@
-"""`Channel`: a matrix of conditional probabilities that knows its axes."""
+"""`Channel`: a matrix of conditional probabilities that knows its axes.
 
+Matrices are dense, or sparse ones of SciPy, which are held by their cells that are not zero and
+never made whole.
+"""
+
+import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,15 +15,34 @@ from seepage._numerics import Floats
 from seepage.data.domain import Attribute
 from seepage.errors import ChannelError
 
-__all__ = ["Channel", "as_matrix"]
+__all__ = [
+    "Channel",
+    "DenseOrSparse",
+    "Sparse",
+    "SparseLike",
+    "as_dense_or_sparse",
+    "as_matrix",
+    "dense",
+    "is_sparse",
+    "rows_are_equal",
+]
 
 ROW_SUM_TOLERANCE = 1e-9
 NUMBERS = "biufO"
 """The kinds of NumPy arrays that can hold probabilities; fractions come as objects."""
 
+Sparse: TypeAlias = Any
+"""A SciPy sparse array by rows, indices ascending, each once, no zero held."""
+
+DenseOrSparse: TypeAlias = Any
+"""A matrix of floats, or `Sparse`."""
+
+SparseLike: TypeAlias = Any
+"""Any two-dimensional sparse matrix or array of SciPy."""
+
 
 def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> Floats:
-    """Return the matrix of a channel or array, or refuse what is no channel.
+    """Return the matrix of a channel or array; raise a ChannelError for what is no channel.
 
     Entries are finite and at least 0, and each row sums to 1 within 1e-9.
     """
@@ -31,46 +55,93 @@ def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> Floats:
         matrix = None
     if matrix is None:
         raise ChannelError(f"{name} must be a matrix of probabilities")
-    if matrix.ndim != 2 or not matrix.size:
-        raise ChannelError(
-            f"{name} must be a matrix with at least one row and column, got shape {matrix.shape}"
-        )
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums = matrix.sum(axis=1)
-    if not (matrix.min() >= 0 and np.abs(sums - 1).max() <= ROW_SUM_TOLERANCE):
-        raise ChannelError(_what_is_wrong(matrix, sums, name))
+    _check_shape(matrix, name)
+    _check_probabilities(matrix, matrix, name)
     matrix.flags.writeable = False
     return matrix
 
 
-def _what_is_wrong(matrix: Floats, sums: Floats, name: str) -> str:
-    bad = matrix[~(matrix >= 0) | (matrix == np.inf)]
+def as_dense_or_sparse(channel: Any, name: str = "channel") -> DenseOrSparse:
+    """Return the matrix of a channel as `as_matrix` does, sparse if it was given sparse."""
+    if not is_sparse(channel):
+        return as_matrix(channel, name)
+    from scipy import sparse
+
+    if channel.dtype.kind not in NUMBERS:
+        raise ChannelError(f"{name} must be a matrix of probabilities, got {channel.dtype}")
+    _check_shape(channel, name)
+    by_rows: Any = sparse.csr_array
+    matrix = by_rows(channel, dtype=np.float64, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    _check_probabilities(matrix, matrix.data, name)
+    return matrix
+
+
+def _check_shape(matrix: DenseOrSparse, name: str) -> None:
+    if matrix.ndim != 2 or 0 in matrix.shape:
+        raise ChannelError(
+            f"{name} must be a matrix with at least one row and column, got shape {matrix.shape}"
+        )
+
+
+def _check_probabilities(matrix: DenseOrSparse, cells: Floats, name: str) -> None:
+    if cells.size and cells.min() >= 0 and cells.max() < 2 and _sums_are_one(matrix, 1):
+        return
+    bad = cells[~(cells >= 0) | (cells == np.inf)]
     if bad.size:
-        return f"{name} must hold probabilities of at least 0, got {bad[0]}"
+        raise ChannelError(f"{name} must hold probabilities of at least 0, got {bad[0]}")
+    with np.errstate(over="ignore"):
+        sums = np.asarray(matrix.sum(axis=1))
+        hint = "; it looks transposed" if _sums_are_one(matrix, 0) else ""
     row = int(np.argmax(np.abs(sums - 1)))
-    hint = "; it looks transposed" if _columns_sum_to_one(matrix) else ""
-    return f"each row of {name} must sum to 1, but row {row} sums to {sums[row]:.12g}{hint}"
+    raise ChannelError(
+        f"each row of {name} must sum to 1, but row {row} sums to {sums[row]:.12g}{hint}"
+    )
 
 
-def _columns_sum_to_one(matrix: Floats) -> bool:
-    return bool(np.abs(matrix.sum(axis=0) - 1).max() <= ROW_SUM_TOLERANCE)
+def _sums_are_one(matrix: DenseOrSparse, axis: int) -> bool:
+    sums = matrix.sum(axis=axis)
+    return bool(1 - sums.min() <= ROW_SUM_TOLERANCE and sums.max() - 1 <= ROW_SUM_TOLERANCE)
+
+
+def is_sparse(given: Any) -> bool:
+    """Return whether something is a sparse matrix or array of SciPy, without importing SciPy."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(given))
+
+
+def dense(part: DenseOrSparse) -> Floats:
+    """Return a small part of a matrix with its zeros."""
+    return np.asarray(part.toarray() if is_sparse(part) else part)
+
+
+def rows_are_equal(matrix: DenseOrSparse) -> bool:
+    """Return whether all rows are the same, so that nothing can leak."""
+    if not is_sparse(matrix):
+        return bool((matrix == matrix[0]).all())
+    lengths = np.diff(matrix.indptr)
+    if (lengths != lengths[0]).any():
+        return False
+    parts = (part.reshape(len(lengths), -1) for part in (matrix.indices, matrix.data))
+    return all(bool((part == part[0]).all()) for part in parts)
 
 
 @dataclass(frozen=True, eq=False)
 class Channel:
     """P(output given input), rows inputs and columns outputs, with named axes.
 
-    `a @ b` feeds the output of `a` into `b`; it refuses where the two axes are not the same
-    attribute, so a transposed or swapped matrix fails instead of giving a wrong number.
+    `a @ b` feeds the output of `a` into `b`; where the two axes are not the same
+    attribute, a ChannelError is raised, so that a transposed or swapped matrix gives no number.
 
     Parameters
     ----------
     matrix
         The probabilities; each row sums to 1.
     given
-        The input's attribute, one value a row.
+        The input's attribute, one value per row.
     output
-        The output's attribute, one value a column.
+        The output's attribute, one value per column.
     unseen
         Values of the input that never occurred and so have no row.
 

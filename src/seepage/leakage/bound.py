@@ -1,20 +1,42 @@
-"""The upper bound on leakage from epsilon and delta alone: the paper's Algorithm 2."""
+"""The upper bound on leakage from epsilon and delta alone: the paper's Algorithm 2.
 
+Channels with thousands of values, most of whose cells are zero, come as sparse matrices of SciPy.
+Only the cells that are not zero are held.  A set S that favours target value x over x' holds source
+values that x can have, so that x is compared with all others over these alone.
+"""
+
+import math
+from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage.data.channel import Channel
-from seepage.leakage.evidence import Leakage, two_level_leakage
-from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.operands import SparseLike, is_sparse
-from seepage.leakage.sparse import sparse_leakage_bound
+from seepage._numerics import LARGE_EPSILON, Floats
+from seepage.data.channel import (
+    Channel,
+    DenseOrSparse,
+    Sparse,
+    SparseLike,
+    as_dense_or_sparse,
+    dense,
+    is_sparse,
+    rows_are_equal,
+)
+from seepage.leakage.evidence import Leakage, Witness, two_level_leakage
+from seepage.leakage.likely_sets import LikelySets, best_singleton, compiled_pays, profile
+from seepage.leakage.solver import climb_rows
 
-__all__ = ["leakage_bound"]
+__all__ = ["channel_profile", "leakage_bound", "saturation"]
+
+SPARSE_COST = 8
+"""Cells of a sparse channel cost NumPy this many times as much as those of a dense one."""
 
 
-def leakage_bound(G: Channel | ArrayLike | SparseLike, epsilon: Any, delta: Any = 0.0) -> Leakage:
+def leakage_bound(
+    channel: Channel | ArrayLike | SparseLike, epsilon: Any, *, delta: Any = 0.0
+) -> Leakage:
     """Return the most that any (epsilon, delta)-LDP mechanism on the source leaks about a target.
 
     exp(l) = max over x, x', S of (1 + lambda G_x(S)) / (1 + lambda G_x'(S)),
@@ -22,8 +44,8 @@ def leakage_bound(G: Channel | ArrayLike | SparseLike, epsilon: Any, delta: Any 
 
     Parameters
     ----------
-    G
-        P(source given target): m target values by t source values; a `Channel`, a matrix, or a
+    channel
+        G = P(source given target): m target values by t source values; a `Channel`, a matrix, or a
         sparse matrix of SciPy, of which only the cells that are not zero are held.
     epsilon, delta
         The budget of the mechanism that releases the source.
@@ -39,9 +61,9 @@ def leakage_bound(G: Channel | ArrayLike | SparseLike, epsilon: Any, delta: Any 
     Notes
     -----
     Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see `leakage.likely_sets`.  For a
-    sparse matrix with n cells that are not zero O(m n), see `seepage.leakage.sparse`: the same
-    fields and the same numbers up to rounding; where several pairs of target values attain the
-    maximum, the witness may be another one of them.
+    sparse matrix with n cells that are not zero and n_u target values that can have u, O(m n) with
+    NumPy, O(sum over u of n_u^2) compiled; memory O(n + m + t): the same numbers up to rounding;
+    where several pairs of target values attain the maximum, the witness may be another of them.
 
     Examples
     --------
@@ -56,7 +78,98 @@ def leakage_bound(G: Channel | ArrayLike | SparseLike, epsilon: Any, delta: Any 
     >>> sp.leakage_bound(csr_array(G), epsilon=1.0) == found
     True
     """
-    if is_sparse(G):
-        return sparse_leakage_bound(G, epsilon, delta)
     budget, slack = _checks.epsilon(epsilon), _checks.delta(delta)
-    return two_level_leakage(G, LikelySets("all", budget), slack)
+    sets = LikelySets("all", budget)
+    if not is_sparse(channel):
+        return two_level_leakage(channel, sets, slack)
+    matrix = as_dense_or_sparse(channel)
+    if rows_are_equal(matrix):
+        return Leakage(0.0, None)
+    pair = _best_sparse_pair(matrix, budget) if budget else _furthest_sparse_pair(matrix, 0.0)
+    found = two_level_leakage(_rows(matrix, pair), sets, slack)
+    if found.witness is None:
+        return found
+    likelier, other = int(found.witness.likelier), int(found.witness.other)
+    witness = Witness(pair[likelier], pair[other], found.witness.likely)
+    return Leakage(found.value, witness, found.relaxation, found.paper_relaxation)
+
+
+def saturation(matrix: DenseOrSparse) -> float:
+    """Return the level to which the bound rises as epsilon grows, rounded up.
+
+    Infinite where a source value is possible under some target values only.
+    """
+    if not is_sparse(matrix):
+        return float(best_singleton(matrix[None], np.array([math.inf])).value[0])
+    by_columns = matrix.tocsc()
+    targets = np.diff(by_columns.indptr)
+    if ((targets > 0) & (targets < matrix.shape[0])).any():
+        return math.inf
+    starts = by_columns.indptr[:-1][targets > 0]
+    ends = [part.reduceat(by_columns.data, starts) for part in (np.maximum, np.minimum)]
+    return float(best_singleton(np.array([ends]), np.array([math.inf])).value[0])
+
+
+def channel_profile(matrix: DenseOrSparse, value: float) -> float:
+    """Return the hockey-stick profile E(e^value), see `likely_sets.profile`."""
+    if is_sparse(matrix):
+        matrix = _rows(matrix, _furthest_sparse_pair(matrix, value))
+    return profile(matrix, value)[0]
+
+
+# Sparse channels ----------------------------------------------------------------------------------
+
+RowPair = tuple[int, int]
+"""Two target values x and x' by their numbers; twice the same where nothing tells any apart."""
+
+
+def _rows(channel: Sparse, pair: RowPair) -> Floats:
+    """Return two rows, zeros included: 2 t numbers."""
+    return dense(channel[list(pair)])
+
+
+def _use_compiled(channel: Sparse) -> bool:
+    return compiled_pays(SPARSE_COST * channel.shape[0] * channel.nnz)
+
+
+def _best_sparse_pair(channel: Sparse, epsilon: float) -> RowPair:
+    """Return the x and x' with the largest ratio over every S."""
+    if _use_compiled(channel):
+        from seepage.leakage.compiled_solver import best_sparse_pair
+
+        return best_sparse_pair(channel, epsilon)
+    value, pair = 0.0, (0, 0)
+    for likelier, cells, others in _each_row(channel):
+        found = climb_rows(cells[None], others, epsilon, value) if len(cells) else None
+        if found is not None:
+            value, pair = found.value, (likelier, found.other)
+    return pair
+
+
+def _furthest_sparse_pair(channel: Sparse, value: float) -> RowPair:
+    """Return the x and x' with the largest sum of max(0, G[x,u] - H G[x',u]), H = exp(value).
+
+    An H beyond e^1380 needs no distinction.
+    """
+    if _use_compiled(channel):
+        from seepage.leakage.compiled_solver import furthest_sparse_pair
+
+        return furthest_sparse_pair(channel, value)
+    half = min(value / 2, LARGE_EPSILON)
+    most, pair = 0.0, (0, 0)
+    for likelier, cells, others in _each_row(channel):
+        with np.errstate(over="ignore"):
+            rise = 2 * math.sinh(half) * others * math.exp(half)
+        sums = np.maximum(cells - others - rise, 0.0).sum(axis=1)
+        other = int(sums.argmax())
+        if sums[other] > most:
+            most, pair = float(sums[other]), (likelier, other)
+    return pair
+
+
+def _each_row(channel: Sparse) -> Iterator[tuple[int, Floats, Floats]]:
+    """Yield each x, its cells that are not zero, and all rows' cells at the same source values."""
+    by_columns = channel.tocsc()
+    for row, (begin, end) in enumerate(zip(channel.indptr, channel.indptr[1:], strict=False)):
+        sources = channel.indices[begin:end]
+        yield row, channel.data[begin:end], dense(by_columns[:, sources])

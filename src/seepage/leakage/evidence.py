@@ -126,15 +126,15 @@ def two_level_leakage(
     singletons, with m target and t source values.
     """
     matrix = as_matrix(G)
-    value, first, second, likely = (part[0] for part in sets.best(matrix[None]))
-    certified = relaxation(matrix, float(value), sets.contrast, delta)
+    value, first, second, likely = sets.best_pair(matrix)
+    certified = relaxation(matrix, value, sets.contrast, delta)
     if value == 0:
         return Leakage(0.0, None, certified, certified)
     targets, sources = labels(G, 0, matrix.shape[0]), labels(G, 1, matrix.shape[1])
     favoured = tuple(sources[u] for u in np.flatnonzero(likely).tolist())
     witness = Witness(targets[first], targets[second], favoured, report(likely))
     paper = delta * float(matrix[first][likely].sum()) if delta else 0.0
-    return Leakage(float(value), witness, certified, max(certified, paper))
+    return Leakage(value, witness, certified, max(certified, paper))
 
 
 def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:
@@ -145,12 +145,14 @@ def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> f
     delta times the largest total variation distance between two rows.  Above 0 it stays above 0
     even where it is too small for a float.
     """
+    if delta == 0:
+        return 0.0
     if epsilon == 0:
         distance = profile(channel, 0.0)[0]
         share = distance + 2 * CELL_ROUNDINGS * UNIT if distance > 0 else 0.0
     else:
         share = math.exp(value - epsilon) * math.expm1(-value) / math.expm1(-epsilon)
-    if delta == 0 or (share == 0 and value == 0):
+    if share == 0 and value == 0:
         return 0.0
     operations = 2 * channel.shape[1] + math.ceil(epsilon)
     return min(delta, math.nextafter(round_up(delta * share, operations), math.inf))

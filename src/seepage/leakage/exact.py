@@ -1,22 +1,22 @@
 """The exact leakage of a mechanism whose transition matrix is known: the paper's Algorithm 1."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage._numerics import UNIT, Floats, log_ratio, round_up
-from seepage.data.channel import Channel
-from seepage.errors import ChannelError
-from seepage.leakage.evidence import Leakage, Witness, labels
-from seepage.leakage.operands import (
-    Operand,
+from seepage.data.channel import (
+    Channel,
+    DenseOrSparse,
     SparseLike,
-    as_operand,
+    as_dense_or_sparse,
     dense,
     is_sparse,
     rows_are_equal,
 )
+from seepage.errors import ChannelError
+from seepage.leakage.evidence import Leakage, Witness, labels
 
 __all__ = ["exact_leakage"]
 
@@ -27,21 +27,19 @@ CELLS_AT_ONCE = 1 << 24
 """Cells of the product W that are held at once: 128 MB."""
 
 
-def exact_leakage(
-    G: Channel | ArrayLike | SparseLike, C: Channel | ArrayLike | SparseLike
-) -> Leakage:
-    """Return the exact leakage about a target when its source is released through C.
+def exact_leakage(channel: Channel | ArrayLike | SparseLike, mechanism: Any) -> Leakage:
+    """Return the exact leakage about a target when its source is released through a mechanism.
 
     CPL = ln max_y ( max_x W[x, y] / min_x W[x, y] ),  W = G C   [theory].
 
     Parameters
     ----------
-    G
-        P(source given target): m target values by t source values; a `Channel`, a matrix, or a
+    channel
+        G = P(source given target): m target values by t source values; a `Channel`, a matrix, or a
         sparse matrix of SciPy.
-    C
-        P(report given source), the mechanism's transition matrix: t source values by r reports,
-        likewise.
+    mechanism
+        C = P(report given source), the mechanism's transition matrix, likewise: t source values by
+        r reports; or a `Mechanism`, whose own closed form is used.
 
     Returns
     -------
@@ -74,21 +72,30 @@ def exact_leakage(
     >>> sparse = sp.exact_leakage(csr_array([[0.9, 0.1], [0.2, 0.8]]), randomised_response)
     >>> round(sparse.value, 4), sparse.witness == found.witness
     (0.7732, True)
+
+    >>> grr = sp.mechanism("grr", 2, 1.0)
+    >>> round(sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], grr).value, 4)
+    0.7063
     """
-    correlation, mechanism = as_operand(G, "G"), as_operand(C, "C")
-    _check_axes(G, C, correlation, mechanism)
+    if callable(getattr(mechanism, "leakage", None)):
+        if not is_sparse(channel):
+            return mechanism.leakage(channel)  # type: ignore[no-any-return]
+        mechanism = mechanism.channel()
+    correlation = as_dense_or_sparse(channel, "channel")
+    transition = as_dense_or_sparse(mechanism, "mechanism")
+    _check_axes(channel, mechanism, correlation, transition)
     if rows_are_equal(correlation):
         return Leakage(0.0, None)
-    columns = mechanism.tocsc() if is_sparse(mechanism) else mechanism
-    step = max(1, CELLS_AT_ONCE // max(correlation.shape[0], mechanism.shape[0]))
+    columns = transition.tocsc() if is_sparse(transition) else transition
+    step = max(1, CELLS_AT_ONCE // max(correlation.shape[0], transition.shape[0]))
     best = _Telling(0.0, 0, 0, 0)
-    for begin in range(0, mechanism.shape[1], step):
+    for begin in range(0, transition.shape[1], step):
         found = _most_telling(correlation, dense(columns[:, begin : begin + step]))
         if found.value > best.value:
             best = found._replace(report=begin + found.report)
     if best.likelier == best.other:
         return Leakage(best.value, None)
-    return Leakage(best.value, _witness(G, C, columns, best))
+    return Leakage(best.value, _witness(channel, mechanism, columns, best))
 
 
 class _Telling(NamedTuple):
@@ -100,7 +107,7 @@ class _Telling(NamedTuple):
     report: int
 
 
-def _most_telling(correlation: Operand, mechanism: Floats) -> _Telling:
+def _most_telling(correlation: DenseOrSparse, mechanism: Floats) -> _Telling:
     """Return the most telling report through some columns of a mechanism."""
     highest = mechanism.max(axis=0)
     possible = np.flatnonzero(highest)
@@ -118,21 +125,16 @@ def _most_telling(correlation: Operand, mechanism: Floats) -> _Telling:
     )
 
 
-def _witness(
-    G: Channel | ArrayLike | SparseLike,
-    C: Channel | ArrayLike | SparseLike,
-    columns: Operand,
-    best: _Telling,
-) -> Witness:
+def _witness(channel: Any, mechanism: Any, columns: DenseOrSparse, best: _Telling) -> Witness:
     """Return the names of what attains a leakage; the likely inputs are the report's likeliest."""
     column = dense(columns[:, [best.report]])[:, 0]
-    targets = labels(G, 0, max(best.likelier, best.other) + 1)
-    sources = labels(G, 1, len(column))
+    targets = labels(channel, 0, max(best.likelier, best.other) + 1)
+    sources = labels(channel, 1, len(column))
     return Witness(
         targets[best.likelier],
         targets[best.other],
         tuple(sources[u] for u in np.flatnonzero(column == column.max()).tolist()),
-        labels(C, 1, columns.shape[1])[best.report],
+        labels(mechanism, 1, columns.shape[1])[best.report],
     )
 
 
@@ -151,18 +153,19 @@ def _log_ratios(seen: Floats, shared: Floats, terms: int) -> Floats:
 
 
 def _check_axes(
-    G: Channel | ArrayLike | SparseLike,
-    C: Channel | ArrayLike | SparseLike,
-    correlation: Operand,
-    mechanism: Operand,
+    channel: Any, mechanism: Any, correlation: DenseOrSparse, transition: DenseOrSparse
 ) -> None:
-    if isinstance(G, Channel) and isinstance(C, Channel) and G.output != C.given:
+    if (
+        isinstance(channel, Channel)
+        and isinstance(mechanism, Channel)
+        and channel.output != mechanism.given
+    ):
         raise ChannelError(
-            f"the source of G is {G.output.name!r} but C perturbs {C.given.name!r}; "
-            "they must be the same attribute"
+            f"the source of channel is {channel.output.name!r} but mechanism perturbs "
+            f"{mechanism.given.name!r}; they must be the same attribute"
         )
-    if correlation.shape[1] != mechanism.shape[0]:
+    if correlation.shape[1] != transition.shape[0]:
         raise ChannelError(
-            f"G has {correlation.shape[1]} source values but C has {mechanism.shape[0]} rows; "
-            "they must be equal"
+            f"channel has {correlation.shape[1]} source values but mechanism has "
+            f"{transition.shape[0]} rows; they must be equal"
         )

@@ -1,4 +1,4 @@
-"""The largest likelihood ratio of a two-level report, by which sets of inputs it can favour.
+"""The likelihood-ratio solver: the largest ratio of a two-level report, over pairs and likely sets.
 
 Given its report, a two-level mechanism makes each input u of the source either likely
 (probability c e^eps) or unlikely (c).  With S the likely inputs, the report is
@@ -6,23 +6,25 @@ Given its report, a two-level mechanism makes each input u of the source either 
     H(x, x', S) = (1 + lambda G_x(S)) / (1 + lambda G_x'(S)),   lambda = e^eps - 1,
 
 times likelier under target value x than under x', where G_x(S) is the sum of G[x, u] over S
-(theory: The bound; the paper's equation for H-bar).  Mechanisms differ in which S they allow:
+(theory: The bound; the paper's equation for H-bar).  Mechanisms differ in the sets S they allow:
 
-* `best_singleton`: one input (GRR, the exponential mechanism), O(m t);
-* `best_subset`: exactly omega inputs (subset selection);
-* `best_of_all`: any inputs (unary encodings, local hashing, SHE): the paper's Algorithm 2.
+* singletons: one input (GRR, the exponential mechanism), O(m t);
+* subsets: exactly omega inputs (subset selection);
+* all: any inputs (unary encodings, local hashing, SHE): the paper's Algorithm 2.
 
 The latter two are Dinkelbach's iteration: at ratio H the best S of a pair holds the u with
 G[x, u] > H G[x', u] (or the omega largest differences).  The pair that gains most gives the next
-H, until no pair can raise it.  Each round costs O(m^2 t) and three or four suffice.  No sort is
-needed where the paper sorts, O(m^2 t log t), but for the one pair that wins.
+H, until no pair can raise it.  Each round costs O(m^2 t) and two or three suffice.  No sort is
+needed where the paper sorts, O(m^2 t log t), but for the pairs that raise H.
 
-All functions take a stack of channels, shape (p, m, t), and one epsilon each, shape (p,).
+`LikelySets.best` searches all pairs of rows of each channel of a stack, shape (p, m, t);
+`LikelySets.best_of_pairs` takes the pairs as given.  NumPy does the work until it has cost about as
+much as loading the compiled drop-in, `compiled_solver`.
 """
 
 import sys
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,22 +37,23 @@ from seepage._numerics import (
     log_ratio,
     round_up,
 )
-from seepage.leakage.solver import ANY, Best, climb, sized
+from seepage.leakage.solver import Best, Pair, best_of_pairs, climb, climb_alone
 
 __all__ = [
+    "CELL_ROUNDINGS",
+    "Best",
     "LikelySets",
     "best_of_all",
     "best_singleton",
-    "best_subset",
+    "compiled_pays",
     "profile",
 ]
 
-COMPILED_FROM = 1 << 27
-"""From this many cells (p m^2 t) on, loading the compiled kernel pays."""
+LOADING = 1 << 28
+"""Cells that NumPy compares in about the time that it takes to import and load the kernel."""
 
-COMPILED_LOADED_FROM = 1 << 8
-"""Once the kernel is loaded, it is used for channels of at least this many cells (m t)."""
-
+COMPILED_CELLS = 1 << 8
+"""The kernel serves channels of at least this many cells (m t)."""
 
 CELL_ROUNDINGS = 8
 """Roundings granted to each cell of a channel: its own, as a count over a sum, and in choosing."""
@@ -58,7 +61,7 @@ CELL_ROUNDINGS = 8
 
 @dataclass(frozen=True)
 class LikelySets:
-    """Which inputs a report can favour, and by how much.
+    """Family of admissible likely sets S, with the contrast of the report.
 
     Parameters
     ----------
@@ -80,21 +83,55 @@ class LikelySets:
         `contrast` may give each channel its own in place of that of the sets.
         """
         epsilon = np.full(len(channels), self.contrast) if contrast is None else contrast
-        if self.kind == "singletons":
+        if self.kind == "all":
+            return best_of_all(channels, epsilon)
+        terms = channels.shape[2]
+        if self.kind == "subsets" and self.size == terms:
+            return Best.of_nothing(channels)
+        if self.kind == "singletons" or self.size == 1:
             return best_singleton(channels, epsilon)
-        if self.kind == "subsets":
-            return best_subset(channels, epsilon, self.size)
-        return best_of_all(channels, epsilon)
+        best = climb(channels, epsilon, self.size)
+        return best._replace(value=_safe(best.value, epsilon, terms, cancelling=2 * terms + 8))
 
-    def likely_each(
-        self, likelier: Floats, other: Floats, contrast: Floats, value: Floats
-    ) -> Booleans:
-        """Return S for many pairs of rows, each with its own contrast and best ratio."""
+    def best_pair(self, channel: Floats) -> Pair:
+        """Return the largest log-ratio of one channel, rounded up."""
+        if self.kind != "all":
+            return Pair(*(field[0] for field in self.best(channel[None])))
+        if _use_compiled((1, *channel.shape), self.contrast):
+            return Pair(
+                *(field[0] for field in best_of_all(channel[None], np.array([self.contrast])))
+            )
+        best = climb_alone(channel, self.contrast)
+        return best._replace(value=float(_safe(best.value, self.contrast, channel.shape[1])))
+
+    def best_of_pairs(self, likelier: Floats, other: Floats) -> tuple[Floats, Booleans]:
+        """Return the largest log-ratio and its S for each ordered pair of rows, not rounded up.
+
+        Parameters
+        ----------
+        likelier, other
+            The rows G[x] and G[x'] of n pairs, shape (n, t) each or broadcast to it.
+
+        Notes
+        -----
+        O(n t log t); for subsets O(n t) a round.  The relative error of a value is within
+        3 t + 8 roundings, for subsets that of cancelling gaps besides, as in `best`.
+
+        Examples
+        --------
+        >>> rows = np.array([[0.9, 0.1], [0.2, 0.8]])
+        >>> values, likely = LikelySets("all", 1.0).best_of_pairs(rows, rows[::-1])
+        >>> values.round(4).tolist(), likely.tolist()
+        ([0.6393, 0.7063], [[True, False], [False, True]])
+        """
+        likelier, other = np.broadcast_arrays(likelier, other)
         if self.kind == "singletons":
-            ratios = log_ratio(likelier - other, other, contrast[:, None])
-            return np.asarray(np.arange(likelier.shape[1]) == ratios.argmax(axis=1)[:, None])
-        rule = ANY if self.kind == "all" else sized(self.size)
-        return rule.between(likelier, other, contrast, value)[1]
+            ratios = log_ratio(likelier - other, other, self.contrast)
+            last = ratios.argmax(axis=1)
+            likely = np.arange(ratios.shape[1]) == last[:, None]
+            return ratios[np.arange(len(last)), last], likely
+        size = self.size if self.kind == "subsets" else None
+        return best_of_pairs(likelier, other, self.contrast, size)
 
     def slopes(self, channels: Floats, contrast: Floats) -> Floats:
         """Return d value / d contrast of each channel at its optimal S.
@@ -121,8 +158,8 @@ def best_singleton(channels: Floats, epsilon: Floats) -> Best:
     every, source = np.arange(len(channels)), ratios.argmax(axis=1)
     column = channels[every, :, source]
     likely = np.arange(channels.shape[2]) == source[:, None]
-    best = Best(ratios[every, source], column.argmax(axis=1), column.argmin(axis=1), likely)
-    return _safe(best, epsilon, 1)
+    value = _safe(ratios[every, source], epsilon, 1)
+    return Best(value, column.argmax(axis=1), column.argmin(axis=1), likely)
 
 
 def best_of_all(channels: Floats, epsilon: Floats) -> Best:
@@ -130,38 +167,38 @@ def best_of_all(channels: Floats, epsilon: Floats) -> Best:
 
     This is the upper bound for any mechanism with this epsilon [paper, Algorithm 2].
     """
-    if _compiled_pays(channels, epsilon):
+    if _use_compiled(channels.shape, float(epsilon.max())):
         from seepage.leakage.compiled_solver import climb_all_subsets
 
         best = climb_all_subsets(channels, epsilon)
     else:
-        best = climb(channels, epsilon, ANY)
-    return _safe(best, epsilon, channels.shape[2])
+        best = climb(channels, epsilon)
+    return best._replace(value=_safe(best.value, epsilon, channels.shape[2]))
 
 
-def _compiled_pays(channels: Floats, epsilon: Floats) -> bool:
-    """Say whether to use the compiled kernel: for large work, or once it is loaded anyway."""
-    pairs, targets, sources = channels.shape
-    loaded = (
-        "seepage.leakage.compiled_solver" in sys.modules
-        and targets * sources >= COMPILED_LOADED_FROM
+def _use_compiled(shape: tuple[int, ...], epsilon: float) -> bool:
+    count, targets, sources = shape
+    return (
+        targets * sources >= COMPILED_CELLS
+        and epsilon <= LARGE_EPSILON
+        and compiled_pays(count * targets**2 * sources)
     )
-    large = pairs * targets**2 * sources >= COMPILED_FROM
-    return bool((loaded or large) and epsilon.max() <= LARGE_EPSILON)
 
 
-def best_subset(channels: Floats, epsilon: Floats, size: int) -> Best:
-    """Return the largest log-ratio over every pair of target values and every S of this size.
+_cells_compared = 0
+"""Cells that NumPy has compared in this process."""
 
-    Where S is everything, a report says nothing.
+
+def compiled_pays(cells: int) -> bool:
+    """Return whether to use the compiled kernel for this many cells, and count them if not.
+
+    It pays once it is loaded, or once the work of the process adds up to `LOADING`.
     """
-    terms = channels.shape[2]
-    if size == terms:
-        return Best.of_nothing(channels)
-    if size == 1:
-        return best_singleton(channels, epsilon)
-    best = climb(channels, epsilon, sized(size))
-    return _safe(best, epsilon, terms, cancelling=2 * terms + 8)
+    global _cells_compared
+    if "seepage.leakage.compiled_solver" in sys.modules or _cells_compared + cells >= LOADING:
+        return True
+    _cells_compared += cells
+    return False
 
 
 def profile(channel: Floats, value: float) -> tuple[float, int, int]:
@@ -184,13 +221,12 @@ def profile(channel: Floats, value: float) -> tuple[float, int, int]:
     return best
 
 
-def _safe(best: Best, epsilon: Floats, terms: int, cancelling: int = 0) -> Best:
-    """Return the value raised by its rounding error, and never above epsilon.
+def _safe(value: Any, epsilon: Any, terms: int, cancelling: int = 0) -> Any:
+    """Return log-ratios raised by their rounding error, and never above epsilon.
 
     Sums of `terms` gaps of one sign, and the choice among them, carry some three relative
     roundings a term.  Every cell of a channel is rounded itself, and gaps of both signs cancel:
     each such rounding moves the log-ratio by at most (1 - e^-eps) units a row.
     """
     guard = -np.expm1(-epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
-    raised = np.where(best.value > 0, round_up(best.value, 3 * terms + 8) + guard, 0.0)
-    return best._replace(value=np.minimum(raised, epsilon))
+    return np.minimum(round_up(value, 3 * terms + 8) + guard, epsilon) * (value > 0)

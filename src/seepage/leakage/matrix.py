@@ -1,29 +1,40 @@
 """The leakage of every attribute about every other, as one matrix."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, SupportsIndex
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers
+from seepage._results import Result
 from seepage.data.channel import Channel
 from seepage.data.domain import Domain, how_many
+from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
 from seepage.leakage.evidence import Leakage, relaxation
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import VIEWS, Release, View, releases
 
-__all__ = ["LeakageMatrix", "leakage_matrix"]
+__all__ = ["Leak", "LeakageMatrix", "leakage_matrix"]
 
 
-class LeakageMatrix:
+class Leak(NamedTuple):
+    """One entry of a leakage matrix, its names in the order of `matrix[target, source]`."""
+
+    target: str
+    source: str
+    leakage: float
+
+
+class LeakageMatrix(Result):
     """The leakage of every source about every target: rows targets, columns sources.
 
     The diagonal is 0: an attribute is no source about itself, and its own report's leakage is
-    its epsilon.  `matrix[target, source]` gives one leakage with its witness.
+    its epsilon.  `matrix[target, source]` gives one leakage with its witness.  In long form
+    (`to_pandas`, `to_arrow`, `to_csv`): one row per ordered pair, with the source's epsilon.
 
     Parameters
     ----------
@@ -113,6 +124,10 @@ class LeakageMatrix:
         return self.pairs.channel(target, source, **self.smoothing)
 
     def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> Leakage:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise DomainError(
+                f"a leakage has a target and a source: give matrix[target, source], got {pair!r}"
+            )
         target, source = (self.domain.index(name) for name in pair)
         if target == source:
             raise DomainError(
@@ -121,27 +136,33 @@ class LeakageMatrix:
             )
         return self.releases[source].leakage(self.channel(target, source), self.view)
 
-    def strongest(self, count: int) -> list[tuple[str, str, float]]:
-        """Return the largest leakages as (source, target, value), largest first."""
+    def strongest(self, count: int = 10) -> list[Leak]:
+        """Return the largest leakages, largest first, each with its target and source by name."""
         names = self.domain.names
         order = np.argsort(-self.values, axis=None, kind="stable")
         targets, sources = np.divmod(order, len(names))
         ranked = np.flatnonzero(targets != sources)[:count]
         pairs = zip(targets[ranked].tolist(), sources[ranked].tolist(), strict=True)
-        return [(names[s], names[t], float(self.values[t, s])) for t, s in pairs]
+        return [Leak(names[t], names[s], float(self.values[t, s])) for t, s in pairs]
 
-    def to_frame(self, frame: Callable[[dict[str, Any]], Any] | None = None) -> Any:
-        """Return the matrix as a PyArrow table, one row a target, or as `frame` makes of it.
+    def _headline(self) -> str:
+        shape = f"{len(self.domain)} x {len(self.domain)}"
+        if self.pairs.population is not None:
+            shape += f" from a {how_many(self.pairs)}"
+        return f"LeakageMatrix({shape}, view={self.view!r}, rows targets, columns sources)"
 
-        `matrix.to_frame(pandas.DataFrame)` and `matrix.to_frame(polars.DataFrame)` give those.
-        """
-        columns: dict[str, Any] = {"target": list(self.domain.names)}
-        columns |= {name: self.values[:, i] for i, name in enumerate(self.domain.names)}
-        if frame is not None:
-            return frame(columns)
-        import pyarrow as pa
-
-        return pa.table(columns)
+    def _columns(self) -> Mapping[str, Sequence[Any]]:
+        off = ~np.eye(len(self.domain), dtype=np.bool_)
+        targets, sources = (place.tolist() for place in np.nonzero(off))
+        names, epsilons = self.domain.names, self.epsilons.tolist()
+        return {
+            "target": [names[target] for target in targets],
+            "source": [names[source] for source in sources],
+            "leakage": self.values[off].tolist(),
+            "epsilon": [epsilons[source] for source in sources],
+            "mechanism": [self.releases[source].name for source in sources],
+            "view": [self.view] * len(targets),
+        }
 
     def chart(self) -> Any:
         """Return the matrix as an Altair heat map, related attributes side by side."""
@@ -172,12 +193,6 @@ class LeakageMatrix:
         np.fill_diagonal(distance, 0.0)
         tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
         return [int(leaf) for leaf in leaves_list(tree)]
-
-    def __repr__(self) -> str:
-        shape = f"{len(self.domain)} x {len(self.domain)}"
-        if self.pairs.population is not None:
-            shape += f" from a {how_many(self.pairs)}"
-        return f"LeakageMatrix({shape}, view={self.view!r}, rows targets, columns sources)"
 
     @cached_property
     def _sets(self) -> list[LikelySets | None]:
@@ -230,21 +245,23 @@ class LeakageMatrix:
 
 
 def leakage_matrix(
-    pairs: PairCounts,
+    data: Any,
     epsilon: Any,
+    *,
     mechanism: Any = None,
     view: View = "report",
-    *,
     delta: Any = 0.0,
     min_count: float = 0.0,
     prior: float = 0.0,
+    **table_options: Any,
 ) -> LeakageMatrix:
     """Return the leakage of every attribute about every other.
 
     Parameters
     ----------
-    pairs
-        The pair counts of a table.
+    data
+        A pandas, Polars, PyArrow or Spark frame; the path of a table, a folder or a glob; the name
+        of a dataset; `PairCounts` or `Records`.
     epsilon
         The budget of every attribute; or one for each, as a sequence in the domain's order or a
         mapping by name.
@@ -258,6 +275,8 @@ def leakage_matrix(
         The relaxation of every attribute, or one for each.
     min_count, prior
         Smoothing of rare cells, see `PairCounts.channel`; off by default.
+    table_options
+        The table options of `count_pairs`.
 
     Returns
     -------
@@ -266,16 +285,19 @@ def leakage_matrix(
 
     Notes
     -----
-    Costs O(m^2 t) for each ordered pair with m and t values, O(m t) for GRR and EXP.
+    O(m^2 t) for each ordered pair with m and t values, O(m t) for GRR and EXP.
 
     Examples
     --------
     >>> import seepage as sp
-    >>> matrix = sp.leakage_matrix(sp.load_pairs("adult"), epsilon=1.0)
+    >>> matrix = sp.leakage_matrix("adult", epsilon=1.0)
     >>> round(matrix["sex", "occupation"].value, 2), round(matrix["occupation", "sex"].value, 2)
     (0.4, 0.96)
+    >>> matrix.strongest(1)[0]._replace(leakage=1.0)
+    Leak(target='relationship', source='sex', leakage=1.0)
     """
     _checks.choice(view, "view", VIEWS)
+    pairs = as_pairs(data, **table_options)
     if not pairs.records:
         raise DomainError("there is no leakage without records, and these counts have none")
     smoothing = {

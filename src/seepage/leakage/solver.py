@@ -1,22 +1,40 @@
-"""Dinkelbach's iteration over all pairs of target values and their likely sets, with NumPy.
+"""Dinkelbach's iteration over pairs of target values and their likely sets, with NumPy.
 
-At ratio H the best S of a pair holds the u with G[x, u] > H G[x', u], or, where its size is
-given, those with the largest G[x, u] - H G[x', u].  The pair that gains most gives the next H,
-until no pair can raise it; see `ratios`.
+At ratio H the best S of a pair holds the u with G[x, u] > H G[x', u], or, where its size is given,
+those with the largest G[x, u] - H G[x', u].  The pair that gains most gives the next H, until no
+pair can raise it; see `likely_sets`.  `size` is the number of inputs in S, None for every S.
 """
 
-from collections.abc import Callable
-from functools import partial
-from typing import NamedTuple
+import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage._numerics import LARGE_EPSILON, UNIT, Booleans, Floats, Integers, log_ratio
+from seepage._numerics import (
+    LARGE_EPSILON,
+    ROOT_SCALE,
+    UNIT,
+    Booleans,
+    Floats,
+    Integers,
+    log_ratio,
+)
 
-__all__ = ["ANY", "Best", "Rule", "climb", "sized"]
+__all__ = ["Best", "Pair", "best_of_pairs", "climb", "climb_alone", "climb_rows"]
 
-BLOCK = 1 << 16
-"""Cells handled at once: a block of (pair, source value) fits the cache."""
+BLOCK = 1 << 14
+"""Cells (pairs of rows times source values) handled at once: a block fits the cache."""
+
+SCRATCH = 1 << 16
+"""The same where the memory is used over and over."""
+
+SHORT = 128
+"""Rows of at most this many source values are compared, two at a time, without NumPy."""
+
+FEW = 24
+"""A product with ones takes the sum of this few terms as precisely, and sooner."""
+
+ONES = np.ones(FEW)
 
 GAIN_ROUNDINGS = 64
 """Roundings in the gains of two pairs: six in each term, and those of a sum taken in halves."""
@@ -41,66 +59,227 @@ class Best(NamedTuple):
         return cls(np.zeros(count), none, none.copy(), np.zeros((count, sources), dtype=np.bool_))
 
 
-Between = Callable[[Floats, Floats, Floats, Floats], tuple[Floats, Booleans]]
-"""The log-ratio of two rows and its S, row by row, from both rows, epsilon and the best so far."""
+class Pair(NamedTuple):
+    """The same of one channel: a log-ratio with the two rows and the S that attain it."""
+
+    value: float
+    likelier: int
+    other: int
+    likely: Booleans
 
 
-class Rule(NamedTuple):
-    """Which S there are.
+def climb(channels: Floats, epsilon: Floats, size: int | None = None) -> Best:
+    """Raise each channel's log-ratio from 0 to its maximum over S of one size, or over every S.
+
+    Pairs are chosen by their gain, which is quick to compute.  But its rounding error is relative
+    to the mass of S, and that of one pair can hide the whole gain of another.  Where more than
+    `NEGLIGIBLE` of the log-ratio may be hidden, as with large budgets, all pairs are compared in
+    the end by the ratios themselves, which are right to a few roundings; elsewhere it is added.
+
+    Many small channels are climbed at once, large ones one by one.
+    """
+    cells = channels.shape[1] ** 2 * channels.shape[2]
+    together = max(1, BLOCK // cells) if len(channels) > 1 else 1
+    best = Best.of_nothing(channels)
+    for begin in range(0, len(channels), together):
+        part = slice(begin, begin + together)
+        if together > 1:
+            _climb_together(channels[part], epsilon[part], size, [field[part] for field in best])
+        else:
+            alone = climb_alone(channels[begin], float(epsilon[begin]), size)
+            best.value[begin], best.likely[begin] = alone.value, alone.likely
+            best.likelier[begin], best.other[begin] = alone.likelier, alone.other
+    return best
+
+
+def _climb_together(channels: Floats, epsilon: Floats, size: int | None, best: list[Any]) -> None:
+    """Raise the log-ratios of a stack in place, all pairs of rows of all channels at once."""
+    value, likelier, other, likely = best
+
+    def raised(active: Integers, by_ratio: bool) -> Integers:
+        """Take the pair of each channel that measures most; return the channels it raises."""
+        known, budget = value[active], epsilon[active]
+        rows, others = channels[active][:, :, None], channels[active][:, None]
+        half = np.minimum(known / 2, LARGE_EPSILON)[:, None, None, None]
+        scores = rows * np.exp(-half) - others * np.exp(half)
+        if by_ratio:
+            measured = _ratios(_best_sets(scores, size), rows, others, budget[:, None, None])
+        else:
+            measured = _gains(scores, size)
+        places = measured.reshape(len(active), -1).argmax(axis=1)
+        first, second = np.divmod(places, channels.shape[1])
+        pairs = channels[active, first], channels[active, second]
+        ratios, sets = _between(*pairs, budget, known, size)
+        better = ratios > known
+        higher: Integers = active[better]
+        value[higher], likely[higher] = ratios[better], sets[better]
+        likelier[higher], other[higher] = first[better], second[better]
+        return higher
+
+    active = np.arange(len(channels))
+    while len(active):
+        while len(active):
+            active = raised(active, by_ratio=False)
+        with np.errstate(invalid="ignore"):
+            hidden = _hidden(value, epsilon, size)
+        certain = hidden <= NEGLIGIBLE * value
+        doubtful = np.flatnonzero(~certain)
+        active = raised(doubtful, by_ratio=True) if len(doubtful) else doubtful
+    value[certain] += hidden[certain]
+
+
+def climb_alone(channel: Floats, epsilon: float, size: int | None = None) -> "Pair":
+    """Raise the log-ratio of one channel, some rows x at a time.
+
+    Each block of rows begins where the last one ended.  At the end of a block no pair in it is
+    above the value then by more than may be hidden, and so none is above `upper`.
+    """
+    best, upper = _start(channel, epsilon, size), 0.0
+    step = max(1, SCRATCH // channel.size)
+    scratch = np.empty((min(step, len(channel)), *channel.shape))
+    for by_ratio in (False, True):
+        for begin in range(0, len(channel), step):
+            rows = channel[begin : begin + step]
+            space = None if by_ratio else scratch[: len(rows)]
+            found = climb_rows(rows, channel, epsilon, best.value, size, space)
+            if found is not None:
+                best = found._replace(likelier=begin + found.likelier)
+            upper = max(upper, best.value + float(_hidden(best.value, epsilon, size)))
+        if upper - best.value <= NEGLIGIBLE * best.value:
+            return best._replace(value=upper)
+    return best
+
+
+def _start(channel: Floats, epsilon: float, size: int | None) -> Pair:
+    """Return the log-ratio of the best singleton; 0 where S is of one size, or epsilon is large."""
+    likely = np.zeros(channel.shape[1], dtype=np.bool_)
+    if size is None and 0 < epsilon <= LARGE_EPSILON:
+        scale, floor = _scale_and_floor(epsilon)
+        high, low = np.maximum.reduce(channel, axis=0), np.minimum.reduce(channel, axis=0)
+        quotients = scale * (high - low) / (floor + scale * low)
+        source = int(quotients.argmax())
+        column, value = channel[:, source], float(np.log1p(quotients[source]))
+        if value > 0:
+            likely[source] = True
+            return Pair(value, int(column.argmax()), int(column.argmin()), likely)
+    return Pair(0.0, 0, 0, likely)
+
+
+def _scale_and_floor(epsilon: float) -> tuple[float, float]:
+    """Return 1 - e^-eps and e^-eps, both scaled as in `log_ratio`."""
+    scale = float(-np.expm1(-epsilon)) * ROOT_SCALE**2
+    return scale, (float(np.exp(-epsilon / 2)) * ROOT_SCALE) ** 2
+
+
+def climb_rows(
+    rows: Floats,
+    others: Floats,
+    epsilon: float,
+    start: float,
+    size: int | None = None,
+    scratch: Floats | None = None,
+) -> Pair | None:
+    """Return the largest log-ratio above `start` of a row and one of the others; None if none is.
 
     Parameters
     ----------
-    gain
-        The sum of the scores G[x,u] - H G[x',u] over the best S of each pair.
-    choose
-        That S itself.
-    between
-        The best S of two rows with its log-ratio.
-    forced
-        Whether S may have to hold inputs of negative score.
+    rows, others
+        Candidates for x and for x', both over the same source values.
+    epsilon
+        The contrast of the report.
+    start
+        The log-ratio to be exceeded.
+    size
+        The size of S; None for every S.
+    scratch
+        Pairs are compared by their log-ratios, right to a few roundings; or, where memory for one
+        number for each pair and source value is given, by their gains, which is quicker.
     """
+    best, value = None, start
+    while True:
+        half = min(value / 2, LARGE_EPSILON)
+        above, below = rows[:, None] * math.exp(-half), others * math.exp(half)
+        if scratch is None:
+            sets = _best_sets(above - below, size)
+            measured = _ratios(sets, rows[:, None], others, epsilon)
+        else:
+            measured = _gains(np.subtract(above, below, out=scratch), size)
+        place = int(measured.argmax())
+        if scratch is not None and not _can_raise(float(measured.flat[place]), epsilon, half):
+            return best
+        first, second = divmod(place, len(others))
+        found, likely = _between_two(rows[first], others[second], epsilon, value, size)
+        if not found > value:
+            return best
+        best, value = Pair(found, first, second, likely), found
 
-    gain: Callable[[Floats], Floats]
-    choose: Callable[[Floats], Booleans]
-    between: Between
-    forced: bool = False
+
+def _hidden(value: Any, epsilon: Any, size: int | None) -> Floats:
+    """Return how much of the log-ratio the rounding errors of gains can hide at most.
+
+    At H the gains of two pairs are off by at most k UNIT times the masses that they are sums of:
+    1, and H where S must have inputs of negative score.  A pair whose gain is larger by that
+    exceeds H by lambda times it at most.
+    """
+    mass = 0.0 if size is None else np.logaddexp(0.0, value)
+    power = np.exp(np.minimum(epsilon - value + mass, LARGE_EPSILON))
+    return np.asarray(GAIN_ROUNDINGS * UNIT * -np.expm1(-epsilon) * power)
 
 
-def sized(size: int) -> Rule:
-    """Return the rule of all S of one size."""
+def _can_raise(gain: float, epsilon: float, half: float) -> bool:
+    """Return whether lambda E(H) > H - 1 for a pair with this gain, E(H) / sqrt(H) [theory].
 
-    def gain(scores: Floats) -> Floats:
+    Always where exp(epsilon) nears overflow.  If not, no pair of a smaller gain is above H by more
+    than may be hidden.
+    """
+    if epsilon > LARGE_EPSILON:
+        return True
+    return -math.expm1(-epsilon) * gain >= math.exp(-epsilon) * 2 * math.sinh(half)
+
+
+def _gains(scores: Floats, size: int | None) -> Floats:
+    """Return the sum of the scores over the best S of each pair; they are overwritten."""
+    if size is not None:
         return np.asarray(np.partition(scores, -size, axis=-1)[..., -size:].sum(axis=-1))
-
-    return Rule(gain, partial(_largest, size=size), _between_sized(size), forced=True)
-
-
-def _sum_positive(scores: Floats) -> Floats:
-    return np.asarray(np.maximum(scores, 0.0).sum(axis=-1))
+    np.maximum(scores, 0.0, out=scores)
+    return np.asarray(
+        scores.sum(axis=-1) if scores.shape[-1] > FEW else scores @ ONES[: scores.shape[-1]]
+    )
 
 
-def _positive(scores: Floats) -> Booleans:
-    return scores > 0
+def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> Floats:
+    """Return the log-ratio of each pair of rows for its S."""
+    gaps = np.where(likely, likelier - other, 0.0).sum(axis=-1)
+    return log_ratio(gaps, np.where(likely, other, 0.0).sum(axis=-1), epsilon)
 
 
-def _largest(scores: Floats, size: int) -> Booleans:
+def _best_sets(scores: Floats, size: int | None) -> Booleans:
+    """Return the inputs of positive score, or those of the largest scores."""
+    if size is None:
+        return scores > 0
     chosen = np.zeros(scores.shape, dtype=np.bool_)
     kept = np.argpartition(scores, -size, axis=-1)[..., -size:]
     np.put_along_axis(chosen, kept, True, axis=-1)
     return chosen
 
 
-def _between_any(
-    likelier: Floats, other: Floats, epsilon: Floats, value: Floats
+def _between(
+    likelier: Floats, other: Floats, epsilon: Floats, value: Floats, size: int | None
 ) -> tuple[Floats, Booleans]:
-    """Return the largest log-ratio over every S.
+    """Return a log-ratio and its S for each pair of rows, shape (n, t).
 
-    The best S holds the u with the largest G[x,u] / G[x',u], so the inputs are sorted by it and
-    every beginning is tried [paper, Algorithm 2, lines 5 to 13], O(t log t).
+    Over every S it is the largest.  The best S holds the u with the largest G[x,u] / G[x',u], so
+    the inputs are sorted by it and every beginning is tried [paper, Algorithm 2, lines 5 to 13],
+    O(t log t).  For S of one size, it is that of the S with the largest scores at `value`.
     """
-    every, gap = np.arange(len(likelier)), likelier - other
+    gap = likelier - other
+    if size is not None:
+        half = np.minimum(value / 2, LARGE_EPSILON)[:, None]
+        chosen = _best_sets(gap * np.exp(-half) - other * (2 * np.sinh(half)), size)
+        return _ratios(chosen, likelier, other, epsilon), chosen
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         order = np.argsort(np.where(gap > 0, other / gap, np.inf), axis=1, kind="stable")
+    every = np.arange(len(gap))
     rows = every[:, None], order
     ratios = log_ratio(gap[rows].cumsum(axis=1), other[rows].cumsum(axis=1), epsilon[:, None])
     last = ratios.argmax(axis=1)
@@ -109,125 +288,39 @@ def _between_any(
     return ratios[every, last], chosen
 
 
-def _between_sized(size: int) -> Between:
-    """Return the log-ratio of the S of this size with the largest scores at the best so far."""
-
-    def between(
-        likelier: Floats, other: Floats, epsilon: Floats, value: Floats
-    ) -> tuple[Floats, Booleans]:
-        gap, half = likelier - other, _half(value)[:, None]
-        chosen = _largest(gap * np.exp(-half) - other * (2 * np.sinh(half)), size)
-        gaps = np.where(chosen, gap, 0.0).sum(axis=1)
-        lows = np.where(chosen, other, 0.0).sum(axis=1)
-        return log_ratio(gaps, lows, epsilon), chosen
-
-    return between
-
-
-ANY = Rule(_sum_positive, _positive, _between_any)
-"""The rule of all S."""
+def best_of_pairs(
+    likelier: Floats, other: Floats, epsilon: float, size: int | None
+) -> tuple[Floats, Booleans]:
+    """Return the largest log-ratio and its S for each pair of rows, shape (n, t)."""
+    budget = np.full(len(other), epsilon)
+    value, likely = _between(likelier, other, budget, np.zeros(len(other)), size)
+    while size is not None:
+        found, chosen = _between(likelier, other, budget, np.maximum(value, 0.0), size)
+        grown = found > value
+        if not grown.any():
+            break
+        value[grown], likely[grown] = found[grown], chosen[grown]
+    return value, likely
 
 
-def climb(channels: Floats, epsilon: Floats, rule: Rule) -> Best:
-    """Raise each channel's log-ratio from 0 to its maximum, as many at once as fit the cache."""
-    step = max(1, BLOCK // (channels.shape[1] * channels.shape[2]))
-    parts = [
-        _climb_together(channels[begin : begin + step], epsilon[begin : begin + step], rule)
-        for begin in range(0, len(channels), step)
-    ]
-    return Best(*(np.concatenate(part) for part in zip(*parts, strict=True)))
-
-
-def _climb_together(channels: Floats, epsilon: Floats, rule: Rule) -> Best:
-    """Do Dinkelbach's iteration: at the maximum no pair has an S of a larger ratio.
-
-    Pairs are chosen by their gain, which is quick to compute.  But its rounding error is relative
-    to the mass of S, and that of one pair can hide the whole gain of another.  Where more than
-    `NEGLIGIBLE` of the log-ratio may be hidden, as with large budgets, all pairs are compared in
-    the end by the ratios themselves, which are right to a few roundings; elsewhere it is added.
-    """
-    best = Best.of_nothing(channels)
-
-    def raised(active: Integers, measure: Measure) -> Integers:
-        """Take the pair of each channel that measures most; return the channels it raises."""
-        known, budget = best.value[active], epsilon[active]
-        first, second = _foremost(channels[active], known, budget, measure)
-        rows = channels[active, first], channels[active, second]
-        ratios, likely = rule.between(*rows, budget, known)
-        better = ratios > known
-        higher = active[better]
-        best.value[higher], best.likely[higher] = ratios[better], likely[better]
-        best.likelier[higher], best.other[higher] = first[better], second[better]
-        return higher
-
-    active = np.arange(len(channels))
-    while len(active):
-        while len(active):
-            active = raised(active, lambda scores, *_: rule.gain(scores))
-        hidden = _hidden(best.value, epsilon, rule)
-        certain = hidden <= NEGLIGIBLE * best.value
-        doubtful = np.flatnonzero(~certain)
-        active = raised(doubtful, partial(_ratio, rule.choose)) if len(doubtful) else doubtful
-    best.value[certain] += hidden[certain]
-    return best
-
-
-def _hidden(value: Floats, epsilon: Floats, rule: Rule) -> Floats:
-    """Return how much of the log-ratio the rounding errors of gains can hide at most.
-
-    At H the gains of two pairs are off by at most k UNIT times the masses that they are sums of:
-    1, and H where S must have inputs of negative score.  A pair whose gain is larger by that
-    exceeds H by lambda times it at most.
-    """
-    mass = np.logaddexp(0.0, value) if rule.forced else 0.0
-    with np.errstate(invalid="ignore"):
-        power = np.exp(np.minimum(epsilon - value + mass, LARGE_EPSILON))
-    return np.asarray(GAIN_ROUNDINGS * UNIT * -np.expm1(-epsilon) * power)
-
-
-Measure = Callable[[Floats, Floats, Floats, Floats], Floats]
-"""How much each pair tells at H, from the scores, both rows and epsilon."""
-
-
-def _ratio(
-    choose: Callable[[Floats], Booleans],
-    scores: Floats,
-    likelier: Floats,
-    other: Floats,
-    epsilon: Floats,
-) -> Floats:
-    """Return the log-ratio of the best S of each pair at H."""
-    likely = choose(scores)
-    gaps = np.where(likely, likelier - other, 0.0).sum(axis=-1)
-    return log_ratio(gaps, np.where(likely, other, 0.0).sum(axis=-1), epsilon)
-
-
-def _foremost(
-    channels: Floats, value: Floats, epsilon: Floats, measure: Measure
-) -> tuple[Integers, Integers]:
-    """Return the target values x and x' of each channel that measure most at H = exp(value).
-
-    Scores are taken over sqrt(H), which keeps both terms from overflow.
-    """
-    half = _half(value)[:, None, None]
-    above, below = channels * np.exp(-half), (channels * np.exp(half))[:, None]
-    count, targets, _ = channels.shape
-    every, found = np.arange(count), np.zeros((3, count))
-    step = max(1, BLOCK // channels.size)
-    for begin in range(0, targets, step):
-        mine = slice(begin, begin + step)
-        measured = measure(
-            above[:, mine, None] - below,
-            channels[:, mine, None],
-            channels[:, None],
-            epsilon[:, None, None],
-        ).reshape(count, -1)
-        pair = measured.argmax(axis=1)
-        most = measured[every, pair]
-        found = np.where(most > found[0], [most, begin + pair // targets, pair % targets], found)
-    return found[1].astype(np.int64), found[2].astype(np.int64)
-
-
-def _half(value: Floats) -> Floats:
-    """Return ln sqrt(H); an H beyond e^1380 needs no distinction."""
-    return np.asarray(np.minimum(value / 2, LARGE_EPSILON))
+def _between_two(
+    likelier: Floats, other: Floats, epsilon: float, value: float, size: int | None
+) -> tuple[float, Booleans]:
+    """Return the same for two rows; rows that are short without NumPy, whose calls cost more."""
+    if size is not None or len(other) > SHORT or epsilon > LARGE_EPSILON:
+        budget, known = np.array([epsilon]), np.array([value])
+        found, chosen = _between(likelier[None], other[None], budget, known, size)
+        return float(found[0]), chosen[0]
+    scale, floor = _scale_and_floor(epsilon)
+    terms = zip((likelier - other).tolist(), other.tolist(), strict=True)
+    order = sorted([(low / gap, u, gap, low) for u, (gap, low) in enumerate(terms) if gap > 0])
+    gap_sum, low_sum, most, length = 0.0, 0.0, 0.0, 0
+    for place, (_, _, gap, low) in enumerate(order):
+        gap_sum += gap
+        low_sum += low
+        quotient = scale * gap_sum / (floor + scale * low_sum)
+        if quotient > most:
+            most, length = quotient, place + 1
+    chosen = np.zeros(len(other), dtype=np.bool_)
+    chosen[[term[1] for term in order[:length]]] = True
+    return float(np.log1p(most)), chosen

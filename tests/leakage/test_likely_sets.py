@@ -16,7 +16,6 @@ from seepage.leakage.likely_sets import (
     LikelySets,
     best_of_all,
     best_singleton,
-    best_subset,
     profile,
 )
 from strategies import EPSILONS, UNIT, epsilons, just_above, shares, tables
@@ -74,7 +73,7 @@ def test_the_best_subset_at_a_large_ratio_is_not_the_best_at_one(inputs, size):
     for epsilon in (0.5, 3.0, 8.0):
         weights = 1 + math.expm1(epsilon) * masses
         truth = np.log(weights.max(axis=1) / weights.min(axis=1)).max(axis=1)
-        found = best_subset(channels, np.full(60, epsilon), size).value
+        found = LikelySets("subsets", epsilon, size).best(channels).value
         assert found == pytest.approx(truth, rel=1e-12)
 
 
@@ -92,7 +91,7 @@ def test_a_stack_gives_what_each_channel_gives_alone(counts, data):
     width = min(table.shape[1] for table in counts)
     channels = np.stack([shares(np.maximum(table[:, :width], 1))[1] for table in counts])
     budgets = np.array([data.draw(epsilons) for _ in counts])
-    for best in (best_of_all, best_singleton, lambda c, e: best_subset(c, e, min(2, width))):
+    for best in (best_of_all, best_singleton, LikelySets("subsets", 0.0, min(2, width)).best):
         together = best(channels, budgets)
         for index in range(len(channels)):
             alone = best(channels[index : index + 1], budgets[index : index + 1])
@@ -104,11 +103,46 @@ def test_a_stack_gives_what_each_channel_gives_alone(counts, data):
 def test_blocks_change_nothing(monkeypatch, cells):
     channels = np.random.default_rng(3).dirichlet(np.ones(5), (9, 7))
     budgets = np.linspace(0.1, 800, 9)
-    whole = best_of_all(channels, budgets), best_subset(channels, budgets, 2)
+    whole = best_of_all(channels, budgets), LikelySets("subsets", 0.0, 2).best(channels, budgets)
     monkeypatch.setattr("seepage.leakage.solver.BLOCK", cells)
-    parts = best_of_all(channels, budgets), best_subset(channels, budgets, 2)
+    monkeypatch.setattr("seepage.leakage.solver.SCRATCH", cells)
+    parts = best_of_all(channels, budgets), LikelySets("subsets", 0.0, 2).best(channels, budgets)
     for one, other in zip(whole, parts, strict=True):
         assert all(map(np.array_equal, one, other))
+
+
+@given(tables(least=2), epsilons, st.data())
+def test_pairs_of_rows_give_what_their_channel_gives(counts, epsilon, data):
+    """The largest over given ordered pairs is that of the channel, before it is rounded up."""
+    _, channel = shares(counts)
+    size = counts.shape[1]
+    count = data.draw(st.integers(1, size), label="inputs made likely")
+    pairs = np.array(list(permutations(range(len(channel)), 2)))
+    for sets, tried in kinds(size, epsilon, count):
+        values, likely = sets.best_of_pairs(channel[pairs[:, 0]], channel[pairs[:, 1]])
+        whole = float(sets.best(channel[None]).value[0])
+        assert max(float(values.max()), 0.0) == pytest.approx(whole, rel=1e-12, abs=1e-14)
+        assert sets.kind == "all" or (likely.sum(axis=1) == sets.size).all()
+        for (first, second), value in zip(pairs.tolist(), values.tolist(), strict=True):
+            rows = [channel[first].tolist(), channel[second].tolist()]
+            gains = (
+                oracles.ratio_of(
+                    *([row[u] for u in chosen] for row in oracles.exactly(rows)),
+                    oracles.growth(epsilon),
+                )
+                for chosen in tried(size)
+            )
+            truth = float(oracles.log1p(max(gains)))
+            assert value == pytest.approx(truth, rel=1e-12, abs=1e-14)
+
+
+def test_one_channel_gives_what_a_stack_of_one_gives():
+    rng = np.random.default_rng(2)
+    for shape in ((1, 5), (2, 2), (7, 3), (9, 150), (40, 12)):
+        channel = rng.dirichlet(np.ones(shape[1]), shape[0])
+        for sets, _ in kinds(shape[1], 1.5, 2):
+            alone, stack = sets.best_pair(channel), sets.best(channel[None])
+            assert all(np.array_equal(one, many[0]) for one, many in zip(alone, stack, strict=True))
 
 
 def test_an_input_that_nobody_has_does_not_hide_the_saturation():
@@ -120,7 +154,7 @@ def test_an_input_that_nobody_has_does_not_hide_the_saturation():
 
 def test_a_subset_of_everything_says_nothing():
     channel = np.random.default_rng(0).dirichlet(np.ones(6), (1, 4))
-    assert best_subset(channel, np.array([3.0]), 6).value[0] == 0
+    assert LikelySets("subsets", 3.0, 6).best(channel).value[0] == 0
 
 
 @given(tables(least=2), st.sampled_from([1e-6, 0.5, 1.0, 3.0, 10.0]), st.data())
