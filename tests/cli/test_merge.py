@@ -9,8 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import seepage as sp
-from seepage.cli.count import command as count
-from seepage.cli.merge import command as merge
+from seepage.cli.counts import count, merge
 from seepage.data.counting.merge import merge_pairs, widened
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts

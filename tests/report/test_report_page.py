@@ -12,7 +12,7 @@ import pytest
 from report_pages import analysed, synthetic
 
 import seepage as sp
-from seepage.cli.report import command
+from seepage.cli.analyse import report as command
 from seepage.errors import InputError
 from seepage.report import pairs_of, read_result, report_page, write_report
 from seepage.report.page import MODULES, STYLES

@@ -17,20 +17,20 @@ from seepage.errors import InputError, SeepageError
 __all__ = ["main"]
 
 COMMANDS = {
-    "analyse": "What each attribute gives away about every other, and in total.",
-    "benchmark": "Compare analysers of leakage, or mechanisms, on real data.",
-    "calibrate": "The largest budgets that keep every attribute's total within a limit.",
-    "count": "Count all pairs of a table, once, into a small file of their own.",
-    "datasets": "The datasets that are known: what they are, whether they are at hand.",
-    "estimate": "Frequencies and pairs from the reports of a plan.",
-    "merge": "Add up the pair counts of several shards.",
-    "perturb": "Turn records into the reports of a plan.",
-    "report": "Draw a saved analysis as one self-contained page.",
-    "reproduce": "Every table and figure of the paper, beside the paper's own numbers.",
-    "simulate": "Estimate leakages from a simulated collection, with their uncertainty.",
-    "stream": "Leakage over time, for a sequence of reports of one attribute.",
+    "analyse": ("analyse", "What each attribute gives away about every other, and in total."),
+    "benchmark": ("study", "Compare analysers of leakage, or mechanisms, on real data."),
+    "calibrate": ("calibrate", "The largest budgets that keep every total within a limit."),
+    "count": ("counts", "Count all pairs of a table, once, into a small file of their own."),
+    "datasets": ("counts", "The datasets that are known: what they are, whether at hand."),
+    "estimate": ("collect", "Frequencies and pairs from the reports of a plan."),
+    "merge": ("counts", "Add up the pair counts of several shards."),
+    "perturb": ("collect", "Turn records into the reports of a plan."),
+    "report": ("analyse", "Draw a saved analysis as one self-contained page."),
+    "reproduce": ("study", "Every table and figure of the paper, beside its own numbers."),
+    "simulate": ("study", "Estimate leakages from a simulated collection."),
+    "stream": ("stream", "Leakage over time, for a sequence of reports of one attribute."),
 }
-"""Each command with its one-line help; its module in this package has the same name."""
+"""Each command: the module of this package that has it, and its one-line help."""
 
 BAD_INPUT = 2
 HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
@@ -53,13 +53,14 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             hint = _checks.near_miss(cmd_name, COMMANDS)
             raise click.UsageError(f"there is no command {cmd_name!r}{hint}", ctx)
-        command: click.Command = import_module(f"seepage.cli.{cmd_name}").command
+        module, _ = COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(f"seepage.cli.{module}"), cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(COMMANDS.items()))
+            formatter.write_dl([(name, COMMANDS[name][1]) for name in sorted(COMMANDS)])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,4 +1,4 @@
-"""`seepage analyse`: from a table or its pair counts to leakages and totals."""
+"""`seepage analyse` and `report`: from a table to leakages and totals, as text or as a page."""
 
 import shlex
 import shutil
@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from seepage import _checks
+from seepage._results import json_text
 from seepage.cli.inputs import (
     all_options_but,
     engine_options,
@@ -26,10 +27,8 @@ from seepage.cli.options import (
     table_arguments,
     table_options,
 )
-from seepage.cli.output import FileCommand, OutputFile, emit, encode_json, progress_bar
+from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
 from seepage.data.domain import Domain, sample_caution
-
-__all__ = ["command"]
 
 
 @click.command("analyse", cls=FileCommand)
@@ -79,7 +78,7 @@ __all__ = ["command"]
 @engine_options()
 @output_options
 @table_options
-def command(data: str, form: str, output: str | None, strongest: int, **options: Any) -> None:
+def analyse(data: str, form: str, output: str | None, strongest: int, **options: Any) -> None:
     """Analyse DATA: what each attribute gives away about every other, and in total.
 
     \b
@@ -94,7 +93,7 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
     if options["plan"] is not None:
         _analyse_reports(data, form, output, strongest, options)
         return
-    from seepage.analysis import analyse
+    from seepage.analysis import analyse as analyse_data
 
     _checks.integer(strongest, "--strongest", 0)
     if options["report"] is None and form != "json":
@@ -106,7 +105,7 @@ def command(data: str, form: str, output: str | None, strongest: int, **options:
     known = _read(data, wanted, options)
     epsilon, mechanism = _settings(known.domain, budget, options)
     with progress_bar("adding up") as progress:
-        analysis = analyse(
+        analysis = analyse_data(
             known,
             epsilon,
             mechanism=mechanism,
@@ -142,7 +141,7 @@ def _analyse_reports(
             Plan.load(options["plan"]), data, view=options["view"], progress=progress
         )
     if form == "json":
-        emit(encode_json(found.to_dict()), output)
+        emit(json_text(found.to_dict()), output)
     elif form == "csv":
         emit(found.to_csv(), output)
     else:
@@ -188,7 +187,7 @@ def _settings(domain: Domain, budget: float, options: dict[str, Any]) -> tuple[A
 
 def _formatted(analysis: Any, name: str, form: str, strongest: int) -> str:
     if form == "json":
-        return encode_json(analysis.to_dict(strongest))
+        return json_text(analysis.to_dict(strongest))
     if form == "csv":
         caution = sample_caution(analysis.matrix.pairs)
         if caution is not None:
@@ -198,3 +197,29 @@ def _formatted(analysis: Any, name: str, form: str, strongest: int) -> str:
 
     width = shutil.get_terminal_size((120, 24)).columns
     return analysis_text(analysis, name, strongest, width)
+
+
+@click.command("report", cls=FileCommand)
+@click.argument("result")
+@click.option(
+    "-o",
+    "--output",
+    type=OutputFile(),
+    default="report.html",
+    show_default=True,
+    help="The page to write.",
+)
+def report(result: str, output: str) -> None:
+    """Draw RESULT, which `seepage analyse --format json` wrote, as one HTML page.
+
+    The page needs no server and no network: send it, open it, print it.
+
+    \b
+    Examples:
+      seepage analyse adult --epsilon 1 --format json --output result.json
+      seepage report result.json --output adult.html
+    """
+    from seepage.report import read_result, write_report
+
+    write_report(read_result(result), output)
+    click.echo(f"wrote {output}")

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from seepage import _checks
+from seepage._results import json_text
 from seepage.cli.inputs import (
     all_options_but,
     engine_options,
@@ -23,10 +24,8 @@ from seepage.cli.options import (
     table_arguments,
     table_options,
 )
-from seepage.cli.output import FileCommand, OutputFile, emit, encode_json, progress_bar
+from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
 from seepage.errors import InputError
-
-__all__ = ["command"]
 
 
 @click.command("calibrate", cls=FileCommand)
@@ -65,7 +64,7 @@ __all__ = ["command"]
 @click.option("-o", "--output", type=OutputFile(), help="Write the plan here.")
 @engine_options()
 @table_options
-def command(data: str, form: str, output: str | None, **options: Any) -> None:
+def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     """Find the largest budgets that keep every attribute's total within a limit.
 
     \b
@@ -111,7 +110,7 @@ def command(data: str, form: str, output: str | None, **options: Any) -> None:
         from seepage.charts import save_chart
 
         save_chart(plan.chart(), options["chart"])
-    emit(encode_json(plan.to_dict()) if form == "json" else _text(plan, Path(data).name), None)
+    emit(json_text(plan.to_dict()) if form == "json" else _text(plan, Path(data).name), None)
 
 
 OF_COMPARISONS = (
@@ -195,7 +194,7 @@ def _compare(
         raise InputError("--compare takes one --limit for all attributes")
     found = compare_strategies(records, limit, seed=options["seed"], simulate=options["simulate"])
     if form == "json":
-        emit(encode_json(found.to_dict()), output)
+        emit(json_text(found.to_dict()), output)
         return
     rows = [["strategy", "error", "times ours", "simulated", "rests on"]]
     rows += [

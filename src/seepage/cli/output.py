@@ -2,28 +2,25 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 
-from seepage._files import writable
+from seepage._files import whole_file, writable
+from seepage._results import Progress
 from seepage.errors import InputError, SeepageError, TableError
 
 __all__ = [
     "FileCommand",
     "OutputFile",
-    "Progress",
     "columns",
     "emit",
-    "encode_json",
     "files_behind",
     "progress_bar",
 ]
-
-Progress = Callable[[int, int | None], None]
 
 
 def emit(text: str, output: str | None) -> None:
@@ -31,17 +28,8 @@ def emit(text: str, output: str | None) -> None:
     if output is None:
         click.echo(text.rstrip("\n"))
         return
-    from seepage._files import whole_file
-
     with whole_file(output) as file:
         file.write((text.rstrip("\n") + "\n").encode())
-
-
-def encode_json(content: Any) -> str:
-    """Return indented JSON, with short arrays of numbers on one line each."""
-    import msgspec
-
-    return msgspec.json.format(msgspec.json.encode(content), indent=1).decode()
 
 
 @contextmanager
@@ -50,17 +38,17 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
+    import rich.progress as bars
     from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
-        Progress,
         TextColumn,
         TimeRemainingColumn,
     )
 
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 

@@ -6,12 +6,11 @@ from typing import Any
 
 import click
 
+from seepage._results import json_text
 from seepage.cli.inputs import read_pairs, reject_options
 from seepage.cli.options import OF_TABLES, output_options, table_arguments, table_options
-from seepage.cli.output import FileCommand, emit, encode_json
+from seepage.cli.output import FileCommand, emit
 from seepage.errors import InputError
-
-__all__ = ["command"]
 
 
 @click.command("stream", cls=FileCommand)
@@ -25,7 +24,7 @@ __all__ = ["command"]
 @click.option("--steps", type=int, help="The number of reports, with --transitions.")
 @output_options
 @table_options
-def command(
+def stream(
     data: str | None,
     transitions: str | None,
     epsilon: float,
@@ -78,7 +77,7 @@ def _matrix(path: str) -> list[list[float]]:
 
 def _formatted(found: Any, form: str) -> str:
     if form == "json":
-        return encode_json(found.to_dict())
+        return json_text(found.to_dict())
     header = ["step", "backward", "forward", "total"]
     rows = [
         [str(step), *(f"{value:.6g}" for value in values)]

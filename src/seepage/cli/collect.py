@@ -1,15 +1,107 @@
-"""`seepage estimate`: from reports to frequencies with standard errors."""
+"""`seepage perturb` and `estimate`: from records to reports, and from reports to frequencies."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
+from seepage._results import json_text
 from seepage.cli.inputs import reject_options
-from seepage.cli.options import output_options
-from seepage.cli.output import FileCommand, emit, encode_json
+from seepage.cli.options import (
+    DELIMITER,
+    ENCODING,
+    SEED,
+    delimiter_named,
+    named_settings,
+    output_options,
+)
+from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
+from seepage.data.domain import Domain
+from seepage.data.inputs import check_holds_records
 from seepage.errors import InputError
 
-__all__ = ["command"]
+
+@click.command("perturb", cls=FileCommand)
+@click.argument("data")
+@click.option(
+    "--plan", "plan_path", required=True, type=click.Path(dir_okay=False), help="The plan's file."
+)
+@click.option("-o", "--output", required=True, type=OutputFile(), help="The reports' file.")
+@click.option(
+    "--other",
+    multiple=True,
+    metavar="[NAME=]VALUE",
+    help="Count values outside the domain as VALUE: of one attribute, or of all that have it.",
+)
+@click.option(
+    "--seed",
+    type=SEED,
+    help="FOR RESEARCH ONLY: the same reports again.  Whoever knows the seed can undo the noise.",
+)
+@click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a column of DATA.")
+@click.option(
+    "--missing-marker", multiple=True, metavar="TEXT", help="Text that means missing, as ?."
+)
+@DELIMITER
+@ENCODING
+def perturb(
+    data: str,
+    plan_path: str,
+    output: str,
+    other: tuple[str, ...],
+    seed: int | None,
+    rename: tuple[str, ...],
+    missing_marker: tuple[str, ...],
+    delimiter: str | None,
+    encoding: str,
+) -> None:
+    """Perturb the records of DATA as a plan says, into the Parquet file of reports OUTPUT.
+
+    Randomness comes from the operating system.  A record with a value outside the plan's domain
+    is refused with its row and column, unless --other says what it counts as.  OUTPUT appears
+    when all is written, and not at all otherwise.
+
+    \b
+    Examples:
+      seepage perturb survey.csv --plan plan.json -o reports.parquet
+      seepage perturb survey.csv --plan plan.json -o reports.parquet --other job=other
+    """
+    from seepage.collection.perturb import perturb_file
+    from seepage.plan import Plan
+
+    plan = Plan.load(plan_path)
+    check_holds_records(data)
+    table: dict[str, Any] = {
+        "rename": named_settings(rename, "--rename"),
+        "missing_markers": missing_marker,
+        "delimiter": delimiter_named(delimiter),
+        "encoding": encoding,
+    }
+    with progress_bar("perturbing") as progress:
+        written = perturb_file(
+            plan,
+            data,
+            output,
+            seed=seed,
+            other=_catch_alls(other, plan.collected),
+            progress=progress,
+            **table,
+        )
+    click.echo(f"{written:,} reports of {len(plan.collected)} attributes -> {output}")
+    if seed is not None:
+        click.echo("drawn from a seed: for research only, these reports protect nobody", err=True)
+
+
+def _catch_alls(settings: Iterable[str], domain: Domain) -> dict[str, str] | None:
+    """Return catch-all values by attribute, from NAME=VALUE; "*" for a VALUE alone."""
+    found = dict[str, str]()
+    for setting in settings:
+        name, sign, value = setting.partition("=")
+        if not sign or any(setting in attribute.values for attribute in domain):
+            name, value = "*", setting
+        if found.setdefault(name, value) != value:
+            raise InputError(f"--other must give one value for each attribute, got {setting!r} too")
+    return found or None
 
 
 @click.command("estimate", cls=FileCommand)
@@ -29,7 +121,7 @@ __all__ = ["command"]
     help="How --joint is estimated: unbiased, or by maximum likelihood.",
 )
 @output_options
-def command(
+def estimate(
     reports: str,
     plan_path: str,
     consistent: bool,
@@ -62,7 +154,7 @@ def command(
         found = plan.estimate_joint(
             reports, *_two_names(joint, plan.collected.names), method=method
         )
-    emit(_formatted(found, form), output)
+    emit(_frequencies_written(found, form), output)
 
 
 def _two_names(text: str, known: tuple[str, ...]) -> tuple[str, str]:
@@ -75,9 +167,9 @@ def _two_names(text: str, known: tuple[str, ...]) -> tuple[str, str]:
     return fitting[0] if fitting else splits[0]
 
 
-def _formatted(found: Any, form: str) -> str:
+def _frequencies_written(found: Any, form: str) -> str:
     if form == "json":
-        return encode_json(found.to_dict())
+        return json_text(found.to_dict())
     if form == "csv":
         return str(found.to_csv())
     from seepage.cli.output import columns

@@ -1,0 +1,348 @@
+"""`seepage simulate`, `benchmark` and `reproduce`: the paper as an object of study."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seepage import _checks
+from seepage._results import json_text
+from seepage.cli.inputs import read_pairs
+from seepage.cli.options import BUDGET, SEED, output_options, table_arguments, table_options
+from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
+from seepage.errors import InputError
+
+SHOWN_PAIRS = 20
+"""Pairs in the table, the largest estimates first; all of them in JSON and CSV."""
+
+
+@click.command("simulate", cls=FileCommand)
+@click.argument("data")
+@BUDGET
+@click.option("-m", "--mechanism", default="grr", show_default=True, help="The mechanism.")
+@click.option(
+    "--replicas", type=int, default=50, show_default=True, help="How often each record reports."
+)
+@click.option(
+    "--surrogates",
+    type=int,
+    default=10_000,
+    show_default=True,
+    help="Independent tables drawn for p-values; 0: none.",
+)
+@click.option("--seed", type=SEED, help="Repeat a run; drawn and printed by default.")
+@click.option(
+    "--view",
+    type=click.Choice(["inferred", "report"]),
+    default="inferred",
+    show_default=True,
+    help="What the adversary keeps: the inferred value (the paper's attacker) or the report.",
+)
+@click.option(
+    "--pair", multiple=True, metavar="SOURCE->TARGET", help="Only this pair; may be repeated."
+)
+@click.option("--population", is_flag=True, help="Ask about the population that DATA are from.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of intervals.")
+@output_options
+@table_options
+def simulate(data: str, form: str, output: str | None, **options: Any) -> None:
+    """Estimate the leakages of DATA from a simulated collection, with their uncertainty.
+
+    Every record reports REPLICAS times; an attacker guesses each value.  Beside the paper's
+    plug-in estimate, which is biased upward: a corrected one, an interval, and a p-value, also
+    adjusted for the number of pairs (Holm).
+
+    \b
+    Examples:
+      seepage simulate adult --mechanism oue --seed 7
+      seepage simulate adult --pair "occupation->sex" --surrogates 1000
+      seepage simulate survey.csv -e 2 --format csv -o estimates.csv
+    """
+    from seepage.study.statistical import estimate_leakage
+
+    _checks.epsilon(options["epsilon"])
+    pairs = read_pairs(data, table_arguments(options))
+    chosen = [_pair(text) for text in options.pop("pair")] or None
+    with progress_bar("simulating") as progress:
+        found = estimate_leakage(
+            pairs,
+            options.pop("epsilon"),
+            pairs=chosen,
+            progress=progress,
+            **options,
+        )
+    emit(_estimates_written(found, Path(data).name, form), output)
+
+
+def _pair(text: str) -> tuple[str, str]:
+    """Return (target, source) of SOURCE->TARGET."""
+    source, arrow, target = text.partition("->")
+    if not arrow:
+        raise InputError(f"--pair must be SOURCE->TARGET, got {text!r}")
+    return target.strip(), source.strip()
+
+
+def _estimates_written(found: Any, name: str, form: str) -> str:
+    if form == "csv":
+        return str(found.to_csv())
+    columns: dict[str, list[Any]] = found.to_arrow().to_pydict()
+    settings = found.settings
+    if form == "json":
+        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        kept = ("seed", "replicas", "view", "confidence", "population")
+        return json_text({**{name: getattr(settings, name) for name in kept}, "estimates": rows})
+    return _estimates_table(columns, settings, name)
+
+
+def _estimates_table(columns: dict[str, list[Any]], settings: Any, name: str) -> str:
+    from seepage.cli.output import columns as in_columns
+
+    order = sorted(range(len(columns["target"])), key=lambda i: -columns["corrected"][i])
+    shown = order[:SHOWN_PAIRS]
+    percent = f"{100 * settings.confidence:g}%"
+    rows = [["source -> target", "corrected", percent, "plug-in", "p (Holm)"]]
+    rows += [
+        [
+            f"{columns['source'][i]} -> {columns['target'][i]}",
+            f"{columns['corrected'][i]:.4f}",
+            f"{columns['lower'][i]:.4f} to {columns['upper'][i]:.4f}",
+            f"{columns['plug_in'][i]:.4f}",
+            f"{columns['holm'][i]:.2g}" if settings.surrogates else "-",
+        ]
+        for i in shown
+    ]
+    cautions = [
+        f"  {columns['source'][i]} -> {columns['target'][i]}: {columns['cautions'][i]}"
+        for i in shown
+        if columns["cautions"][i]
+    ]
+    of = "the population" if settings.population else "the table"
+    lines = [
+        f"{name}: leakage (nats) estimated from {settings.replicas} reports a record, seed "
+        f"{settings.seed}; view: {settings.view}; intervals for {of}",
+        in_columns(rows),
+    ]
+    if len(order) > SHOWN_PAIRS:
+        lines.append(f"  ... and {len(order) - SHOWN_PAIRS} more pairs (--format csv has them all)")
+    if settings.surrogates:
+        least = min(1.0, len(order) / (1 + settings.surrogates))
+        lines.append(
+            f"  Holm's p-values of {len(order)} pairs cannot fall below {least:.2g} with "
+            f"{settings.surrogates:,} surrogates"
+        )
+    if cautions:
+        lines += ["Take care:", *cautions]
+    return "\n".join(lines)
+
+
+EPSILON = click.option(
+    "-e", "--epsilon", multiple=True, type=float, help="A budget; may be given several times."
+)
+CHART = click.option(
+    "--chart", type=OutputFile(), help="Draw it: a .svg, .png, .pdf or .html file."
+)
+SEED_OPTION = click.option(
+    "--seed", type=SEED, default=0, show_default=True, help="Of the simulation."
+)
+
+
+@click.group("benchmark")
+def benchmark() -> None:
+    """Compare analysers of leakage, or mechanisms, on real data.
+
+    \b
+    Examples:
+      seepage benchmark analysers adult -e 1 -e 3
+      seepage benchmark mechanisms adult --chart utility.svg
+    """
+
+
+@benchmark.command("analysers", cls=FileCommand, short_help="Undershoot against overshoot.")
+@click.argument("data", nargs=-1, required=True)
+@EPSILON
+@click.option(
+    "--reference",
+    default="bound",
+    show_default=True,
+    help="bound, a mechanism (grr, oue:inferred), or statistical:MECHANISM.",
+)
+@click.option("--analyser", "chosen", multiple=True, help="Only this one; may be repeated.")
+@CHART
+@SEED_OPTION
+@output_options
+@table_options
+def analysers(
+    data: tuple[str, ...],
+    epsilon: tuple[float, ...],
+    reference: str,
+    chosen: tuple[str, ...],
+    chart: str | None,
+    seed: int,
+    form: str,
+    output: str | None,
+    **options: Any,
+) -> None:
+    """Compare analysers with a reference leakage on one or more DATA: undershoot, overshoot.
+
+    Both are means over all ordered pairs, as shares of epsilon.  P1 is exact, R1 underestimates
+    (a risk), R2 overestimates (needless noise), R3 does both.
+    """
+    from seepage.study.benchmark_analysers import benchmark_analysers
+
+    arguments = table_arguments(options)
+    names = _names(data)
+    tables = {names[path]: read_pairs(path, arguments) for path in data}
+    with progress_bar("comparing") as progress:
+        found = benchmark_analysers(
+            tables,
+            epsilon or (1.0,),
+            reference=reference,
+            chosen=chosen or None,
+            seed=seed,
+            progress=progress,
+        )
+    left_out = [f"{data}: {name} left out: {why}" for data, name, why in found.left_out]
+    _finish(found, form, [*left_out, *_constant(tables)], chart, output)
+
+
+@benchmark.command("mechanisms", cls=FileCommand, short_help="Utility against leakage.")
+@click.argument("data")
+@EPSILON
+@click.option("-m", "--mechanism", "chosen", multiple=True, help="Only this; may be repeated.")
+@CHART
+@SEED_OPTION
+@output_options
+@table_options
+def mechanisms(
+    data: str,
+    epsilon: tuple[float, ...],
+    chosen: tuple[str, ...],
+    chart: str | None,
+    seed: int,
+    form: str,
+    output: str | None,
+    **options: Any,
+) -> None:
+    """Compare mechanisms on DATA: the utility of their reports against what they leak.
+
+    Frequency error is the squared error over the sum of squared frequencies, zero one error how
+    often an attacker's guess is wrong, each simulated and expected.  Normalised tcpl is the sum
+    of all leakages over that of the bound; bits are those of one report.
+    """
+    from seepage.study.benchmark_mechanisms import EIGHT, benchmark_mechanisms
+
+    pairs = read_pairs(data, table_arguments(options))
+    with progress_bar("simulating") as progress:
+        found = benchmark_mechanisms(
+            pairs,
+            epsilon or (1.0, 3.0, 5.0),
+            mechanisms=chosen or EIGHT,
+            seed=seed,
+            progress=progress,
+        )
+    _finish(found, form, _constant({data: pairs}), chart, output)
+
+
+def _names(data: tuple[str, ...]) -> dict[str, str]:
+    """Return a name for each DATA: that of its file, or all of it where files share one."""
+    short = [Path(path).name for path in data]
+    names = {
+        path: name if short.count(name) == 1 else path
+        for path, name in zip(data, short, strict=True)
+    }
+    if len(names) < len(data):
+        raise InputError("each DATA must be given once, got one twice")
+    return names
+
+
+def _scores_written(found: Any, form: str) -> str:
+    if form == "json":
+        return json_text(found.to_dict())
+    if form == "csv":
+        return str(found.to_csv())
+    rows = found.to_dict()["scores"]
+    header = list(rows[0])
+    from seepage.cli.output import columns
+
+    cells = [[_cell(value) for value in row.values()] for row in rows]
+    return columns([[name.replace("_", " ") for name in header], *cells])
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _constant(tables: dict[str, Any]) -> list[str]:
+    return [
+        f"{name}: {attribute.name} is constant, so nothing leaks to or from it"
+        for name, pairs in tables.items()
+        for attribute in pairs.domain
+        if attribute.size == 1
+    ]
+
+
+def _finish(
+    found: Any, form: str, remarks: list[str], chart: str | None, output: str | None
+) -> None:
+    """Write the chart and the result; in CSV, which has no place for them, cautions go beside."""
+    if chart is not None:
+        from seepage.charts import save_chart
+
+        save_chart(found.chart(), chart)
+    text = _scores_written(found, form)
+    if form == "table":
+        text = "\n".join([text.rstrip("\n"), *found.notes, *remarks])
+    emit(text, output)
+    if form == "csv":
+        for note in found.notes:
+            click.echo(note, err=True)
+
+
+@click.command("reproduce")
+@click.argument("items", nargs=-1, metavar="[ITEM]...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False),
+    default="reproduction",
+    show_default=True,
+    metavar="DIR",
+    help="The folder to write to; items that it has already are kept.",
+)
+@click.option("--again", is_flag=True, help="Make items once more that are kept already.")
+@click.option("--list", "listing", is_flag=True, help="List the items, and make none.")
+def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -> None:
+    """Reproduce every table and figure of the paper, or only each ITEM, beside its numbers.
+
+    Each item becomes a table (CSV) and charts (SVG, PNG), and all together one page, index.html.
+    Data are looked for in the folder that SEEPAGE_DATA names; what is missing is said. A run that
+    was stopped is continued by the same reproduce.
+
+    \b
+    Examples:
+      seepage reproduce
+      seepage reproduce fig4c table2 --output paper
+      seepage reproduce --list
+    """
+    from seepage.study.reproduction import ITEMS, FinishedItem, reproduce
+
+    if listing:
+        from seepage.cli.output import columns
+
+        rows = [[name, item.paper.place, item.paper.title] for name, item in ITEMS.items()]
+        click.echo(columns(rows, left=True))
+        return
+
+    if not output:
+        raise InputError("--output must be a folder, got ''")
+
+    def tell(kept: FinishedItem, made: bool) -> None:
+        tally = Counter(one.verdict for one in kept.comparisons)
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in tally.items())
+        how = f"{kept.seconds:.1f} s" if made else "kept"
+        click.echo(f"{kept.item}: {verdicts} ({how})", err=True)
+
+    with progress_bar("reproducing") as progress:
+        reproduce(items, output, again=again, progress=progress, tell=tell)
+    click.echo(str(Path(output, "index.html")))
