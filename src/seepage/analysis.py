@@ -163,7 +163,7 @@ class Analysis(Result):
             "source": [names[source] for source in columns],
             "leakage": matrix.values[rows, columns],
             "epsilon": matrix.epsilons[columns],
-            "mechanism": [matrix.releases[source].name or "any" for source in columns],
+            "mechanism": [matrix.releases[source].name for source in columns],
             "view": [matrix.view] * len(rows),
         }
 
