@@ -53,7 +53,7 @@ def test_other_frames_take_a_result_as_it_is():
 
 def test_html_escapes_aligns_and_ends():
     text = Answer()._repr_html_()
-    assert "<caption>Answer(&lt;b&gt; &amp; more)</caption>" in text
+    assert ">Answer(&lt;b&gt; &amp; more)</caption>" in text
     assert '<td style="text-align: left">a&lt;b</td>' in text
     assert '<td style="text-align: right">0.1235</td>' in text
     assert "more rows" not in text

@@ -22,6 +22,8 @@ Column: TypeAlias = Sequence[Any] | NDArray[Any]
 SHOWN_ROWS = 20
 """Rows of a result that a notebook displays."""
 
+CAPTION = "text-align: left; white-space: nowrap"
+
 
 class Result:
     """A result as one line, as a table in long form, and as HTML for notebooks.
@@ -88,8 +90,9 @@ class Result:
         body = "".join(_html_row("td", map(_cell, row), sides) for row in zip(*shown, strict=True))
         left = max(map(len, columns.values()), default=0) - SHOWN_ROWS
         return (
-            f"<table><caption>{escape(self._headline())}</caption><thead>{head}</thead>"
-            f"<tbody>{body}</tbody></table>" + (f"<p>{left:,} more rows</p>" if left > 0 else "")
+            f"<table><caption style='{CAPTION}'>{escape(self._headline())}</caption>"
+            f"<thead>{head}</thead><tbody>{body}</tbody></table>"
+            + (f"<p>{left:,} more rows</p>" if left > 0 else "")
         )
 
 

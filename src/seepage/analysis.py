@@ -16,6 +16,7 @@ from seepage._results import Progress, Result, from_json_number, json_ready, jso
 from seepage._version import __version__
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
+from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View, for_each
@@ -161,7 +162,7 @@ class Analysis(Result):
             "source": [names[source] for source in columns],
             "leakage": matrix.values[rows, columns],
             "epsilon": matrix.epsilons[columns],
-            "mechanism": [matrix.releases[source].name or "any" for source in columns],
+            "mechanism": [matrix.releases[source].name for source in columns],
             "view": [matrix.view] * len(rows),
         }
 
@@ -214,7 +215,8 @@ def analyse(
     sample
         Analyse so many records, drawn without replacement with `seed`.
     progress
-        Called with the steps done and the steps in all, None where their number is not known.
+        Called with the steps done and the steps in all, None where their number is not known; for
+        reading and for the totals.
     name, command
         Provenance for the report; by default the name of a file or dataset.
     table_options
@@ -241,6 +243,8 @@ def analyse(
     records = sample is not None or not set(names) <= set(FROM_PAIRS)
     if sample is not None:
         table_options |= {"sample": sample, "seed": seed}
+    if progress is not None and not isinstance(data, (PairCounts, Records)):
+        table_options |= {"progress": progress}
     known = as_counted(data, records=records, **table_options)
     matrix = leakage_matrix(
         as_pairs(known),

@@ -37,7 +37,7 @@ class _Attribute(msgspec.Struct, forbid_unknown_fields=True):
     edges: list[float | Literal["inf", "-inf"]] = []
 
 
-class _Version(msgspec.Struct):
+class _FormatVersion(msgspec.Struct):
     version: int
 
 
@@ -174,7 +174,7 @@ def _read_header(place: Path, metadata: bytes | None) -> _Header:
             f"{place} is a Parquet file, but not of pair counts; if it is a table, count it first"
         )
     try:
-        version = msgspec.json.decode(metadata, type=_Version).version
+        version = msgspec.json.decode(metadata, type=_FormatVersion).version
         if version != VERSION:
             raise TableError(
                 f"{place} has version {version} of the format, this seepage reads {VERSION}; "

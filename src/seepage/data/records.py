@@ -3,6 +3,7 @@
 Pairs cannot tell how much several sources reveal together [theory-totals]; what does is here.
 """
 
+import math
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import fields
@@ -205,7 +206,7 @@ class Records(Result):
         """
         chosen = self._positions(names)
         shape = tuple(self.domain.sizes[position] for position in chosen)
-        cells = _product(shape)
+        cells = math.prod(shape)
         if cells > MOST_CELLS:
             raise DomainError(
                 f"the joint table of {len(chosen)} attributes has {cells:.3g} cells, and at most "
@@ -343,13 +344,6 @@ def _read(stream: "CodedStream", kept: Gathering, progress: Progress | None) -> 
         kept.add(batch, stream.sizes, stream.rows_read - length, left)
         if progress is not None:
             progress(stream.rows_read, stream.rows_total)
-
-
-def _product(sizes: Iterable[int]) -> int:
-    product = 1
-    for size in sizes:
-        product *= size
-    return product
 
 
 def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
