@@ -295,7 +295,7 @@ def _repeating(plan: Plan) -> list[str]:
 
 
 def _check_not_input(data: Any, output: str | os.PathLike[str]) -> None:
-    """Refuse to write reports over the records."""
+    """Raise where reports would be written over the records."""
     if not isinstance(data, (str, os.PathLike, list, tuple)) or not Path(output).exists():
         return
     if any(file.samefile(output) for file in find_files(data)[1]):
