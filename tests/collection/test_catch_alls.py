@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from plan_examples import DOMAIN, counts, people, plan_for
 from seepage.collection.perturb import catch_alls, open_records
+from seepage.data.datasets import dataset
 from seepage.data.domain import Attribute, Domain
+from seepage.data.inputs import as_pairs
 from seepage.errors import DomainError, InputError, TableError
 
 SECRET = "a secret value"
@@ -40,6 +42,16 @@ def test_any_frame_and_order_of_columns():
     ):
         assert codes_of(same) == expected
     assert expected[2] == np.digitize(table["age"], [40, 60]).tolist()
+
+
+def test_the_name_of_a_dataset_stands_for_its_records():
+    records = dataset("survey")
+    domain = as_pairs("survey").domain
+    expected = codes_of(records.read(), domain)
+    assert codes_of("survey", domain) == expected
+    assert len(expected[0]) == as_pairs("survey").records
+    with pytest.raises(InputError, match="survay"):
+        codes_of("survay", domain)
 
 
 def test_a_table_without_one_of_the_attributes_is_refused():

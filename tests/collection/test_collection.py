@@ -85,6 +85,7 @@ def adult():
 
 
 @needs_data
+@pytest.mark.slow
 def test_adult_at_a_million_records(adult, tmp_path):
     table, pairs = adult
     names = ["sex", "income", "race", "relationship", "education"]

@@ -17,7 +17,11 @@ from seepage.mechanisms.base import nearest_distribution
 from seepage.mechanisms.reports import reports_from_arrow
 
 NAMES = sorted(registered())
-FAMILIES = ["grr", "oue", "olh", "ss", "she"]
+FAMILIES = [
+    "grr",
+    "she",
+    *(pytest.param(name, marks=pytest.mark.slow) for name in ("oue", "olh", "ss")),
+]
 DRAWS = 420
 JOINT = np.array([[180, 60, 20], [40, 140, 20], [10, 70, 260], [100, 0, 100]])
 PAIRS, CODES = table_of(JOINT)
@@ -50,7 +54,7 @@ def scores(estimate, truth, draws):
     )
 
 
-@pytest.mark.parametrize("name", ["grr", "ss"])
+@pytest.mark.parametrize("name", ["grr", pytest.param("ss", marks=pytest.mark.slow)])
 def test_frequencies_agree_within_their_standard_errors(name):
     plan, truth = plan_with(name), TRUTH.sum(axis=1)
     rng = np.random.default_rng(5)

@@ -36,7 +36,9 @@ def case(name, pairs=PAIRS, epsilon=2.0):
     return plan, leakage_matrix(pairs, 0.0, mechanism=plan.mechanisms)
 
 
-@pytest.mark.parametrize(("name", "draws"), [("grr", 150), ("oue", 100), ("she", 60)])
+@pytest.mark.parametrize(
+    ("name", "draws"), [("grr", 150), pytest.param("oue", 100, marks=pytest.mark.slow), ("she", 60)]
+)
 def test_intervals_cover_the_truth_and_little_else(name, draws):
     plan, matrix = case(name)
     rng = np.random.default_rng(8)

@@ -203,7 +203,7 @@ def sum_reports(plan: Plan, reports: Any, names: Iterable[str] | None = None) ->
 
     Notes
     -----
-    With K values in all, K^2 multiplications a report (K^2 / 128 operations on words for pure
+    With K values in all, K^2 multiplications per report (K^2 / 128 operations on words for pure
     mechanisms) and 8 K^2 bytes for each of 16 to 128 groups, whatever the number of reports.
     """
     source = open_reports(plan, reports)
@@ -247,7 +247,7 @@ def _group_count(width: int, records: int) -> int:
 
 
 def _contributions(mechanisms: Iterable[Mechanism], reports: Sequence[Reports]) -> NDArray[Any]:
-    """Return the contributions of all attributes and a final 1, one row a report."""
+    """Return the contributions of all attributes and a final 1, one row per report."""
     parts = [contributions(m, column) for m, column in zip(mechanisms, reports, strict=True)]
     return np.concatenate([*parts, np.ones((len(reports[0]), 1), dtype=np.bool_)], axis=1)
 

@@ -165,9 +165,8 @@ def _variances(
 
 def _second_moments(mechanism: Mechanism) -> tuple[float, float]:
     """Return E[X^_u^2] for people with the value u, and for others."""
-    return 1.0 + float(np.mean(mechanism.variance(1, 1.0))), float(
-        np.mean(mechanism.variance(1, 0.0))
-    )
+    own, other = (float(np.mean(mechanism.variance(1, share))) for share in (1.0, 0.0))
+    return 1.0 + own, other
 
 
 class PairLikelihoods(NamedTuple):
@@ -180,26 +179,23 @@ class PairLikelihoods(NamedTuple):
     second: Floats
     counts: Floats
 
+    def likelihoods(self, frequencies: Floats) -> Floats:
+        """Return the likelihood of each pair, 1 for a pair that does not occur."""
+        if self.counts.ndim == 2:
+            found = self.first @ frequencies @ self.second.T
+        else:
+            found = np.einsum("ij,ij->i", self.first @ frequencies, self.second)
+        return np.where(self.counts > 0, found, 1.0)
+
     def responsibilities(self, frequencies: Floats) -> Floats:
         """Return D for some frequencies."""
-        if self.counts.ndim == 2:
-            likelihood = self.first @ frequencies @ self.second.T
-            ratios = np.divide(
-                self.counts, likelihood, out=np.zeros_like(likelihood), where=self.counts > 0
-            )
-            return np.asarray(self.first.T @ ratios @ self.second / self.counts.sum())
-        likelihood = np.einsum("ij,ij->i", self.first @ frequencies, self.second)
-        weighted = self.first * (self.counts / likelihood)[:, None]
-        return np.asarray(weighted.T @ self.second / self.counts.sum())
+        ratios = self.counts / self.likelihoods(frequencies)
+        left = self.first.T @ ratios if ratios.ndim == 2 else self.first.T * ratios
+        return np.asarray(left @ self.second / self.counts.sum())
 
     def log_likelihood(self, frequencies: Floats) -> float:
         """Return the log-likelihood of some frequencies."""
-        if self.counts.ndim == 2:
-            likelihood = self.first @ frequencies @ self.second.T
-        else:
-            likelihood = np.einsum("ij,ij->i", self.first @ frequencies, self.second)
-        seen = self.counts > 0
-        return float(self.counts[seen] @ np.log(likelihood[seen]))
+        return float((self.counts * np.log(self.likelihoods(frequencies))).sum())
 
 
 def most_likely(plan: Plan, reports: Any, inverted: Joint) -> Joint:

@@ -19,7 +19,9 @@ from seepage._files import whole_file
 from seepage._numerics import Booleans
 from seepage._results import Progress
 from seepage.collection.report_source import reports_schema
+from seepage.data.datasets import dataset
 from seepage.data.domain import Attribute, Domain
+from seepage.data.inputs import is_dataset_name
 from seepage.data.table import CodedStream, TableOptions
 from seepage.data.table.coders import Codes
 from seepage.data.table.column import Column
@@ -47,7 +49,7 @@ def open_records(
     Parameters
     ----------
     data
-        A frame, or the path of a file, folder or glob.
+        A frame, the path of a file, folder or glob, or the name of a dataset.
     domain
         The attributes; other columns are ignored.
     other
@@ -66,6 +68,10 @@ def open_records(
     known = [field.name for field in fields(TableOptions) if field.name not in FIXED]
     for name in table:
         _checks.choice(name, "an option of the table", known)
+    if isinstance(data, str) and is_dataset_name(data):
+        known_data = dataset(data)
+        settings = {name: known_data.table[name] for name in known_data.table if name not in FIXED}
+        data, table = known_data.read(), {**settings, **table}
     options = TableOptions(domain=domain, **table)
     caught = catch_alls(domain, other)
     source = _open(data, options)
@@ -201,7 +207,7 @@ def perturb_file(
     plan
         Which attributes are collected, and how.
     data
-        A frame, or the path of a file, folder or glob; read in batches.
+        A frame, the path of a file, folder or glob, or the name of a dataset; read in batches.
     output
         The file.  It appears when all reports are written, and not at all where a record is not
         accepted or the process is killed.
@@ -295,7 +301,7 @@ def _repeating(plan: Plan) -> list[str]:
 
 
 def _check_not_input(data: Any, output: str | os.PathLike[str]) -> None:
-    """Refuse to write reports over the records."""
+    """Raise where reports would be written over the records."""
     if not isinstance(data, (str, os.PathLike, list, tuple)) or not Path(output).exists():
         return
     if any(file.samefile(output) for file in find_files(data)[1]):

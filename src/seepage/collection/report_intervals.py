@@ -1,4 +1,4 @@
-"""Confidence limits of leakages that were never seen in clear, from sums over reports.
+"""Confidence limits of leakages that are estimated from sums over reports alone.
 
 A report with likely set S is exp(l) times likelier under target value x than under x', with
 

@@ -2,8 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -14,13 +13,13 @@ from seepage.data.domain import Domain
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.leakage.release import Release, View, for_each
+from seepage.leakage.release import Release, for_each
 from seepage.mechanisms import InClear, Mechanism
 from seepage.plan.plan import CLAIMS, Plan, Provenance
 from seepage.plan.planned_attribute import PlannedAttribute, best_mechanism
 from seepage.totals.result import GUARANTEES, TotalLeakage, refuse_sample
 
-__all__ = ["Promise", "check_limits", "make_plan"]
+__all__ = ["check_limits", "check_totals", "make_plan"]
 
 NOT_COLLECTED: dict[str, Any] = {"mechanism": None, "epsilon": 0.0}
 """Fields of an attribute that is not collected."""
@@ -88,52 +87,120 @@ def make_plan(
     """
     pairs = as_pairs(data, **table_options)
     domain = pairs.domain
-    promise = Promise.of(totals, guarantee, domain)
-    refuse_sample(pairs, promise.guarantee, "plans")
-    _check_source(totals, pairs)
+    values, deltas, claim = _promised(totals, guarantee, domain)
+    refuse_sample(pairs, claim["guarantee"], "plans")
     budgets = [_checks.epsilon(value) for value in for_each(domain, epsilon, "epsilon")]
     slacks = [_checks.delta(value) for value in for_each(domain, delta, "delta")]
     limits = [_limit(value) for value in for_each(domain, limit, "limit")]
     chosen = for_each(domain, mechanism, "mechanism")
     known = {domain[name].name for name in public}
     kept = _collected(domain, budgets, collect, known)
-    planned = [
-        PlannedAttribute(
-            name=attribute.name,
-            public=attribute.name in known,
-            **(
-                _fields(chosen[i], attribute.size, budgets[i], slacks[i])
-                if kept[i]
-                else NOT_COLLECTED
-            ),
-            limit=limits[i],
-            total=json_ready(promise.totals[i]),
-            total_delta=promise.deltas[i],
-            values=attribute.values,
-            edges=tuple(json_ready(attribute.edges)),
+    planned = []
+    for i, attribute in enumerate(domain):
+        how = (
+            _fields(chosen[i], attribute.size, budgets[i], slacks[i]) if kept[i] else NOT_COLLECTED
         )
-        for i, attribute in enumerate(domain)
-    ]
-    promise.check_budgets(planned)
-    plan = Plan(
-        attributes=tuple(planned),
-        provenance=Provenance.of(pairs, _plain(settings or {})),
-        notes=(*promise.notes, *notes),
-        **promise.fields(),
-    )
+        planned.append(
+            PlannedAttribute(
+                name=attribute.name,
+                public=attribute.name in known,
+                **how,
+                limit=limits[i],
+                total=json_ready(values[i]),
+                total_delta=deltas[i],
+                values=attribute.values,
+                edges=tuple(json_ready(attribute.edges)),
+            )
+        )
+    if isinstance(totals, TotalLeakage):
+        _check_source(totals, pairs)
+        _check_budgets(totals.matrix.releases, planned)
+        notes = (*totals.notes, *notes)
+    provenance = Provenance.of(pairs, _plain(settings or {}))
+    plan = Plan(attributes=tuple(planned), provenance=provenance, notes=tuple(notes), **claim)
     check_limits(plan)
     return plan
 
 
-def _check_source(totals: Any, pairs: PairCounts) -> None:
+def _promised(
+    totals: Any, guarantee: str | None, domain: Domain
+) -> tuple[list[float], list[float], dict[str, Any]]:
+    """Return the totals, their deltas, and the fields of a plan that say what they rest on."""
+    if isinstance(totals, TotalLeakage):
+        check_totals(totals, guarantee, domain)
+        free = all(r.mechanism is None or _is_public(r) for r in totals.matrix.releases)
+        claim = {
+            "guarantee": totals.guarantee,
+            "kind": totals.kind,
+            "basis": "bound" if free else "mechanism",
+            "view": totals.view,
+            "confidence": totals.confidence,
+        }
+        return totals.values.tolist(), totals.deltas.tolist(), claim
+    numbers = [_total(total) for total in np.atleast_1d(totals)]
+    if len(numbers) != len(domain):
+        raise InputError(
+            f"totals must be one number for each of the {len(domain)} attributes, "
+            f"got {len(numbers)}"
+        )
+    name = _checks.choice(guarantee, "guarantee", CLAIMS)
+    return numbers, [0.0] * len(numbers), {"guarantee": name, "kind": GUARANTEES[name]}
+
+
+def _total(value: Any) -> float:
+    number = _checks.real(value, "total")
+    if not number >= 0:
+        raise InputError(f"a total must be at least 0, got {value!r}")
+    return number
+
+
+def check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) -> None:
+    """Raise where totals are of other attributes or of another guarantee, or of a sample."""
+    if guarantee not in (None, totals.guarantee):
+        raise InputError(
+            f"guarantee must be that of the totals, {totals.guarantee!r}, got {guarantee!r}"
+        )
+    if totals.domain != domain:
+        where = totals.domain.differences(domain)
+        raise InputError(f"the totals must be of the same attributes: {where}")
+    refuse_sample(totals.matrix.pairs, totals.guarantee, "the totals of a plan")
+    if totals.kind != GUARANTEES[totals.guarantee]:
+        raise InputError(
+            f"a plan needs totals that are {GUARANTEES[totals.guarantee]}, and these are "
+            f"{totals.kind}: {totals.notes[0]}"
+        )
+
+
+def _check_source(totals: TotalLeakage, pairs: PairCounts) -> None:
     """Raise where totals are of another table than the provenance names; budgets add up in any."""
-    if not isinstance(totals, TotalLeakage) or totals.guarantee == "worst":
-        return
-    if totals.matrix.pairs != pairs:
+    if totals.guarantee != "worst" and totals.matrix.pairs != pairs:
         raise InputError(
             f"the totals must be of the plan's own table of {pairs.records:,} records, and were "
             f"computed from another one, of {totals.matrix.pairs.records:,}"
         )
+
+
+def _check_budgets(releases: Iterable[Release], planned: Iterable[PlannedAttribute]) -> None:
+    """Raise where attributes are collected otherwise than the totals assume."""
+    for release, attribute in zip(releases, planned, strict=True):
+        made, assumed = attribute.made, release.mechanism
+        if attribute.public or _is_public(release):
+            fits = attribute.public and _is_public(release)
+        elif assumed is not None and made is not None:
+            fits = assumed.describe() == made.describe()
+        else:
+            fits = attribute.epsilon <= release.epsilon and attribute.delta <= release.delta
+        if not fits:
+            raise InputError(
+                f"the totals were not computed for the mechanism or budget of "
+                f"{attribute.name!r}: {assumed or f'epsilon {release.epsilon}'} against "
+                f"{made or f'epsilon {attribute.epsilon}'}"
+            )
+
+
+def _is_public(release: Release) -> bool:
+    """Return whether a release is the identity release of a public attribute."""
+    return isinstance(release.mechanism, InClear)
 
 
 def _fields(chosen: Any, k: int, epsilon: float, delta: float) -> dict[str, Any]:
@@ -187,112 +254,3 @@ def check_limits(plan: Plan) -> None:
                 f"the total of {planned.name!r} must be at most its limit {planned.limit}, "
                 f"got {planned.total} under guarantee {plan.guarantee!r}; lower the budgets"
             )
-
-
-@dataclass(frozen=True)
-class Promise:
-    """The totals of a plan and what they rest on.
-
-    Parameters
-    ----------
-    totals, deltas
-        The total of each attribute in nats, and the delta with which it holds.
-    guarantee
-        The name of what they rest on.
-    view, confidence, notes
-        As in `TotalLeakage`.
-    releases
-        How the attributes were released for the totals; empty for plain numbers.
-    """
-
-    totals: list[float]
-    deltas: list[float]
-    guarantee: str
-    view: View = "report"
-    confidence: float | None = None
-    notes: tuple[str, ...] = ()
-    releases: tuple[Release, ...] = ()
-
-    @classmethod
-    def of(cls, totals: Any, guarantee: str | None, domain: Domain) -> "Promise":
-        """Return the promise of a `TotalLeakage`, or of one number for each attribute."""
-        if isinstance(totals, TotalLeakage):
-            _check_totals(totals, guarantee, domain)
-            return cls(
-                totals.values.tolist(),
-                totals.deltas.tolist(),
-                totals.guarantee,
-                totals.view,
-                totals.confidence,
-                totals.notes,
-                totals.matrix.releases,
-            )
-        numbers = [_total(total) for total in np.atleast_1d(totals)]
-        if len(numbers) != len(domain):
-            raise InputError(
-                f"totals must be one number for each of the {len(domain)} attributes, "
-                f"got {len(numbers)}"
-            )
-        return cls(numbers, [0.0] * len(numbers), _checks.choice(guarantee, "guarantee", CLAIMS))
-
-    @property
-    def basis(self) -> Literal["bound", "mechanism"]:
-        """Whether the totals hold for any mechanisms with their budgets, or for some only."""
-        free = all(r.mechanism is None or _is_public(r) for r in self.releases)
-        return "bound" if free else "mechanism"
-
-    def fields(self) -> dict[str, Any]:
-        """Return what a plan says about its totals."""
-        return {
-            "guarantee": self.guarantee,
-            "kind": GUARANTEES[self.guarantee],
-            "basis": self.basis,
-            "view": self.view,
-            "confidence": self.confidence,
-        }
-
-    def check_budgets(self, planned: Sequence[PlannedAttribute]) -> None:
-        """Raise where attributes are collected otherwise than the totals assume."""
-        for release, attribute in zip(self.releases, planned, strict=False):
-            made, assumed = attribute.made, release.mechanism
-            if attribute.public or _is_public(release):
-                fits = attribute.public and _is_public(release)
-            elif assumed is not None and made is not None:
-                fits = assumed.describe() == made.describe()
-            else:
-                fits = attribute.epsilon <= release.epsilon and attribute.delta <= release.delta
-            if not fits:
-                raise InputError(
-                    f"the totals were not computed for the mechanism or budget of "
-                    f"{attribute.name!r}: {assumed or f'epsilon {release.epsilon}'} against "
-                    f"{made or f'epsilon {attribute.epsilon}'}"
-                )
-
-
-def _check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) -> None:
-    """Raise where totals are of other attributes or of another guarantee, or of a sample."""
-    if guarantee not in (None, totals.guarantee):
-        raise InputError(
-            f"guarantee must be that of the totals, {totals.guarantee!r}, got {guarantee!r}"
-        )
-    if totals.domain != domain:
-        where = totals.domain.differences(domain)
-        raise InputError(f"the totals must be of the same attributes: {where}")
-    refuse_sample(totals.matrix.pairs, totals.guarantee, "the totals of a plan")
-    if totals.kind != GUARANTEES[totals.guarantee]:
-        raise InputError(
-            f"a plan needs totals that are {GUARANTEES[totals.guarantee]}, and these are "
-            f"{totals.kind}: {totals.notes[0]}"
-        )
-
-
-def _is_public(release: Release) -> bool:
-    """Return whether a release is the identity release of a public attribute."""
-    return isinstance(release.mechanism, InClear)
-
-
-def _total(value: Any) -> float:
-    number = _checks.real(value, "total")
-    if not number >= 0:
-        raise InputError(f"a total must be at least 0, got {value!r}")
-    return number

@@ -278,7 +278,7 @@ class Plan(
         Parameters
         ----------
         data
-            Records: a frame, or the path of a file, folder or glob.
+            Records: a frame, the path of a file, folder or glob, or the name of a dataset.
         seed
             None draws from the operating system's generator.  For research only: a seed gives
             the same reports again, and whoever knows it can undo the noise.

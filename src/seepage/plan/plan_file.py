@@ -15,7 +15,7 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms import InClear
-from seepage.plan.make_plan import Promise, check_limits
+from seepage.plan.make_plan import check_limits, check_totals
 from seepage.plan.plan import EDITED, Plan, Provenance
 from seepage.plan.planned_attribute import PlannedAttribute
 from seepage.totals import TotalLeakage, total_leakage
@@ -148,20 +148,17 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
     [3.0, 3.0, 3.0]
     """
     found = _totals(plan, data, options)
-    promise = Promise.of(found, plan.guarantee, plan.domain)
-    attributes = tuple(
-        msgspec.structs.replace(planned, total=json_ready(total), total_delta=delta)
-        for planned, total, delta in zip(
-            plan.attributes, promise.totals, promise.deltas, strict=True
-        )
-    )
-    notes = dict.fromkeys((*promise.notes, *plan.notes))
+    check_totals(found, plan.guarantee, plan.domain)
+    totals = zip(plan.attributes, found.values.tolist(), found.deltas.tolist(), strict=True)
     certified = msgspec.structs.replace(
         plan,
-        attributes=attributes,
+        attributes=tuple(
+            msgspec.structs.replace(planned, total=json_ready(total), total_delta=delta)
+            for planned, total, delta in totals
+        ),
         provenance=Provenance.of(found.matrix.pairs, plan.provenance.settings),
-        notes=tuple(notes),
-        confidence=promise.confidence,
+        notes=tuple(dict.fromkeys((*found.notes, *plan.notes))),
+        confidence=found.confidence,
     )
     check_limits(certified)
     return certified

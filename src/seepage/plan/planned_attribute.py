@@ -105,15 +105,16 @@ class PlannedAttribute(
         The mechanism that perturbs it; None for an attribute that is not collected, whose
         epsilon is 0.
     public
-        Whether its value is public already, and so tells about the others in clear.
+        Whether its value is public already: released as it is, without a mechanism.
     epsilon, delta
         The budget that the mechanism is made with.
     parameters
         Further parameters of the mechanism.
     limit
-        The most that all reports together may tell about it, in nats; None for no limit.
+        The largest admissible total in nats; None for no limit.
     total, total_delta
-        What they tell, under the plan's guarantee, and the delta with which that holds.
+        What all reports together leak about it, under the plan's guarantee, and the delta with
+        which that holds.
     values, edges
         The values in the order of their codes, and the bin edges of a binned number.
     """
