@@ -68,7 +68,7 @@ def test_intervals_are_not_wide_without_need(adult):
 
 
 @real_data
-@pytest.mark.parametrize("epsilon", [1.0, 3.0])
+@pytest.mark.parametrize("epsilon", [1.0, pytest.param(3.0, marks=pytest.mark.slow)])
 def test_intervals_cover_on_celeba(epsilon):
     share, mean_width = covered(sp.load_pairs("celeba"), "grr", epsilon)
     assert share >= 0.93

@@ -190,6 +190,7 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         ({"epsilon": math.nan}, "epsilon must be"),
         ({"replicas": 0}, "replicas must be an integer at least 1"),
         ({"replicas": 2**60}, "records times replicas"),
+        ({"replicas": np.int64(2**62)}, "records times replicas"),
         ({"surrogates": -1}, "surrogates must be"),
         ({"surrogates": 1.5}, "surrogates must be"),
         ({"seed": -1}, "seed must be"),

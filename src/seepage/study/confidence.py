@@ -1,8 +1,6 @@
-"""Confidence limits of single cells, as distances on the logarithmic scale.
+"""Uncertainty of a simulated collection: a corrected estimate and a confidence interval.
 
-How far a simulated collection can be trusted: a corrected estimate and a confidence interval.
-
-The plug-in estimate takes the largest of many noisy log-ratios, so it reads too high, badly so
+The plug-in estimate takes the largest of many noisy log-ratios, so it is biased upward, badly so
 for rare target values.  Two things are done about it.
 
 *Pooling.*  A report depends on the target only through the source, so the reports of all records

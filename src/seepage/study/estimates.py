@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Result
 from seepage.data.domain import Domain, sample_caution
 from seepage.errors import DomainError, InputError
-from seepage.leakage.release import View
+from seepage.leakage.release import VIEWS, View
 from seepage.study.permutation import QUANTILES, Significance
 
 __all__ = [
@@ -24,6 +25,9 @@ __all__ = [
 ]
 
 Method = Literal["aggregate", "records"]
+METHODS = ("aggregate", "records")
+
+LARGEST_SEED = 2**63 - 1
 
 RARE = 10
 """A cell seen fewer times decides an estimate that is worth little."""
@@ -39,6 +43,7 @@ class EstimateSettings:
     ----------
     replicas, surrogates, seed
         How often each record reported, how many surrogates were drawn, and from which seed.
+        Values outside their range raise an InputError.
     view, method, population, confidence
         See `estimate_leakage`.
     """
@@ -50,6 +55,23 @@ class EstimateSettings:
     method: Method
     population: bool
     confidence: float
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("replicas", 1, None),
+            ("surrogates", 0, None),
+            ("seed", 0, LARGEST_SEED),
+        ):
+            number = _checks.integer(getattr(self, name), name, least, most)
+            object.__setattr__(self, name, number)
+        share = _checks.probability(self.confidence, "confidence")
+        object.__setattr__(self, "confidence", share)
+        _checks.choice(self.view, "view", VIEWS)
+        _checks.choice(self.method, "method", METHODS)
+        if not isinstance(self.population, bool):
+            raise InputError(f"population must be True or False, got {self.population!r}")
+        if not 0 < share < 1:
+            raise InputError(f"confidence must be above 0 and below 1, got {share!r}")
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ class Task:
     direct
         The budget with which the target itself is released.
     values
-        The source tuples that occurred: codes, one row a tuple and one column a source.
+        The source tuples that occurred: codes, one row per tuple and one column per source.
     table
         Records, target value by source tuple.
     view

@@ -165,7 +165,7 @@ def simulate_records(
     table
         Records, target value by source tuple.
     values
-        The source tuples: codes, one row a tuple and one column a source.
+        The source tuples: codes, one row per tuple and one column per source.
     mechanisms
         How each source is released.
     sizes
@@ -217,7 +217,7 @@ def _expanded(table: Integers, replicas: int) -> Iterator[tuple[Integers, Intege
 
 
 def report_channel(how: Mechanism) -> Floats:
-    """Return P(report given value), one column a report.
+    """Return P(report given value), one column per report.
 
     The mechanism's own `channel` where it has one.  Reports of up to 12 bits are enumerated:
     column y is the report whose bit v is bit v of y.

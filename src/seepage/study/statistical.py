@@ -20,7 +20,7 @@ from seepage.data.domain import Domain
 from seepage.data.inputs import as_pairs, as_records
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError, InputError
-from seepage.leakage.release import VIEWS, View, releases
+from seepage.leakage.release import View, releases
 from seepage.mechanisms import Mechanism, registered
 from seepage.study.estimates import (
     EstimateSettings,
@@ -31,10 +31,6 @@ from seepage.study.estimates import (
 from seepage.study.estimation_task import Key, Task, joint_task, pair_task
 
 __all__ = ["estimate_leakage", "mechanisms_of"]
-
-METHODS = ("aggregate", "records")
-
-LARGEST_SEED = 2**63 - 1
 
 MOST_REPORTS = 2**53
 """Shares of reports are taken in double precision, which is exact up to here."""
@@ -134,7 +130,8 @@ def estimate_leakage(
     >>> one.lower < exact["sex", "occupation"].value < one.upper, one.p_value
     (True, 0.01)
     """
-    settings = _settings(replicas, surrogates, seed, view, method, population, confidence)
+    drawn = secrets.randbits(63) if seed is None else seed
+    settings = EstimateSettings(replicas, surrogates, drawn, view, method, population, confidence)
     if sources is None:
         counts = as_pairs(data, **table_options)
         keys = _ordered_pairs(counts, target, pairs)
@@ -176,34 +173,6 @@ def mechanisms_of(
     if missing:
         raise InputError(f"mechanism must be given for every attribute, {missing[0]!r} has none")
     return cast("list[Mechanism]", how)
-
-
-def _settings(
-    replicas: int,
-    surrogates: int,
-    seed: int | None,
-    view: str,
-    method: str,
-    population: bool,
-    confidence: float,
-) -> EstimateSettings:
-    """Return the checked settings, with a seed that is drawn where none is given."""
-    share = _checks.probability(confidence, "confidence")
-    if not 0 < share < 1:
-        raise InputError(f"confidence must be above 0 and below 1, got {confidence!r}")
-    if not isinstance(population, bool):
-        raise InputError(f"population must be True or False, got {population!r}")
-    return EstimateSettings(
-        replicas=_checks.integer(replicas, "replicas", 1),
-        surrogates=_checks.integer(surrogates, "surrogates", 0),
-        seed=secrets.randbits(63)
-        if seed is None
-        else _checks.integer(seed, "seed", 0, LARGEST_SEED),
-        view=cast("View", _checks.choice(view, "view", VIEWS)),
-        method=cast("Method", _checks.choice(method, "method", METHODS)),
-        population=population,
-        confidence=share,
-    )
 
 
 def _only(names: Sequence[str], table_options: dict[str, Any]) -> dict[str, Any]:

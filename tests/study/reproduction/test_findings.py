@@ -12,10 +12,19 @@ from seepage.study.reproduction.findings import (
     Finding,
     PaperItem,
     absent,
-    ours,
-    printed,
-    stated,
 )
+
+
+def printed(what, paper, found, within=0.0, **options):
+    return Claim(what, printed=paper, within=within, **options).compare(found)
+
+
+def stated(what, says, found, **options):
+    return Claim(what, says, **options).compare(found)
+
+
+def ours(what, found, group=""):
+    return Claim(what, group=group).compare(found)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The items: all of the paper's, equal to the committed run, and right where truth is known."""
 
 import os
+from functools import cache
 
 import numpy as np
 import pytest
@@ -28,6 +29,11 @@ def data():
     return Data()
 
 
+@pytest.fixture(scope="module")
+def finding(data):
+    return cache(lambda name: ITEMS[name].find(data))
+
+
 def _numbers(finding):
     return {one.what: one.ours for one in finding.comparisons if one.ours is not None}
 
@@ -47,8 +53,8 @@ def test_the_committed_run_has_every_item_and_no_number_that_is_none():
 
 @real_data
 @pytest.mark.parametrize("name", FAST)
-def test_a_fresh_run_gives_the_committed_numbers(name, data):
-    found = _numbers(ITEMS[name].find(data))
+def test_a_fresh_run_gives_the_committed_numbers(name, finding):
+    found = _numbers(finding(name))
     assert found == pytest.approx(expected_numbers()[name], rel=SAME, abs=1e-12)
 
 
@@ -78,8 +84,8 @@ def test_missing_data_are_said_by_name(name, monkeypatch, tmp_path):
     assert "not at hand" in said
 
 
-def test_the_example_has_the_values_of_the_theory(data):
-    rows = {(r["epsilon"], r["direction"]): r for r in ITEMS["example"].find(data).rows}
+def test_the_example_has_the_values_of_the_theory(finding):
+    rows = {(r["epsilon"], r["direction"]): r for r in finding("example").rows}
     exact = {(0.5, "Xk -> X^"): 0.2809, (1.0, "Xk -> X^"): 0.6201, (2.0, "Xk -> X^"): 1.4338}
     for key, value in exact.items():
         assert rows[key]["bound"] == pytest.approx(value, abs=6e-5)
@@ -89,8 +95,8 @@ def test_the_example_has_the_values_of_the_theory(data):
 
 
 @real_data
-def test_the_heat_map_has_the_values_of_the_theory(data):
-    cells = {(r["target"], r["source"]): r for r in ITEMS["fig4c"].find(data).rows}
+def test_the_heat_map_has_the_values_of_the_theory(finding):
+    cells = {(r["target"], r["source"]): r for r in finding("fig4c").rows}
     assert cells["cholesterol", "cardio"]["exact"] == pytest.approx(0.3353, abs=6e-5)
     assert cells["cardio", "cholesterol"]["exact"] == pytest.approx(0.1761, abs=6e-5)
 

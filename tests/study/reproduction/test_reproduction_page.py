@@ -5,15 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from seepage.study.reproduction.findings import (
-    PAPER,
-    Comparison,
-    FinishedItem,
-    absent,
-    ours,
-    printed,
-    stated,
-)
+from seepage.study.reproduction.findings import PAPER, Claim, Comparison, FinishedItem, absent
 from seepage.study.reproduction.reproduction_page import differences, expected_numbers, make_page
 
 EVIL = '<script>alert("x")</script> & <img src=http://evil>'
@@ -70,7 +62,7 @@ def test_everything_is_escaped(tmp_path):
 
 def test_nothing_is_loaded_from_elsewhere(tmp_path):
     (tmp_path / "fig4a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    page = make_page(PAPER, [_kept([ours("x", 1.0)], charts=["fig4a"])], tmp_path)
+    page = make_page(PAPER, [_kept([Claim("x").compare(1.0)], charts=["fig4a"])], tmp_path)
     tags = _tags(page)
     assert not [tag for tag, _ in tags if tag in ("script", "link", "iframe", "object")]
     sources = [attrs["src"] for _, attrs in tags if "src" in attrs]
@@ -83,11 +75,11 @@ def test_nothing_is_loaded_from_elsewhere(tmp_path):
 
 def test_each_verdict_is_shown_with_its_tolerance(tmp_path):
     comparisons = [
-        printed("within", 2.0, 2.1, 0.1),
-        printed("outside", 2.0, 2.5, 0.1),
-        stated("claimed", "never", 3, most=0, explained=True),
+        Claim("within", printed=2.0, within=0.1).compare(2.1),
+        Claim("outside", printed=2.0, within=0.1).compare(2.5),
+        Claim("claimed", "never", most=0, explained=True).compare(3),
         absent("missing", "0.5", "no such file"),
-        ours("own", 1.5),
+        Claim("own").compare(1.5),
     ]
     page = make_page(PAPER, [_kept(comparisons)], tmp_path)
     for words in ("✓ agrees", "✗ deviates", "△ deviates, explained", "– no data", "± 10 %"):
@@ -112,10 +104,10 @@ def test_items_that_were_not_made_are_said(tmp_path):
 
 def test_numbers_that_differ_from_the_committed_run_are_named(tmp_path):
     known = expected_numbers()["fig4a"]
-    comparisons = [ours(name, value) for name, value in known.items()]
+    comparisons = [Claim(name).compare(value) for name, value in known.items()]
     same = make_page(PAPER, [_kept(comparisons)], tmp_path)
     assert f"{len(known)} of {len(known)} numbers as in the committed run" in same
-    comparisons[0] = ours(comparisons[0].what, comparisons[0].ours * 1.001)
+    comparisons[0] = Claim(comparisons[0].what).compare(comparisons[0].ours * 1.001)
     other = make_page(PAPER, [_kept(comparisons)], tmp_path)
     assert f"{len(known) - 1} of {len(known)} numbers as in the committed run, different" in other
 

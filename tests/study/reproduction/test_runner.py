@@ -10,7 +10,7 @@ from seepage.errors import InputError
 from seepage.study.reproduction import Finding, Item, reproduce
 from seepage.study.reproduction import reproduction_page as page_module
 from seepage.study.reproduction import runner as running_module
-from seepage.study.reproduction.findings import PaperItem, ours, printed
+from seepage.study.reproduction.findings import Claim, PaperItem
 
 
 class Counting:
@@ -26,7 +26,10 @@ class Counting:
             raise KeyboardInterrupt
         rows = [{"name": "a, b", "value": 0.5}]
         bars = [{"panel": "p", "group": "g", "series": "s", "value": 1.0}]
-        comparisons = [printed("number", 2.0, 2.1, 0.1), ours("calls", self.calls)]
+        comparisons = [
+            Claim("number", printed=2.0, within=0.1).compare(2.1),
+            Claim("calls").compare(self.calls),
+        ]
         charts = (
             {"a": bar_panels(bars, "Axis")} if self.calls == 1 else {"b": bar_panels(bars, "Axis")}
         )

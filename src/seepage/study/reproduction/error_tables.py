@@ -13,7 +13,7 @@ from seepage.charts.scatter import agreement_chart
 from seepage.data.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import GRR, Mechanism
-from seepage.study.reproduction.findings import Comparison, Finding, PaperItem, ours, printed
+from seepage.study.reproduction.findings import Claim, Comparison, Finding, PaperItem
 from seepage.study.reproduction.paper_data import MECHANISMS, NEAR_ADULT, STAND_INS, Data, plug_in
 
 __all__ = [
@@ -202,17 +202,12 @@ def find_table_one(data: Data, paper: PaperItem) -> Finding:
 
 def _compare_one(paper: PaperItem, label: str, rows: list[dict[str, Any]]) -> list[Comparison]:
     if label == MERGED:
-        return [ours(_what(row), row["nmse"], label) for row in rows]
+        return [_compare_cell(row) for row in rows]
     worst, told = max(row["nmse"] for row in rows), label in EXPLAINED
     if rows[0]["paper"] is None:
         return [paper.claim("stand_in", worst, label=label)]
-    return [
-        *(
-            printed(_what(row), row["paper"], row["nmse"], factor=3, explained=told, group=label)
-            for row in rows
-        ),
-        paper.claim("explained" if told else "largest", worst, label=label),
-    ]
+    cells = [_compare_cell(row, factor=3, explained=told) for row in rows]
+    return [*cells, paper.claim("explained" if told else "largest", worst, label=label)]
 
 
 def find_table_two(data: Data, paper: PaperItem) -> Finding:
@@ -242,14 +237,15 @@ def find_table_two(data: Data, paper: PaperItem) -> Finding:
 
 
 def _compare_two(row: dict[str, Any]) -> Comparison:
-    value, label = row["paper"], row["data"]
-    if value is None:
-        return ours(_what(row), row["nmse"], label)
-    within, factor = (0.0, 3.0) if value < SMALL else (0.15, 0.0)
-    told = "documented" in label
-    return printed(
-        _what(row), value, row["nmse"], within, factor=factor, explained=told, group=label
-    )
+    noise = row["paper"] is not None and row["paper"] < SMALL
+    tolerance = {"factor": 3.0} if noise else {"within": 0.15}
+    return _compare_cell(row, **tolerance, explained="documented" in row["data"])
+
+
+def _compare_cell(row: dict[str, Any], **tolerance: Any) -> Comparison:
+    """Return an error of ours beside the printed one, where there is one."""
+    what = f"{row['data']}: {row['mechanism']}, epsilon {row['epsilon']}"
+    return Claim(what, printed=row["paper"], group=row["data"], **tolerance).compare(row["nmse"])
 
 
 def _cell(
@@ -262,10 +258,6 @@ def _cell(
         "paper": value,
         "nmse": error,
     }
-
-
-def _what(row: dict[str, Any]) -> str:
-    return f"{row['data']}: {row['mechanism']}, epsilon {row['epsilon']}"
 
 
 def _present(rows: list[dict[str, Any]]) -> set[str]:

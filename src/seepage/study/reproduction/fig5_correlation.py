@@ -11,7 +11,7 @@ from seepage.data.pairs import PairCounts
 from seepage.leakage.bound import leakage_bound
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.correlation import correlation_matrix
-from seepage.study.reproduction.findings import Comparison, Finding, PaperItem, printed
+from seepage.study.reproduction.findings import Claim, Comparison, Finding, PaperItem
 from seepage.study.reproduction.paper_data import (
     ALL,
     SEED,
@@ -206,8 +206,11 @@ def find_example(data: Data, paper: PaperItem) -> Finding:
             }
         )
         at = f"L({direction.replace('->', '→')}), epsilon {epsilon:g}"
-        comparisons.append(printed(f"{at}, theoretical", theory, bound, 0.001))
-        comparisons.append(printed(f"{at}, simulated", experiment, mean, 3 * deviation / mean))
+        noise = 3 * deviation / mean
+        comparisons += [
+            Claim(f"{at}, theoretical", printed=theory, within=0.001).compare(bound),
+            Claim(f"{at}, simulated", printed=experiment, within=noise).compare(mean),
+        ]
     bounds = [leakage_bound(_sample(rng).channel("X^", "Xk"), 1.0).value for _ in range(SAMPLES)]
     comparisons += [
         paper.claim("nmi", correlation_matrix(exact, "nmi")["Xk", "X^"]),

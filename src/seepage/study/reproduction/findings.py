@@ -23,9 +23,6 @@ __all__ = [
     "Row",
     "Verdict",
     "absent",
-    "ours",
-    "printed",
-    "stated",
 ]
 
 Verdict = Literal["agrees", "explained", "deviates", "no data", "ours"]
@@ -133,87 +130,6 @@ class FinishedItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return {one.what: one.ours for one in self.comparisons if one.ours is not None}
 
 
-def printed(
-    what: str,
-    paper: float,
-    found: float,
-    within: float = 0.0,
-    *,
-    factor: float = 0.0,
-    explained: bool = False,
-    group: str = "",
-) -> Comparison:
-    """Return a comparison with a number that the paper prints.
-
-    Parameters
-    ----------
-    what, group
-        The quantity and its heading.
-    paper, found
-        Their number and ours.
-    within
-        The relative deviation that counts as agreement.
-    factor
-        In its place, by which factor the two may differ: for noise, and orders of magnitude.
-    explained
-        Whether the item's notes give the reason, should it deviate.
-
-    Examples
-    --------
-    >>> printed("leakage", 0.3381, 0.3353, 0.01).verdict
-    'agrees'
-    """
-    ratio = found / paper
-    if factor:
-        fits, tolerance = 1 / factor <= ratio <= factor, f"a factor {factor:g}"
-    else:
-        fits, tolerance = abs(ratio - 1) <= within, f"± {100 * within:.3g} %"
-    verdict: Verdict = "agrees" if fits else "explained" if explained else "deviates"
-    deviation = _times(ratio) if factor else _relative(ratio)
-    return Comparison(what, f"{paper:g}", float(found), deviation, tolerance, verdict, group)
-
-
-def stated(
-    what: str,
-    claim: str,
-    found: float,
-    *,
-    least: float = -math.inf,
-    most: float = math.inf,
-    explained: bool = False,
-    group: str = "",
-) -> Comparison:
-    """Return a comparison with a claim that the paper makes in words, measured by one number.
-
-    Parameters
-    ----------
-    what, group
-        What our number is, and its heading.
-    claim
-        What the paper says.
-    found
-        Our number.
-    least, most
-        Between which limits the claim counts as true.
-    explained
-        Whether the item's notes give the reason, should it not hold.
-
-    Examples
-    --------
-    >>> stated("share below 0.2", "most are close to 0", 0.7, least=0.5).verdict
-    'agrees'
-    """
-    holds = least <= found <= most
-    verdict: Verdict = "agrees" if holds else "explained" if explained else "deviates"
-    says = "holds" if holds else "does not hold"
-    return Comparison(what, claim, float(found), says, _limits(least, most), verdict, group)
-
-
-def ours(what: str, found: float, group: str = "") -> Comparison:
-    """Return a number of ours that the paper has nothing beside."""
-    return Comparison(what, "not in the paper", float(found), "", "", "ours", group)
-
-
 def absent(what: str, paper: str, why: str, group: str = "") -> Comparison:
     """Return a comparison that could not be made, and why."""
     return Comparison(what, paper, None, why, "", "no data", group)
@@ -222,8 +138,26 @@ def absent(what: str, paper: str, why: str, group: str = "") -> Comparison:
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the paper prints or says of one quantity, and when our number counts as agreement.
 
-    The fields are those of `printed` and `stated`; with neither a number nor words of the paper
-    the quantity is ours alone.
+    With neither a number nor words of the paper the quantity is ours alone.
+
+    Parameters
+    ----------
+    what, group
+        The quantity, unique within its item, and a heading that several share.
+    printed, within, factor
+        A number that the paper prints, and the relative deviation that counts as agreement; or,
+        for noise and orders of magnitude, by which factor the two may differ.
+    says, least, most
+        What the paper says in words, and between which limits of our number it counts as true.
+    explained
+        Whether the item's notes give the reason, should it deviate.
+
+    Examples
+    --------
+    >>> Claim("leakage", printed=0.3381, within=0.01).compare(0.3353).verdict
+    'agrees'
+    >>> Claim("share below {limit}", "most are small", least=0.5).compare(0.7, limit=0.2).what
+    'share below 0.2'
     """
 
     what: str
@@ -236,15 +170,24 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     explained: bool = False
     group: str = ""
 
-    def compare(self, found: float, words: Mapping[str, Any]) -> Comparison:
+    def compare(self, found: float, **words: Any) -> Comparison:
         """Return our number beside the claim, with words in the places of its braces."""
         what, says, group = (text.format(**words) for text in (self.what, self.says, self.group))
-        told: dict[str, Any] = {"explained": self.explained, "group": group}
         if self.printed is not None:
-            return printed(what, self.printed, found, self.within, factor=self.factor, **told)
-        if says:
-            return stated(what, says, found, least=self.least, most=self.most, **told)
-        return ours(what, found, group)
+            ratio, says = found / self.printed, f"{self.printed:g}"
+            if self.factor:
+                fits, deviation = 1 / self.factor <= ratio <= self.factor, _times(ratio)
+                tolerance = f"a factor {self.factor:g}"
+            else:
+                fits, deviation = abs(ratio - 1) <= self.within, _relative(ratio)
+                tolerance = f"± {100 * self.within:.3g} %"
+        elif says:
+            fits, tolerance = self.least <= found <= self.most, _limits(self.least, self.most)
+            deviation = "holds" if fits else "does not hold"
+        else:
+            return Comparison(what, "not in the paper", float(found), "", "", "ours", group)
+        verdict: Verdict = "agrees" if fits else "explained" if self.explained else "deviates"
+        return Comparison(what, says, float(found), deviation, tolerance, verdict, group)
 
 
 class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -278,7 +221,7 @@ class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def claim(self, name: str, found: float, **words: Any) -> Comparison:
         """Return our number beside a claim of the paper."""
-        return self.claims[name].compare(found, words)
+        return self.claims[name].compare(found, **words)
 
     def without(self, labels: Iterable[str]) -> list[Comparison]:
         """Return, for each dataset that is not at hand, that nothing was compared."""
