@@ -16,11 +16,12 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage.designs.equal_budgets import Problem, largest_within
+from seepage.errors import InputError
 from seepage.leakage.release import Release
 from seepage.mechanisms import mechanism, registered
 from seepage.totals.result import direct
 
-__all__ = ["budgets_for_each", "total_slopes", "weighted_variance"]
+__all__ = ["budgets_for_each", "least_variance", "total_slopes", "weighted_variance"]
 
 SMALLEST = 1e-6
 """No budget is tried below this share of its limit: variances grow without bound."""
@@ -139,14 +140,28 @@ def _difference(function: Callable[[float], float], at: float) -> float:
 
 
 def _variance(problem: Problem, index: int) -> Callable[[float], float]:
-    """Return one report's variance, summed over the values, as a function of the budget.
-
-    It is that of the named mechanism, or the least of all pure ones.
-    """
+    """Return one report's variance, summed over the values, as a function of the budget."""
     k, name = problem.domain[index].size, problem.mechanism[index]
     shares = problem.pairs.marginals[index] / problem.pairs.records
+    return lambda epsilon: least_variance(k, epsilon, shares, name=name)[0]
+
+
+def least_variance(
+    k: int, epsilon: float, shares: Floats, reports: int = 1, name: str | None = None
+) -> tuple[float, str]:
+    """Return the variance, summed over the values, of a mechanism or the best pure one, and which.
+
+    Parameters
+    ----------
+    k, epsilon
+        The number of values, and the budget.
+    shares, reports
+        The share of people with each value, and the number of reports.
+    name
+        The mechanism; None for the best of all that are registered and have delta 0.
+    """
     pure = [key for key, family in registered().items() if not family.approximate]
     names = pure if name is None else [name]
-    return lambda epsilon: min(
-        float(mechanism(key, k, epsilon).variance(1, shares).sum()) for key in names
-    )
+    if not names:
+        raise InputError("no pure mechanism is registered")
+    return min((float(mechanism(n, k, epsilon).variance(reports, shares).sum()), n) for n in names)

@@ -17,10 +17,10 @@ from seepage._numerics import Floats, Integers
 from seepage._results import Result, json_ready
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
+from seepage.designs.attribute_budgets import least_variance
 from seepage.designs.calibration import BudgetChoice, find_budgets
 from seepage.designs.equal_budgets import equal_split
-from seepage.errors import InputError
-from seepage.mechanisms import mechanism, registered
+from seepage.mechanisms import mechanism
 
 __all__ = [
     "Strategy",
@@ -118,11 +118,8 @@ class StrategyComparison(Result):
                 "Calibrated budgets rest on an assumption here; a calibration of their own has "
                 "them audited."
             )
-        better = [
-            name
-            for name, mine, theirs in zip(self.names, best.errors, safe.errors, strict=True)
-            if theirs < mine
-        ]
+        errors = zip(self.names, best.errors, safe.errors, strict=True)
+        better = [name for name, mine, theirs in errors if theirs < mine]
         if better and safe is not best:
             lines.append(f"There {safe.name} is better even so for {', '.join(better[:8])}.")
         return "\n".join(lines)
@@ -313,19 +310,10 @@ def _with_fakes(pairs: PairCounts, index: int, budget: float) -> tuple[float, st
 
 def _best(pairs: PairCounts, index: int, epsilon: float, reports: int) -> tuple[float, str]:
     """Return the least expected error of one attribute over all pure mechanisms, and which."""
-    attribute = pairs.domain[index]
-    shares: Floats = pairs.marginals[index] / pairs.records
     if epsilon == 0:
         return math.inf, "none"
-    made: list[Any] = [
-        mechanism(name, attribute.size, epsilon)
-        for name, family in registered().items()
-        if not family.approximate
-    ]
-    if not made:
-        raise InputError("no pure mechanism is registered")
-    errors = [(float(one.variance(reports, shares).sum()), one.name) for one in made]
-    return min(errors)
+    shares = pairs.marginals[index] / pairs.records
+    return least_variance(pairs.domain[index].size, epsilon, shares, reports)
 
 
 def simulated_error(pairs: PairCounts, strategy: Strategy, rng: np.random.Generator) -> float:
@@ -333,54 +321,35 @@ def simulated_error(pairs: PairCounts, strategy: Strategy, rng: np.random.Genera
 
     People are drawn attribute by attribute: what is compared depends on the margins only.
     """
-    count = len(pairs.domain)
-    errors = []
-    for index in range(count):
-        size = pairs.domain[index].size
-        codes = np.repeat(np.arange(size), pairs.marginals[index])
-        truth = pairs.marginals[index] / pairs.records
-        found = _estimate(strategy, index, codes, size, count, rng)
-        errors.append(float(((found - truth) ** 2).sum()))
+    count, errors = len(pairs.domain), []
+    for index, margin in enumerate(pairs.marginals):
+        made = mechanism(strategy.mechanisms[index], len(margin), strategy.epsilons[index])
+        codes = np.repeat(np.arange(len(margin)), margin)
+        if strategy.name.startswith("random sampling"):
+            found = _estimate_with_fakes(made, codes, count, rng)
+        else:
+            if strategy.name.startswith("one random"):
+                codes = codes[rng.random(len(codes)) < 1 / count]
+            found = made.estimate(made.perturb_batches(codes, rng)).frequencies
+        errors.append(float(((found - margin / pairs.records) ** 2).sum()))
     return float(np.mean(errors))
 
 
-def _estimate(
-    strategy: Strategy,
-    index: int,
-    codes: Integers,
-    size: int,
-    count: int,
-    rng: np.random.Generator,
-) -> Floats:
-    if strategy.name.startswith("random sampling"):
-        return _simulated_with_fakes(strategy, index, codes, size, count, rng)
-    if strategy.name.startswith("one random"):
-        codes = codes[rng.random(len(codes)) < 1 / count]
-    made = mechanism(strategy.mechanisms[index], size, strategy.epsilons[index])
-    return made.estimate(made.perturb_batches(codes, rng)).frequencies
-
-
-def _simulated_with_fakes(
-    strategy: Strategy,
-    index: int,
-    codes: Integers,
-    size: int,
-    count: int,
-    rng: np.random.Generator,
+def _estimate_with_fakes(
+    made: Any, codes: Integers, count: int, rng: np.random.Generator
 ) -> Floats:
     """Return the estimate of RS+FD: a share 1/d of the reports is true, the rest are fakes."""
-    if size == 1:
+    if made.k == 1:
         return np.ones(1)
-    made: Any = mechanism(strategy.mechanisms[index], size, strategy.epsilons[index])
     true, other = made.support
     honest = rng.random(len(codes)) < 1 / count
     tally = made.tally(made.perturb(codes[honest], rng))
     fakes = len(codes) - int(honest.sum())
     if made.name == "grr":
-        tally = tally + rng.multinomial(fakes, np.full(size, 1 / size))
-        fake = 1 / size
+        fake = 1 / made.k
+        tally = tally + rng.multinomial(fakes, np.full(made.k, fake))
     else:
-        tally = tally + rng.binomial(fakes, other, size)
         fake = other
+        tally = tally + rng.binomial(fakes, fake, made.k)
     expected = (other + (count - 1) * fake) / count
     return np.asarray(count * (tally / len(codes) - expected) / (true - other))

@@ -27,17 +27,17 @@ REPORTS = 1024
 """Reports handled at once: tables of a few MB a group."""
 
 
-def sums_by_value(tuples: Records, draws: Draws, progress: Progress | None) -> Floats:
-    """Return the sums over people, one row a value, and that for q as the last row."""
-    groups = _grouped(tuples)
-    numbers = np.stack([tuples.groups(group) for group in groups])
+def sums_by_value(data: Records, draws: Draws, progress: Progress | None) -> Floats:
+    """Return the sums over people, one row per value, and that for q as the last row."""
+    groups = _grouped(data)
+    numbers = np.stack([data.groups(group) for group in groups])
     first = [np.unique(row, return_index=True)[1] for row in numbers]
-    begins = offsets(tuples.domain)
+    begins = offsets(data.domain)
     sums = np.zeros((int(begins[-1]) + 1, draws.count))
-    weights = tuples.weights.astype(np.float64)
+    weights = data.weights.astype(np.float64)
     for begin in range(0, draws.count, REPORTS):
         block = slice(begin, min(begin + REPORTS, draws.count))
-        tables = _tables(tuples, groups, first, draws.logarithms[:, block])
+        tables = _tables(data, groups, first, draws.logarithms[:, block])
         bins = np.zeros_like(tables)
         own = np.zeros(tables.shape[2])
         _accumulate(numbers, weights, draws.density, tables, bins, own)
@@ -45,8 +45,8 @@ def sums_by_value(tuples: Records, draws: Draws, progress: Progress | None) -> F
         sums[-1, block] = own[:reports]
         for group, records, filled in zip(groups, first, bins, strict=True):
             for k in group:
-                order = np.argsort(tuples.codes[records, k], kind="stable")
-                values, starts = np.unique(tuples.codes[records[order], k], return_index=True)
+                order = np.argsort(data.codes[records, k], kind="stable")
+                values, starts = np.unique(data.codes[records[order], k], return_index=True)
                 added = np.add.reduceat(filled[order, :reports], starts, axis=0)
                 sums[begins[k] + values.astype(np.int64), block] = added
         if progress is not None:
@@ -54,12 +54,12 @@ def sums_by_value(tuples: Records, draws: Draws, progress: Progress | None) -> F
     return sums
 
 
-def _grouped(tuples: Records) -> list[list[int]]:
+def _grouped(data: Records) -> list[list[int]]:
     """Return consecutive attributes in groups of few combinations each."""
     groups: list[list[int]] = [[0]]
-    for k in range(1, len(tuples.domain)):
+    for k in range(1, len(data.domain)):
         longer = [*groups[-1], k]
-        if int(tuples.groups(longer).max()) < COMBINATIONS:
+        if int(data.groups(longer).max()) < COMBINATIONS:
             groups[-1] = longer
         else:
             groups.append([k])
@@ -67,16 +67,16 @@ def _grouped(tuples: Records) -> list[list[int]]:
 
 
 def _tables(
-    tuples: Records, groups: list[list[int]], first: list[Integers], logarithms: Floats
+    data: Records, groups: list[list[int]], first: list[Integers], logarithms: Floats
 ) -> Floats:
     """Return each group's likelihoods, shape (groups, combinations, reports), largest 1 each."""
-    begins = offsets(tuples.domain)
+    begins = offsets(data.domain)
     width = -(-logarithms.shape[1] // LANES) * LANES
     tables = np.zeros((len(groups), max(map(len, first)), width))
     for table, group, records in zip(tables, groups, first, strict=True):
         part = table[: len(records), : logarithms.shape[1]]
         for k in group:
-            part += logarithms[begins[k] + tuples.codes[records, k].astype(np.int64)]
+            part += logarithms[begins[k] + data.codes[records, k].astype(np.int64)]
         part -= part.max(axis=0)
         np.exp(part, out=part)
     return tables

@@ -69,7 +69,7 @@ MOST_CELLS = 1 << 27
 
 
 def merged_totals(
-    tuples: Records,
+    data: Records,
     released: Sequence[Release],
     view: View,
     progress: Progress | None = None,
@@ -78,7 +78,7 @@ def merged_totals(
 
     Parameters
     ----------
-    tuples
+    data
         The joint distribution.
     released
         How each attribute is released; only budgets matter.
@@ -103,7 +103,7 @@ def merged_totals(
     totals = np.zeros_like(parts)
     for target in range(len(released)):
         others = np.delete(parts, target, axis=0)
-        channel = _channel(tuples, target)
+        channel = _channel(data, target)
         budget, slack = summed_up(others[:, 0]), summed_up(others[:, 1])
         value = float(best_of_all(channel[None], np.array([budget])).value[0])
         delta = relaxation(channel, value, budget, slack)
@@ -113,17 +113,17 @@ def merged_totals(
     return totals[:, 0], totals[:, 1]
 
 
-def _channel(tuples: Records, target: int) -> Floats:
+def _channel(data: Records, target: int) -> Floats:
     """Return P(all other attributes given the target), rows the target values that occurred."""
-    groups = tuples.groups(k for k in range(len(tuples.domain)) if k != target)
+    groups = data.groups(k for k in range(len(data.domain)) if k != target)
     columns = int(groups.max()) + 1
-    seen, rows = np.unique(tuples.column(target), return_inverse=True)
+    seen, rows = np.unique(data.column(target), return_inverse=True)
     if len(seen) * columns > MOST_CELLS:
         raise GuaranteeError(
             f"merged totals need a table of {len(seen):,} values of "
-            f"{tuples.domain.names[target]!r} by {columns:,} combinations of the others, at most "
+            f"{data.domain.names[target]!r} by {columns:,} combinations of the others, at most "
             f"{MOST_CELLS:.3g} cells fit; use 'sampled', or choose fewer attributes or values"
         )
-    cells = np.bincount(rows * columns + groups, tuples.weights, minlength=len(seen) * columns)
+    cells = np.bincount(rows * columns + groups, data.weights, minlength=len(seen) * columns)
     counts = cells.reshape(len(seen), columns)
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))

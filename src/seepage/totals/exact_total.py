@@ -83,7 +83,7 @@ def _precision(columns: Sequence[ReportColumns], records: int) -> type[np.floati
 
 
 def fits(columns: Sequence[ReportColumns], records: int) -> bool:
-    """Say whether `exact` can be computed."""
+    """Return whether `exact` can be computed."""
     return exact_size(columns) <= MOST_CELLS and _precision(columns, records) is not None
 
 
@@ -106,13 +106,13 @@ def check_fits(columns: Sequence[ReportColumns], records: int) -> None:
 
 
 def exact_totals(
-    tuples: Records, columns: Sequence[ReportColumns], progress: Progress | None = None
+    data: Records, columns: Sequence[ReportColumns], progress: Progress | None = None
 ) -> ExactTotals:
     """Return ln sup over y, x, x' of p(y given x) / p(y given x'), for every attribute.
 
     Parameters
     ----------
-    tuples
+    data
         The joint distribution.
     columns
         What each attribute's report can say.
@@ -132,28 +132,28 @@ def exact_totals(
 
     Cost: O(log2(n)) passes over the cells for each attribute; memory for three tables.
     """
-    check_fits(columns, tuples.records)
-    search = _Enumeration(tuples, columns, progress)
+    check_fits(columns, data.records)
+    search = _Enumeration(data, columns, progress)
     search.run()
-    guard = rounding(tuples.domain.sizes)
+    guard = rounding(data.domain.sizes)
     values = np.array([float(own.max()) for own in search.own])
     for target, (column, best) in enumerate(zip(columns, search.best, strict=True)):
         rounded = best.value > 0 or (values[target] > 0 and isinstance(column, MatrixColumns))
-        if rounded or not _independent(tuples, target):
+        if rounded or not _independent(data, target):
             values[target] = round_up(max(values[target], best.value), 8) + guard
     return ExactTotals(values, [search.witness(k) for k in range(len(columns))])
 
 
-def _independent(tuples: Records, target: int) -> bool:
-    """Say whether all values of a target that occur come with the others in the same shares.
+def _independent(data: Records, target: int) -> bool:
+    """Return whether all values of a target that occur come with the others in the same shares.
 
     In integers: in lowest terms, the people in each group of the others are as many.
     """
-    others = tuples.groups(k for k in range(len(tuples.domain)) if k != target)
-    column = tuples.column(target)
+    others = data.groups(k for k in range(len(data.domain)) if k != target)
+    column = data.column(target)
     order = np.lexsort((others, column))
     borders = np.flatnonzero(np.diff(column[order])) + 1
-    groups, people = (np.split(part[order], borders) for part in (others, tuples.weights))
+    groups, people = (np.split(part[order], borders) for part in (others, data.weights))
     shares = [part // np.gcd.reduce(part) for part in people]
     return all(
         np.array_equal(groups[0], group) and np.array_equal(shares[0], share)
@@ -174,7 +174,7 @@ class _Best:
 
 @dataclass
 class _Enumeration:
-    tuples: Records
+    data: Records
     columns: Sequence[ReportColumns]
     progress: Progress | None
     best: list[_Best] = field(init=False)
@@ -183,20 +183,20 @@ class _Enumeration:
         count = len(self.columns)
         self.best = [_Best() for _ in range(count)]
         self.own = [column.own() for column in self.columns]
-        self.dtype = _precision(self.columns, self.tuples.records) or np.float64
+        self.dtype = _precision(self.columns, self.data.records) or np.float64
         self.spared = _enumerated(self.columns)
         self.matrices = [
             column.matrix(self.dtype) if source != self.spared else np.ones((column.k, 1))
             for source, column in enumerate(self.columns)
         ]
-        self.marginals = [self.tuples.marginal(k).astype(self.dtype) for k in range(count)]
+        self.marginals = [self.data.marginal(k).astype(self.dtype) for k in range(count)]
         self.done, self.work = 0, count * exact_size(self.columns)
 
     def run(self) -> None:
         """Visit every report tuple of every target."""
         members = tuple(k for k in range(len(self.columns)) if k != self.spared)
         order = members if self.spared is None else (*members, self.spared)
-        table = self.tuples.counts(order).astype(self.dtype)
+        table = self.data.counts(order).astype(self.dtype)
         extra = 1 if self.spared is None else self.columns[self.spared].k
         self._visit(table.reshape(*(self.columns[k].k for k in members), extra, 1), members, ())
 
@@ -308,7 +308,7 @@ class _Enumeration:
         reports: dict[int, int | Booleans] = {**self._reports(best)}
         if best.spared is not None and self.spared is not None:
             reports[self.spared] = self.columns[self.spared].choose(*best.spared)
-        domain = self.tuples.domain
+        domain = self.data.domain
         return joint_witness(domain, self.columns, target, best.pair, reports, best.value)
 
     def _reports(self, best: _Best) -> dict[int, int]:

@@ -187,7 +187,7 @@ class MatrixColumns:
     Parameters
     ----------
     channel
-        P(report given value), one row a value; reports that no value can produce are left out.
+        P(report given value), one row per value; reports that no value can produce are left out.
     """
 
     channel: Floats

@@ -158,6 +158,7 @@ class JointWitness:
             "reports": json_ready(self.reports),
             "value": json_ready(self.value),
             "held_out": json_ready(self.held_out),
+            "own": json_ready(self.own),
             "confirmed": self.confirmed,
             "beyond_own": self.beyond_own,
         }

@@ -66,7 +66,7 @@ class Sampled:
 
 
 def sampled_totals(
-    tuples: Records,
+    data: Records,
     released: Sequence[Release],
     view: View,
     *,
@@ -80,7 +80,7 @@ def sampled_totals(
 
     Parameters
     ----------
-    tuples, released, view
+    data, released, view
         The table, how it is released and what the adversary keeps.
     delta
         The delta of every total.
@@ -106,22 +106,22 @@ def sampled_totals(
     Cost: n times the distinct records likelihoods, each with one exponential and a column of two
     matrix products; memory for blocks of them and for n times the number of values.
     """
-    sizes = [int(np.count_nonzero(tuples.marginal(k))) for k in range(len(tuples.domain))]
+    sizes = [int(np.count_nonzero(data.marginal(k))) for k in range(len(data.domain))]
     pairs = max(1, sum(size * (size - 1) for size in sizes))
     level = math.log(pairs / (1 - confidence))
     needed = level / -math.log1p(-delta)
-    draws = draw_reports(tuples, released, view, reports, needed, seed)
-    densities, own = report_densities(tuples, draws, progress)
-    guard = rounding_of(tuples, draws)
+    draws = draw_reports(data, released, view, reports, needed, seed)
+    densities, own = report_densities(data, draws, progress)
+    guard = rounding_of(data, draws)
     values, rare = [], []
-    for target, begin in enumerate(offsets(tuples.domain)[:-1]):
-        seen = begin + np.flatnonzero(tuples.marginal(target))
+    for target, begin in enumerate(offsets(data.domain)[:-1]):
+        seen = begin + np.flatnonzero(data.marginal(target))
         limits = [largest_mean(delta / draws.ceilings[x], level / reports) for x in seen]
         weighted = densities[seen] / own
         found = _largest_loss(weighted, limits, draws.ceilings[seen])
         values.append(found + guard if found > 0 else 0.0)
         rare.append(np.array([x - begin for x, m in zip(seen, limits, strict=True) if m is None]))
-    return Sampled(np.array(values), rare, reports_enough(tuples, needed))
+    return Sampled(np.array(values), rare, reports_enough(data, needed))
 
 
 def _largest_loss(weighted: Floats, limits: Sequence[float | None], ceilings: Floats) -> float:
@@ -216,7 +216,7 @@ WIDEST_SPREAD = 600.0
 
 
 def report_densities(
-    tuples: Records, draws: Draws, progress: Progress | None = None
+    data: Records, draws: Draws, progress: Progress | None = None
 ) -> tuple[Floats, Floats]:
     """Return p(y given x) of every value x of every attribute, and q(y).
 
@@ -228,53 +228,53 @@ def report_densities(
     One likelihood for each distinct record and report: about 1 ns each where the compiled kernel
     is used (large work, budgets of moderate sum), 10 to 20 ns in NumPy.
     """
-    spread = float(_spreads(tuples, draws).max()) if draws.count else 0.0
-    if len(tuples) * draws.count >= COMPILED_FROM and spread <= WIDEST_SPREAD:
+    spread = float(_spreads(data, draws).max()) if draws.count else 0.0
+    if len(data) * draws.count >= COMPILED_FROM and spread <= WIDEST_SPREAD:
         from seepage.totals.compiled_sums import sums_by_value
 
-        sums = sums_by_value(tuples, draws, progress)
+        sums = sums_by_value(data, draws, progress)
     else:
-        sums = sums_in_blocks(tuples, draws, progress)
-    people = np.concatenate([tuples.marginal(k) for k in range(len(tuples.domain))])
-    return sums[:-1] / np.maximum(people, 1)[:, None], sums[-1] / tuples.records
+        sums = sums_in_blocks(data, draws, progress)
+    people = np.concatenate([data.marginal(k) for k in range(len(data.domain))])
+    return sums[:-1] / np.maximum(people, 1)[:, None], sums[-1] / data.records
 
 
-def _spreads(tuples: Records, draws: Draws) -> Floats:
+def _spreads(data: Records, draws: Draws) -> Floats:
     """Return for each report how far two records under which it is possible can be apart."""
-    begins = offsets(tuples.domain)[:-1]
+    begins = offsets(data.domain)[:-1]
     high = np.maximum.reduceat(draws.logarithms, begins)
     possible = np.where(draws.logarithms > IMPOSSIBLE, draws.logarithms, np.inf)
     low = np.minimum.reduceat(possible, begins)
     return np.asarray((high - low).sum(axis=0))
 
 
-def sums_in_blocks(tuples: Records, draws: Draws, progress: Progress | None) -> Floats:
-    """Return the sums over people, one row a value, and that for q as the last row.
+def sums_in_blocks(data: Records, draws: Draws, progress: Progress | None) -> Floats:
+    """Return the sums over people, one row per value, and that for q as the last row.
 
     The logarithm of the matrix is a product of the records' indicators with the reports'
     log-likelihoods; its product with the value indicators sums it over the people who have each
     value.  A report is scaled by its likeliest record so far, so that no exponential overflows
     and none that counts is lost.
     """
-    begins, sizes = offsets(tuples.domain), tuples.domain.sizes
+    begins, sizes = offsets(data.domain), data.domain.sizes
     values = int(begins[-1])
     kept = np.delete(np.arange(values), begins[:-1])
     relative = draws.logarithms - np.repeat(draws.logarithms[begins[:-1]], sizes, axis=0)
     relative = np.ascontiguousarray(relative[kept])
     sums = np.zeros((values + 1, draws.count))
     scale = np.full(draws.count, -np.inf)
-    places = tuples.codes.astype(np.int64) + begins[:-1]
-    for begin in range(0, len(tuples), RECORDS):
+    places = data.codes.astype(np.int64) + begins[:-1]
+    for begin in range(0, len(data), RECORDS):
         rows = slice(begin, begin + RECORDS)
         indicators = _indicators(places[rows], values)
-        weights = tuples.weights[rows].astype(np.float64)
+        weights = data.weights[rows].astype(np.float64)
         adding = np.vstack([indicators.T * weights, weights * draws.density[rows]])
         chosen = np.ascontiguousarray(indicators[:, kept])
         for first in range(0, draws.count, REPORTS):
             block = slice(first, first + REPORTS)
             _add_block(chosen, relative[:, block], adding, sums[:, block], scale[block])
         if progress is not None:
-            progress(min(begin + RECORDS, len(tuples)), len(tuples))
+            progress(min(begin + RECORDS, len(data)), len(data))
     return sums
 
 
@@ -298,7 +298,7 @@ def _add_block(
     scale[:] = highest
 
 
-def rounding_of(tuples: Records, draws: Draws) -> float:
+def rounding_of(data: Records, draws: Draws) -> float:
     """Return more than the rounding error of a loss.
 
     A likelihood is a sum over the distinct records of exponentials whose arguments are sums
@@ -306,8 +306,8 @@ def rounding_of(tuples: Records, draws: Draws) -> float:
     much a term of those sums as any other.
     """
     if not draws.count:
-        return 4 * UNIT * (len(tuples) + 8 * len(tuples.domain))
-    lowest = np.minimum.reduceat(draws.logarithms, offsets(tuples.domain)[:-1])
+        return 4 * UNIT * (len(data) + 8 * len(data.domain))
+    lowest = np.minimum.reduceat(draws.logarithms, offsets(data.domain)[:-1])
     impossible = (lowest <= IMPOSSIBLE).sum(axis=0)
-    terms = float((_spreads(tuples, draws) - IMPOSSIBLE * impossible).max())
-    return 4 * UNIT * (len(tuples) + len(tuples.domain) * (8 + terms))
+    terms = float((_spreads(data, draws) - IMPOSSIBLE * impossible).max())
+    return 4 * UNIT * (len(data) + len(data.domain) * (8 + terms))

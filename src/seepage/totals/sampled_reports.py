@@ -11,6 +11,7 @@ exceeds W(x) = 1 / (P(x) min over records r with x of g(r)).
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -47,7 +48,7 @@ class Draws:
     Parameters
     ----------
     logarithms
-        ln p(report given value) of each report: one row a value of an attribute, all attributes
+        ln p(report given value) of each report: one row per value of an attribute, all attributes
         one after the other, and one column a report.
     density
         g(r) of each distinct record.
@@ -71,7 +72,7 @@ def offsets(domain: Domain) -> Integers:
 
 
 def draw_reports(
-    tuples: Records,
+    data: Records,
     released: Sequence[Release],
     view: View,
     count: int,
@@ -82,7 +83,7 @@ def draw_reports(
 
     Parameters
     ----------
-    tuples
+    data
         The table.
     released
         How each attribute is released.
@@ -95,22 +96,22 @@ def draw_reports(
     seed
         The same seed gives the same reports.
     """
-    mechanisms = [_simulated(tuples.domain, k, release) for k, release in enumerate(released)]
-    values = int(offsets(tuples.domain)[-1])
+    mechanisms = [_simulated(data.domain, k, release) for k, release in enumerate(released)]
+    values = int(offsets(data.domain)[-1])
     if values * count > MOST_NUMBERS:
         raise GuaranteeError(
             f"{count:,} reports of {values:,} values need {values * count / 2**27:.1f} GB, at most "
             f"2 fit; draw fewer reports or choose fewer attributes"
         )
     generator = _checks.generator(seed)
-    extra = _boosts(tuples, count, needed)
-    people = _people(tuples, count - int(extra.sum()), extra, generator)
+    extra = _boosts(data, count, needed)
+    people = _people(data, count - int(extra.sum()), extra, generator)
     rows = [
-        _log_likelihood(mechanism, tuples.codes[people, k], view, generator)
+        _log_likelihood(mechanism, data.codes[people, k], view, generator)
         for k, mechanism in enumerate(mechanisms)
     ]
-    density = _density(tuples, extra, count)
-    return Draws(np.concatenate(rows), density, _ceilings(tuples, density))
+    density = _density(data, extra, count)
+    return Draws(np.concatenate(rows), density, _ceilings(data, density))
 
 
 def _simulated(domain: Domain, k: int, release: Release) -> Mechanism:
@@ -134,7 +135,7 @@ def _simulated(domain: Domain, k: int, release: Release) -> Mechanism:
 def _log_likelihood(
     mechanism: Mechanism, codes: Integers, view: View, generator: np.random.Generator
 ) -> Floats:
-    """Return ln p(report given value) of fresh reports, one row a value."""
+    """Return ln p(report given value) of fresh reports, one row per value."""
     if isinstance(mechanism, InClear):
         return np.where(np.arange(mechanism.k)[:, None] == codes, 0.0, IMPOSSIBLE)
     reports = mechanism.perturb(codes, generator)
@@ -150,20 +151,20 @@ def _log_likelihood(
 # How many people are drawn for which value ------------------------------------------------------
 
 
-def _shares(tuples: Records) -> Floats:
+def _shares(data: Records) -> Floats:
     """Return P(x) of every value of every attribute, one after the other."""
-    marginals = [tuples.marginal(k) for k in range(len(tuples.domain))]
-    return np.concatenate(marginals) / tuples.records
+    marginals = [data.marginal(k) for k in range(len(data.domain))]
+    return np.concatenate(marginals) / data.records
 
 
-def _boosts(tuples: Records, count: int, needed: float) -> Integers:
+def _boosts(data: Records, count: int, needed: float) -> Integers:
     """Return how many people to draw for each value beside the plain draws.
 
     Targets are taken in the order of what it costs to give each of their values `ROOM` times
     the draws needed, as long as half of the reports suffice; their values are then all filled
     up to one level, so that every report is spent.
     """
-    shares, begins = _shares(tuples), offsets(tuples.domain)
+    shares, begins = _shares(data), offsets(data.domain)
     plain = math.floor(PLAIN_SHARE * count)
     budget = count - plain
     costs = np.add.reduceat(_missing(shares, plain, needed), begins[:-1])
@@ -174,7 +175,7 @@ def _boosts(tuples: Records, count: int, needed: float) -> Integers:
         served[begins[target] : begins[target + 1]] = True
     served &= shares > 0
     extra = np.zeros(len(shares), dtype=np.int64)
-    extra[served] = np.floor(_filled(plain * shares[served], float(budget)))
+    extra[served] = np.floor(_water_filling(plain * shares[served], float(budget)))
     return extra
 
 
@@ -184,19 +185,19 @@ def _missing(shares: Floats, plain: int, needed: float) -> Floats:
     return np.where(shares > 0, lacking, 0.0)
 
 
-def reports_enough(tuples: Records, needed: float) -> int:
+def reports_enough(data: Records, needed: float) -> int:
     """Return about how many reports give every value of every attribute the draws it needs."""
-    shares = _shares(tuples)
-    low, high = 0, math.ceil(2 * ROOM * needed * len(shares) / PLAIN_SHARE)
-    while high - low > 1:
-        count = (low + high) // 2
+    shares = _shares(data)
+    most = math.ceil(2 * ROOM * needed * len(shares) / PLAIN_SHARE)
+
+    def enough(count: int) -> bool:
         plain = math.floor(PLAIN_SHARE * count)
-        short = float(_missing(shares, plain, needed).sum()) > count - plain
-        low, high = (count, high) if short else (low, count)
-    return high
+        return float(_missing(shares, plain, needed).sum()) <= count - plain
+
+    return 1 + bisect_left(range(1, most), True, key=enough)
 
 
-def _filled(heights: Floats, volume: float) -> Floats:
+def _water_filling(heights: Floats, volume: float) -> Floats:
     """Return the water-filling allocation: heights are raised to one level, by a volume in all."""
     if not len(heights):
         return heights
@@ -207,16 +208,14 @@ def _filled(heights: Floats, volume: float) -> Floats:
     return np.asarray(np.maximum(levels[wet] - heights, 0.0))
 
 
-def _people(
-    tuples: Records, plain: int, extra: Integers, generator: np.random.Generator
-) -> Integers:
+def _people(data: Records, plain: int, extra: Integers, generator: np.random.Generator) -> Integers:
     """Return the drawn people as positions of distinct records."""
-    drawn = [_drawn(tuples.weights, np.arange(len(tuples)), plain, generator)]
-    begins = offsets(tuples.domain)
+    drawn = [_drawn(data.weights, np.arange(len(data)), plain, generator)]
+    begins = offsets(data.domain)
     for value in np.flatnonzero(extra):
         target = int(np.searchsorted(begins, value, side="right")) - 1
-        having = np.flatnonzero(tuples.column(target) == value - begins[target])
-        drawn.append(_drawn(tuples.weights[having], having, int(extra[value]), generator))
+        having = np.flatnonzero(data.column(target) == value - begins[target])
+        drawn.append(_drawn(data.weights[having], having, int(extra[value]), generator))
     return np.concatenate(drawn)
 
 
@@ -228,24 +227,24 @@ def _drawn(
     return np.asarray(positions[np.searchsorted(ends, picks, side="right")])
 
 
-def _density(tuples: Records, extra: Integers, count: int) -> Floats:
+def _density(data: Records, extra: Integers, count: int) -> Floats:
     """Return g(r) = q(r) / P(r) of each distinct record."""
-    shares = _shares(tuples)
+    shares = _shares(data)
     gains = np.divide(extra, shares * count, out=np.zeros_like(shares), where=shares > 0)
-    density = np.full(len(tuples), 1 - int(extra.sum()) / count)
-    for target, begin in enumerate(offsets(tuples.domain)[:-1]):
-        density += gains[begin + tuples.column(target).astype(np.int64)]
+    density = np.full(len(data), 1 - int(extra.sum()) / count)
+    for target, begin in enumerate(offsets(data.domain)[:-1]):
+        density += gains[begin + data.column(target).astype(np.int64)]
     return density
 
 
-def _ceilings(tuples: Records, density: Floats) -> Floats:
+def _ceilings(data: Records, density: Floats) -> Floats:
     """Return W(x) = 1 / (P(x) min of g over the records with x)."""
     least = []
-    for target, size in enumerate(tuples.domain.sizes):
+    for target, size in enumerate(data.domain.sizes):
         smallest = np.full(size, np.inf)
-        np.minimum.at(smallest, tuples.column(target), density)
+        np.minimum.at(smallest, data.column(target), density)
         least.append(smallest)
-    shares = _shares(tuples)
+    shares = _shares(data)
     with np.errstate(invalid="ignore"):
         reached = np.concatenate(least) * shares
     return np.where(shares > 0, 1 / np.where(shares > 0, reached, 1.0), np.inf)

@@ -61,7 +61,7 @@ def _read_matrices(given: Any, name: str) -> list[Floats]:
 
 
 def _are_several(given: Any) -> bool:
-    """Say whether the first thing given is a matrix, not a row; what is neither is one thing."""
+    """Return whether the first thing given is a matrix, not a row; what is neither is one thing."""
     if isinstance(given, Channel):
         return False
     try:
@@ -276,7 +276,7 @@ def stream_leakage(
 
 
 def _are_transitions(data: Any) -> bool:
-    """Say whether data are matrices: a channel, an array, or (nested sequences of) numbers."""
+    """Return whether data are matrices: a channel, an array, or (nested sequences of) numbers."""
     if isinstance(data, (list, tuple)):
         return not (data and isinstance(data[0], (str, os.PathLike)))
     return isinstance(data, (Channel, np.ndarray, int, float))

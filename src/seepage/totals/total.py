@@ -276,8 +276,7 @@ def compute_total(
             f"guarantee {guarantee!r} needs records, and pair counts do not tell how sources act "
             "together; give the table itself, or use 'independent' or 'worst'"
         )
-    values, more = _COMPUTE[guarantee](data, matrix, settings)
-    deltas = more.pop("deltas", np.zeros_like(values))
+    values, deltas, more = _COMPUTE[guarantee](data, matrix, settings)
     notes = (*more.pop("notes", ()), *_unseen(matrix))
     kind = GUARANTEES[guarantee]
     found = TotalLeakage(guarantee, kind, np.asarray(values), deltas, matrix, notes=notes, **more)
@@ -294,29 +293,9 @@ def _unseen(matrix: LeakageMatrix) -> Iterator[str]:
             yield f"no record{drawn} has {shown} of {name!r}: excluded from totals"
 
 
-# One function for each guarantee: values, and what else the result has --------------------------
+# One function for each guarantee: values, deltas, and what else the result has ------------------
 
-Found = tuple[Floats, dict[str, Any]]
-
-
-def _worst(data: Any, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
-    values, deltas = worst_totals(matrix)
-    return values, {"deltas": deltas}
-
-
-def _independent(data: Any, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
-    values, deltas = independent_totals(matrix)
-    return values, {"deltas": deltas}
-
-
-def _merged(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
-    values, deltas = merged_totals(data, matrix.releases, matrix.view, settings.progress)
-    return values, {"deltas": deltas}
-
-
-def _tree(data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
-    values, deltas = structure_totals(data, matrix.releases, matrix.view, settings.structure)
-    return values, {"deltas": deltas}
+Found = tuple[Floats, Floats, dict[str, Any]]
 
 
 def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
@@ -329,7 +308,7 @@ def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Fou
     values, evidence = exact_totals(data, columns, settings.progress)
     worst, deltas = worst_totals(matrix)
     capped = np.where(deltas > 0, values, np.minimum(values, worst))
-    return capped, {"evidence": tuple(evidence)}
+    return capped, np.zeros_like(capped), {"evidence": tuple(evidence)}
 
 
 def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
@@ -347,7 +326,7 @@ def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> F
     notes = []
     if without:
         notes.append(f"witness: nothing beyond the own report was found for {', '.join(without)}")
-    return np.array(values), {"evidence": tuple(evidence), "notes": notes}
+    return np.array(values), np.zeros(len(values)), {"evidence": tuple(evidence), "notes": notes}
 
 
 def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
@@ -373,19 +352,24 @@ def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> F
                 f"certify at delta {delta:g}, so its total is the worst one; about "
                 f"{found.enough:,} reports would do for all"
             )
-    return np.where(beaten, found.values, worst), {
-        "deltas": np.where(beaten, delta, slack),
-        "confidence": settings.confidence,
-        "notes": notes,
-    }
+    values, deltas = np.where(beaten, found.values, worst), np.where(beaten, delta, slack)
+    return values, deltas, {"confidence": settings.confidence, "notes": notes}
+
+
+def _merged(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
+    return *merged_totals(data, matrix.releases, matrix.view, settings.progress), {}
+
+
+def _tree(data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
+    return *structure_totals(data, matrix.releases, matrix.view, settings.structure), {}
 
 
 _COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Found]] = {
-    "worst": _worst,
+    "worst": lambda data, matrix, settings: (*worst_totals(matrix), {}),
+    "independent": lambda data, matrix, settings: (*independent_totals(matrix), {}),
     "exact": _exact,
     "merged": _merged,
     "sampled": _sampled,
     "witness": _witness,
-    "independent": _independent,
     "tree": _tree,
 }

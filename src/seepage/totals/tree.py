@@ -152,7 +152,7 @@ def pair_bounds(channel: Floats, epsilon: float) -> Floats:
 
     Notes
     -----
-    Dinkelbach's iteration for all pairs of one z at a time, O(m^2 t) a round.
+    Dinkelbach's iteration for all pairs of one z at a time, O(m^2 t) per round.
 
     Examples
     --------

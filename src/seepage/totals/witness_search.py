@@ -37,13 +37,13 @@ REACH = 600.0
 
 
 def search_witness(
-    tuples: Records, columns: Sequence[ReportColumns], target: int, seed: int | None = 0
+    data: Records, columns: Sequence[ReportColumns], target: int, seed: int | None = 0
 ) -> JointWitness | None:
     """Return the reports that say the most about a target, as far as coordinate ascent finds them.
 
     Parameters
     ----------
-    tuples
+    data
         The table.
     columns
         What each attribute's report can say.
@@ -64,9 +64,9 @@ def search_witness(
     be.  Each step is one weighted count of the records and the best column for two vectors.
     """
     generator = _checks.generator(seed)
-    first = generator.binomial(tuples.weights, 0.5)
-    second = tuples.weights - first
-    search = _Ascent(tuples, columns, target, first)
+    first = generator.binomial(data.weights, 0.5)
+    second = data.weights - first
+    search = _Ascent(data, columns, target, first)
     seen = np.flatnonzero((search.people(first) > 0) & (search.people(second) > 0))
     if len(seen) < 2:
         return None
@@ -82,7 +82,7 @@ def search_witness(
 
 @dataclass
 class _Ascent:
-    tuples: Records
+    data: Records
     columns: Sequence[ReportColumns]
     target: int
     weights: Integers
@@ -95,14 +95,14 @@ class _Ascent:
 
     def people(self, weights: Integers) -> Floats:
         """Return how many people have each value of the target."""
-        column = self.tuples.column(self.target)
+        column = self.data.column(self.target)
         return _sums(column, weights, self.columns[self.target].k)
 
     def _tables(self, source: int) -> Floats:
         """Return P(source given target) among those who serve the search."""
         size, values = self.columns[source].k, self.columns[self.target].k
-        index = self.tuples.column(self.target).astype(np.int64) * size
-        index += self.tuples.column(source)
+        index = self.data.column(self.target).astype(np.int64) * size
+        index += self.data.column(source)
         counts = _sums(index, self.weights, size * values).reshape(values, size)
         return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
 
@@ -119,8 +119,8 @@ class _Ascent:
             scores += np.log(ratios)
         for place in np.argsort(-scores, kind="stable")[:PAIRS]:
             pair = int(first[place]), int(second[place])
-            rows = np.flatnonzero((self.tuples.column(self.target) == pair[0]) & (self.weights > 0))
-            records = [self.tuples.codes[generator.choice(rows)] for _ in range(PEOPLE)]
+            rows = np.flatnonzero((self.data.column(self.target) == pair[0]) & (self.weights > 0))
+            records = [self.data.codes[generator.choice(rows)] for _ in range(PEOPLE)]
             ends = [[table[pair[0]] for table in tables]]
             ends += [
                 [np.eye(c.k)[code] for c, code in zip(self.columns, record, strict=True)]
@@ -142,10 +142,10 @@ class _Ascent:
         is divided out of its table, not out of them.
         """
         reports = list(start)
-        column = self.tuples.column(self.target)
+        column = self.data.column(self.target)
         sides = [np.flatnonzero((column == x) & (self.weights > 0)) for x in pair]
         logs = [self.soft[k].logarithms(reports[k]) for k in range(len(reports))]
-        codes = [[self.tuples.column(k)[rows] for rows in sides] for k in range(len(reports))]
+        codes = [[self.data.column(k)[rows] for rows in sides] for k in range(len(reports))]
         masses = [
             _masses(self.weights[rows], [logs[k][codes[k][side]] for k in self.sources])
             for side, rows in enumerate(sides)
@@ -170,7 +170,7 @@ class _Ascent:
 
     @staticmethod
     def _gains(tables: list[Floats], old: Floats, change: Floats) -> bool:
-        """Say whether a change of column raises the ratio by more than rounding."""
+        """Return whether a change of column raises the ratio by more than rounding."""
         before, after = (
             float(np.log(tables[0] @ weights) - np.log(tables[1] @ weights))
             for weights in (np.exp(old), np.exp(old + change))
@@ -181,10 +181,10 @@ class _Ascent:
         """Return ln p(y given x) / p(y given x') among some of the people."""
         likelihoods = []
         for x in pair:
-            rows = np.flatnonzero((self.tuples.column(self.target) == x) & (weights > 0))
+            rows = np.flatnonzero((self.data.column(self.target) == x) & (weights > 0))
             total = np.log(weights[rows] / weights[rows].sum())
             for k in self.sources:
-                total += self.columns[k].logarithms(reports[k])[self.tuples.column(k)[rows]]
+                total += self.columns[k].logarithms(reports[k])[self.data.column(k)[rows]]
             likelihoods.append(float(np.logaddexp.reduce(total)))
         if likelihoods[0] == -math.inf:
             return -math.inf
@@ -192,9 +192,9 @@ class _Ascent:
 
     def witness(self, reports: Reports, pair: tuple[int, int], others: Integers) -> JointWitness:
         """Return the evidence by names, judged on the whole table and on others."""
-        domain = self.tuples.domain
+        domain = self.data.domain
         guard = rounding(domain.sizes) + 4 * UNIT * (
-            len(self.tuples) + sum(column.span for column in self.columns)
+            len(self.data) + sum(column.span for column in self.columns)
         )
         return joint_witness(
             domain,
@@ -202,7 +202,7 @@ class _Ascent:
             self.target,
             pair,
             dict(enumerate(reports)),
-            self.value(reports, pair, self.tuples.weights) - guard,
+            self.value(reports, pair, self.data.weights) - guard,
             held_out=self.value(reports, pair, others) - guard,
             own=float(self.own.max()),
         )
