@@ -25,7 +25,7 @@ __all__ = ["Best", "Pair", "best_of_pairs", "climb", "climb_alone", "climb_rows"
 BLOCK = 1 << 14
 """Cells (pairs of rows times source values) handled at once: a block fits the cache."""
 
-SCRATCH = 1 << 16
+SCRATCH = 1 << 17
 """The same where the memory is used over and over."""
 
 SHORT = 128
