@@ -152,3 +152,9 @@ def test_a_chart_joins_budgets_with_their_own_leakages():
         for budgets in ([2.0, 0.5, 1.0], [0.5, 1.0, 2.0])
     )
     assert mixed == ascending
+
+
+def test_a_curve_is_a_result():
+    curve = leakage_curve([[0.9, 0.1], [0.2, 0.8]], [0.0, 1.0])
+    assert repr(curve) == "LeakageCurve(source -> target, 2 budgets, saturation 2.079)"
+    assert curve.to_arrow().to_pydict() == {"epsilon": [0.0, 1.0], "leakage": curve.values.tolist()}

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 import oracles
 from seepage import Channel, exact_leakage, leakage_bound
 from seepage.errors import ChannelError
 from seepage.leakage.likely_sets import LikelySets, best_singleton
+from seepage.mechanisms import mechanism
 from strategies import EPSILONS, attribute, just_above, shares, tables
 
 
@@ -179,3 +181,14 @@ def test_channels_of_different_attributes_are_refused():
         "the source of channel is 'work' but mechanism perturbs 'race'; "
         "they must be the same attribute"
     )
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "ss"])
+def test_a_mechanism_answers_for_itself(name):
+    channel = np.random.default_rng(1).dirichlet(np.ones(4), 3)
+    how = mechanism(name, 4, 1.5)
+    found, own = exact_leakage(channel, how), how.leakage(channel)
+    assert (found.value, found.witness.likely) == (own.value, own.witness.likely)
+    if name == "grr":
+        by_matrix = exact_leakage(channel, how.channel())
+        assert exact_leakage(csr_array(channel), how).value == pytest.approx(by_matrix.value)

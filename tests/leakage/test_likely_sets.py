@@ -145,6 +145,20 @@ def test_one_channel_gives_what_a_stack_of_one_gives():
             assert all(np.array_equal(one, many[0]) for one, many in zip(alone, stack, strict=True))
 
 
+@pytest.mark.parametrize("rows", [3, 70])
+def test_an_infinite_contrast(rows):
+    """Where unlikely is impossible, the largest ratio of a source value, or infinity."""
+    channel = np.random.default_rng(4).dirichlet(np.ones(30), rows)
+    sets = LikelySets("all", math.inf)
+    truth = math.log((channel.max(axis=0) / channel.min(axis=0)).max())
+    channel[0, :2] = channel[0, :2].sum(), 0.0
+    for many in (np.stack([channel, channel]), channel[None]):
+        assert sets.best(many).value.tolist() == [math.inf] * len(many)
+    assert sets.best_pair(channel).value == math.inf
+    channel = np.random.default_rng(4).dirichlet(np.ones(30), rows)
+    assert sets.best_pair(channel).value == pytest.approx(truth, rel=1e-13)
+
+
 def test_an_input_that_nobody_has_does_not_hide_the_saturation():
     channel = np.array([[[0.6, 0.4, 0.0], [0.5, 0.5, 0.0]]])
     value = best_singleton(channel, np.array([math.inf])).value[0]

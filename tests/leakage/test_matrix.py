@@ -5,6 +5,7 @@ from itertools import permutations
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -201,6 +202,22 @@ def test_views_of_the_matrix():
     assert "<table>" in matrix._repr_html_()
     with pytest.raises(ValueError, match="read-only"):
         matrix.values[0, 1] = 0.0
+
+
+def test_one_name_is_not_enough():
+    matrix = leakage_matrix(table_of(), 1.0)
+    for names in ("sex", ("sex",), ("sex", "work", "sex")):
+        with pytest.raises(DomainError, match=r"give matrix\[target, source\], got "):
+            matrix[names]
+
+
+def test_any_data_with_table_options():
+    frame = pa.table({"sex": ["f", "m", "f", "m"], "age": [20, 30, 40, 50], "id": [1, 2, 3, 4]})
+    matrix = leakage_matrix(frame, 1.0, columns=["sex", "age"], bins=2)
+    assert matrix.domain.names == ("sex", "age")
+    assert leakage_matrix("adult", 1.0, columns=["sex", "race"])["sex", "race"].value > 0
+    with pytest.raises(InputError, match="bins has no effect"):
+        leakage_matrix(matrix.pairs, 1.0, bins=2)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage._numerics import UNIT, Booleans, Floats, round_up
@@ -130,9 +129,14 @@ def two_level_leakage(
     certified = relaxation(matrix, value, sets.contrast, delta)
     if value == 0:
         return Leakage(0.0, None, certified, certified)
-    targets, sources = labels(G, 0, matrix.shape[0]), labels(G, 1, matrix.shape[1])
-    favoured = tuple(sources[u] for u in np.flatnonzero(likely).tolist())
-    witness = Witness(targets[first], targets[second], favoured, report(likely))
+    favoured = likely.nonzero()[0].tolist()
+    if isinstance(G, Channel):
+        targets, sources = G.given.values, G.output.values
+        witness = Witness(
+            targets[first], targets[second], tuple(sources[u] for u in favoured), report(likely)
+        )
+    else:
+        witness = Witness(first, second, tuple(favoured), report(likely))
     paper = delta * float(matrix[first][likely].sum()) if delta else 0.0
     return Leakage(value, witness, certified, max(certified, paper))
 

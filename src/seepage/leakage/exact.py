@@ -73,8 +73,7 @@ def exact_leakage(channel: Channel | ArrayLike | SparseLike, mechanism: Any) -> 
     >>> round(sparse.value, 4), sparse.witness == found.witness
     (0.7732, True)
 
-    >>> grr = sp.mechanism("grr", 2, 1.0)
-    >>> round(sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], grr).value, 4)
+    >>> round(sp.exact_leakage([[0.9, 0.1], [0.2, 0.8]], sp.GRR(2, 1.0)).value, 4)
     0.7063
     """
     if callable(getattr(mechanism, "leakage", None)):

@@ -95,14 +95,13 @@ class LikelySets:
 
     def best_pair(self, channel: Floats) -> Pair:
         """Return the largest log-ratio of one channel, rounded up."""
-        if self.kind != "all":
-            return Pair(*(field[0] for field in self.best(channel[None])))
-        if _use_compiled((1, *channel.shape), self.contrast):
+        if self.kind != "all" or _use_compiled((1, *channel.shape), self.contrast):
+            best = self.best(channel[None])
             return Pair(
-                *(field[0] for field in best_of_all(channel[None], np.array([self.contrast])))
+                float(best.value[0]), int(best.likelier[0]), int(best.other[0]), best.likely[0]
             )
-        best = climb_alone(channel, self.contrast)
-        return best._replace(value=float(_safe(best.value, self.contrast, channel.shape[1])))
+        pair = climb_alone(channel, self.contrast)
+        return pair._replace(value=float(_safe(pair.value, self.contrast, channel.shape[1])))
 
     def best_of_pairs(self, likelier: Floats, other: Floats) -> tuple[Floats, Booleans]:
         """Return the largest log-ratio and its S for each ordered pair of rows, not rounded up.

@@ -11,7 +11,6 @@ from seepage._numerics import Floats, Integers
 from seepage._results import Result
 from seepage.data.channel import Channel
 from seepage.data.domain import Domain, how_many
-from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
 from seepage.leakage.evidence import Leakage, relaxation
@@ -296,6 +295,8 @@ def leakage_matrix(
     >>> matrix.strongest(1)[0]._replace(leakage=1.0)
     Leak(target='relationship', source='sex', leakage=1.0)
     """
+    from seepage.data.inputs import as_pairs
+
     _checks.choice(view, "view", VIEWS)
     pairs = as_pairs(data, **table_options)
     if not pairs.records:

@@ -25,7 +25,7 @@ __all__ = ["Best", "Pair", "best_of_pairs", "climb", "climb_alone", "climb_rows"
 BLOCK = 1 << 14
 """Cells (pairs of rows times source values) handled at once: a block fits the cache."""
 
-SCRATCH = 1 << 16
+SCRATCH = 1 << 17
 """The same where the memory is used over and over."""
 
 SHORT = 128
@@ -128,14 +128,16 @@ def _climb_together(channels: Floats, epsilon: Floats, size: int | None, best: l
     value[certain] += hidden[certain]
 
 
-def climb_alone(channel: Floats, epsilon: float, size: int | None = None) -> "Pair":
+def climb_alone(channel: Floats, epsilon: float, size: int | None = None) -> Pair:
     """Raise the log-ratio of one channel, some rows x at a time.
 
     Each block of rows begins where the last one ended.  At the end of a block no pair in it is
     above the value then by more than may be hidden, and so none is above `upper`.
     """
-    best, upper = _start(channel, epsilon, size), 0.0
     step = max(1, SCRATCH // channel.size)
+    large = size is None and step < len(channel) and 0 < epsilon <= LARGE_EPSILON
+    best = _start(channel, epsilon) if large else _nothing(channel)
+    upper = 0.0
     scratch = np.empty((min(step, len(channel)), *channel.shape))
     for by_ratio in (False, True):
         for begin in range(0, len(channel), step):
@@ -144,25 +146,26 @@ def climb_alone(channel: Floats, epsilon: float, size: int | None = None) -> "Pa
             found = climb_rows(rows, channel, epsilon, best.value, size, space)
             if found is not None:
                 best = found._replace(likelier=begin + found.likelier)
-            upper = max(upper, best.value + float(_hidden(best.value, epsilon, size)))
+            hidden = float(_hidden(best.value, epsilon, size))
+            upper = max(upper, best.value + hidden) if hidden < math.inf else math.inf
         if upper - best.value <= NEGLIGIBLE * best.value:
             return best._replace(value=upper)
     return best
 
 
-def _start(channel: Floats, epsilon: float, size: int | None) -> Pair:
-    """Return the log-ratio of the best singleton; 0 where S is of one size, or epsilon is large."""
-    likely = np.zeros(channel.shape[1], dtype=np.bool_)
-    if size is None and 0 < epsilon <= LARGE_EPSILON:
-        scale, floor = _scale_and_floor(epsilon)
-        high, low = np.maximum.reduce(channel, axis=0), np.minimum.reduce(channel, axis=0)
-        quotients = scale * (high - low) / (floor + scale * low)
-        source = int(quotients.argmax())
-        column, value = channel[:, source], float(np.log1p(quotients[source]))
-        if value > 0:
-            likely[source] = True
-            return Pair(value, int(column.argmax()), int(column.argmin()), likely)
-    return Pair(0.0, 0, 0, likely)
+def _nothing(channel: Floats) -> Pair:
+    return Pair(0.0, 0, 0, np.zeros(channel.shape[1], dtype=np.bool_))
+
+
+def _start(channel: Floats, epsilon: float) -> Pair:
+    """Return the log-ratio of the pair that the best singleton tells apart."""
+    scale, floor = _scale_and_floor(epsilon)
+    high, low = np.maximum.reduce(channel, axis=0), np.minimum.reduce(channel, axis=0)
+    quotients = scale * (high - low) / (floor + scale * low)
+    column = channel[:, int(quotients.argmax())]
+    first, second = int(column.argmax()), int(column.argmin())
+    value, likely = _between_two(channel[first], channel[second], epsilon, 0.0, None)
+    return Pair(value, first, second, likely) if value > 0 else _nothing(channel)
 
 
 def _scale_and_floor(epsilon: float) -> tuple[float, float]:
@@ -208,6 +211,8 @@ def climb_rows(
         if scratch is not None and not _can_raise(float(measured.flat[place]), epsilon, half):
             return best
         first, second = divmod(place, len(others))
+        if best is not None and size is None and (first, second) == best[1:3]:
+            return best
         found, likely = _between_two(rows[first], others[second], epsilon, value, size)
         if not found > value:
             return best
