@@ -50,9 +50,11 @@ if TYPE_CHECKING:
     from seepage.mechanisms import Estimate as Estimate
     from seepage.mechanisms import Exponential as Exponential
     from seepage.mechanisms import Gaussian as Gaussian
+    from seepage.mechanisms import MatrixMechanism as MatrixMechanism
     from seepage.mechanisms import Mechanism as Mechanism
     from seepage.mechanisms import Reports as Reports
     from seepage.mechanisms import SubsetSelection as SubsetSelection
+    from seepage.mechanisms import TwoLevelMechanism as TwoLevelMechanism
     from seepage.mechanisms import UtilityExponential as UtilityExponential
     from seepage.mechanisms import load_reports as load_reports
     from seepage.mechanisms import mechanism as mechanism
@@ -93,6 +95,7 @@ _HOMES = {
     "LeakageEstimate": "study.statistical",
     "LeakageEstimates": "study.statistical",
     "LeakageMatrix": "leakage",
+    "MatrixMechanism": "mechanisms",
     "Mechanism": "mechanisms",
     "OLH": "mechanisms",
     "OUE": "mechanisms",
@@ -106,6 +109,7 @@ _HOMES = {
     "TableError": "errors",
     "TotalLeakage": "totals",
     "Records": "data.records",
+    "TwoLevelMechanism": "mechanisms",
     "UtilityExponential": "mechanisms",
     "Witness": "leakage.evidence",
     "benchmark_analysers": "study.benchmark_analysers",

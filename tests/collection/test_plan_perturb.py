@@ -44,8 +44,8 @@ def test_reports_know_who_made_them(name):
 def test_reports_survive_a_file(name, tmp_path):
     plan = plan_with(name)
     path = tmp_path / "reports.parquet"
-    assert perturb_file(plan, people(300), path, 7, secure=False) == 300
-    expected = plan.perturb(people(300), 7, secure=False)
+    assert perturb_file(plan, people(300), path, 7) == 300
+    expected = plan.perturb(people(300), 7)
     found = pq.read_table(path)
     assert found.schema.equals(expected.schema, check_metadata=True)
     assert found.equals(expected)
@@ -53,15 +53,10 @@ def test_reports_survive_a_file(name, tmp_path):
 
 def test_a_seed_repeats_and_the_system_does_not():
     table = people(500)
-    first, again, other = (PLAN.perturb(table, seed, secure=False) for seed in (1, 1, 2))
+    first, again, other = (PLAN.perturb(table, seed) for seed in (1, 1, 2))
     assert first.equals(again)
     assert not first.equals(other)
     assert not PLAN.perturb(table).equals(PLAN.perturb(table))
-
-
-def test_a_seed_alone_is_not_taken_for_secure():
-    with pytest.raises(InputError, match="secure=True draws from the operating system"):
-        PLAN.perturb(people(5), 1)
 
 
 def test_at_a_huge_budget_reports_are_the_codes():

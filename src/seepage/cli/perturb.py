@@ -76,7 +76,6 @@ def command(
             data,
             output,
             seed,
-            secure=seed is None,
             other=_catch_alls(other, plan.collected),
             progress=progress,
             **table,

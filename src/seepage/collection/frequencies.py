@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from seepage.collection.report_source import ReportSource, open_reports
-from seepage.collection.report_sums import informative
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import Estimate
@@ -88,7 +87,7 @@ def estimate_frequencies(plan: Plan, reports: Any, *, consistent: bool = False) 
     One attribute after the other, each in batches: memory does not grow with the reports.
     """
     source = open_reports(plan, reports)
-    told = {name: made for name, made in plan.mechanisms.items() if informative(made)}
+    told = {name: made for name, made in plan.mechanisms.items() if made.informative}
     estimates = {
         name: made.estimate(_column(source, name), consistent=consistent)
         for name, made in told.items()

@@ -22,7 +22,6 @@ import numpy as np
 from seepage._numerics import Floats, Integers
 from seepage.collection.joint import Joint
 from seepage.collection.report_source import ReportSource, open_reports
-from seepage.collection.report_sums import is_pure, supported
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.base import nearest_distribution
 from seepage.plan.model import Plan
@@ -146,7 +145,7 @@ def _evidence(
 
 def _seen_sets(source: ReportSource, name: str, mechanism: Mechanism) -> Integers | None:
     """Return the numbers of all sets that reports support, None where they are too many."""
-    if not is_pure(mechanism) or mechanism.k > MOST_BITS:
+    if not mechanism.is_two_level or mechanism.k > MOST_BITS:
         return None
     seen = np.zeros(0, dtype=np.int64)
     for batch in source.batches([name]):
@@ -158,7 +157,7 @@ def _seen_sets(source: ReportSource, name: str, mechanism: Mechanism) -> Integer
 
 def _set_numbers(mechanism: Mechanism, reports: Any) -> Integers:
     """Return a number for the set that each report supports: its bits."""
-    bits = supported(mechanism, reports)
+    bits = mechanism.supported(reports)
     return np.asarray(bits @ (1 << np.arange(mechanism.k, dtype=np.int64)))
 
 

@@ -229,12 +229,11 @@ def perturb_table(
     data: Any,
     rng: Seed = None,
     *,
-    secure: bool = True,
     other: str | Mapping[str, str] | None = None,
     **table: Any,
 ) -> pa.Table:
     """Return the reports of a table's records; see `Plan.perturb`."""
-    batches = _reports(plan, data, rng, secure, other, None, table)
+    batches = _reports(plan, data, rng, other, None, table)
     return pa.Table.from_batches(batches, schema=reports_schema(plan))
 
 
@@ -244,7 +243,6 @@ def perturb_file(
     output: str | os.PathLike[str],
     rng: Seed = None,
     *,
-    secure: bool = True,
     other: str | Mapping[str, str] | None = None,
     progress: Progress | None = None,
     **table: Any,
@@ -260,9 +258,9 @@ def perturb_file(
     output
         The file.  It appears when all reports are written; nothing appears where a record is
         refused or the process is killed.
-    rng, secure
-        The operating system's generator by default; for research `secure=False` and a seed,
-        which gives the same reports again for the same file.
+    rng
+        None draws from the operating system's secure generator.  A seed, for research, gives the
+        same reports again for the same file.
     other
         The value that stands for values outside the domain, see `Plan.perturb`.
     progress
@@ -295,7 +293,7 @@ def perturb_file(
     """
     _check_not_input(data, output)
     schema = reports_schema(plan)
-    batches = _reports(plan, data, rng, secure, other, progress, table)
+    batches = _reports(plan, data, rng, other, progress, table)
     with whole_file(output) as file:
         return _write(batches, schema, file, _repeating(plan))
 
@@ -304,13 +302,12 @@ def _reports(
     plan: Plan,
     data: Any,
     rng: Seed,
-    secure: bool,
     other: str | Mapping[str, str] | None,
     progress: Progress | None,
     table: dict[str, Any],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the reports of one batch of records after the other."""
-    source = randomness(rng, secure)
+    source = randomness(rng)
     schema = reports_schema(plan)
     stream = open_records(data, plan.collected, other, **table)
     try:

@@ -1,6 +1,4 @@
-"""What each report contributes to estimates: the values it supports, or its noisy vector.
-
-`ReportSums`: all that inverted estimates need of the reports, added up in one pass.
+"""`ReportSums`: all that inverted estimates need of the reports, added up in one pass.
 
 Given a record, the reports of two attributes are independent, and each gives an unbiased one-hot
 vector X^ of its value: (c - b)/a of what it contributes to the mechanism's tally.  So the mean of
@@ -23,86 +21,10 @@ from seepage.collection.report_source import open_reports
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
-from seepage.mechanisms.base import PureMechanism
-from seepage.mechanisms.direct import checked_values
-from seepage.mechanisms.hashing import LocalHashing, hashes_to
-from seepage.mechanisms.reports import BitReports, HashReports, Reports, ValueReports, VectorReports
+from seepage.mechanisms.reports import Reports
 from seepage.plan.model import Plan
 
-__all__ = [
-    "ReportSums",
-    "contributions",
-    "informative",
-    "is_pure",
-    "one_hot_map",
-    "sum_reports",
-    "supported",
-]
-
-
-def informative(mechanism: Mechanism) -> bool:
-    """Return whether reports tell anything: not at epsilon 0, unless there is one value."""
-    return bool(np.isfinite(mechanism.variance(1)).all())
-
-
-def is_pure(mechanism: Mechanism) -> bool:
-    """Return whether a report supports a set of values, and that set is all it tells."""
-    return isinstance(mechanism, PureMechanism) and (
-        mechanism.reports in (ValueReports, BitReports) or isinstance(mechanism, LocalHashing)
-    )
-
-
-def supported(mechanism: Mechanism, reports: Any) -> Booleans:
-    """Return which values each report supports: one row a report, one column a value.
-
-    Parameters
-    ----------
-    mechanism
-        A mechanism for which `is_pure` holds.
-    reports
-        Its reports.
-
-    Examples
-    --------
-    >>> from seepage.mechanisms import GRR
-    >>> grr = GRR(3, 50.0)
-    >>> supported(grr, grr.perturb([2, 0])).astype(int).tolist()
-    [[0, 0, 1], [1, 0, 0]]
-    """
-    if mechanism.k == 1:
-        return np.ones((len(reports), 1), dtype=np.bool_)
-    if isinstance(reports, ValueReports):
-        return np.equal.outer(checked_values(reports, mechanism.k), np.arange(mechanism.k))
-    if isinstance(reports, HashReports) and isinstance(mechanism, LocalHashing):
-        return hashes_to(reports.seeds, reports.buckets, mechanism.k, mechanism.buckets)
-    return np.asarray(reports.bits())
-
-
-def contributions(mechanism: Mechanism, reports: Any) -> Floats | Booleans:
-    """Return what each report adds to the mechanism's tally: one row a report.
-
-    Any mechanism will do; one that is neither pure nor a noisy vector is tallied report by
-    report, which is slow.
-    """
-    mechanism._own(reports)
-    if is_pure(mechanism):
-        return supported(mechanism, reports)
-    if isinstance(reports, VectorReports):
-        return reports.vectors
-    rows = [mechanism.tally(reports[row : row + 1]) for row in range(len(reports))]
-    return np.array(rows).reshape(-1, mechanism.k)
-
-
-def one_hot_map(mechanism: Mechanism) -> tuple[float, float]:
-    """Return (a, b) such that (c - b) / a is an unbiased one-hot vector, c a contribution.
-
-    For a pure mechanism a = p* - q* and b = q* [Wang et al. 2017]; (1, 0) for tallies that are
-    sums of unbiased vectors.
-    """
-    if isinstance(mechanism, PureMechanism):
-        true, other = mechanism.support
-        return true - other, other
-    return 1.0, 0.0
+__all__ = ["ReportSums", "sum_reports"]
 
 
 MOST_GROUPS = 128
@@ -162,14 +84,14 @@ class ReportSums:
 
     def marginal(self, name: str) -> Floats:
         """Return the sum over each group of the unbiased one-hot vectors, shape (groups, k)."""
-        scale, shift = one_hot_map(self.mechanisms[name])
+        scale, shift = self.mechanisms[name].one_hot_map
         own = self._sums[:, self._slices[name], -1]
         return np.asarray((own - shift * self.sizes[:, None]) / scale)
 
     def joint(self, first: str, second: str) -> Floats:
         """Return the sum over each group of X^ Y^', shape (groups, k of first, k of second)."""
         (scale, shift), (other_scale, other_shift) = (
-            one_hot_map(self.mechanisms[name]) for name in (first, second)
+            self.mechanisms[name].one_hot_map for name in (first, second)
         )
         rows, columns = self._slices[first], self._slices[second]
         products = self._sums[:, rows, columns] - other_shift * self._sums[:, rows, -1:]
@@ -200,7 +122,7 @@ def sum_reports(plan: Plan, reports: Any, names: Iterable[str] | None = None) ->
         raise InputError("there is no estimate without reports, got none")
     width = sum(mechanism.k for mechanism in mechanisms.values()) + 1
     groups = _group_count(width, source.records)
-    pure = all(map(is_pure, mechanisms.values()))
+    pure = all(made.is_two_level for made in mechanisms.values())
     sums = (_BitSums if pure else _VectorSums)(width, groups)
     rows = max(1, ENTRIES // (width * sums.turn)) * sums.turn
     for batch in source.batches(list(mechanisms)):
@@ -213,13 +135,13 @@ def sum_reports(plan: Plan, reports: Any, names: Iterable[str] | None = None) ->
 def _chosen(plan: Plan, names: Iterable[str] | None) -> dict[str, Mechanism]:
     domain: Domain = plan.collected
     if names is None:
-        chosen = {name: made for name, made in plan.mechanisms.items() if informative(made)}
+        chosen = {name: made for name, made in plan.mechanisms.items() if made.informative}
         if not chosen:
             raise InputError("reports at epsilon 0 carry no information, so nothing is estimated")
         return chosen
     chosen = {domain[name].name: plan.mechanisms[domain[name].name] for name in names}
     for name, made in chosen.items():
-        if not informative(made):
+        if not made.informative:
             raise InputError(f"reports of {name!r} at epsilon {made.epsilon:g} tell nothing")
     return chosen
 
@@ -236,7 +158,7 @@ def _group_count(width: int, records: int) -> int:
 
 def _contributions(mechanisms: Iterable[Mechanism], reports: Sequence[Reports]) -> NDArray[Any]:
     """Return the contributions of all attributes and a final 1, one row a report."""
-    parts = [contributions(m, column) for m, column in zip(mechanisms, reports, strict=True)]
+    parts = [m.contributions(column) for m, column in zip(mechanisms, reports, strict=True)]
     return np.concatenate([*parts, np.ones((len(reports[0]), 1), dtype=np.bool_)], axis=1)
 
 

@@ -11,8 +11,7 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats
 from seepage.data.domain import Domain
 from seepage.errors import InputError
-from seepage.leakage.release import for_each
-from seepage.mechanisms import InClear
+from seepage.leakage.release import PUBLIC, for_each
 
 __all__ = ["Problem", "make_problem"]
 
@@ -52,7 +51,7 @@ class Problem:
     def mechanisms(self) -> dict[str, Any]:
         """How each attribute is released, as `leakage_matrix` takes it."""
         return {
-            attribute.name: InClear(attribute.size) if public else name
+            attribute.name: PUBLIC if public else name
             for attribute, public, name in zip(
                 self.domain, self.public, self.mechanism, strict=True
             )

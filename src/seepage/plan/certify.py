@@ -7,7 +7,7 @@ import msgspec
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import DomainError
-from seepage.mechanisms import InClear
+from seepage.leakage.release import PUBLIC
 from seepage.plan.making import check_limits
 from seepage.plan.model import Plan, Provenance
 from seepage.plan.planned_attribute import as_json_number
@@ -104,7 +104,7 @@ def _released(plan: Plan, name: str) -> Any:
     """Return how an attribute is released, as `total_leakage` takes it."""
     planned = plan[name]
     if planned.public:
-        return InClear(planned.attribute.size)
+        return PUBLIC
     if plan.basis == "bound":
         return None
     return planned.made if planned.parameters else planned.mechanism

@@ -244,7 +244,6 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         data: Any,
         rng: Seed = None,
         *,
-        secure: bool = True,
         other: str | Mapping[str, str] | None = None,
         **table: Any,
     ) -> "pa.Table":
@@ -255,9 +254,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         data
             Records: a frame, or the path of a file, folder or glob.
         rng
-            For research, together with `secure=False`: a seed gives the same reports again.
-        secure
-            Draw from the operating system's generator.
+            None draws from the operating system's secure generator.  A seed, for research, gives
+            the same reports again.
         other
             The value that stands for values outside the domain, of all attributes that have it;
             or a mapping from attribute to value, `"*"` for all others.  Without it a record with
@@ -272,7 +270,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         """
         from seepage.collection.perturb import perturb_table
 
-        return perturb_table(self, data, rng, secure=secure, other=other, **table)
+        return perturb_table(self, data, rng, other=other, **table)
 
     def estimate(self, reports: Any, *, consistent: bool = False) -> "Frequencies":
         """Return the estimated frequencies of every collected attribute.

@@ -10,7 +10,6 @@ from seepage import _checks
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.leakage.release import Release, View
-from seepage.mechanisms import InClear
 from seepage.plan.model import CLAIMS
 from seepage.plan.planned_attribute import PlannedAttribute
 from seepage.totals.result import GUARANTEES, TotalLeakage, refuse_sample
@@ -79,8 +78,8 @@ class Promise:
     @property
     def basis(self) -> Literal["bound", "mechanism"]:
         """Whether the totals hold for any mechanisms with their budgets, or for some only."""
-        used = [release.mechanism for release in self.releases if release.mechanism is not None]
-        return "bound" if all(isinstance(made, InClear) for made in used) else "mechanism"
+        bounds = (release.mechanism is None for release in self.releases)
+        return "bound" if all(bounds) else "mechanism"
 
     def fields(self) -> dict[str, Any]:
         """Return what a plan says about its totals."""
@@ -96,8 +95,8 @@ class Promise:
         """Refuse attributes that are collected otherwise than the totals assume."""
         for release, attribute in zip(self.releases, planned, strict=False):
             made, assumed = attribute.made, release.mechanism
-            if attribute.public or isinstance(assumed, InClear):
-                fits = attribute.public and isinstance(assumed, InClear)
+            if attribute.public or release.public:
+                fits = attribute.public and release.public
             elif assumed is not None and made is not None:
                 fits = assumed.describe() == made.describe()
             else:

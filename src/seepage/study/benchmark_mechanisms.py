@@ -189,7 +189,7 @@ def _simulate(one: Mechanism, counts: Any, rng: np.random.Generator) -> tuple[fl
         tally += one.tally(reports)
         misses += int((one.infer(reports, rng) != batch).sum())
         done += len(reports)
-    estimate: Floats = one._frequencies(tally, done)
+    estimate: Floats = one.frequencies(tally, done)
     return float(((estimate - counts / done) ** 2).sum()), misses / done
 
 

@@ -175,7 +175,9 @@ def _auto(data: PairCounts | Records, matrix: LeakageMatrix) -> str:
     if isinstance(data, PairCounts):
         return "independent"
     named = all(
-        release.mechanism is not None or (attribute.size <= 2 and release.delta == 0)
+        release.public
+        or release.mechanism is not None
+        or (attribute.size <= 2 and release.delta == 0)
         for attribute, release in zip(matrix.domain, matrix.releases, strict=True)
     )
     try:
