@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from seepage.mechanisms import MatrixMechanism as MatrixMechanism
     from seepage.mechanisms import Mechanism as Mechanism
     from seepage.mechanisms import Reports as Reports
+    from seepage.mechanisms import SetMechanism as SetMechanism
     from seepage.mechanisms import SubsetSelection as SubsetSelection
     from seepage.mechanisms import TwoLevelMechanism as TwoLevelMechanism
     from seepage.mechanisms import UtilityExponential as UtilityExponential
@@ -105,6 +106,7 @@ _HOMES = {
     "Reports": "mechanisms",
     "SHE": "mechanisms",
     "SeepageError": "errors",
+    "SetMechanism": "mechanisms",
     "SubsetSelection": "mechanisms",
     "TableError": "errors",
     "TotalLeakage": "totals",

@@ -15,7 +15,7 @@ from seepage.mechanisms.histogram import SHE, Gaussian
 from seepage.mechanisms.reports import Reports, load_reports
 from seepage.mechanisms.subset import SubsetSelection
 from seepage.mechanisms.transition_matrix import MatrixMechanism, UtilityExponential
-from seepage.mechanisms.two_level import TwoLevelMechanism
+from seepage.mechanisms.two_level import SetMechanism, TwoLevelMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "MatrixMechanism",
     "Mechanism",
     "Reports",
+    "SetMechanism",
     "SubsetSelection",
     "TwoLevelMechanism",
     "UtilityExponential",

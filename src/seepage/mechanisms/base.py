@@ -96,6 +96,8 @@ class Mechanism(ABC):
 
     def __init__(self, k: int, **parameters: Any) -> None:
         self.k = _checks.integer(k, "k", 1)
+        if "epsilon" in parameters:
+            parameters["epsilon"] = _checks.epsilon(parameters["epsilon"])
         self.parameters = parameters
 
     @classmethod

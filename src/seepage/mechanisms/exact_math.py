@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from seepage import _checks
 from seepage._numerics import UNIT
 
 __all__ = [
@@ -51,7 +52,7 @@ def exp_below(epsilon: float) -> Fraction:
     True
     """
     with localcontext(prec=EXP_DIGITS):
-        value = Decimal(min(epsilon, LARGEST_EPSILON)).exp().next_minus()
+        value = Decimal(min(_checks.epsilon(epsilon), LARGEST_EPSILON)).exp().next_minus()
     return max(Fraction(value), Fraction(1))
 
 

@@ -233,7 +233,17 @@ class TwoLevelMechanism(Mechanism):
 
 
 class SetMechanism(TwoLevelMechanism):
-    """A two-level mechanism whose report is the set itself, one bit per value."""
+    """A two-level mechanism whose report is the set itself, one bit per value.
+
+    A subclass defines `name`, a constructor `(k, epsilon)` and `draw`, which returns `BitReports`.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> oue = sp.OUE(3, 20.0)
+    >>> isinstance(oue, sp.SetMechanism), oue.supported(oue.witness_report([0, 1, 1])).tolist()
+    (True, [[False, True, True]])
+    """
 
     reports = BitReports
 
