@@ -43,9 +43,12 @@ from seepage.mechanisms import BasicRAPPOR as BasicRAPPOR
 from seepage.mechanisms import Estimate as Estimate
 from seepage.mechanisms import Exponential as Exponential
 from seepage.mechanisms import Gaussian as Gaussian
+from seepage.mechanisms import MatrixMechanism as MatrixMechanism
 from seepage.mechanisms import Mechanism as Mechanism
 from seepage.mechanisms import Reports as Reports
+from seepage.mechanisms import SetMechanism as SetMechanism
 from seepage.mechanisms import SubsetSelection as SubsetSelection
+from seepage.mechanisms import TwoLevelMechanism as TwoLevelMechanism
 from seepage.mechanisms import UtilityExponential as UtilityExponential
 from seepage.mechanisms import load_reports as load_reports
 from seepage.mechanisms import mechanism as mechanism

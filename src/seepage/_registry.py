@@ -25,8 +25,9 @@ class Registry(Mapping[str, T], Generic[T]):
     kind
         What is registered, in the words of messages.
     home
-        The module that registers the built-in ones; imported at the first look-up, so that a
-        registry can be read by layers above its extensions.
+        The function that registers an item, as `"module:function"`.  Its module registers the
+        built-in ones and is imported at the first look-up, so that a registry can be read by
+        layers above its extensions.
     group
         The entry-point group through which other packages bring their own: each entry point is
         loaded, and what it names is registered.
@@ -73,19 +74,24 @@ class Registry(Mapping[str, T], Generic[T]):
         if self._complete:
             return
         self._complete = True
-        import_module(self.home)
+        module, function = self.home.split(":")
+        register = getattr(import_module(module), function)
         for entry in entry_points(group=self.group):
-            item = entry.load()
-            if self._items.get(item.name.casefold()) is not item:
-                self.add(item.name, item)
+            try:
+                register(entry.load())
+            except Exception as reason:
+                self._complete = False
+                raise InputError(
+                    f"the {self.kind} {entry.value!r} of another package cannot be used: {reason}"
+                ) from reason
 
 
 MECHANISMS: "Registry[type[Mechanism]]" = Registry(
-    "mechanism", "seepage.mechanisms", "seepage.mechanisms"
+    "mechanism", "seepage.mechanisms:register", "seepage.mechanisms"
 )
 """Mechanism classes by name."""
 
 ANALYSERS: "Registry[Analyser]" = Registry(
-    "analyser", "seepage.study.baselines", "seepage.analysers"
+    "analyser", "seepage.study.baselines:register_analyser", "seepage.analysers"
 )
 """Analysers of leakage by name."""

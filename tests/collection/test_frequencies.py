@@ -9,8 +9,6 @@ from scipy import stats
 
 from plan_examples import collected, counts, people, plan_for, table_of
 from seepage.collection import frequencies as sums
-from seepage.collection import report_sums as supports
-from seepage.collection.report_sums import contributions, is_pure, one_hot_map
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms import mechanism, registered
 from seepage.mechanisms.base import nearest_distribution
@@ -118,14 +116,13 @@ def test_inversion_of_values_is_that_of_the_kronecker_product(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_any_mechanism_can_be_tallied_report_by_report(name, monkeypatch):
+def test_contributions_are_the_tallies_of_single_reports(name):
     made = plan_with(name).mechanisms["a"]
     reports = made.perturb(CODES[0][::10], rng=1)
-    fast = contributions(made, reports)
-    monkeypatch.setattr(supports, "is_pure", lambda made: False)
-    monkeypatch.setattr(supports, "VectorReports", tuple)
-    assert np.allclose(fast, contributions(made, reports))
-    scale, shift = one_hot_map(made)
+    fast = made.contributions(reports)
+    slow = [made.tally(reports[row : row + 1]) for row in range(len(reports))]
+    assert np.allclose(fast, slow)
+    scale, shift = made.one_hot_map
     expected = made.estimate(reports).frequencies
     assert np.allclose((fast.mean(axis=0) - shift) / scale, expected)
 
@@ -154,8 +151,8 @@ def test_there_are_no_groups_without_reports_and_none_that_memory_cannot_hold():
         sums._group_count(5_001, 10**6)
 
 
-def test_pure_mechanisms_are_known():
-    known = [name for name in NAMES if is_pure(plan_with(name).mechanisms["a"])]
+def test_two_level_mechanisms_are_known():
+    known = [name for name in NAMES if plan_with(name).mechanisms["a"].is_two_level]
     assert sorted(known) == sorted(set(NAMES) - {"she", "gauss"})
 
 

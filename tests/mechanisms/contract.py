@@ -2,16 +2,20 @@
 
 import dataclasses
 import itertools
+import math
 
 import numpy as np
 import pytest
 
 from seepage.errors import InputError
-from seepage.mechanisms import Mechanism, mechanism, registered
+from seepage.mechanisms import MatrixMechanism, Mechanism, mechanism, registered
+from seepage.mechanisms.direct import truthful
+from seepage.mechanisms.randomness import CERTAIN
 from seepage.mechanisms.reports import BitReports, HashReports, Reports, ValueReports
 
-NAMES = sorted(registered())
-PURE = [name for name in NAMES if not registered()[name].approximate]
+MATRIX = "matrix"
+NAMES = [*sorted(registered()), MATRIX]
+PURE = [name for name in sorted(registered()) if not registered()[name].approximate]
 EPSILONS = [0.0, 1e-12, 1e-3, 1.0, 5.0, 50.0, 700.0]
 DELTA = 1e-3
 
@@ -19,10 +23,21 @@ PLAUSIBLE, IMPOSSIBLE = 1e-4, 1e-6
 """A true claim must be more likely than the first, a false one less likely than the second."""
 
 every_mechanism = pytest.mark.parametrize("name", NAMES)
+every_registered = pytest.mark.parametrize("name", NAMES[:-1])
 
 
 def make(name: str, k: int, epsilon: float, delta: float = DELTA) -> Mechanism:
+    """A registered mechanism, or GRR as a matrix each of whose outputs is split in two."""
+    if name == MATRIX:
+        return MatrixMechanism.from_thresholds(split_thresholds(k, epsilon).reshape(k, 2 * k))
     return mechanism(name, k, epsilon, delta if registered()[name].approximate else 0.0)
+
+
+def split_thresholds(k: int, epsilon: float) -> np.ndarray:
+    other = math.ceil(CERTAIN // 2 * (1 - truthful(k, epsilon)) / max(1, k - 1))
+    thresholds = np.full((k, k, 2), other, dtype=object)
+    thresholds[np.arange(k), np.arange(k)] = CERTAIN // 2 - other * (k - 1)
+    return np.tile(thresholds[0], (k, 1, 1)) if epsilon == 0 else thresholds
 
 
 def accepted(tested: Mechanism, candidates: Reports) -> Reports:

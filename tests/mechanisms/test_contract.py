@@ -62,7 +62,7 @@ def test_probabilities_of_all_reports_sum_to_one(name: str, k: int) -> None:
 def test_reports_are_as_likely_as_stated_and_no_other_way(name: str, secure: bool) -> None:
     """E[(P(y given v) / P(y given u))^s] under value u is 1 at s = 1, less below, more above."""
     tested, count = make(name, 3, 1.0), 40_000
-    reports = tested.perturb(np.zeros(count, dtype=int), None if secure else 21, secure=secure)
+    reports = tested.perturb(np.zeros(count, dtype=int), None if secure else 21)
     logarithms = tested.log_likelihood(reports)
     for other in (1, 2):
         ratio = logarithms[:, other] - logarithms[:, 0]
@@ -153,7 +153,7 @@ def test_batches_give_the_estimate_of_the_whole(name: str) -> None:
     tallies = np.sum([tested.tally(batch) for batch in batches], axis=0)
     whole = tested.estimate(iter(batches))
     assert whole.records == 1000
-    np.testing.assert_allclose(whole.frequencies, tested._frequencies(tallies, 1000))
+    np.testing.assert_allclose(whole.frequencies, tested.frequencies(tallies, 1000))
 
 
 # The attack --------------------------------------------------------------------------------------
@@ -200,7 +200,8 @@ def test_inferred_channel_is_a_channel_at_every_budget(name: str, k: int, epsilo
     assert channel.shape == (k, k)
     assert channel.min() >= 0
     assert channel.sum(axis=1) == pytest.approx(1.0, abs=1e-9)
-    assert np.diag(channel) == pytest.approx(tested.hit_rate, abs=1e-12)
+    if tested.guess_sets is not None:
+        assert np.diag(channel) == pytest.approx(tested.hit_rate, abs=1e-12)
     assert tested.hit_rate >= 1 / k - 1e-12
-    if tested.delta == 0:
+    if tested.delta == 0 and tested.guess_sets is not None:
         assert tested.guess_contrast <= tested.epsilon + 1e-12 * k

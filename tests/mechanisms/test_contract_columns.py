@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from contract import IMPOSSIBLE, NAMES, PURE, every_mechanism, make, same
+from contract import IMPOSSIBLE, NAMES, PURE, every_mechanism, every_registered, make, same
 from scipy.stats import chisquare
 
 from seepage.errors import InputError
@@ -22,7 +22,7 @@ from seepage.mechanisms.reports import load_reports, reports_from_arrow
 def test_alphabets_of_one_two_and_a_thousand(name: str, k: int, secure: bool) -> None:
     tested, count = make(name, k, 4.0), 3000
     codes = np.arange(count) % k
-    reports = tested.perturb(codes, None if secure else 61, secure=secure)
+    reports = tested.perturb(codes, None if secure else 61)
     assert len(reports) == count
     hits = np.mean(tested.infer(reports, 62) == codes)
     rate = tested.hit_rate
@@ -52,7 +52,7 @@ def test_an_alphabet_of_one_tells_nothing(name: str, epsilon: float) -> None:
 @pytest.mark.parametrize("secure", [False, True])
 def test_empty_columns(name: str, secure: bool) -> None:
     tested = make(name, 4, 1.0)
-    reports = tested.perturb([], secure=secure)
+    reports = tested.perturb([], None if secure else 1)
     assert len(reports) == 0
     assert tested.infer(reports).shape == (0,)
     assert tested.log_likelihood(reports).shape == (0, 4)
@@ -96,7 +96,7 @@ def test_codes_outside_the_alphabet_are_refused_and_not_repeated(name: str, code
     assert "\n" not in str(refusal.value)
 
 
-@every_mechanism
+@every_registered
 @pytest.mark.parametrize("epsilon", [math.nan, math.inf, -1.0, "1", None, True, 1j])
 def test_epsilon_must_be_a_finite_number(name: str, epsilon: object) -> None:
     with pytest.raises(InputError, match="epsilon must be"):
@@ -110,7 +110,7 @@ def test_k_must_be_a_whole_number(name: str, k: object) -> None:
         make(name, k, 1.0)
 
 
-@every_mechanism
+@every_registered
 @pytest.mark.parametrize("delta", [math.nan, 1.0, -0.1, "0.1"])
 def test_delta_must_be_a_relaxation(name: str, delta: object) -> None:
     with pytest.raises(InputError, match="delta"):
@@ -151,7 +151,7 @@ def test_reports_survive_arrow_and_parquet(name: str, k: int, rows: int, tmp_pat
     assert [path] == list(tmp_path.iterdir())
 
 
-@every_mechanism
+@every_registered
 def test_description_is_plain_and_makes_the_mechanism_again(name: str) -> None:
     tested = make(name, 5, 0.7)
     described = json.loads(json.dumps(tested.describe()))
@@ -177,20 +177,28 @@ def test_a_seed_fixes_the_reports_and_the_guesses(name: str) -> None:
 
 
 @every_mechanism
-def test_secure_reports_come_from_the_operating_system(name: str) -> None:
+def test_reports_come_from_the_operating_system_unless_there_is_a_seed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tested, codes = make(name, 40, 1.0), np.arange(500) % 40
-    assert not same(tested.perturb(codes, secure=True), tested.perturb(codes, secure=True))
-    for call in (tested.perturb, lambda *a, **b: list(tested.perturb_batches(*a, **b))):
-        with pytest.raises(InputError, match="takes no rng"):
-            call(codes, 81, secure=True)
+    assert not same(tested.perturb(codes), tested.perturb(codes))
+
+    def asked(count: int) -> bytes:
+        raise PermissionError
+
+    monkeypatch.setattr("os.urandom", asked)
+    for call in (tested.perturb, lambda *a: list(tested.perturb_batches(*a))):
+        assert call(codes, 81)
+        with pytest.raises(PermissionError):
+            call(codes)
 
 
-@every_mechanism
+@every_registered
 @pytest.mark.parametrize("secure", [False, True])
 def test_without_a_budget_every_value_is_guessed_alike(name: str, secure: bool) -> None:
     """No choice favours a value: k is no power of 2, and a quarter more would be seen."""
     tested, count = make(name, 7, 0.0, delta=1e-9), 60_000
-    reports = tested.perturb(np.full(count, 2), None if secure else 91, secure=secure)
+    reports = tested.perturb(np.full(count, 2), None if secure else 91)
     seen = np.bincount(tested.infer(reports, 92), minlength=7)
     favoured = np.full(7, count / 7.25)
     favoured[2] *= 1.25

@@ -18,7 +18,11 @@ from seepage.errors import InputError
 from seepage.leakage.bound import leakage_bound
 from seepage.mechanisms.reports import Reports, VectorReports
 
-ANY_SET = [name for name in NAMES if make(name, 4, 1.0).likely_sets.kind == "all"]
+ANY_SET = [
+    name
+    for name in NAMES
+    if (sets := make(name, 4, 1.0).likely_sets) is not None and sets.kind == "all"
+]
 
 
 def random_channel(seed: int, rows: int, columns: int) -> np.ndarray:

@@ -52,13 +52,12 @@ def test_the_recomputed_budget_is_the_stated_one(k, epsilon):
 def test_a_wrong_parameterisation_shows():
     class Careless(GRR):
         def __init__(self, k, epsilon):
-            self._stated = epsilon
-            DirectResponse.__init__(self, k, truthful(k - 1, epsilon))
+            DirectResponse.__init__(self, k, truthful(k - 1, epsilon), epsilon=epsilon)
 
     class CarelessApproximate(ApproximateGRR):
         def __init__(self, k, epsilon, delta):
-            self._stated, self._relaxation = epsilon, delta
-            DirectResponse.__init__(self, k, truthful(k, epsilon) + Fraction(delta) * 2)
+            true = truthful(k, epsilon) + Fraction(delta) * 2
+            DirectResponse.__init__(self, k, true, epsilon=epsilon, delta=delta)
 
     assert Careless(5, 1.0).epsilon > 1.2
     assert CarelessApproximate(5, 1.0, 0.01).delta > 0.02
@@ -97,7 +96,7 @@ def test_reports_follow_the_channel_and_no_other_budget(k, secure):
     count = 60_000 * k
     codes = np.arange(count) % k
     seed = None if secure else 11
-    reports = GRR(k, 1.0).perturb(codes, seed, secure=secure).values
+    reports = GRR(k, 1.0).perturb(codes, seed).values
     table = np.bincount(codes * k + reports, minlength=k * k)
 
     def p_value(epsilon):

@@ -13,11 +13,10 @@ from scipy import stats
 from seepage.data.channel import Channel
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
-from seepage.mechanisms.chances import TOTAL_BITS, draw_outputs, largest_ratio, whole_chances
+from seepage.mechanisms import Exponential, UtilityExponential
 from seepage.mechanisms.direct import GRR
 from seepage.mechanisms.exact_math import exp_below
-from seepage.mechanisms.exponential import Exponential, UtilityExponential
-from seepage.mechanisms.randomness import Randomness
+from seepage.mechanisms.randomness import Randomness, draw_outputs, largest_ratio, whole_chances
 from seepage.mechanisms.reports import ValueReports, load_reports
 
 DISTANCE = -np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
@@ -133,20 +132,20 @@ def test_whole_chances_keep_the_budget_exactly(seed, k, outputs, epsilon, range_
     utility = random_utility(seed, k, outputs)
     utility = utility + range_of_outputs * np.random.default_rng(seed).normal(size=outputs)
     mechanism = UtilityExponential(utility, epsilon)
-    chances = mechanism._chances
-    assert (chances.sum(axis=1) == 2**TOTAL_BITS).all()
+    chances = mechanism.thresholds
+    assert (chances.sum(axis=1) == 2**64).all()
     assert (chances >= 0).all()
     assert largest_ratio(chances) <= exp_below(epsilon)
     assert largest_ratio(chances) <= exp_below(mechanism.epsilon)
     assert mechanism.realised_epsilon <= min(epsilon, mechanism.epsilon)
     if mechanism.epsilon >= 1e-3:
-        error = np.abs(chances / 2.0**TOTAL_BITS - mechanism.channel()).sum(axis=1)
+        error = np.abs((chances / 2**64).astype(float) - mechanism.channel()).sum(axis=1)
         assert error.max() < 1e-7 / min(1.0, mechanism.epsilon)
 
 
 def test_a_limit_of_one_leaves_the_average_row():
     chances = whole_chances(np.array([[0.75, 0.25], [0.25, 0.75]]), Fraction(1))
-    assert chances.tolist() == [[1 << (TOTAL_BITS - 1)] * 2] * 2
+    assert chances.tolist() == [[1 << (64 - 1)] * 2] * 2
 
 
 def test_a_channel_beyond_the_limit_is_drawn_within_it():
@@ -169,7 +168,7 @@ def test_reports_follow_the_channel_and_no_other_budget(name, secure):
     k, outputs = utility.shape
     codes = np.arange(100_000 * k) % k
     seed = None if secure else 5
-    reports = UtilityExponential(utility, 1.0).perturb(codes, seed, secure=secure)
+    reports = UtilityExponential(utility, 1.0).perturb(codes, seed)
     table = np.bincount(codes * outputs + reports.values, minlength=k * outputs)
 
     def p_value(epsilon):
@@ -182,12 +181,12 @@ def test_reports_follow_the_channel_and_no_other_budget(name, secure):
 
 
 def test_draws_take_the_interval_that_holds_the_word():
-    quarter = 1 << (TOTAL_BITS - 2)
-    chances = np.array([[quarter, 0, 3 * quarter], [4 * quarter, 0, 0]])
+    quarter = 1 << (64 - 2)
+    chances = np.array([[quarter, 0, 3 * quarter], [4 * quarter, 0, 0]], dtype=object)
 
     class Scripted(Randomness):
         def words(self, count):
-            return np.array([0, quarter - 1, quarter, 4 * quarter - 1] * 2, dtype=np.uint64) << 2
+            return np.array([0, quarter - 1, quarter, 4 * quarter - 1] * 2, dtype=np.uint64)
 
     codes = np.array([0, 0, 0, 0, 1, 1, 1, 1])
     assert draw_outputs(chances, codes, Scripted(None)).tolist() == [0, 0, 2, 2, 0, 0, 0, 0]

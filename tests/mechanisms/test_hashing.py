@@ -52,8 +52,8 @@ def random_channel(seed, rows, columns):
 def test_epsilon_comes_from_the_probabilities(family, epsilon):
     mechanism = family(7, epsilon)
     right, wrong = (
-        mechanism.right_bucket,
-        (1 - mechanism.right_bucket) / (mechanism.buckets - 1),
+        mechanism.true,
+        (1 - mechanism.true) / (mechanism.buckets - 1),
     )
     assert right / wrong <= power_of_e(epsilon) <= right / wrong * (1 + Fraction(1, 10**37))
     assert mechanism.epsilon == mechanism.likely_sets.contrast == epsilon
@@ -64,8 +64,8 @@ def test_epsilon_comes_from_the_probabilities(family, epsilon):
 @pytest.mark.parametrize("epsilon", [*EPSILONS, 1e-30, 20.0, 44.0, 1e6])
 def test_what_is_drawn_never_exceeds_what_is_stated(family, epsilon):
     mechanism = family(7, epsilon)
-    drawn = mechanism.realised_right_bucket
-    assert Fraction(1, mechanism.buckets) <= drawn <= mechanism.right_bucket < 1
+    drawn = mechanism.drawn[0]
+    assert Fraction(1, mechanism.buckets) <= drawn <= mechanism.true < 1
     ratio = drawn * (mechanism.buckets - 1) / (1 - drawn)
     assert 1 <= ratio <= power_of_e(epsilon)
     assert mechanism.realised_epsilon <= mechanism.epsilon <= epsilon
@@ -75,7 +75,7 @@ def test_what_is_drawn_never_exceeds_what_is_stated(family, epsilon):
 
 def test_a_wrong_parameterisation_cannot_hide():
     mechanism = OLH(4, 1.0)
-    mechanism.right_bucket = Fraction(3, 4)
+    mechanism.true = Fraction(3, 4)
     assert mechanism.epsilon == pytest.approx(math.log(9))
     assert mechanism.realised_epsilon == pytest.approx(math.log(9))
 
@@ -132,7 +132,7 @@ def test_drawn_buckets_have_the_stated_probabilities(family, secure):
     mechanism = family(9, epsilon)
     g = mechanism.buckets
     codes = np.arange(n) % 9
-    reports = mechanism.perturb(codes, None if secure else 3, secure=secure)
+    reports = mechanism.perturb(codes, None if secure else 3)
     own = bucket_of(reports.seeds, codes, g).astype(np.int64)
     pairs = np.bincount(own * g + reports.buckets, minlength=g * g)
 
@@ -203,7 +203,7 @@ def exact_hit(right, k, g):
 @pytest.mark.parametrize("epsilon", [0.0, 1.0, 2.0])
 def test_the_hit_rate_over_all_assignments(mechanism, k, epsilon):
     family = mechanism(k, epsilon)
-    expected = exact_hit(family.right_bucket, k, family.buckets)
+    expected = exact_hit(family.true, k, family.buckets)
     assert family.hit_rate == pytest.approx(float(expected), rel=1e-13)
 
 

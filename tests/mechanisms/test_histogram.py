@@ -64,7 +64,7 @@ def test_she_without_a_budget_says_nothing(epsilon: float) -> None:
     mechanism = SHE(3, epsilon)
     assert mechanism.epsilon == mechanism.realised_epsilon == 0
     for secure in (False, True):
-        reports = mechanism.perturb([0, 1, 2, 1], secure=secure)
+        reports = mechanism.perturb([0, 1, 2, 1], None if secure else 1)
         assert not reports.vectors.any()
     assert mechanism.log_likelihood(reports).tolist() == [[0.0] * 3] * 4
     assert mechanism.hit_rate == pytest.approx(1 / 3)
@@ -97,7 +97,7 @@ def test_gaussian_refuses_other_deltas(delta: object) -> None:
 @pytest.mark.parametrize("mechanism", [SHE(5, 0.8), SHE(5, 30.0), Gaussian(5, 0.8, 1e-5)])
 def test_noise_has_its_variance_and_no_other(mechanism: SHE | Gaussian, secure: bool) -> None:
     codes = np.arange(20_000) % 5
-    vectors = mechanism.perturb(codes, None if secure else 11, secure=secure).vectors
+    vectors = mechanism.perturb(codes, None if secure else 11).vectors
     noise = (vectors - np.eye(5)[codes]).ravel() / math.sqrt(mechanism.noise_variance)
     spread = math.sqrt((6 if isinstance(mechanism, SHE) else 3) - 1) / math.sqrt(len(noise))
     assert abs(noise.mean()) < 5 / math.sqrt(len(noise))
@@ -106,7 +106,7 @@ def test_noise_has_its_variance_and_no_other(mechanism: SHE | Gaussian, secure: 
 
 @pytest.mark.parametrize("mechanism", [SHE(3, 1.0), Gaussian(3, 1.0, 1e-5)])
 def test_secure_reports_stand_on_the_grid(mechanism: SHE | Gaussian) -> None:
-    vectors = mechanism.perturb([0, 1, 2] * 500, secure=True).vectors
+    vectors = mechanism.perturb([0, 1, 2] * 500).vectors
     grid = mechanism.grid
     cells = (vectors - grid.values(np.zeros(1, dtype=np.int64))) / (
         grid.values(np.ones(1, dtype=np.int64)) - grid.values(np.zeros(1, dtype=np.int64))

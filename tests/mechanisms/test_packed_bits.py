@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from seepage.mechanisms.packed_bits import _set_bit, count_bits, guess_supported
 from seepage.mechanisms.randomness import Randomness
-from seepage.mechanisms.reports import BitReports
+from seepage.mechanisms.reports import BitReports, _set_bit, count_bits, guess_supported
 
 
 def source(seed=0):

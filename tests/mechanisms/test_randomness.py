@@ -74,16 +74,16 @@ def test_refusals():
     for limit in (0, -1, (1 << 32) + 1):
         with pytest.raises(InputError, match=r"limit must be from 1 to 2\^32"):
             Scripted(b"").below(limit, 1)
-    with pytest.raises(InputError, match="takes no rng"):
-        randomness(1, secure=True)
-    assert randomness(None, secure=True).generator is None
-    assert randomness(None, secure=False).generator is not None
+    with pytest.raises(InputError, match="rng must be"):
+        randomness("secret")
+    assert randomness(None).generator is None
+    assert randomness(1).generator is not None
 
 
 def test_the_operating_system_is_asked_each_time():
-    source = randomness(None, secure=True)
+    source = randomness(None)
     assert source.bytes(64).tobytes() != source.bytes(64).tobytes()
-    assert not np.array_equal(source.words(8), randomness(None, secure=True).words(8))
+    assert not np.array_equal(source.words(8), randomness(None).words(8))
 
 
 def test_a_chance_is_rounded_down():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from seepage.errors import InputError
-from seepage.mechanisms.rappor import BasicRAPPOR
+from seepage.mechanisms import BasicRAPPOR
 from seepage.mechanisms.reports import load_reports
 
 SETTINGS = [
@@ -114,10 +114,10 @@ def test_what_is_drawn_never_exceeds_what_is_stated(f, p, q):
         (1 - flip) * set_bit + flip * unset_bit,
         flip * set_bit + (1 - flip) * unset_bit,
     )
-    stated = (mechanism.true_bit, mechanism.other_bit)
+    stated = (mechanism.true, mechanism.other)
     at_once, kept, limit = (
         true * (1 - other) / (other * (1 - true))
-        for true, other in (mechanism.realised_bits, two_steps, stated)
+        for true, other in (mechanism.drawn, two_steps, stated)
     )
     assert 1 <= at_once <= limit
     assert 1 <= kept <= limit
@@ -181,7 +181,7 @@ def test_estimates_are_unbiased_and_their_errors_right(steps):
 
 def test_kept_responses_are_not_taken_for_reports(tmp_path):
     mechanism = BasicRAPPOR(4)
-    kept = mechanism.permanent([0, 1, 2], secure=True)
+    kept = mechanism.permanent([0, 1, 2])
     with pytest.raises(InputError, match="must come from"):
         mechanism.estimate(kept)
     with pytest.raises(InputError, match="kept must be permanent responses"):
@@ -190,7 +190,7 @@ def test_kept_responses_are_not_taken_for_reports(tmp_path):
         mechanism.instantaneous(BasicRAPPOR(4, 0.25).permanent([0, 1], 1))
     kept.save(tmp_path / "kept.parquet")
     again = load_reports(tmp_path / "kept.parquet")
-    assert len(mechanism.instantaneous(again, secure=True)) == 3
+    assert len(mechanism.instantaneous(again)) == 3
 
 
 def test_seeds_and_secure_draws():
@@ -199,8 +199,7 @@ def test_seeds_and_secure_draws():
     kept = [mechanism.permanent(codes, seed).words for seed in (1, 1, 2)]
     assert np.array_equal(kept[0], kept[1])
     assert not np.array_equal(kept[0], kept[2])
-    with pytest.raises(InputError, match="takes no rng"):
-        mechanism.permanent(codes, 1, secure=True)
+    assert not np.array_equal(mechanism.permanent(codes).words, mechanism.permanent(codes).words)
     with pytest.raises(InputError, match="from 0 to 39"):
         mechanism.permanent([40], 1)
 

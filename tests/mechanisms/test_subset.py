@@ -76,7 +76,7 @@ def test_the_budget_is_recomputed_and_kept_in_exact_fractions(k, epsilon):
 
 def test_a_wrong_parameterisation_shows():
     mechanism = SubsetSelection(9, 1.0)
-    mechanism._inside += Fraction(1, 100)
+    mechanism.true += Fraction(1, 100)
     assert mechanism.epsilon > 1.03
 
 
@@ -102,7 +102,7 @@ def test_every_subset_is_as_likely_as_the_channel_says(k, epsilon, secure):
     assert mechanism.size >= 1
     codes = np.arange(40_000 * k) % k
     seed = None if secure else 3
-    table = table_of(mechanism, mechanism.perturb(codes, seed, secure=secure), codes)
+    table = table_of(mechanism, mechanism.perturb(codes, seed), codes)
     assert p_value(table, mechanism, 40_000) > 1e-6
     for factor in (0.7, 1.3):
         other = SubsetSelection(k, factor * epsilon)
@@ -184,7 +184,7 @@ def test_damaged_reports_are_refused(words):
     assert mechanism.size == 2
     damaged = BitReports(mechanism.describe(), np.array(words, dtype=np.uint64))
     for use in (mechanism.estimate, mechanism.infer, mechanism.log_likelihood):
-        with pytest.raises(InputError, match="exactly 2 of 6"):
+        with pytest.raises(InputError, match=r"exactly 2 of 6|bits below 6|must have 1 words"):
             use(damaged)
 
 

@@ -61,7 +61,7 @@ def test_epsilon_comes_from_the_probabilities(family, epsilon):
     mechanism = family(7, epsilon)
     assert mechanism.epsilon == mechanism.likely_sets.contrast == epsilon
     assert mechanism.delta == 0
-    ratio = odds(mechanism.true_bit, mechanism.other_bit)
+    ratio = odds(mechanism.true, mechanism.other)
     assert ratio <= power_of_e(epsilon) <= ratio * (1 + Fraction(1, 10**37))
 
 
@@ -69,9 +69,9 @@ def test_epsilon_comes_from_the_probabilities(family, epsilon):
 @pytest.mark.parametrize("epsilon", [*EPSILONS, 1e-30, 20.0, 44.0, 1e6])
 def test_what_is_drawn_never_exceeds_what_is_stated(family, epsilon):
     mechanism = family(7, epsilon)
-    p, q = mechanism.realised_bits
+    p, q = mechanism.drawn
     assert 0 < q <= p < 1
-    assert odds(p, q) <= odds(mechanism.true_bit, mechanism.other_bit) <= power_of_e(epsilon)
+    assert odds(p, q) <= odds(mechanism.true, mechanism.other) <= power_of_e(epsilon)
     assert mechanism.realised_epsilon <= mechanism.epsilon <= epsilon
     if 1e-6 < epsilon < 20:
         assert mechanism.realised_epsilon == pytest.approx(epsilon, rel=1e-9)
@@ -79,7 +79,7 @@ def test_what_is_drawn_never_exceeds_what_is_stated(family, epsilon):
 
 def test_a_wrong_parameterisation_cannot_hide():
     mechanism = OUE(4, 1.0)
-    mechanism.true_bit = Fraction(3, 4)
+    mechanism.true = Fraction(3, 4)
     assert mechanism.epsilon == pytest.approx(1 + math.log(3))
     assert mechanism.realised_epsilon == pytest.approx(1 + math.log(3))
 
@@ -102,7 +102,7 @@ def test_likelihoods_of_all_reports(family, k, epsilon):
     if k > 1:
         widest = (likelihood.max(axis=1) - likelihood.min(axis=1)).max()
         assert widest == pytest.approx(epsilon, rel=1e-9, abs=1e-13)
-    p, q = mechanism.true_bit, mechanism.other_bit
+    p, q = mechanism.true, mechanism.other
     for value in range(k):
         for row, report in enumerate(bits[:8]):
             chance = Fraction(1)
@@ -126,7 +126,7 @@ def test_approximate_sue_states_its_own_pair(epsilon, delta):
     assert mechanism.delta <= delta
     assert mechanism.likely_sets.contrast >= epsilon * (1 - 1e-15)
     growth = power_of_e(epsilon)
-    for p, q in ((mechanism.true_bit, mechanism.other_bit), mechanism.realised_bits):
+    for p, q in ((mechanism.true, mechanism.other), mechanism.drawn):
         assert p + q == 1
         assert p**2 - growth * q**2 <= Fraction(delta)
     assert mechanism.realised_epsilon <= mechanism.epsilon
@@ -139,14 +139,14 @@ def test_approximate_sue_follows_the_formula(epsilon, delta):
         growth, slack = Decimal(epsilon).exp(), Decimal(delta)
         p = (growth - (growth * (1 - slack) + slack).sqrt()) / (growth - 1)
     mechanism = ApproximateSUE(6, epsilon, delta)
-    assert float(mechanism.true_bit) == pytest.approx(float(p), rel=1e-15)
-    assert float(mechanism.other_bit) == pytest.approx(float(1 - p), rel=1e-14)
+    assert float(mechanism.true) == pytest.approx(float(p), rel=1e-15)
+    assert float(mechanism.other) == pytest.approx(float(1 - p), rel=1e-14)
 
 
 def test_approximate_sue_at_its_limits():
     for epsilon in EPSILONS:
         pure, relaxed = RAPPOR(5, epsilon), ApproximateSUE(5, epsilon, 0.0)
-        assert float(relaxed.other_bit) == pytest.approx(float(pure.other_bit), rel=1e-15)
+        assert float(relaxed.other) == pytest.approx(float(pure.other), rel=1e-15)
     assert ApproximateSUE(5, 0.0, 0.2).support == pytest.approx((0.6, 0.4))
     assert ApproximateSUE(5, 1e-9, 0.2).support == pytest.approx((0.6, 0.4), rel=1e-8)
     assert ApproximateSUE(5, 0.0, 0.0).epsilon == 0
@@ -183,7 +183,7 @@ def test_drawn_bits_have_the_stated_probabilities(family, secure):
     k, n, epsilon = 70, 20_000, 1.0
     mechanism = family(k, epsilon)
     codes = np.arange(n) % k
-    bits = mechanism.perturb(codes, None if secure else 3, secure=secure).bits()
+    bits = mechanism.perturb(codes, None if secure else 3).bits()
     true = bits[np.arange(n), codes].sum()
     others = bits.sum() - true
 
@@ -251,7 +251,7 @@ def test_memory_beyond_the_reports_is_bounded():
 @pytest.mark.parametrize("epsilon", [1e-12, 0.5, 3.0, 50.0, 300.0, 700.0])
 def test_the_hit_rate_over_all_reports(family, k, epsilon):
     mechanism = family(k, epsilon)
-    hit, miss = exact_hit_and_miss(mechanism.true_bit, mechanism.other_bit, k)
+    hit, miss = exact_hit_and_miss(mechanism.true, mechanism.other, k)
     assert mechanism.hit_rate == pytest.approx(float(hit), rel=1e-13)
     contrast = math.log(hit.numerator * miss.denominator) - math.log(
         hit.denominator * miss.numerator

@@ -24,7 +24,7 @@ class Generous(UnaryEncoding):
         budget = _checks.epsilon(epsilon)
         true = Fraction(3, 4)
         other = min(true, Fraction(3, 1) / (3 + exp_below(budget)))
-        super().__init__(k, true, other, {"epsilon": budget})
+        super().__init__(k, true, other, epsilon=budget)
 
 
 @pytest.fixture
@@ -54,6 +54,6 @@ def test_tables_and_benchmarks_take_it(registered):
 def test_a_wrong_parameterisation_cannot_hide(registered):
     class Wrong(Generous):
         def __init__(self, k, epsilon):
-            UnaryEncoding.__init__(self, k, Fraction(3, 4), Fraction(1, 4), {"epsilon": epsilon})
+            UnaryEncoding.__init__(self, k, Fraction(3, 4), Fraction(1, 4), epsilon=epsilon)
 
     assert Wrong(4, 1.0).epsilon == pytest.approx(2.197, abs=1e-3)

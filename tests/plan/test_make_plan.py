@@ -13,7 +13,7 @@ from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
-from seepage.mechanisms import GRR, OUE, BasicRAPPOR, InClear, mechanism, registered
+from seepage.mechanisms import GRR, OUE, BasicRAPPOR, mechanism, registered
 from seepage.plan import Plan, best_mechanism, certify, make_plan
 from seepage.totals import total_leakage
 
@@ -117,7 +117,7 @@ def test_totals_must_be_of_the_table_that_the_plan_names():
 
 def test_totals_and_plan_must_agree_on_what_is_public():
     budgets = {"sex": 0.0, "job": 1.0, "age": 1.0, "ill": 1.0}
-    in_clear = {name: InClear(2) if name == "sex" else None for name in DOMAIN.names}
+    in_clear = {name: "public" if name == "sex" else None for name in DOMAIN.names}
     hidden, public = (
         total_leakage(PAIRS, budgets, mechanism=how, guarantee="independent")
         for how in (None, in_clear)

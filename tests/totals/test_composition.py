@@ -10,7 +10,6 @@ from joint_oracle import domain_of, exact_total, joints, tree_joint, tuples_of, 
 
 import seepage as sp
 from seepage.data.records import Records
-from seepage.mechanisms import InClear
 from seepage.totals import GuaranteeError, total_leakage
 from seepage.totals import composition as merged_module
 
@@ -69,7 +68,7 @@ def test_worst_adds_what_each_report_says_of_itself():
     )
     guess = total_leakage(pairs, 1.0, mechanism="oue", guarantee="worst", view="inferred").values[0]
     assert 0 < guess < 3.0
-    clear = {"a0": InClear(2), "a1": "grr", "a2": "grr"}
+    clear = {"a0": "public", "a1": "grr", "a2": "grr"}
     assert (
         total_leakage(pairs, 1.0, mechanism=clear, guarantee="worst").values.tolist()
         == [math.inf] * 3

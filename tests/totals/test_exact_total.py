@@ -21,7 +21,7 @@ from joint_oracle import (
 
 from seepage.data.records import Records
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms import InClear, UtilityExponential, mechanism
+from seepage.mechanisms import UtilityExponential, mechanism
 from seepage.totals import GuaranteeError, total_leakage
 from seepage.totals import exact_total as exact_module
 from seepage.totals.exact_total import exact_size, exact_totals
@@ -254,7 +254,7 @@ def test_mechanisms_may_differ_and_have_any_matrix():
     rng = np.random.default_rng(4)
     joint = rng.integers(1, 9, (3, 2, 2))
     near = UtilityExponential([[0, -1, -2], [-1, 0, -1], [-2, -1, 0]], 2.0)
-    how = {"a0": near, "a1": "oue", "a2": InClear(2)}
+    how = {"a0": near, "a1": "oue", "a2": "public"}
     matrices = [near.channel(), report_matrix(mechanism("oue", 2, 1.0)), np.eye(2)]
     found = total_leakage(tuples_of(joint), 1.0, mechanism=how, guarantee="exact")
     truth = [exact_total(joint, matrices, target) for target in range(3)]

@@ -21,7 +21,7 @@ from joint_oracle import (
 from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import releases
-from seepage.mechanisms import InClear, UtilityExponential, mechanism
+from seepage.mechanisms import UtilityExponential, mechanism
 from seepage.totals import GuaranteeError, total_leakage
 from seepage.totals import sampled as sampled_module
 from seepage.totals.compiled_sums import sums_by_value
@@ -134,7 +134,7 @@ def test_losses_are_right_to_the_stated_rounding(clear):
     """Against sums in 45 digits; a value in clear makes the logarithms large."""
     joint = np.random.default_rng(2).integers(1, 40, (3, 2, 2))
     tuples, begins = tuples_of(joint), offsets(domain_of(joint.shape))
-    how = {f"a{k}": InClear(size) if k in clear else "oue" for k, size in enumerate(joint.shape)}
+    how = {f"a{k}": "public" if k in clear else "oue" for k, size in enumerate(joint.shape)}
     draws = draw_reports(tuples, releases(tuples.domain, 0.7, how), "report", 200, 5, seed=1)
     densities, _ = report_densities(tuples, draws)
     sizes, hidden = joint.shape, [k for k in range(3) if k not in clear]
@@ -295,7 +295,7 @@ def test_any_mechanism_and_view():
     for target in range(3):
         truth = smallest_value(report_laws(JOINT, matrices, target), 0.01)
         assert truth <= guess.values[target] <= truth + 0.06
-    public = {"a0": "grr", "a1": InClear(2), "a2": "grr"}
+    public = {"a0": "grr", "a1": "public", "a2": "grr"}
     clear = total_leakage(tuples, 1.0, mechanism=public, guarantee="sampled")
     matrices = [report_matrix(mechanism("grr", k, 1.0)) for k in JOINT.shape]
     matrices[1] = np.eye(2)

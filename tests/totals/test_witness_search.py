@@ -10,7 +10,7 @@ from test_exact_total import in_words
 
 from seepage.data.datasets.survey import survey_joint
 from seepage.data.records import Records
-from seepage.mechanisms import GRR, InClear, UtilityExponential
+from seepage.mechanisms import GRR, UtilityExponential
 from seepage.totals import JointWitness, total_leakage
 
 
@@ -69,7 +69,7 @@ def test_reports_of_other_kinds():
     near = UtilityExponential([[0, -1, -2], [-1, 0, -1], [-2, -1, 0]], 2.0)
     for how in (
         {"a0": near, "a1": "oue", "a2": "ss"},
-        {"a0": "grr", "a1": InClear(2), "a2": "grr"},
+        {"a0": "grr", "a1": "public", "a2": "grr"},
         {"a0": "olh", "a1": "she", "a2": "blh"},
     ):
         found = total_leakage(tuples_of(joint), 1.0, mechanism=how, guarantee="witness").values

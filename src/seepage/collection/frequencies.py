@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Floats
 from seepage._results import Result
 from seepage.collection.report_source import ReportSource, open_reports
-from seepage.collection.report_sums import contributions, informative, is_pure, one_hot_map
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import Estimate, Mechanism
@@ -115,7 +114,7 @@ def estimate_frequencies(plan: Plan, reports: Any, *, consistent: bool = False) 
     One attribute after the other, each in batches: memory does not grow with the reports.
     """
     source = open_reports(plan, reports)
-    told = {name: made for name, made in plan.mechanisms.items() if informative(made)}
+    told = {name: made for name, made in plan.mechanisms.items() if made.informative}
     estimates = {
         name: made.estimate(_column(source, name), consistent=consistent)
         for name, made in told.items()
@@ -174,14 +173,14 @@ class ReportSums:
 
     def marginal(self, name: str) -> Floats:
         """Return the sum over each group of the unbiased one-hot vectors, shape (groups, k)."""
-        scale, shift = one_hot_map(self.mechanisms[name])
+        scale, shift = self.mechanisms[name].one_hot_map
         own = self._sums[:, self._slices[name], -1]
         return np.asarray((own - shift * self.sizes[:, None]) / scale)
 
     def joint(self, first: str, second: str) -> Floats:
         """Return the sum over each group of X^ Y^', shape (groups, k of first, k of second)."""
         (scale, shift), (other_scale, other_shift) = (
-            one_hot_map(self.mechanisms[name]) for name in (first, second)
+            self.mechanisms[name].one_hot_map for name in (first, second)
         )
         rows, columns = self._slices[first], self._slices[second]
         products = self._sums[:, rows, columns] - other_shift * self._sums[:, rows, -1:]
@@ -212,7 +211,7 @@ def sum_reports(plan: Plan, reports: Any, names: Iterable[str] | None = None) ->
         raise InputError("there is no estimate without reports, got none")
     width = sum(mechanism.k for mechanism in mechanisms.values()) + 1
     groups = _group_count(width, source.records)
-    pure = all(map(is_pure, mechanisms.values()))
+    pure = all(made.is_two_level for made in mechanisms.values())
     sums = (_BitSums if pure else _VectorSums)(width, groups)
     rows = max(1, ENTRIES // (width * sums.turn)) * sums.turn
     for batch in source.batches(list(mechanisms)):
@@ -225,13 +224,13 @@ def sum_reports(plan: Plan, reports: Any, names: Iterable[str] | None = None) ->
 def _chosen(plan: Plan, names: Iterable[str] | None) -> dict[str, Mechanism]:
     domain: Domain = plan.collected
     if names is None:
-        chosen = {name: made for name, made in plan.mechanisms.items() if informative(made)}
+        chosen = {name: made for name, made in plan.mechanisms.items() if made.informative}
         if not chosen:
             raise InputError("reports at epsilon 0 carry no information, so nothing is estimated")
         return chosen
     chosen = {domain[name].name: plan.mechanisms[domain[name].name] for name in names}
     for name, made in chosen.items():
-        if not informative(made):
+        if not made.informative:
             raise InputError(f"reports of {name!r} at epsilon {made.epsilon:g} tell nothing")
     return chosen
 
@@ -248,7 +247,7 @@ def _group_count(width: int, records: int) -> int:
 
 def _contributions(mechanisms: Iterable[Mechanism], reports: Sequence[Reports]) -> NDArray[Any]:
     """Return the contributions of all attributes and a final 1, one row per report."""
-    parts = [contributions(m, column) for m, column in zip(mechanisms, reports, strict=True)]
+    parts = [m.contributions(column) for m, column in zip(mechanisms, reports, strict=True)]
     return np.concatenate([*parts, np.ones((len(reports[0]), 1), dtype=np.bool_)], axis=1)
 
 

@@ -28,7 +28,6 @@ from seepage._numerics import Floats, Integers
 from seepage._results import Result
 from seepage.collection.frequencies import ReportSums, sum_reports
 from seepage.collection.report_source import ReportSource, open_reports
-from seepage.collection.report_sums import is_pure, supported
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
@@ -270,7 +269,7 @@ def _likelihoods(
 
 def _seen_sets(source: ReportSource, name: str, mechanism: Mechanism) -> Integers | None:
     """Return the numbers of all sets that reports support, None where they are too many."""
-    if not is_pure(mechanism) or mechanism.k > MOST_BITS:
+    if not mechanism.is_two_level or mechanism.k > MOST_BITS:
         return None
     seen = np.zeros(0, dtype=np.int64)
     for batch in source.batches([name]):
@@ -282,7 +281,7 @@ def _seen_sets(source: ReportSource, name: str, mechanism: Mechanism) -> Integer
 
 def _set_numbers(mechanism: Mechanism, reports: Any) -> Integers:
     """Return a number for the set that each report supports: its bits."""
-    bits = supported(mechanism, reports)
+    bits = mechanism.supported(reports)
     return np.asarray(bits @ (1 << np.arange(mechanism.k, dtype=np.int64)))
 
 

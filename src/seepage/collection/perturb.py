@@ -260,7 +260,7 @@ def _reports(
     table_options: dict[str, Any],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the reports of one batch of records after the other."""
-    source = randomness(seed, seed is None)
+    source = randomness(seed)
     schema = reports_schema(plan)
     stream = open_records(data, plan.collected, other, **table_options)
     try:

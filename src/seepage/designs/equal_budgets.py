@@ -15,8 +15,7 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import LeakageMatrix, leakage_matrix
-from seepage.leakage.release import for_each
-from seepage.mechanisms import InClear
+from seepage.leakage.release import PUBLIC, for_each
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.composition import independent_totals
 
@@ -92,7 +91,7 @@ class Problem:
     def mechanisms(self) -> dict[str, Any]:
         """How each attribute is released, as `leakage_matrix` takes it."""
         return {
-            attribute.name: InClear(attribute.size) if public else name
+            attribute.name: PUBLIC if public else name
             for attribute, public, name in zip(
                 self.domain, self.public, self.mechanism, strict=True
             )

@@ -1,5 +1,6 @@
 """How attributes are released: a budget and perhaps a mechanism each."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,10 +19,13 @@ from seepage.leakage.likely_sets import LikelySets
 if TYPE_CHECKING:
     from seepage.mechanisms.base import Mechanism
 
-__all__ = ["VIEWS", "Release", "View", "for_each", "releases"]
+__all__ = ["PUBLIC", "VIEWS", "Release", "View", "for_each", "releases"]
 
 View = Literal["report", "inferred"]
 VIEWS = ("report", "inferred")
+
+PUBLIC = "public"
+"""In place of a mechanism's name: the attribute is public already."""
 
 
 @dataclass(frozen=True)
@@ -34,21 +38,27 @@ class Release:
         The budget.
     mechanism
         The mechanism; None for any mechanism with that budget, whose leakage is the bound.
+    public
+        Identity release of a public attribute (epsilon = infinity): the adversary sees the value
+        itself, whose leakage is ln max G[x, u] / G[x', u].
     """
 
     epsilon: float
     delta: float = 0.0
     mechanism: "Mechanism | None" = None
+    public: bool = False
 
     @property
     def name(self) -> str | None:
-        """The mechanism's name; None where only the budget is known."""
+        """The mechanism's name, or "public"; None where only the budget is known."""
+        if self.public:
+            return PUBLIC
         return None if self.mechanism is None else self.mechanism.name
 
     def sets(self, view: View) -> LikelySets | None:
         """Return the likely sets that an adversary with this view sees, if it is two-level."""
         if self.mechanism is None:
-            return LikelySets("all", self.epsilon)
+            return LikelySets("singletons" if self.public else "all", self.epsilon)
         return self.mechanism.guess_sets if view == "inferred" else self.mechanism.likely_sets
 
     def leakage(self, G: Channel, view: View) -> Leakage:
@@ -72,6 +82,8 @@ def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> 
     ):
         if how is None:
             found.append(Release(budget, slack))
+        elif isinstance(how, str) and how == PUBLIC:
+            found.append(Release(math.inf if attribute.size > 1 else 0.0, public=True))
         elif isinstance(how, str):
             made = MECHANISMS.find(how).create(attribute.size, budget, slack)
             found.append(Release(budget, slack, made))

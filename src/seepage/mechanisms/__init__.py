@@ -1,19 +1,22 @@
-"""The LDP mechanisms: each perturbs, estimates, infers and tells what its report leaks.
+"""The LDP mechanisms: each perturbs, estimates, infers and states what its report leaks.
 
-A new mechanism is one class in one file, and one `register(...)`.
+A new mechanism is one class in one file and one `register(...)`; see `Mechanism`.
 """
 
+import inspect
+
 from seepage._registry import MECHANISMS
+from seepage.errors import InputError
+from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.base import Estimate, Mechanism
-from seepage.mechanisms.clear import InClear
-from seepage.mechanisms.direct import GRR, ApproximateGRR
-from seepage.mechanisms.exponential import Exponential, UtilityExponential
+from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential
 from seepage.mechanisms.hashing import BLH, OLH
 from seepage.mechanisms.histogram import SHE, Gaussian
-from seepage.mechanisms.rappor import BasicRAPPOR
 from seepage.mechanisms.reports import Reports, load_reports
 from seepage.mechanisms.subset import SubsetSelection
-from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE
+from seepage.mechanisms.transition_matrix import MatrixMechanism, UtilityExponential
+from seepage.mechanisms.two_level import SetMechanism, TwoLevelMechanism
+from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR
 
 __all__ = [
     "BLH",
@@ -28,10 +31,12 @@ __all__ = [
     "Estimate",
     "Exponential",
     "Gaussian",
-    "InClear",
+    "MatrixMechanism",
     "Mechanism",
     "Reports",
+    "SetMechanism",
     "SubsetSelection",
+    "TwoLevelMechanism",
     "UtilityExponential",
     "load_reports",
     "mechanism",
@@ -41,7 +46,13 @@ __all__ = [
 
 
 def register(family: type[Mechanism]) -> type[Mechanism]:
-    """Add a mechanism to the registry under its name; a name is taken only once.
+    """Add a mechanism to the registry under its name.
+
+    Parameters
+    ----------
+    family
+        A subclass of `Mechanism` with everything that it must define.  An InputError names what
+        is missing, or says that the name is taken.
 
     Examples
     --------
@@ -51,7 +62,27 @@ def register(family: type[Mechanism]) -> type[Mechanism]:
     Traceback (most recent call last):
         ...
     seepage.errors.InputError: a mechanism named 'grr' is registered already
+    >>> class Unfinished(TwoLevelMechanism):
+    ...     name = "unfinished"
+    >>> register(Unfinished)
+    Traceback (most recent call last):
+        ...
+    seepage.errors.InputError: mechanism Unfinished must define draw, reports
     """
+    if not (isinstance(family, type) and issubclass(family, Mechanism)):
+        raise InputError(f"a mechanism must be a subclass of Mechanism, got {family!r}")
+    attributes = {name for name in ("name", "reports") if not hasattr(family, name)}
+    missing = sorted(attributes | family.__abstractmethods__)
+    if missing:
+        raise InputError(f"mechanism {family.__name__} must define {', '.join(missing)}")
+    budget = [1.0, 0.1] if family.approximate else [1.0]
+    try:
+        inspect.signature(family).bind(2, *budget)
+    except TypeError:
+        wanted = "(k, epsilon, delta)" if family.approximate else "(k, epsilon)"
+        raise InputError(f"the constructor of {family.__name__} must take {wanted}") from None
+    if family.name.casefold() == PUBLIC:
+        raise InputError(f"the name {PUBLIC!r} stands for a public attribute")
     return MECHANISMS.add(family.name, family)
 
 
@@ -86,14 +117,18 @@ def mechanism(name: str, k: int, epsilon: float, delta: float = 0.0) -> Mechanis
     return MECHANISMS.find(name).create(k, epsilon, delta)
 
 
-register(GRR)
-register(RAPPOR)
-register(OUE)
-register(Exponential)
-register(BLH)
-register(OLH)
-register(SHE)
-register(SubsetSelection)
-register(ApproximateGRR)
-register(ApproximateSUE)
-register(Gaussian)
+BUILT_IN: tuple[type[Mechanism], ...] = (
+    GRR,
+    RAPPOR,
+    OUE,
+    Exponential,
+    BLH,
+    OLH,
+    SHE,
+    SubsetSelection,
+    ApproximateGRR,
+    ApproximateSUE,
+    Gaussian,
+)
+for built_in in BUILT_IN:
+    register(built_in)

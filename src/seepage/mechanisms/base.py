@@ -1,4 +1,4 @@
-"""What every mechanism can do, on a whole column at a time."""
+"""`Mechanism`: what every LDP mechanism can do, on a whole column at a time."""
 
 import math
 from abc import ABC, abstractmethod
@@ -12,21 +12,19 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
+from seepage._results import Result
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
 from seepage.leakage.evidence import Leakage, two_level_leakage
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.randomness import Randomness, Seed, randomness
+from seepage.mechanisms.randomness import ROWS, Randomness, Seed, randomness
 from seepage.mechanisms.reports import Reports
 
-__all__ = ["Estimate", "Mechanism", "PureMechanism", "nearest_distribution"]
-
-ROWS = 1 << 16
-"""Reports handled at once, so that memory does not grow with the column."""
+__all__ = ["Estimate", "Mechanism", "first_largest", "nearest_distribution"]
 
 
-@dataclass(frozen=True)
-class Estimate:
+@dataclass(frozen=True, repr=False)
+class Estimate(Result):
     """Estimated frequencies of the k values, with their standard errors.
 
     Parameters
@@ -40,6 +38,13 @@ class Estimate:
         The number of reports.
     consistent
         Whether the frequencies were moved to the nearest distribution.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> grr = sp.GRR(2, 20.0)
+    >>> grr.estimate(grr.perturb([0, 1, 1, 1], rng=7))
+    Estimate(2 values from 4 reports, largest standard error 2.27e-05)
     """
 
     frequencies: Floats
@@ -47,29 +52,53 @@ class Estimate:
     records: int
     consistent: bool
 
+    def _headline(self) -> str:
+        return (
+            f"Estimate({len(self.frequencies)} values from {self.records:,} reports, "
+            f"largest standard error {self.standard_errors.max():.3g})"
+        )
+
+    def _columns(self) -> dict[str, Any]:
+        return {
+            "value": list(range(len(self.frequencies))),
+            "frequency": self.frequencies.tolist(),
+            "standard_error": self.standard_errors.tolist(),
+        }
+
 
 class Mechanism(ABC):
     """An LDP mechanism for one attribute with k values.
 
-    A subclass says what it draws; what follows from that for every mechanism is written here.
+    A subclass defines the class attributes `name` and `reports`, the constructor
+    `(k, epsilon)`, and `epsilon`, `draw`, `contributions`, `variance` and `log_likelihood`;
+    everything else has a default.  Most mechanisms need less: see `TwoLevelMechanism`, and
+    `MatrixMechanism` for a transition matrix.
 
     Parameters
     ----------
     k
         The alphabet size, at least 1.
+    parameters
+        The parameters as plain JSON; with the name and k they identify the mechanism's reports.
     """
 
-    name: ClassVar[str]
+    name: str
     """The short name in the registry, on the command line and in files."""
 
     reports: ClassVar[type[Reports]]
     """The type of the reports."""
 
     approximate: ClassVar[bool] = False
-    """Whether the constructor takes a delta > 0."""
+    """Whether the constructor is `(k, epsilon, delta)`, with delta > 0."""
 
-    def __init__(self, k: int) -> None:
+    is_two_level: ClassVar[bool] = False
+    """Whether a report supports a set of values, and that set is all it tells."""
+
+    def __init__(self, k: int, **parameters: Any) -> None:
         self.k = _checks.integer(k, "k", 1)
+        if "epsilon" in parameters:
+            parameters["epsilon"] = _checks.epsilon(parameters["epsilon"])
+        self.parameters = parameters
 
     @classmethod
     def create(cls, k: int, epsilon: float, delta: float = 0.0) -> "Mechanism":
@@ -80,7 +109,7 @@ class Mechanism(ABC):
             raise InputError(f"mechanism {cls.name!r} has delta 0, got delta {delta}")
         return cls(k, epsilon)  # type: ignore[call-arg]
 
-    # What it promises ---------------------------------------------------------------------------
+    # Privacy ------------------------------------------------------------------------------------
 
     @property
     @abstractmethod
@@ -93,60 +122,89 @@ class Mechanism(ABC):
         return 0.0
 
     @property
-    @abstractmethod
     def realised_epsilon(self) -> float:
-        """The epsilon of what is really drawn, from the integer thresholds, rounded up."""
+        """The epsilon of what is drawn, from the integer thresholds, rounded up."""
+        return self.epsilon
 
-    @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Return the mechanism's name and parameters, as plain JSON; it identifies its reports."""
+        return {"mechanism": self.name, "k": self.k, **self.parameters}
 
     @property
-    @abstractmethod
     def bits(self) -> float:
         """The size of one report in bits."""
+        one = self.draw(np.zeros(1, dtype=np.int64), Randomness(None))
+        return 8.0 * int(one.array().nbytes)
 
-    # What it does -------------------------------------------------------------------------------
+    # Reports ------------------------------------------------------------------------------------
 
-    def perturb(self, codes: ArrayLike, rng: Seed = None, *, secure: bool = False) -> Any:
+    def perturb(self, codes: ArrayLike, rng: Seed = None) -> Any:
         """Return one report for each code.
 
         Parameters
         ----------
         codes
-            Integers from 0 to k - 1.  Anything else is refused; no value is ever released
-            in clear.
+            Integers from 0 to k - 1.  Anything else raises an InputError; no value is ever
+            released unperturbed.
         rng
-            A seed or NumPy generator, for research: the same seed gives the same reports.
-        secure
-            Draw from the operating system instead; what a deployed plan uses.
+            None draws from the operating system's secure generator, as a collection must.  A
+            seed or NumPy generator is for research: the same seed gives the same reports.
         """
-        return self._perturb(self._codes(codes), randomness(rng, secure))
+        return self.draw(self.checked_codes(codes), randomness(rng))
 
     @abstractmethod
-    def _perturb(self, codes: Integers, source: Randomness) -> Reports:
-        """Return one report for each checked code."""
+    def draw(self, codes: Integers, source: Randomness) -> Reports:
+        """Return one report for each code, all of which are valid, from a source of randomness."""
 
     def perturb_batches(
-        self, codes: ArrayLike, rng: Seed = None, *, secure: bool = False, rows: int = ROWS
+        self, codes: ArrayLike, rng: Seed = None, *, rows: int = ROWS
     ) -> Iterator[Any]:
         """Yield the reports in batches of so many rows, in memory that does not grow."""
-        checked = self._codes(codes)
-        source = randomness(rng, secure)
+        checked, source = self.checked_codes(codes), randomness(rng)
         for begin in range(0, len(checked), rows):
-            yield self._perturb(checked[begin : begin + rows], source)
+            yield self.draw(checked[begin : begin + rows], source)
+
+    # Estimates ----------------------------------------------------------------------------------
 
     @abstractmethod
+    def contributions(self, reports: Any) -> Floats | Booleans:
+        """Return what each report adds to the tally: one row per report, one column per value.
+
+        With (a, b) = `one_hot_map`, (c - b) / a is an unbiased one-hot vector of the true value.
+        """
+
+    @property
+    def one_hot_map(self) -> tuple[float, float]:
+        """(a, b) such that (c - b) / a is an unbiased one-hot vector, c a contribution."""
+        return 1.0, 0.0
+
+    def supported(self, reports: Any) -> Booleans:
+        """Return which values each report supports: one row per report, one column per value.
+
+        Defined for two-level mechanisms, whose report is a set of likely values.
+        """
+        raise InputError(f"a report of {self.name} does not support a set of values")
+
     def tally(self, reports: Any) -> Floats:
         """Return k sums over reports that the estimate rests on; tallies of batches add up."""
+        return np.asarray(self.contributions(reports).sum(axis=0), dtype=np.float64)
 
-    @abstractmethod
-    def _frequencies(self, tally: Floats, records: int) -> Floats:
-        """Return the unbiased frequencies from a tally."""
+    def frequencies(self, tally: Floats, records: int) -> Floats:
+        """Return the unbiased frequencies from a tally of so many reports."""
+        scale, shift = self.one_hot_map
+        return np.asarray((tally / records - shift) / scale)
 
     @abstractmethod
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
-        """Return the variance of an estimated frequency from n reports, in closed form."""
+        """Return the variance of an estimated frequency from n reports, in closed form.
+
+        Infinite where reports carry no information.
+        """
+
+    @property
+    def informative(self) -> bool:
+        """Whether frequencies can be estimated: not at epsilon 0, unless there is one value."""
+        return bool(np.isfinite(self.variance(1)).all())
 
     def estimate(self, reports: Any, *, consistent: bool = False) -> Estimate:
         """Return the estimated frequencies with their standard errors.
@@ -161,55 +219,58 @@ class Mechanism(ABC):
         batches: Iterable[Any] = [reports] if isinstance(reports, Reports) else reports
         total, records = np.zeros(self.k), 0
         for batch in batches:
-            self._own(batch)
+            self.check_reports(batch)
             total += self.tally(batch)
             records += len(batch)
         if not records:
             raise InputError("there is no estimate without reports, got none")
-        if not np.isfinite(self.variance(records)).all():
+        if not self.informative:
             raise InputError(
                 f"reports at epsilon {self.epsilon:g} carry no information, so nothing is estimated"
             )
-        frequencies = self._frequencies(total, records)
+        frequencies = self.frequencies(total, records)
         variances = self.variance(records, np.clip(frequencies, 0.0, 1.0))
         if consistent:
             frequencies = nearest_distribution(frequencies)
         return Estimate(frequencies, np.sqrt(variances), records, consistent)
 
-    # What an adversary makes of it --------------------------------------------------------------
+    # The adversary ------------------------------------------------------------------------------
 
     def infer(self, reports: Any, rng: Seed = None) -> Integers:
         """Return the paper's attack: one guessed code for each report [paper, Appendix B]."""
-        self._own(reports)
-        source = randomness(rng, False)
+        self.check_reports(reports)
+        source = randomness(rng)
         guesses = np.empty(len(reports), dtype=np.int64)
         for begin in range(0, len(reports), ROWS):
-            batch = reports[begin : begin + ROWS]
-            guesses[begin : begin + ROWS] = self._infer(batch, source)
+            guesses[begin : begin + ROWS] = self.guess(reports[begin : begin + ROWS], source)
         return guesses
 
-    @abstractmethod
-    def _infer(self, reports: Any, source: Randomness) -> Integers:
-        """Return one guess for each report of a batch."""
+    def guess(self, reports: Any, source: Randomness) -> Integers:
+        """Return one guess for each report of a batch: the likeliest value, ties at random."""
+        return first_largest(self.log_likelihood(reports), source)
 
     @cached_property
-    @abstractmethod
     def hit_rate(self) -> float:
-        """The chance a = P(guess = u given u), in closed form [theory: The paper's attacker]."""
+        """The probability a = P(guess = u given u) [theory: The paper's attacker]."""
+        raise InputError(f"mechanism {self.name!r} does not define hit_rate")
+
+    @property
+    def miss_rate(self) -> float:
+        """The probability 1 - a of a wrong guess."""
+        return 1.0 - self.hit_rate
 
     @property
     def guess_contrast(self) -> float:
         """The log-ratio ln a (k - 1)/(1 - a) by which a guess of u favours the value u."""
-        rate = self.hit_rate
         if self.k == 1:
             return 0.0
-        if rate == 1:
+        if self.miss_rate == 0:
             return math.inf
-        return max(0.0, math.log(rate * (self.k - 1) / (1.0 - rate)))
+        return max(0.0, math.log(self.hit_rate * (self.k - 1) / self.miss_rate))
 
     @property
     def guess_sets(self) -> LikelySets | None:
-        """What the guessed value alone favours: one value, by `guess_contrast`.
+        """Likely sets of the guessed value alone: one value, by `guess_contrast`.
 
         None for a mechanism whose guesses are not alike for all values; then the leakage of the
         guess follows from `inferred_channel`.
@@ -217,7 +278,7 @@ class Mechanism(ABC):
         return LikelySets("singletons", self.guess_contrast)
 
     def channel(self) -> Floats:
-        """Return P(report given value), k rows, where the reports are few; else refuse."""
+        """Return P(report given value), k rows; raise where the reports are too many."""
         raise InputError(
             f"{self.name} with k = {self.k} has too many reports for a matrix; "
             "use inferred_channel() for the guessed value, or leakage() for the whole report"
@@ -225,30 +286,28 @@ class Mechanism(ABC):
 
     def inferred_channel(self) -> Floats:
         """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1) elsewhere."""
-        if self.k == 1:
-            return np.ones((1, 1))
-        channel = np.full((self.k, self.k), (1.0 - self.hit_rate) / (self.k - 1))
+        channel = np.full((self.k, self.k), self.miss_rate / max(1, self.k - 1))
         np.fill_diagonal(channel, self.hit_rate)
         return channel
 
     @abstractmethod
     def log_likelihood(self, reports: Any) -> Floats:
-        """Return ln P(report given u), one row a report and one column a value u.
+        """Return ln P(report given u), one row per report and one column per value u.
 
-        Factors that do not depend on u (the chance of a hash seed) are left out.
+        Factors that do not depend on u (the chance of a hash seed) may be left out.
         """
 
     @property
-    @abstractmethod
     def likely_sets(self) -> LikelySets | None:
-        """Which inputs a report can favour [theory: Whole reports].
+        """Family of admissible likely sets of a report [theory: Whole reports].
 
         None for a mechanism that is not two-level, which then has its own `leakage`.
         """
+        return None
 
-    @abstractmethod
     def witness_report(self, likely: Booleans) -> Any:
-        """Return one report that makes exactly these values likely."""
+        """Return one report that makes exactly these values likely; None where none is known."""
+        return None
 
     def leakage(self, G: Channel | ArrayLike) -> Leakage:
         """Return the exact leakage of the whole report about a target, with its witness.
@@ -262,23 +321,24 @@ class Mechanism(ABC):
         -----
         The largest two-level ratio over the likely sets [theory: Whole reports]; rounded up.
         """
-        self._check_columns(G)
+        self.check_columns(G)
         if self.likely_sets is None:
-            raise InputError(f"{self.name} must say what its whole report leaks, but does not")
+            raise InputError(f"mechanism {self.name!r} defines no likely_sets or leakage")
         return two_level_leakage(G, self.likely_sets, report=self.witness_report)
 
     def relaxed_leakage(self, G: Channel | ArrayLike) -> Leakage:
         """Return (l, delta'): the bound at this epsilon with the relaxation it certifies.
 
         A mechanism with delta > 0 exceeds e^epsilon with a small probability, so its `leakage`
-        may be large; this is what holds but for delta' [theory: The certified delta].
+        may be large; this holds except with probability delta' [theory: The certified delta].
         """
-        self._check_columns(G)
+        self.check_columns(G)
         return two_level_leakage(G, LikelySets("all", self.epsilon), self.delta)
 
     # Checks -------------------------------------------------------------------------------------
 
-    def _codes(self, codes: ArrayLike) -> Integers:
+    def checked_codes(self, codes: ArrayLike) -> Integers:
+        """Return codes as integers from 0 to k - 1; raise where one is not."""
         array = np.asarray(codes)
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise InputError("codes must be a one-dimensional array of integers")
@@ -287,14 +347,16 @@ class Mechanism(ABC):
             raise InputError(f"codes must be from 0 to {self.k - 1}; row {row} is outside")
         return array.astype(np.int64, copy=False)
 
-    def _own(self, reports: Any) -> None:
+    def check_reports(self, reports: Any) -> None:
+        """Raise where reports are not of this very mechanism."""
         if not isinstance(reports, self.reports) or dict(reports.origin) != self.describe():
             origin = (
                 dict(reports.origin) if isinstance(reports, Reports) else type(reports).__name__
             )
             raise InputError(f"reports must come from {self.describe()}, got those of {origin}")
 
-    def _check_columns(self, G: Channel | ArrayLike) -> None:
+    def check_columns(self, G: Channel | ArrayLike) -> None:
+        """Raise where a channel does not have one column for each value."""
         columns = as_matrix(G).shape[1]
         if columns != self.k:
             raise InputError(
@@ -307,32 +369,15 @@ class Mechanism(ABC):
         return f"{type(self).__name__}({parts})"
 
 
-class PureMechanism(Mechanism):
-    """A mechanism whose estimate rests on how many reports support each value.
-
-    A report supports value v with probability p* if v is the true value and q* otherwise
-    [Wang et al. 2017, "pure" protocols]; the unbiased frequency is (C_v / n - q*) / (p* - q*).
-    """
-
-    @property
-    @abstractmethod
-    def support(self) -> tuple[float, float]:
-        """The probabilities p* and q* that a report supports the true value, and another."""
-
-    def _frequencies(self, tally: Floats, records: int) -> Floats:
-        true, other = self.support
-        return np.asarray((tally / records - other) / (true - other))
-
-    def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
-        """Return (f p*(1-p*) + (1-f) q*(1-q*)) / (n (p* - q*)^2); infinite where p* = q*."""
-        count = _checks.integer(n, "n", 1)
-        true, other = self.support
-        share = np.asarray(frequency, dtype=np.float64)
-        spread = share * true * (1 - true) + (1 - share) * other * (1 - other)
-        if true == other:
-            return np.full(share.shape, np.inf)
-        with np.errstate(over="ignore"):
-            return np.asarray(spread / count / (true - other) / (true - other))
+def first_largest(scores: Floats, source: Randomness) -> Integers:
+    """Return the column of the largest score of each row, a random one where several are equal."""
+    chosen = scores.argmax(axis=1)
+    equal = scores == scores[np.arange(len(scores)), chosen][:, None]
+    tied = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
+    if len(tied):
+        keys = source.words(len(tied) * scores.shape[1]).reshape(len(tied), -1) | np.uint64(1)
+        chosen[tied] = np.where(equal[tied], keys, np.uint64(0)).argmax(axis=1)
+    return np.asarray(chosen)
 
 
 def nearest_distribution(frequencies: Floats) -> Floats:

@@ -1,12 +1,11 @@
-"""Direct response: report the value itself, or now and then any value at all.
+"""Direct response: report the value itself, or occasionally any value at all.
 
-`GRR` and `ApproximateGRR` are here; the exponential mechanism with 0/1 utility is the same thing
-at half the budget (`seepage.mechanisms.exponential`).
+Generalised randomised response (`GRR`), its relaxation `ApproximateGRR`, and the exponential
+mechanism with 0/1 utility (`Exponential`), which is GRR at half the budget.
 """
 
 import math
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,33 +13,19 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
-from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.base import ROWS, PureMechanism
-from seepage.mechanisms.exact_math import exp_below, float_above, log_above, log_nearest
-from seepage.mechanisms.randomness import CERTAIN, Randomness, chance
-from seepage.mechanisms.reports import Origin, ValueReports
+from seepage.mechanisms.exact_math import exp_below, float_above, log_above
+from seepage.mechanisms.randomness import CERTAIN, ROWS, Randomness, chance
+from seepage.mechanisms.reports import ValueReports
+from seepage.mechanisms.two_level import TwoLevelMechanism
 
-__all__ = ["GRR", "ApproximateGRR", "DirectResponse"]
+__all__ = ["GRR", "ApproximateGRR", "DirectResponse", "Exponential", "truthful"]
 
 MOST_CELLS = 1 << 24
 """The largest transition matrix that `channel` returns: 128 MB."""
 
 
-def pack_values(origin: Origin, values: Integers, outputs: int) -> ValueReports:
-    """Return reports of values below `outputs` in the smallest unsigned integers."""
-    return ValueReports(origin, values.astype(np.min_scalar_type(outputs - 1)))
-
-
-def checked_values(reports: ValueReports, outputs: int) -> Integers:
-    """Return the values of reports, or refuse those that no mechanism with so many outputs made."""
-    values = reports.values
-    if values.dtype.kind != "u" or (values.size and int(values.max()) >= outputs):
-        raise InputError(f"reports must hold integers from 0 to {outputs - 1}")
-    return values.astype(np.int64)
-
-
 def truthful(k: int, epsilon: float, delta: float = 0.0) -> Fraction:
-    """Return (e^eps + (k-1) delta) / (e^eps + k - 1): how often an honest answer is allowed.
+    """Return (e^eps + (k-1) delta) / (e^eps + k - 1): the largest probability of a true report.
 
     Examples
     --------
@@ -51,7 +36,7 @@ def truthful(k: int, epsilon: float, delta: float = 0.0) -> Fraction:
     return (growth + others * Fraction(delta)) / (growth + others)
 
 
-class DirectResponse(PureMechanism):
+class DirectResponse(TwoLevelMechanism):
     """Report the true value with probability p and each other value with probability q <= p.
 
     Parameters
@@ -61,6 +46,8 @@ class DirectResponse(PureMechanism):
     true
         The probability p as an exact fraction, at least 1/k and below 1; q = (1 - p)/(k - 1).
         Ignored for k = 1, where there is one report.
+    parameters
+        The stated parameters.
 
     Notes
     -----
@@ -71,42 +58,25 @@ class DirectResponse(PureMechanism):
 
     reports = ValueReports
 
-    def __init__(self, k: int, true: Fraction) -> None:
-        super().__init__(k)
-        self._true = true if self.k > 1 else Fraction(1)
-        self._other = (1 - true) / (self.k - 1) if self.k > 1 else Fraction(0)
-        self._keep = chance(self._true - self._other)
-
-    @cached_property
-    def contrast(self) -> float:
-        """The largest log-likelihood ratio ln(p/q), rounded up; 0 for one value."""
-        return log_above(self._true / self._other) if self.k > 1 else 0.0
+    def __init__(self, k: int, true: Fraction, **parameters: Any) -> None:
+        super().__init__(k, true if k != 1 else Fraction(1), size=1, **parameters)
+        self._keep = chance(self.true - self.other)
 
     @property
-    def epsilon(self) -> float:
-        """The privacy budget ln(p/q), recomputed from p and q."""
-        return self.contrast
-
-    @property
-    def realised_epsilon(self) -> float:
-        """The epsilon ln(p/q) of what is really drawn."""
-        return self._realised(Fraction(0))
-
-    def _realised(self, delta: Fraction) -> float:
-        """Return the smallest e with which what is drawn is (e, delta)-LDP: ln (p - delta)/q."""
-        if self.k == 1:
-            return 0.0
+    def drawn(self) -> tuple[Fraction, Fraction]:
+        """The probabilities p and q of what is drawn."""
         keep = Fraction(self._keep, CERTAIN)
         other = (1 - keep) / self.k
-        return log_above(max((keep + other - delta) / other, Fraction(1)))
+        return keep + other, other
 
     @property
     def bits(self) -> float:
         """The size of one report: log2(k)."""
         return math.log2(self.k)
 
-    def _perturb(self, codes: Integers, source: Randomness) -> ValueReports:
-        reports = pack_values(self.describe(), codes, self.k)
+    def draw(self, codes: Integers, source: Randomness) -> ValueReports:
+        """Return the values themselves, some of them replaced by a uniform one."""
+        reports = ValueReports.of(self.describe(), codes, self.k)
         for begin in range(0, len(codes), ROWS):
             values = reports.values[begin : begin + ROWS]
             dropped = np.flatnonzero(~source.happens(self._keep, len(values)))
@@ -115,55 +85,28 @@ class DirectResponse(PureMechanism):
 
     def tally(self, reports: ValueReports) -> Floats:
         """Return how many reports hold each value."""
-        values = checked_values(reports, self.k)
-        return np.bincount(values, minlength=self.k).astype(np.float64)
+        self.check_reports(reports)
+        return np.bincount(reports.below(self.k), minlength=self.k).astype(np.float64)
 
-    @property
-    def support(self) -> tuple[float, float]:
-        """The probabilities p and q; (1, 0) for one value."""
-        return float(self._true), float(self._other)
-
-    def _infer(self, reports: ValueReports, source: Randomness) -> Integers:
-        return checked_values(reports, self.k)
-
-    @cached_property
-    def hit_rate(self) -> float:
-        """The probability p: the guess is the report itself [paper, Appendix B]."""
-        return float(self._true)
-
-    @property
-    def guess_contrast(self) -> float:
-        """The log-ratio ln(p/q), since the guess is the report."""
-        return self.contrast
+    def guess(self, reports: ValueReports, source: Randomness) -> Integers:
+        """Return the reported values themselves [paper, Appendix B]."""
+        return reports.below(self.k)
 
     def channel(self) -> Floats:
         """Return the k x k matrix with p on the diagonal and q elsewhere; column y is report y."""
         if self.k**2 > MOST_CELLS:
             return super().channel()
-        matrix = np.full((self.k, self.k), float(self._other))
-        np.fill_diagonal(matrix, float(self._true))
+        true, other = self.support
+        matrix = np.full((self.k, self.k), other)
+        np.fill_diagonal(matrix, true)
         return matrix
-
-    def log_likelihood(self, reports: ValueReports) -> Floats:
-        """Return ln p in the column of the reported value and ln q in the others."""
-        self._own(reports)
-        values = checked_values(reports, self.k)
-        unlikely = log_nearest(self._other) if self.k > 1 else -math.inf
-        logarithms = np.full((len(values), self.k), unlikely)
-        logarithms[np.arange(len(values)), values] = log_nearest(self._true)
-        return logarithms
-
-    @property
-    def likely_sets(self) -> LikelySets:
-        """Singletons: a report favours the value it holds [theory: Whole reports]."""
-        return LikelySets("singletons", self.contrast)
 
     def witness_report(self, likely: Booleans) -> ValueReports:
         """Return the report of the one likely value."""
         values = np.flatnonzero(likely)
         if len(likely) != self.k or len(values) != 1:
             raise InputError(f"a report of {self.name} makes exactly one of {self.k} values likely")
-        return pack_values(self.describe(), values, self.k)
+        return ValueReports.of(self.describe(), values, self.k)
 
 
 class GRR(DirectResponse):
@@ -189,12 +132,41 @@ class GRR(DirectResponse):
     name = "grr"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        self._stated = _checks.epsilon(epsilon)
-        super().__init__(k, truthful(k, self._stated))
+        stated = _checks.epsilon(epsilon)
+        super().__init__(k, truthful(k, stated), epsilon=stated)
 
-    def describe(self) -> dict[str, Any]:
-        """Return name, k and the stated epsilon."""
-        return {"mechanism": self.name, "k": self.k, "epsilon": self._stated}
+
+class Exponential(DirectResponse):
+    """The exponential mechanism whose utility is 1 for the true value and 0 otherwise.
+
+    Output r is drawn with probability proportional to exp(eps u(x, r) / (2 D)), with u the
+    utility of r for the true value x and D its sensitivity [paper, Appendix A].
+    Its sensitivity is 1, so it is direct response with p = e^(eps/2) / (e^(eps/2) + k - 1) and
+    realises half of its budget: `epsilon` is eps/2 [theory: Whole reports].
+
+    Parameters
+    ----------
+    k
+        The alphabet size.
+    epsilon
+        The stated budget eps.
+
+    See Also
+    --------
+    UtilityExponential : any other utility.
+
+    Examples
+    --------
+    >>> mechanism = Exponential(4, epsilon=1.0)
+    >>> round(mechanism.hit_rate, 4), mechanism.epsilon
+    (0.3547, 0.5)
+    """
+
+    name = "exp"
+
+    def __init__(self, k: int, epsilon: float) -> None:
+        stated = _checks.epsilon(epsilon)
+        super().__init__(k, truthful(k, stated / 2), epsilon=stated)
 
 
 class ApproximateGRR(DirectResponse):
@@ -230,31 +202,25 @@ class ApproximateGRR(DirectResponse):
     approximate = True
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
-        self._stated, self._relaxation = _checks.epsilon(epsilon), _checks.delta(delta)
-        super().__init__(k, truthful(k, self._stated, self._relaxation))
+        stated, slack = _checks.epsilon(epsilon), _checks.delta(delta)
+        super().__init__(k, truthful(k, stated, slack), epsilon=stated, delta=slack)
 
     @property
     def epsilon(self) -> float:
         """The epsilon of the stated pair, a point on the mechanism's curve; 0 for one value."""
-        return self._stated if self.k > 1 else 0.0
+        return float(self.parameters["epsilon"]) if self.k > 1 else 0.0
 
     @property
     def delta(self) -> float:
         """The relaxation p - e^eps q at `epsilon`, recomputed from p and q; 0 for one value."""
         if self.k == 1:
             return 0.0
-        return float_above(max(Fraction(0), self._true - exp_below(self.epsilon) * self._other))
+        return float_above(max(Fraction(0), self.true - exp_below(self.epsilon) * self.other))
 
     @property
     def realised_epsilon(self) -> float:
         """The smallest e with which what is drawn is (e, delta)-LDP for the stated delta."""
-        return self._realised(Fraction(self._relaxation))
-
-    def describe(self) -> dict[str, Any]:
-        """Return name, k and the stated epsilon and delta."""
-        return {
-            "mechanism": self.name,
-            "k": self.k,
-            "epsilon": self._stated,
-            "delta": self._relaxation,
-        }
+        if self.k == 1:
+            return 0.0
+        true, other = self.drawn
+        return log_above(max((true - Fraction(self.parameters["delta"])) / other, Fraction(1)))

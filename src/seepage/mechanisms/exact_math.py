@@ -6,17 +6,20 @@ through `exp_below`, 40 digits and never above the truth, and leave through `log
 and never below it.  The difference is far below one unit in the last place of a double, so a
 budget of at least 1e-20 comes back as the very number that went in.
 
-The normal distribution to any number of digits, and the noise that (epsilon, delta) asks for.
-
-Double precision cannot tell delta = 1e-12 at epsilon 0, nor delta at epsilon 700, where a tail
-of 1e-300 is multiplied by e^700.  `decimal` from the standard library can, in milliseconds.
+The tail of the normal distribution, and the noise that (epsilon, delta) asks for: double precision
+cannot tell delta = 1e-12 at epsilon 0, nor delta at epsilon 700, where a tail of 1e-300 is
+multiplied by e^700.  Arb (python-flint) gives certified bounds; it is imported only here, since
+loading it takes longer than `decimal` from the standard library, which rounds e^x and ln x
+correctly to any number of digits.
 """
 
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
+from seepage import _checks
 from seepage._numerics import UNIT
 
 __all__ = [
@@ -49,7 +52,7 @@ def exp_below(epsilon: float) -> Fraction:
     True
     """
     with localcontext(prec=EXP_DIGITS):
-        value = Decimal(min(epsilon, LARGEST_EPSILON)).exp().next_minus()
+        value = Decimal(min(_checks.epsilon(epsilon), LARGEST_EPSILON)).exp().next_minus()
     return max(Fraction(value), Fraction(1))
 
 
@@ -107,104 +110,61 @@ def square_root_below(value: Fraction) -> Fraction:
     return Fraction(math.isqrt(scaled), 2**ROOT_BITS)
 
 
-GUARD = 25
-"""Digits beyond those asked for, which roundings may spoil."""
-
 SPARE = 2.0**-30
 """The share of delta that the noise leaves unused, for what drawing from a grid adds."""
 
+DELTA_DIGITS = 25
+"""Digits of delta that decide about sigma."""
 
-def normal_tail(x: Decimal, digits: int) -> Decimal:
-    """Return P(Z > x) of a standard normal Z, with relative error below 10^-digits.
+GUARD_BITS = 96
+"""Bits beyond those asked for, which roundings may spoil."""
+
+
+def normal_tail(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """Return bounds on P(Z > x) of a standard normal Z, a share of 10^-digits apart at most.
+
+    The bounds are certified: interval arithmetic of Arb [Johansson 2017].
 
     Examples
     --------
-    >>> f"{normal_tail(Decimal(2), 20):.20f}", f"{normal_tail(Decimal(40), 10):.5g}"
-    ('0.02275013194817920720', '3.6559e-350')
+    >>> low, high = normal_tail(Fraction(2), 20)
+    >>> f"{float(low):.16f}", low < high < low * (1 + Fraction(1, 10**20))
+    ('0.0227501319481792', True)
     """
-    if x < 0:
-        return 1 - normal_tail(-x, digits)
-    square = float(x) ** 2
-    if 3 * square > digits * math.log(10):
-        with localcontext(prec=digits + GUARD):
-            return _density(x) * _mills_ratio(x)
-    lost = math.ceil(square)
-    with localcontext(prec=digits + lost + GUARD):
-        return Decimal("0.5") - _density(x) * _integral(x)
+    from flint import arb, ctx, fmpq
+
+    with ctx.workprec(_bits(digits)):
+        ball = (arb(fmpq(x.numerator, x.denominator)) / arb(2).sqrt()).erfc() / 2
+        return _exactly(ball.lower()), _exactly(ball.upper())
 
 
-def _density(x: Decimal) -> Decimal:
-    with localcontext() as context:
-        return (-x * x / 2).exp() / _root_of_two_pi(context.prec)
-
-
-def _integral(x: Decimal) -> Decimal:
-    """Return (Phi(x) - 1/2) / phi(x) = x + x^3/3 + x^5/(3 5) + ..., for moderate x >= 0."""
-    with localcontext() as context:
-        negligible = Decimal(10) ** -context.prec
-        square, term, total, odd = x * x, x, x, 1
-        while term > negligible * total:
-            odd += 2
-            term *= square / odd
-            total += term
-        return total
-
-
-def _mills_ratio(x: Decimal) -> Decimal:
-    """Return P(Z > x) / phi(x) = 1/(x + 1/(x + 2/(x + 3/(x + ...)))), for large x.
-
-    Lentz's evaluation; successive convergents lie on either side of the value, so it stops when
-    they agree.
-    """
-    with localcontext() as context:
-        negligible = Decimal(10) ** -context.prec
-        upper, lower, fraction, step = x, Decimal(0), x, 0
-        change = Decimal(2)
-        while abs(change - 1) > 10 * negligible:
-            step += 1
-            upper = x + step / upper
-            lower = 1 / (x + step * lower)
-            change = upper * lower
-            fraction *= change
-        return 1 / fraction
-
-
-@lru_cache(maxsize=64)
-def _root_of_two_pi(digits: int) -> Decimal:
-    """Return sqrt(2 pi), with Machin's pi = 16 arctan(1/5) - 4 arctan(1/239)."""
-    unit = 10 ** (digits + GUARD)
-    pi = 16 * _arctan_of_inverse(5, unit) - 4 * _arctan_of_inverse(239, unit)
-    with localcontext(prec=digits + GUARD):
-        return (Decimal(2 * pi) / Decimal(unit)).sqrt()
-
-
-def _arctan_of_inverse(inverse: int, unit: int) -> int:
-    """Return arctan(1 / inverse) in units, as an integer."""
-    total, power, odd, sign = 0, unit // inverse, 1, 1
-    while power:
-        total += sign * (power // odd)
-        power //= inverse * inverse
-        odd, sign = odd + 2, -sign
-    return total
-
-
-def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Decimal:
-    """Return the delta of Gaussian noise on a one-hot vector, within 10^-digits.
+def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:
+    """Return the delta of Gaussian noise on a one-hot vector, rounded up by 10^-digits at most.
 
     delta = Phi(D/(2 sigma) - eps sigma/D) - e^eps Phi(-D/(2 sigma) - eps sigma/D), with D = sqrt 2
     the distance between two one-hot vectors [Balle and Wang 2018, Theorem 8].
 
     Examples
     --------
-    >>> f"{gaussian_delta(1.0, 1.0, 20):.6f}"
+    >>> f"{float(gaussian_delta(1.0, 1.0, 20)):.6f}"
     '0.286208'
     """
-    with localcontext(prec=digits + GUARD + len(str(int(epsilon)))):
-        deviation, root = Decimal(sigma), Decimal(2).sqrt()
-        near = 1 / (root * deviation)
-        far = Decimal(epsilon) * deviation / root
-        tail = normal_tail(far + near, digits)
-        return normal_tail(far - near, digits) - Decimal(epsilon).exp() * tail
+    from flint import arb, ctx
+
+    with ctx.workprec(_bits(digits)):
+        near, far = 1 / (2 * arb(sigma)), arb(epsilon) * arb(sigma) / 2
+        likely, unlikely = (far - near).erfc(), (far + near).erfc()
+        return _exactly(((likely - arb(epsilon).exp() * unlikely) / 2).upper())
+
+
+def _bits(digits: int) -> int:
+    return math.ceil(digits * math.log2(10)) + GUARD_BITS
+
+
+def _exactly(bound: Any) -> Fraction:
+    """Return an exact number of Arb as a fraction."""
+    mantissa, exponent = map(int, bound.man_exp())
+    return mantissa * Fraction(2) ** exponent
 
 
 @lru_cache(maxsize=1024)
@@ -219,8 +179,8 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
     >>> f"{gaussian_sigma(1.0, 1e-6):.6f}"
     '5.974598'
     """
-    limit = Decimal(delta) * Decimal(1 - SPARE)
-    digits = math.ceil(-math.log10(delta)) + GUARD
+    limit = Fraction(delta) * Fraction(1 - SPARE)
+    digits = math.ceil(-math.log10(delta)) + DELTA_DIGITS
 
     def keeps(sigma: float) -> bool:
         return gaussian_delta(epsilon, sigma, digits) <= limit

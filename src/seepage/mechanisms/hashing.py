@@ -29,7 +29,6 @@ With one value (k = 1) a report says nothing: epsilon is 0 and the frequency is 
 """
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -40,12 +39,10 @@ from numpy.typing import ArrayLike, NDArray
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
-from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.base import ROWS, PureMechanism
-from seepage.mechanisms.exact_math import exp_below, log_above, log_nearest
-from seepage.mechanisms.packed_bits import guess_supported
-from seepage.mechanisms.randomness import CERTAIN, Randomness, chance
-from seepage.mechanisms.reports import BitReports, HashReports
+from seepage.mechanisms.exact_math import exp_below, log_nearest
+from seepage.mechanisms.randomness import CERTAIN, ROWS, Randomness, chance
+from seepage.mechanisms.reports import HashReports
+from seepage.mechanisms.two_level import TwoLevelMechanism
 
 __all__ = ["BLH", "MOST_BUCKETS", "OLH", "LocalHashing", "bucket_of", "hashes_to"]
 
@@ -112,14 +109,11 @@ def _first_of(bucket: Words, buckets: int) -> Words:
     return upper // np.uint64(buckets) << np.uint64(16)
 
 
-CELLS = 1 << 15
-"""Hashes computed at once: they stay in the cache."""
-
 MOST_SEEDS = 1 << 22
 """Seeds tried in search of a witness, about a tenth of a second."""
 
 
-class LocalHashing(PureMechanism):
+class LocalHashing(TwoLevelMechanism):
     """The base of local hashing: all that follows from epsilon and the number of buckets.
 
     Parameters
@@ -145,130 +139,65 @@ class LocalHashing(PureMechanism):
     reports: ClassVar[type[HashReports]] = HashReports
 
     def __init__(self, k: int, epsilon: float, buckets: int) -> None:
-        super().__init__(k)
-        self._budget = _checks.epsilon(epsilon)
+        stated = _checks.epsilon(epsilon)
         self.buckets = _checks.integer(buckets, "buckets", 2, MOST_BUCKETS)
-        growth = exp_below(self._budget)
-        self.right_bucket = growth / (growth + self.buckets - 1)
-
-    # What it promises ---------------------------------------------------------------------------
-
-    @cached_property
-    def _contrast(self) -> float:
-        return self._contrast_of(self.right_bucket)
-
-    @property
-    def epsilon(self) -> float:
-        """ln(p (g - 1) / (1 - p)), rounded up; 0 with one value."""
-        return self._contrast
-
-    @property
-    def realised_epsilon(self) -> float:
-        """The epsilon of the drawn buckets; at most `epsilon`, since p is rounded down."""
-        return self._contrast_of(self.realised_right_bucket)
-
-    @property
-    def realised_right_bucket(self) -> Fraction:
-        """The probability p that is really drawn."""
-        kept = Fraction(self._threshold, CERTAIN)
-        return kept + (1 - kept) / self.buckets
+        growth = exp_below(stated)
+        right = growth / (growth + self.buckets - 1)
+        super().__init__(k, right, Fraction(1, self.buckets), epsilon=stated)
 
     @cached_property
-    def _threshold(self) -> int:
+    def _keep(self) -> int:
         """The chance to keep the bucket, p - (1-p)/(g-1); otherwise any bucket is drawn alike."""
-        wrong = (1 - self.right_bucket) / (self.buckets - 1)
-        return chance(self.right_bucket - wrong)
+        return chance(self.true - (1 - self.true) / (self.buckets - 1))
 
-    def _contrast_of(self, right: Fraction) -> float:
-        return log_above(right * (self.buckets - 1) / (1 - right)) if self.k > 1 else 0.0
-
-    def describe(self) -> dict[str, Any]:
-        """Return the mechanism's name and parameters."""
-        return {"mechanism": self.name, "k": self.k, "epsilon": self._budget}
+    @property
+    def drawn(self) -> tuple[Fraction, Fraction]:
+        """The probabilities p and 1/g of what is drawn: the bucket is kept, else any one taken."""
+        kept = Fraction(self._keep, CERTAIN)
+        return kept + (1 - kept) / self.buckets, self.other
 
     @property
     def bits(self) -> float:
         """The 64 bits of the seed, and the bucket's."""
         return float(64 + (self.buckets - 1).bit_length())
 
-    # What it does -------------------------------------------------------------------------------
-
-    def _perturb(self, codes: Integers, source: Randomness) -> HashReports:
+    def draw(self, codes: Integers, source: Randomness) -> HashReports:
+        """Return a random seed for each value, and its bucket with noise."""
         seeds = np.empty(len(codes), dtype=np.uint64)
         reported = np.empty(len(codes), dtype=np.min_scalar_type(self.buckets - 1))
         for begin in range(0, len(codes), ROWS):
             rows = slice(begin, min(begin + ROWS, len(codes)))
             seeds[rows] = source.words(len(codes[rows]))
-            reported[rows] = self._draw(seeds[rows], codes[rows], source)
+            reported[rows] = self._buckets(seeds[rows], codes[rows], source)
         return HashReports(self.describe(), seeds, reported)
 
-    def _draw(self, seeds: Words, codes: Integers, source: Randomness) -> Words:
+    def _buckets(self, seeds: Words, codes: Integers, source: Randomness) -> Words:
         reported = bucket_of(seeds, codes, self.buckets)
-        redrawn = np.flatnonzero(~source.happens(self._threshold, len(codes)))
+        redrawn = np.flatnonzero(~source.happens(self._keep, len(codes)))
         reported[redrawn] = source.below(self.buckets, len(redrawn))
         return reported
 
-    @property
-    def support(self) -> tuple[float, float]:
-        """The probabilities p and 1/g; with one value, every report supports it."""
-        return (float(self.right_bucket), 1 / self.buckets) if self.k > 1 else (1.0, 0.0)
-
-    def tally(self, reports: HashReports) -> Floats:
-        """Return how many reports name the bucket that each value falls into."""
-        self._own(reports)
-        if self.k == 1:
-            return np.array([float(len(reports))])
-        total = np.zeros(self.k)
-        for _, supported in self._supported(reports):
-            total += np.count_nonzero(supported, axis=0)
-        return total
-
-    def _supported(self, reports: HashReports) -> Iterator[tuple[slice, Booleans]]:
-        """Yield some rows at a time, and which values fall into their reported buckets."""
-        step = max(1, CELLS // self.k)
-        for begin in range(0, len(reports), step):
-            rows = slice(begin, min(begin + step, len(reports)))
-            some = reports[rows]
-            yield rows, hashes_to(some.seeds, some.buckets, self.k, self.buckets)
-
-    # What an adversary makes of it --------------------------------------------------------------
-
-    def _infer(self, reports: HashReports, source: Randomness) -> Integers:
-        """Return a value uniform among those in the bucket, or among all if it is empty."""
-        words = np.empty((len(reports), -(-self.k // 64)), dtype=np.uint64)
-        for rows, supported in self._supported(reports):
-            words[rows] = BitReports.pack(supported)
-        return guess_supported(words, self.k, source)
+    def supported(self, reports: HashReports) -> Booleans:
+        """Return which values fall into each report's bucket."""
+        return hashes_to(reports.seeds, reports.buckets, self.k, self.buckets)
 
     @cached_property
     def hit_rate(self) -> float:
-        """The rate a = p (g/k) (1 - (1-1/g)^k) + (1-p) (1-1/g)^(k-1) / k.
-
-        [theory: The paper's attacker]
-        """
+        """The rate a = p (g/k) (1 - (1-1/g)^k) + (1-p) (1-1/g)^(k-1) / k, summed directly."""
         away = math.log1p(-1 / self.buckets)
         chosen = -math.expm1(self.k * away) * self.buckets / self.k
         alone = math.exp((self.k - 1) * away) / self.k
-        return float(self.right_bucket) * chosen + float(1 - self.right_bucket) * alone
+        return float(self.true) * chosen + float(1 - self.true) * alone
 
     @cached_property
     def _logarithms(self) -> tuple[float, float]:
         """The logarithms of the probabilities of the right bucket and of each other."""
-        right = self.right_bucket
-        return log_nearest(right), log_nearest((1 - right) / (self.buckets - 1))
+        return log_nearest(self.true), log_nearest((1 - self.true) / (self.buckets - 1))
 
     def log_likelihood(self, reports: HashReports) -> Floats:
         """Return ln P(bucket given the seed and u)."""
-        self._own(reports)
-        right, wrong = self._logarithms
-        return np.where(
-            hashes_to(reports.seeds, reports.buckets, self.k, self.buckets), right, wrong
-        )
-
-    @property
-    def likely_sets(self) -> LikelySets:
-        """Any set of values, by epsilon: exact or, for large k, cautious; see the class."""
-        return LikelySets("all", self._contrast)
+        self.check_reports(reports)
+        return np.where(self.supported(reports), *self._logarithms)
 
     def witness_report(self, likely: Booleans) -> HashReports | None:
         """Return a report whose bucket holds exactly these values, or None if none is in reach.
@@ -306,8 +235,9 @@ class LocalHashing(PureMechanism):
         named = buckets[:1].astype(np.min_scalar_type(self.buckets - 1))
         return HashReports(self.describe(), seeds[:1], named)
 
-    def _own(self, reports: Any) -> None:
-        super()._own(reports)
+    def check_reports(self, reports: Any) -> None:
+        """Raise where reports are not of this very mechanism, or name another bucket."""
+        super().check_reports(reports)
         if len(reports) and reports.buckets.max() >= self.buckets:
             raise InputError(f"reports must name buckets below {self.buckets}; one names another")
 

@@ -1,25 +1,28 @@
-"""SHE and the Gaussian mechanism: a one-hot vector with Laplace or normal noise.
+"""Histogram encoding: report the one-hot vector of a value, with noise on every entry.
 
-With a seed the noise is a NumPy double, for research: fast, but its last bits can betray the
-value [Mironov 2012].  With `secure=True` it is drawn on a grid from the operating system's bytes
-by comparing integers (`seepage.mechanisms.noise`); `realised_epsilon` and `realised_delta` say
-what that promises, in exact arithmetic, and are the same numbers however a report was drawn.
-Not protected by either: timing, since now and then a draw needs another round, and memory.
+`SHE` adds Laplace noise, `Gaussian` normal noise.  Without `rng` the noise is drawn on a grid from
+the operating system's bytes by comparing integers (`seepage.mechanisms.noise`);
+`realised_epsilon` and `realised_delta` state what that satisfies, in exact arithmetic.  With a
+seed the noise is a NumPy double, for research: fast, but its last bits can reveal the value
+[Mironov 2012].  Neither protects against timing, since a draw may need another round, or against
+access to memory.
 """
 
 import math
-from decimal import Decimal
+from abc import abstractmethod
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import Booleans, Floats
+from seepage._numerics import Booleans, Floats, Integers
+from seepage.data.channel import as_matrix
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.additive import HistogramEncoding
+from seepage.mechanisms.base import Mechanism, first_largest
 from seepage.mechanisms.exact_math import (
     LARGEST_EPSILON,
     SPARE,
@@ -28,7 +31,14 @@ from seepage.mechanisms.exact_math import (
     gaussian_sigma,
     log_above,
 )
-from seepage.mechanisms.noise import GaussianGrid, LaplaceGrid
+from seepage.mechanisms.noise import (
+    GaussianGrid,
+    LaplaceGrid,
+    NoiseGrid,
+    laplace_miss_rate,
+    normal_miss_rate,
+)
+from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import VectorReports
 
 __all__ = ["SHE", "Gaussian"]
@@ -44,6 +54,138 @@ CENTRE = 0.5 - 2.0**-54
 
 TELLING = 700.0
 """How many nats the witness of the Gaussian mechanism speaks for its value."""
+
+BLOCK = 1 << 15
+"""Entries handled at once, so that they stay in the cache."""
+
+
+class HistogramEncoding(Mechanism):
+    """Report the one-hot vector of a value with independent noise on each entry.
+
+    The mean of the reports is an unbiased estimate of the frequencies, since the noise has mean
+    0.  An adversary weighs value v by `_evidence`, how much likelier entry v is around 1 than
+    around 0.
+    """
+
+    reports = VectorReports
+
+    @property
+    def bits(self) -> float:
+        """The size of one report: k doubles."""
+        return 64.0 * self.k
+
+    @property
+    @abstractmethod
+    def noise_variance(self) -> float:
+        """The variance of the noise on one entry."""
+
+    @property
+    @abstractmethod
+    def grid(self) -> NoiseGrid | None:
+        """The grid of secure noise; None where every report is the zero vector."""
+
+    @abstractmethod
+    def _fill(self, block: Floats, generator: np.random.Generator) -> None:
+        """Write noise into a block of entries."""
+
+    @abstractmethod
+    def _evidence(self, vectors: Floats) -> Floats:
+        """Return ln P(entry given 1) - ln P(entry given 0) of each entry."""
+
+    @abstractmethod
+    def _around_zero(self, vectors: Floats) -> Floats:
+        """Return the log-density of each report if no entry were 1."""
+
+    def draw(self, codes: Integers, source: Randomness) -> VectorReports:
+        """Return noisy one-hot vectors: from the grid, or for a NumPy generator as doubles."""
+        vectors = np.empty((len(codes), self.k))
+        rows = max(1, BLOCK // self.k)
+        for begin in range(0, len(codes), rows):
+            block, own = vectors[begin : begin + rows], codes[begin : begin + rows]
+            if self.grid is None:
+                block[:] = 0.0
+            elif source.generator is None:
+                block[:] = self.grid.one_hot(own, self.k, source)
+            else:
+                self._fill(block, source.generator)
+                block[np.arange(len(own)), own] += 1.0
+        return VectorReports(self.describe(), vectors)
+
+    def contributions(self, reports: VectorReports) -> Floats:
+        """Return the vectors themselves; with one value, 1."""
+        self.check_reports(reports)
+        return _finite(reports.vectors) if self.k > 1 else np.ones((len(reports), 1))
+
+    def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
+        """Return the variance of one entry's noise over n, at any frequency; 0 for one value."""
+        count = _checks.integer(n, "n", 1)
+        return np.full(np.shape(frequency), self.noise_variance / count if self.k > 1 else 0.0)
+
+    def check_reports(self, reports: Any) -> None:
+        """Raise where reports are not of this very mechanism, or not vectors of k numbers."""
+        super().check_reports(reports)
+        if reports.vectors.ndim != 2 or reports.vectors.shape[1] != self.k:
+            raise InputError(f"reports must hold vectors of {self.k} numbers")
+
+    def infer(self, reports: Any, rng: Seed = None, prior: ArrayLike | None = None) -> Integers:
+        """Return the value with the largest posterior for each report [paper, Appendix B].
+
+        Parameters
+        ----------
+        reports
+            Reports of this very mechanism.
+        rng
+            A seed or generator, for entries that tie exactly, as they do on a grid.
+        prior
+            The paper's P_V: a distribution over the k values; uniform if None.
+
+        Notes
+        -----
+        Laplace noise has the same likelihood ratio for every entry above 1, so posteriors tie;
+        among tied values the one with the largest entry is guessed.  No rule among tied values
+        is better than another, so this has the hit rate of any Bayes-optimal guess, and with a
+        uniform prior it is the value with the largest entry.
+        """
+        self.check_reports(reports)
+        log_prior = None if prior is None else self._log_prior(prior)
+        vectors, source = reports.vectors, randomness(rng)
+        guesses = np.empty(len(vectors), dtype=np.int64)
+        rows = max(1, BLOCK // self.k)
+        for begin in range(0, len(vectors), rows):
+            scores = vectors[begin : begin + rows]
+            _finite(scores.max(axis=1))
+            if log_prior is not None:
+                posterior = self._evidence(scores) + log_prior
+                best = posterior.max(axis=1, keepdims=True)
+                scores = np.where(posterior == best, scores, -np.inf)
+            guesses[begin : begin + rows] = first_largest(scores, source)
+        return guesses
+
+    def _log_prior(self, prior: ArrayLike) -> Floats:
+        probabilities = as_matrix(np.atleast_2d(np.asarray(prior)), "prior")
+        if probabilities.shape != (1, self.k):
+            raise InputError(f"prior must hold {self.k} probabilities, one for each value")
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(probabilities[0]))
+
+    @cached_property
+    def hit_rate(self) -> float:
+        """The probability a = integral of f(y - 1) F(y)^(k-1) dy that the true entry is largest.
+
+        f and F are the noise's density and distribution function [theory: The paper's attacker].
+        """
+        return 1.0 - self.miss_rate
+
+    def log_likelihood(self, reports: VectorReports) -> Floats:
+        """Return the log-density of each report, one column per value u."""
+        self.check_reports(reports)
+        vectors = _finite(reports.vectors)
+        return self._around_zero(vectors)[:, None] + self._evidence(vectors)
+
+    def _report(self, vector: Floats) -> VectorReports:
+        if vector.shape != (self.k,):
+            raise InputError(f"likely must say yes or no for each of {self.k} values")
+        return VectorReports(self.describe(), vector[None].astype(np.float64))
 
 
 class SHE(HistogramEncoding):
@@ -76,10 +218,10 @@ class SHE(HistogramEncoding):
     name = "she"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        super().__init__(k)
-        self._stated = _checks.epsilon(epsilon)
-        enough = self._stated >= LEAST_EPSILON
-        self.scale = float_above(2 / Fraction(self._stated)) if enough else math.inf
+        stated = _checks.epsilon(epsilon)
+        super().__init__(k, epsilon=stated)
+        enough = stated >= LEAST_EPSILON
+        self.scale = float_above(2 / Fraction(stated)) if enough else math.inf
 
     @property
     def epsilon(self) -> float:
@@ -89,14 +231,10 @@ class SHE(HistogramEncoding):
 
     @property
     def realised_epsilon(self) -> float:
-        """The epsilon of the grid that `secure=True` draws from."""
+        """The epsilon of the grid that secure noise is drawn from."""
         if self.grid is None or self.k == 1:
             return 0.0
         return log_above(self.grid.worst**2)
-
-    def describe(self) -> dict[str, Any]:
-        """Return name, k and the stated epsilon."""
-        return {"mechanism": self.name, "k": self.k, "epsilon": self._stated}
 
     @property
     def noise_variance(self) -> float:
@@ -105,7 +243,7 @@ class SHE(HistogramEncoding):
 
     @cached_property
     def grid(self) -> LaplaceGrid | None:
-        """The grid of `secure=True`; None at epsilon 0."""
+        """The grid of secure noise; None at epsilon 0."""
         return None if math.isinf(self.scale) else LaplaceGrid(1 / self.scale)
 
     def _fill(self, block: Floats, generator: np.random.Generator) -> None:
@@ -127,23 +265,9 @@ class SHE(HistogramEncoding):
         return np.asarray(-distance - self.k * math.log(2 * self.scale))
 
     @cached_property
-    def _miss_rate(self) -> float:
-        """The sum over y < 0, 0 < y < 1 and y > 1 of the integral of f(y - 1)(1 - F(y)^(k-1)).
-
-        With w = exp(-1/b) and v = exp(-y/b), F is 1 - v/2 above 0 and each part has a closed form;
-        the middle one is w/4 times the sum over i < k - 1 of
-        J_i = integral from w to 1 of (1 - v/2)^i / v dv = 1/b - d_1 - ... - d_i, where
-        d_j = ((1 - w/2)^j - 2^-j)/j, and which is at most (1 - w/2)^i / b.  O(k), to 1e-14.
-        """
-        if self.k == 1:
-            return 0.0
-        rate = 1 / self.scale
-        shrink, order = math.exp(-rate), np.arange(1, self.k - 1)
-        powers = np.exp(order * math.log1p(-shrink / 2))
-        steps = -powers * np.expm1(-order * math.log1p(-math.expm1(-rate))) / order
-        parts = np.clip(rate - np.cumsum(steps), 0.0, rate * powers)
-        below = shrink / 2 * (1 - 2.0 ** (1 - self.k) / self.k)
-        return below + shrink / 4 * (rate + float(parts.sum())) + _missed_above(shrink, self.k)
+    def miss_rate(self) -> float:
+        """The probability 1 - a that another entry is the largest, in closed form."""
+        return laplace_miss_rate(self.scale, self.k)
 
     @property
     def likely_sets(self) -> LikelySets:
@@ -153,17 +277,6 @@ class SHE(HistogramEncoding):
     def witness_report(self, likely: Booleans) -> VectorReports:
         """Return the report with 1 for the likely values and 0 for the others."""
         return self._report(np.where(likely, 1.0, 0.0))
-
-
-def _missed_above(shrink: float, k: int) -> float:
-    """Return 1/2 - (1 - (1 - w/2)^k)/(k w), by its series where that would cancel."""
-    if k * shrink > 1:
-        return 0.5 + math.expm1(k * math.log1p(-shrink / 2)) / (k * shrink)
-    total, term = 0.0, 0.5
-    for order in range(1, 20):
-        term *= -(k - order) / (order + 1) * shrink / 2
-        total -= term
-    return total
 
 
 class Gaussian(HistogramEncoding):
@@ -201,15 +314,14 @@ class Gaussian(HistogramEncoding):
     approximate = True
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
-        super().__init__(k)
-        self._stated = _checks.epsilon(epsilon), _checks.delta(delta)
-        if self._stated[1] < LEAST_DELTA:
+        super().__init__(k, epsilon=_checks.epsilon(epsilon), delta=_checks.delta(delta))
+        if self.parameters["delta"] < LEAST_DELTA:
             raise InputError(
                 f"delta of the Gaussian mechanism must be at least {LEAST_DELTA}, got {delta!r}; "
                 "for a delta of 0 use SHE"
             )
-        self._budget = min(self._stated[0], float(LARGEST_EPSILON))
-        self.sigma = gaussian_sigma(self._budget, self._stated[1])
+        self._budget = min(self.parameters["epsilon"], float(LARGEST_EPSILON))
+        self.sigma = gaussian_sigma(self._budget, self.parameters["delta"])
 
     @property
     def epsilon(self) -> float:
@@ -223,24 +335,18 @@ class Gaussian(HistogramEncoding):
 
     @cached_property
     def _recomputed_delta(self) -> float:
-        digits = 20 - math.floor(math.log10(self._stated[1]))
-        exact = gaussian_delta(self._budget, self.sigma, digits)
-        return float_above(exact + 2 * Decimal(10) ** -digits)
+        digits = 20 - math.floor(math.log10(self.parameters["delta"]))
+        return float_above(gaussian_delta(self._budget, self.sigma, digits))
 
     @property
     def realised_epsilon(self) -> float:
-        """The same epsilon: the grid that `secure=True` draws from adds to delta alone."""
+        """The same epsilon: the grid of secure noise adds to delta alone."""
         return self.epsilon
 
     @property
     def realised_delta(self) -> float:
-        """The delta of the grid that `secure=True` draws from, at most the stated one."""
+        """The delta of the grid of secure noise, at most the stated one."""
         return float_above(Fraction(self.delta) + self.grid.added) if self.k > 1 else 0.0
-
-    def describe(self) -> dict[str, Any]:
-        """Return name, k and the stated epsilon and delta."""
-        epsilon, delta = self._stated
-        return {"mechanism": self.name, "k": self.k, "epsilon": epsilon, "delta": delta}
 
     @property
     def noise_variance(self) -> float:
@@ -249,8 +355,8 @@ class Gaussian(HistogramEncoding):
 
     @cached_property
     def grid(self) -> GaussianGrid:
-        """The grid of `secure=True`, made in about 0.1 s when first needed."""
-        return GaussianGrid(self.sigma, self._stated[1] * SPARE / 4)
+        """The grid of secure noise, made when first needed."""
+        return GaussianGrid(self.sigma, self.parameters["delta"] * SPARE / 4)
 
     def _fill(self, block: Floats, generator: np.random.Generator) -> None:
         generator.standard_normal(out=block)
@@ -265,18 +371,9 @@ class Gaussian(HistogramEncoding):
         return np.asarray(-squares / 2 - self.k * density)
 
     @cached_property
-    def _miss_rate(self) -> float:
-        """The integral of phi(z) (1 - Phi(z + 1/sigma)^(k-1)), by the trapezoidal rule.
-
-        The integrand is smooth and dies out like phi, so the rule with steps of 1/32 up to
-        z = 40 is right to double precision.
-        """
-        from scipy.special import log_ndtr
-
-        z = np.arange(-40 * 32, 40 * 32 + 1) / 32
-        missed = -np.expm1((self.k - 1) * log_ndtr(z + 1 / self.sigma))
-        density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
-        return float(density @ missed) / 32
+    def miss_rate(self) -> float:
+        """The probability 1 - a that another entry is the largest, by quadrature."""
+        return normal_miss_rate(self.sigma, self.k)
 
     @property
     def likely_sets(self) -> LikelySets:
@@ -286,3 +383,9 @@ class Gaussian(HistogramEncoding):
     def witness_report(self, likely: Booleans) -> VectorReports:
         """Return a report that speaks for the likely values with 700 nats."""
         return self._report(np.where(likely, TELLING * self.sigma * self.sigma, 0.0))
+
+
+def _finite(numbers: Floats) -> Floats:
+    if not np.isfinite(numbers).all():
+        raise InputError("reports must hold finite numbers")
+    return numbers

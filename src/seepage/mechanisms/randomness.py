@@ -13,6 +13,7 @@ compromised operating system.
 
 import math
 import os
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, Union
 
@@ -20,18 +21,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _checks
-from seepage._numerics import Booleans, Integers
+from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
 
-__all__ = ["Randomness", "chance", "randomness"]
+__all__ = [
+    "CERTAIN",
+    "Randomness",
+    "Seed",
+    "Thresholds",
+    "chance",
+    "chance_above",
+    "draw_outputs",
+    "exact_cells",
+    "largest_ratio",
+    "randomness",
+    "whole_chances",
+]
 
 CERTAIN = 1 << 64
 """The chance of an event that always happens."""
+
+ROWS = 1 << 16
+"""Reports handled at once, so that memory does not grow with the column."""
+
+RARE = 2.0**-32
+"""An output rarer than this for every value is drawn alike for all of them."""
+
+Thresholds = NDArray[Any]
+"""Python integers, one row per value and one column per output; each row sums to 2^64."""
 
 SHORT_LIMIT = 1 << 10
 """Up to this limit `below` draws from 16 bits; at most one draw in 64 is made again."""
 
 Seed = Union[int, np.random.Generator, "Randomness", None]
+"""A seed or generator gives the same draws again; None draws from the operating system."""
 
 
 class Randomness:
@@ -101,14 +124,10 @@ class Randomness:
         return products >> wide(8 * width), rejected
 
 
-def randomness(rng: Seed, secure: bool) -> Randomness:
-    """Return the operating system's randomness, or that of a seed or generator."""
-    if secure:
-        if rng is not None:
-            raise InputError("secure=True draws from the operating system and takes no rng")
-        return Randomness(None)
-    if isinstance(rng, Randomness):
-        return rng
+def randomness(rng: Seed) -> Randomness:
+    """Return the randomness of a seed or generator; that of the operating system for None."""
+    if rng is None or isinstance(rng, Randomness):
+        return rng or Randomness(None)
     return Randomness(_checks.generator(rng, "rng"))
 
 
@@ -121,3 +140,97 @@ def chance(probability: Fraction) -> int:
     True
     """
     return math.floor(probability * CERTAIN)
+
+
+def chance_above(probability: Fraction) -> int:
+    """Return a probability as a threshold out of 2^64, rounded up."""
+    return CERTAIN - chance(1 - probability)
+
+
+# Rows of thresholds ------------------------------------------------------------------------------
+
+
+def whole_chances(channel: Floats, limit: Fraction) -> Thresholds:
+    """Return integer chances near a channel whose ratios within each column keep a limit exactly.
+
+    Parameters
+    ----------
+    channel
+        P(output given value), rows summing to 1 up to rounding.
+    limit
+        The largest ratio allowed, at least 1.
+
+    Returns
+    -------
+    Thresholds
+        One row per value, each summing to 2^64.
+
+    Notes
+    -----
+    The channel is mixed with a share t of its average row, t the smallest of 0, 2^-52, 2^-51,
+    ..., 1 that keeps the limit once rounded; t = 1 always does.  A channel that keeps the limit
+    up to rounding needs a t of about the rounding over ln(limit).  Outputs rarer than 2^-32 get
+    the same chance for all values, since rounding alone would tell these apart.
+
+    Examples
+    --------
+    >>> chances = whole_chances(np.array([[0.75, 0.25], [0.25, 0.75]]), Fraction(3))
+    >>> chances.sum(axis=1).tolist() == [2**64, 2**64], largest_ratio(chances)
+    (True, Fraction(3, 1))
+    """
+    channel = np.where(channel.max(axis=0) < RARE, channel.mean(axis=0), channel)
+    average = channel.mean(axis=0)
+    for share in (0.0, *(2.0**exponent for exponent in range(-52, 0))):
+        chances = _round_rows((1 - share) * channel + share * average)
+        if _keeps(chances, limit):
+            return chances
+    return _round_rows(np.tile(average, (len(channel), 1)))
+
+
+def _round_rows(channel: Floats) -> Thresholds:
+    """Return integer chances; what rounding leaves goes to the likeliest output."""
+    chances = exact_cells(int, np.floor(channel * CERTAIN))
+    every, likeliest = np.arange(len(chances)), channel.argmax(axis=1)
+    chances[every, likeliest] += CERTAIN - chances.sum(axis=1)
+    return chances
+
+
+def exact_cells(make: Callable[[Any], Any], matrix: NDArray[Any]) -> Thresholds:
+    """Return each cell as an exact Python number."""
+    return np.asarray(np.frompyfunc(make, 1, 1)(matrix))
+
+
+def _column_range(chances: Thresholds) -> "zip[tuple[Any, Any]]":
+    return zip(chances.max(axis=0).tolist(), chances.min(axis=0).tolist(), strict=True)
+
+
+def _keeps(chances: Thresholds, limit: Fraction) -> bool:
+    """Say whether each column's largest chance is at most `limit` times its smallest, exactly."""
+    above, below = limit.numerator, limit.denominator
+    return all(high * below <= low * above for high, low in _column_range(chances))
+
+
+def largest_ratio(chances: Thresholds) -> Fraction:
+    """Return the largest exact ratio within a column; an output without any chance is left out."""
+    return max(Fraction(high, low) for high, low in _column_range(chances) if high)
+
+
+def draw_outputs(chances: Thresholds, codes: Integers, source: Randomness) -> Integers:
+    """Return one output for each code, each with exactly its chance out of 2^64.
+
+    A uniform 64-bit integer is looked up in the running sums of its row; O(log r) each for r
+    outputs, in blocks so that memory does not grow beyond the outputs.
+    """
+    ends = np.minimum(np.cumsum(chances, axis=1), CERTAIN - 1).astype(np.uint64)
+    last = chances.shape[1] - 1 - (chances > 0)[:, ::-1].argmax(axis=1)
+    outputs = np.empty(len(codes), dtype=np.int64)
+    for begin in range(0, len(codes), ROWS):
+        block = codes[begin : begin + ROWS]
+        words = source.words(len(block))
+        order = np.argsort(block, kind="stable")
+        borders = np.searchsorted(block[order], np.arange(len(chances) + 1))
+        for value in np.flatnonzero(np.diff(borders)):
+            rows = order[borders[value] : borders[value + 1]]
+            places = np.searchsorted(ends[value], words[rows], side="right")
+            outputs[begin + rows] = np.minimum(places, last[value])
+    return outputs

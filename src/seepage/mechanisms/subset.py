@@ -3,7 +3,6 @@
 import itertools
 import math
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,10 @@ from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.errors import InputError
-from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.base import ROWS, PureMechanism
-from seepage.mechanisms.exact_math import exp_below, log_above, log_nearest
-from seepage.mechanisms.packed_bits import count_bits, guess_supported
-from seepage.mechanisms.randomness import CERTAIN, Randomness, chance
+from seepage.mechanisms.exact_math import exp_below
+from seepage.mechanisms.randomness import CERTAIN, ROWS, Randomness, chance
 from seepage.mechanisms.reports import BitReports
+from seepage.mechanisms.two_level import SetMechanism, members
 
 __all__ = ["SubsetSelection"]
 
@@ -31,7 +27,7 @@ SHORT_KEYS_UP_TO = 1 << 12
 """Up to so many values keys have 16 bits: at most one report in 16 is drawn again."""
 
 
-class SubsetSelection(PureMechanism):
+class SubsetSelection(SetMechanism):
     """Report a random subset of w = max(1, floor(k / (e^eps + 1))) values.
 
     The true value is in it with probability p = w e^eps / (w e^eps + k - w); the other members
@@ -71,49 +67,26 @@ class SubsetSelection(PureMechanism):
     """
 
     name = "ss"
-    reports = BitReports
+    size: int
 
     def __init__(self, k: int, epsilon: float) -> None:
-        super().__init__(k)
-        self._stated = _checks.epsilon(epsilon)
-        growth = exp_below(self._stated)
-        self.size = max(1, math.floor(self.k / (growth + 1)))
-        self._inside = self.size * growth / (self.size * growth + self.k - self.size)
-        uniform = Fraction(self.size, self.k)
-        self._force = chance((self._inside - uniform) / (1 - uniform)) if self.k > 1 else 0
-
-    @cached_property
-    def _probabilities(self) -> tuple[Fraction, Fraction]:
-        """The probability of a subset under a value in it, and under another (for k > 1)."""
-        chosen = math.comb(self.k - 1, self.size - 1)
-        return self._inside / chosen, (1 - self._inside) / math.comb(self.k - 1, self.size)
-
-    @cached_property
-    def epsilon(self) -> float:
-        """The privacy budget ln p (k - w) / ((1 - p) w), recomputed from p; 0 for one value."""
-        if self.k == 1:
-            return 0.0
-        odds = self._inside / (1 - self._inside)
-        return log_above(odds * Fraction(self.k - self.size, self.size))
+        stated, values = _checks.epsilon(epsilon), _checks.integer(k, "k", 1)
+        growth = exp_below(stated)
+        size = max(1, math.floor(values / (growth + 1)))
+        inside = size * growth / (size * growth + values - size)
+        super().__init__(k, inside, size=size, epsilon=stated)
+        uniform = Fraction(size, values)
+        self._force = chance((inside - uniform) / (1 - uniform)) if values > 1 else 0
 
     @property
-    def realised_epsilon(self) -> float:
-        """The log-ratio 1 + s k / ((1 - s) w) of what is really drawn."""
+    def drawn(self) -> tuple[Fraction, Fraction]:
+        """The probabilities p and q of what is drawn."""
         forced = Fraction(self._force, CERTAIN)
-        return log_above(1 + forced / (1 - forced) * Fraction(self.k, self.size))
+        true = forced + (1 - forced) * Fraction(self.size, self.k)
+        return true, (self.size - true) / max(1, self.k - 1)
 
-    def describe(self) -> dict[str, Any]:
-        """Return name, k and the stated epsilon; the size of the subsets follows from these."""
-        return {"mechanism": self.name, "k": self.k, "epsilon": self._stated}
-
-    @property
-    def bits(self) -> float:
-        """The size of one report: one bit a value, as it is sent."""
-        return float(self.k)
-
-    # What it does -------------------------------------------------------------------------------
-
-    def _perturb(self, codes: Integers, source: Randomness) -> BitReports:
+    def draw(self, codes: Integers, source: Randomness) -> BitReports:
+        """Return uniform subsets, the true value forced into some of them."""
         words = np.empty((len(codes), -(-self.k // 64)), dtype=np.uint64)
         rows = min(ROWS, 1 << max(0, KEYS.bit_length() - self.k.bit_length()))
         for begin in range(0, len(codes), rows):
@@ -135,7 +108,7 @@ class SubsetSelection(PureMechanism):
             np.less_equal(keys, last, out=chosen[: len(pending), : self.k])
             drawn = BitReports.pack(chosen[: len(pending)])
             words[pending] = drawn
-            pending = pending[_members(drawn) != self.size]
+            pending = pending[members(drawn) != self.size]
         return words
 
     def _keys(self, rows: int, source: Randomness) -> NDArray[np.unsignedinteger[Any]]:
@@ -143,35 +116,6 @@ class SubsetSelection(PureMechanism):
         width = 2 if self.k <= SHORT_KEYS_UP_TO else 4
         octets = source.bytes(width * rows * self.k)
         return octets.view(f"<u{width}").reshape(rows, self.k).copy()
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """The probabilities p* = p and q* = (p (w - 1) + (1 - p) w) / (k - 1) = (w - p)/(k - 1)."""
-        if self.k == 1:
-            return 1.0, 0.0
-        return float(self._inside), float((self.size - self._inside) / (self.k - 1))
-
-    def tally(self, reports: BitReports) -> Floats:
-        """Return in how many reports each value is."""
-        return count_bits(reports.words, self.k).astype(np.float64)
-
-    # What an adversary makes of it --------------------------------------------------------------
-
-    def _infer(self, reports: BitReports, source: Randomness) -> Integers:
-        """Return one of the reported values, each equally likely."""
-        return guess_supported(reports.words, self.k, source)
-
-    @cached_property
-    def hit_rate(self) -> float:
-        """The rate a = p / w [theory: The paper's attacker]."""
-        return float(self._inside / self.size)
-
-    @property
-    def guess_contrast(self) -> float:
-        """The logarithm of a (k - 1)/(1 - a) = p (k - 1)/(w - p)."""
-        if self.k == 1:
-            return 0.0
-        return log_above(self._inside * (self.k - 1) / (self.size - self._inside))
 
     def channel(self) -> Floats:
         """Return P(subset given value), one column for each subset of w values.
@@ -181,41 +125,8 @@ class SubsetSelection(PureMechanism):
         if math.comb(self.k, self.size) * self.k > MOST_CELLS:
             return super().channel()
         subsets = list(itertools.combinations(range(self.k), self.size))
-        inside, outside = map(float, self._probabilities) if self.k > 1 else (1.0, 0.0)
+        inside = float(self.true / math.comb(self.k - 1, self.size - 1))
+        outside = float((1 - self.true) / math.comb(self.k - 1, self.size)) if self.k > 1 else 0.0
         matrix = np.full((self.k, len(subsets)), outside)
         matrix[np.array(subsets).T, np.arange(len(subsets))] = inside
         return matrix
-
-    def log_likelihood(self, reports: BitReports) -> Floats:
-        """Return ln p / C(k-1, w-1) for the values in it, ln (1-p) / C(k-1, w) for others."""
-        self._own(reports)
-        if self.k == 1:
-            return np.zeros((len(reports), 1))
-        inside, outside = map(log_nearest, self._probabilities)
-        return np.where(reports.bits(), inside, outside)
-
-    @property
-    def likely_sets(self) -> LikelySets:
-        """Every set of w values [theory: Whole reports]."""
-        return LikelySets("subsets", self.epsilon, self.size)
-
-    def witness_report(self, likely: Booleans) -> BitReports:
-        """Return the report of exactly these w values."""
-        members = np.asarray(likely, dtype=np.bool_)
-        if members.shape != (self.k,) or members.sum() != self.size:
-            raise InputError(
-                f"a report of {self.name} makes exactly {self.size} of {self.k} values likely"
-            )
-        return BitReports(self.describe(), BitReports.pack(members[None]))
-
-    def _own(self, reports: Any) -> None:
-        super()._own(reports)
-        words, width, used = reports.words, -(-self.k // 64), self.k % 64
-        outside = used and words.shape[1] == width and (words[:, -1] >> np.uint64(used)).any()
-        if words.shape[1] != width or outside or (_members(words) != self.size).any():
-            raise InputError(f"reports must hold exactly {self.size} of {self.k} values each")
-
-
-def _members(words: NDArray[np.uint64]) -> Integers:
-    """Return the number of set bits of each row."""
-    return np.asarray(np.bitwise_count(words).sum(axis=1, dtype=np.int64))

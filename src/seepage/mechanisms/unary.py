@@ -11,15 +11,14 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers
+from seepage._numerics import Booleans, Integers, round_down
 from seepage.errors import InputError
-from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.base import PureMechanism
 from seepage.mechanisms.exact_math import (
     exp_below,
     float_above,
@@ -27,93 +26,68 @@ from seepage.mechanisms.exact_math import (
     log_nearest,
     square_root_below,
 )
-from seepage.mechanisms.packed_bits import count_bits, guess_supported
-from seepage.mechanisms.randomness import CERTAIN, Randomness, chance
+from seepage.mechanisms.randomness import (
+    CERTAIN,
+    Randomness,
+    Seed,
+    chance,
+    chance_above,
+    randomness,
+)
 from seepage.mechanisms.reports import BitReports
+from seepage.mechanisms.two_level import SetMechanism
 
-__all__ = ["OUE", "RAPPOR", "ApproximateSUE", "UnaryEncoding"]
+__all__ = ["OUE", "RAPPOR", "ApproximateSUE", "BasicRAPPOR", "UnaryEncoding"]
 
 CELLS = 1 << 20
 """Bits drawn or unpacked at once, so that memory does not grow with the column."""
 
 
-class UnaryEncoding(PureMechanism):
+class UnaryEncoding(SetMechanism):
     """The base of the unary encodings: all that follows from the two bit probabilities.
 
     Parameters
     ----------
     k
         The alphabet size.
-    true_bit, other_bit
+    true, other
         p and q, the exact probabilities of a 1 for the true value and for another, with
         0 < q <= p < 1.
     parameters
-        What the probabilities were made from; it goes into `describe`.
+        The stated parameters.
 
     Notes
     -----
-    `perturb` draws one byte a bit and O(k) operations a report; `estimate` counts 64 bits at a
-    time; `infer` finds its bit in O(k / 64) a report.
+    `perturb` draws one byte per bit and O(k) operations per report; `estimate` counts 64 bits at a
+    time; `infer` finds its bit in O(k / 64) per report.
     """
 
-    reports: ClassVar[type[BitReports]] = BitReports
-
-    def __init__(
-        self, k: int, true_bit: Fraction, other_bit: Fraction, parameters: dict[str, float]
-    ) -> None:
-        super().__init__(k)
-        self.true_bit, self.other_bit = true_bit, other_bit
-        self._parameters = parameters
-
-    # What it promises ---------------------------------------------------------------------------
+    def __init__(self, k: int, true: Fraction, other: Fraction, **parameters: Any) -> None:
+        super().__init__(k, true, other, **parameters)
 
     @cached_property
-    def _contrast(self) -> float:
-        return bit_contrast(self.true_bit, self.other_bit) if self.k > 1 else 0.0
-
-    @property
-    def epsilon(self) -> float:
-        """ln(p(1-q) / (q(1-p))), rounded up; 0 with one value."""
-        return self._contrast
-
-    @cached_property
-    def realised_bits(self) -> tuple[Fraction, Fraction]:
-        """The probabilities p and q that are really drawn: p rounded down, q up, to 2^-64."""
+    def drawn(self) -> tuple[Fraction, Fraction]:
+        """The probabilities p and q that are drawn: p rounded down, q up, to 2^-64."""
         true, other = self._thresholds
         return Fraction(true, CERTAIN), Fraction(other, CERTAIN)
 
     @cached_property
     def _thresholds(self) -> tuple[int, int]:
-        true = chance(self.true_bit)
-        return true, min(chance_above(self.other_bit), true)
+        true = chance(self.true)
+        return true, min(chance_above(self.other), true)
 
-    @property
-    def realised_epsilon(self) -> float:
-        """The epsilon of the drawn bits; at most `epsilon`, since p is lower and q higher."""
-        return bit_contrast(*self.realised_bits) if self.k > 1 else 0.0
+    def draw(self, codes: Integers, source: Randomness) -> BitReports:
+        """Return the one-hot vector of each value, each bit with noise."""
+        return self._in_blocks(len(codes), lambda rows: self._noisy_bits(codes[rows], source))
 
-    def describe(self) -> dict[str, Any]:
-        """Return the mechanism's name and parameters."""
-        return {"mechanism": self.name, "k": self.k, **self._parameters}
-
-    @property
-    def bits(self) -> float:
-        """One bit for each value."""
-        return float(self.k)
-
-    # What it does -------------------------------------------------------------------------------
-
-    def _perturb(self, codes: Integers, source: Randomness) -> BitReports:
-        return self._packed(len(codes), lambda rows: self._draw(codes[rows], source))
-
-    def _draw(self, codes: Integers, source: Randomness) -> Booleans:
+    def _noisy_bits(self, codes: Integers, source: Randomness) -> Booleans:
         """Return the bits of one block of reports."""
         true, other = self._thresholds
         bits = source.happens(other, (len(codes), self.k))
         bits[np.arange(len(codes)), codes] = source.happens(true, len(codes))
         return bits
 
-    def _packed(self, count: int, draw: Callable[[slice], Booleans]) -> BitReports:
+    def _in_blocks(self, count: int, draw: Callable[[slice], Booleans]) -> BitReports:
         """Return so many reports whose bits are drawn block by block."""
         words = np.empty((count, -(-self.k // 64)), dtype=np.uint64)
         rows = max(1, CELLS // self.k)
@@ -121,84 +95,6 @@ class UnaryEncoding(PureMechanism):
             block = slice(begin, min(begin + rows, count))
             words[block] = BitReports.pack(draw(block))
         return BitReports(self.describe(), words)
-
-    @property
-    def support(self) -> tuple[float, float]:
-        """The probabilities p and q; with one value, every report supports it."""
-        return (float(self.true_bit), float(self.other_bit)) if self.k > 1 else (1.0, 0.0)
-
-    def tally(self, reports: BitReports) -> Floats:
-        """Return how many reports set each value's bit."""
-        self._own(reports)
-        if self.k == 1:
-            return np.array([float(len(reports))])
-        return count_bits(reports.words, self.k).astype(np.float64)
-
-    # What an adversary makes of it --------------------------------------------------------------
-
-    def _infer(self, reports: BitReports, source: Randomness) -> Integers:
-        """Return a value uniform among the set bits, or among all if none is set."""
-        return guess_supported(reports.words, self.k, source)
-
-    @cached_property
-    def hit_rate(self) -> float:
-        """The rate a = p (1 - (1-q)^k) / (k q) + (1-p) (1-q)^(k-1) / k.
-
-        [theory: The paper's attacker]
-        """
-        return 1.0 - self._miss_rate
-
-    @property
-    def guess_contrast(self) -> float:
-        """The logarithm of a (k - 1)/(1 - a), with 1 - a summed from its own parts."""
-        if self._contrast == 0:
-            return 0.0
-        if self._miss_rate == 0:
-            return math.inf
-        return max(0.0, math.log(self.hit_rate * (self.k - 1) / self._miss_rate))
-
-    @cached_property
-    def _miss_rate(self) -> float:
-        """The rate 1 - a: the true bit is set but another chosen, or unset and not the guess."""
-        none_else = math.exp((self.k - 1) * log_nearest(1 - self.other_bit))
-        chosen_over = _chosen_over(float(self.other_bit), self.k)
-        hidden = float(1 - self.true_bit) * (1.0 - none_else / self.k)
-        return hidden + float(self.true_bit) * chosen_over
-
-    @cached_property
-    def _logarithms(self) -> tuple[float, float, float, float]:
-        """The logarithms of q, 1 - q, p / q and (1 - p) / (1 - q)."""
-        p, q = self.true_bit, self.other_bit
-        q_set, q_unset, gain, loss = map(log_nearest, (q, 1 - q, p / q, (1 - p) / (1 - q)))
-        return q_set, q_unset, gain, loss
-
-    def log_likelihood(self, reports: BitReports) -> Floats:
-        """Return ln P(report given u): each bit as if it were another's, corrected at u."""
-        self._own(reports)
-        q_set, q_unset, gain, loss = self._logarithms
-        bits = reports.bits()
-        count = bits.sum(axis=1)
-        shared = count * q_set + (self.k - count) * q_unset
-        return np.asarray(shared[:, None] + np.where(bits, gain, loss))
-
-    @property
-    def likely_sets(self) -> LikelySets:
-        """Any set of values, by ln(p(1-q) / (q(1-p)))."""
-        return LikelySets("all", self._contrast)
-
-    def witness_report(self, likely: Booleans) -> BitReports:
-        """Return the report that sets exactly these bits."""
-        return BitReports(self.describe(), BitReports.pack(np.asarray(likely)[None]))
-
-    def _own(self, reports: Any) -> None:
-        super()._own(reports)
-        width, used = -(-self.k // 64), self.k % 64
-        if reports.words.shape[1] != width:
-            raise InputError(
-                f"reports of {self.k} values must have {width} words, got {reports.words.shape[1]}"
-            )
-        if used and (reports.words[:, -1] >> np.uint64(used)).any():
-            raise InputError(f"reports must set bits below {self.k} only; one sets another")
 
 
 class RAPPOR(UnaryEncoding):
@@ -217,7 +113,7 @@ class RAPPOR(UnaryEncoding):
     Examples
     --------
     >>> rappor = RAPPOR(4, 2.0)
-    >>> rappor.epsilon, round(float(rappor.true_bit), 6)
+    >>> rappor.epsilon, round(float(rappor.true), 6)
     (2.0, 0.731059)
     >>> reports = rappor.perturb([0, 1, 2, 3] * 5000, rng=1)
     >>> bool(abs(rappor.estimate(reports).frequencies - 0.25).max() < 0.05)
@@ -229,7 +125,7 @@ class RAPPOR(UnaryEncoding):
     def __init__(self, k: int, epsilon: float) -> None:
         budget = _checks.epsilon(epsilon)
         flip = 1 / (1 + exp_below(budget / 2))
-        super().__init__(k, 1 - flip, flip, {"epsilon": budget})
+        super().__init__(k, 1 - flip, flip, epsilon=budget)
 
 
 class OUE(UnaryEncoding):
@@ -257,7 +153,7 @@ class OUE(UnaryEncoding):
 
     def __init__(self, k: int, epsilon: float) -> None:
         budget = _checks.epsilon(epsilon)
-        super().__init__(k, Fraction(1, 2), 1 / (1 + exp_below(budget)), {"epsilon": budget})
+        super().__init__(k, Fraction(1, 2), 1 / (1 + exp_below(budget)), epsilon=budget)
 
 
 class ApproximateSUE(UnaryEncoding):
@@ -296,49 +192,206 @@ class ApproximateSUE(UnaryEncoding):
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
         budget, slack = _checks.epsilon(epsilon), _checks.delta(delta)
-        self._ratio, self._slack = exp_below(budget), Fraction(slack)
-        root = square_root_below(1 + (self._ratio - 1) * (1 - self._slack))
+        self._growth, self._slack = exp_below(budget), Fraction(slack)
+        root = square_root_below(1 + (self._growth - 1) * (1 - self._slack))
         flip = (1 - self._slack) / (1 + root)
-        super().__init__(k, 1 - flip, flip, {"epsilon": budget, "delta": slack})
+        super().__init__(k, 1 - flip, flip, epsilon=budget, delta=slack)
 
     @cached_property
     def epsilon(self) -> float:
         """ln((p^2 - delta) / q^2), rounded up: the least budget for its delta."""
-        return self._epsilon_of(self.true_bit, self.other_bit)
+        return self._epsilon_of(self.true, self.other)
 
     @property
     def delta(self) -> float:
         """The relaxation p^2 - e^epsilon q^2 at the stated epsilon, rounded up."""
-        excess = self.true_bit**2 - self._ratio * self.other_bit**2
+        excess = self.true**2 - self._growth * self.other**2
         return float_above(max(Fraction(0), excess)) if self.k > 1 else 0.0
 
     @property
     def realised_epsilon(self) -> float:
         """The least budget with which the drawn bits keep the stated delta."""
-        return self._epsilon_of(*self.realised_bits)
+        return self._epsilon_of(*self.drawn)
 
     def _epsilon_of(self, p: Fraction, q: Fraction) -> float:
         return log_above(max(Fraction(1), (p**2 - self._slack) / q**2)) if self.k > 1 else 0.0
 
 
-def chance_above(probability: Fraction) -> int:
-    """Return a probability as a threshold out of 2^64, rounded up."""
-    return CERTAIN - chance(1 - probability)
+class BasicRAPPOR(UnaryEncoding):
+    """Basic RAPPOR: a permanent noisy answer, and a fresh noisy view of it at every collection.
 
+    The client flips each bit of its one-hot vector once, with probability f/2, and keeps the
+    result: the *permanent response*.  Each collection gets an *instantaneous response*: a 1 with
+    probability q where the kept bit is 1, and p where it is 0.  However many are collected, they
+    tell no more than the permanent response does [Erlingsson, Pihur and Korolova 2014].
 
-def bit_contrast(p: Fraction, q: Fraction) -> float:
-    """Return ln(p(1-q) / (q(1-p))), rounded up, for p >= q."""
-    return log_above(p * (1 - q) / (q * (1 - p))) if p > q else 0.0
+    One report is a unary encoding whose true bit is a 1 with probability q* and any other with p*:
 
+        q* = f (p + q)/2 + (1 - f) q,   p* = f (p + q)/2 + (1 - f) p.
 
-def _chosen_over(q: float, k: int) -> float:
-    """Return the chance that a set bit is not the one chosen among all set bits.
+    The letters are those of the original, so q belongs to the *true* bit, where unary encodings
+    elsewhere call that p.  Defaults: the paper's, and the original's, f = 1/2, p = 1/2, q = 3/4.
 
-    1 - (1 - (1-q)^k) / (k q) where k q > 1; else the same as the integral of 1 - (1-qx)^(k-1)
-    over x from 0 to 1, by Gauss' rule, which keeps its relative precision however small q is.
+    Parameters
+    ----------
+    k
+        The alphabet size.
+    f
+        The permanent noise, in [0, 1]: each bit is flipped with probability f/2.  At 0 the
+        permanent response is the truth, and many reports reveal it.
+    p, q
+        The probability of a reported 1 where the permanent bit is 0, and where it is 1; p <= q.
+
+    Notes
+    -----
+    `perturb` draws one report for every code, straight from q* and p*, as if its permanent
+    response were forgotten at once.  A client that will report the same value again must keep its
+    `permanent` response and call `instantaneous` for each collection; else the budgets add up.
+
+    Examples
+    --------
+    >>> rappor = BasicRAPPOR(4)
+    >>> [round(rappor.epsilon_after(reports), 4) for reports in (1, 2, 10)]
+    [0.5371, 1.0085, 2.1497]
+    >>> round(rappor.epsilon_infinity, 4)
+    2.1972
+    >>> kept = rappor.permanent([0, 1, 2], rng=1)
+    >>> monday, tuesday = (rappor.instantaneous(kept, rng=day) for day in (2, 3))
+    >>> len(monday), bool((monday.words == tuesday.words).all())
+    (3, False)
     """
-    if k * q > 1:
-        return 1.0 + math.expm1(k * math.log1p(-q)) / (k * q)
-    places, weights = np.polynomial.legendre.leggauss(16)
-    exponents = (k - 1) * np.log1p(-q * (places + 1) / 2)
-    return float(weights @ -np.expm1(exponents)) / 2
+
+    name = "basic-rappor"
+
+    def __init__(self, k: int, f: float = 0.5, p: float = 0.5, q: float = 0.75) -> None:
+        self.f = _checks.probability(f, "f")
+        self.p, self.q = _checks.probability(p, "p"), _checks.probability(q, "q")
+        if self.p > self.q:
+            raise InputError(
+                f"p must be at most q, got p = {self.p} and q = {self.q}; "
+                "q is the probability of a 1 where the permanent bit is 1"
+            )
+        self._flip = Fraction(self.f) / 2
+        other_bit, true_bit = _one_report(self._flip, Fraction(self.p), Fraction(self.q))
+        if not (other_bit > 0 and true_bit < 1):
+            raise InputError(
+                f"f, p and q must leave every bit uncertain, got f = {self.f}, p = {self.p}, "
+                f"q = {self.q}; take f above 0, or p above 0 and q below 1"
+            )
+        super().__init__(k, true_bit, other_bit, f=self.f, p=self.p, q=self.q)
+
+    @property
+    def epsilon_infinity(self) -> float:
+        """The epsilon of any number of reports, 2 ln((1 - f/2) / (f/2)); infinite at f = 0.
+
+        It is the epsilon of the permanent response, as if that were seen.
+        """
+        if self.k == 1:
+            return 0.0
+        return log_above(((1 - self._flip) / self._flip) ** 2) if self._flip else math.inf
+
+    def epsilon_after(self, reports: int) -> float:
+        """Return the epsilon of so many instantaneous reports of one permanent response.
+
+        The most telling reports agree: always 1 for one value's bit, always 0 for the other's.
+        With b the flip probability f/2, r = (p/q)^n and s = ((1-q)/(1-p))^n for n reports,
+
+            ln ((1-b) + b r) / (b + (1-b) r)  +  ln ((1-b) + b s) / (b + (1-b) s),
+
+        which is `epsilon` for one report and rises to `epsilon_infinity`.
+
+        Parameters
+        ----------
+        reports
+            How many, at least 1.
+        """
+        count = _checks.integer(reports, "reports", 1, 1 << 53)
+        if self.k == 1:
+            return 0.0
+        p, q = Fraction(self.p), Fraction(self.q)
+        ratio = Fraction(1)
+        for agreeing in (_power_below(p / q, count), _power_below((1 - q) / (1 - p), count)):
+            other, true = _one_report(self._flip, agreeing, Fraction(1))
+            if not other:
+                return math.inf
+            ratio *= true / other
+        return log_above(ratio)
+
+    @cached_property
+    def _two_steps(self) -> tuple[int, int, int]:
+        """The chances of a flip, of a 1 for a kept 0, and for a kept 1; rounded towards noise."""
+        set_bit = chance(Fraction(self.q))
+        return (
+            chance_above(self._flip),
+            min(chance_above(Fraction(self.p)), set_bit),
+            set_bit,
+        )
+
+    @property
+    def realised_epsilon(self) -> float:
+        """The larger epsilon of one report drawn by `perturb`, and of one drawn in two steps."""
+        if self.k == 1:
+            return 0.0
+        flip, unset_bit, set_bit = (Fraction(step, CERTAIN) for step in self._two_steps)
+        other_bit, true_bit = _one_report(flip, unset_bit, set_bit)
+        return max(super().realised_epsilon, log_above(self.likelihood_ratio(true_bit, other_bit)))
+
+    def permanent(self, codes: ArrayLike, rng: Seed = None) -> BitReports:
+        """Return the permanent response of each code: to be kept by the client, never released.
+
+        Parameters
+        ----------
+        codes
+            Integers from 0 to k - 1.
+        rng
+            As in `perturb`.
+        """
+        checked = self.checked_codes(codes)
+        source = randomness(rng)
+        kept = self._in_blocks(len(checked), lambda rows: self._keep(checked[rows], source))
+        return BitReports(self._kept_origin(), kept.words)
+
+    def instantaneous(self, kept: BitReports, rng: Seed = None) -> BitReports:
+        """Return a fresh report of each permanent response, to be released.
+
+        Parameters
+        ----------
+        kept
+            What `permanent` returned.
+        rng
+            As in `perturb`.
+        """
+        if not isinstance(kept, BitReports) or dict(kept.origin) != self._kept_origin():
+            raise InputError(f"kept must be permanent responses of {self.describe()}")
+        source = randomness(rng)
+        return self._in_blocks(len(kept), lambda rows: self._release(kept[rows].bits(), source))
+
+    def _kept_origin(self) -> dict[str, object]:
+        return {**self.describe(), "mechanism": f"{self.name}-permanent"}
+
+    def _keep(self, codes: Integers, source: Randomness) -> Booleans:
+        bits = source.happens(self._two_steps[0], (len(codes), self.k))
+        every = np.arange(len(codes))
+        bits[every, codes] = ~bits[every, codes]
+        return bits
+
+    def _release(self, kept: Booleans, source: Randomness) -> Booleans:
+        _, unset_bit, set_bit = self._two_steps
+        as_unset, as_set = (source.happens(step, kept.shape) for step in (unset_bit, set_bit))
+        return np.where(kept, as_set, as_unset)
+
+
+def _one_report(flip: Fraction, unset: Fraction, kept: Fraction) -> tuple[Fraction, Fraction]:
+    """Return the chance of an event for another value's bit, and for the true one's.
+
+    The event has these chances where the permanent bit is 0, and where it is 1.
+    """
+    return flip * kept + (1 - flip) * unset, (1 - flip) * kept + flip * unset
+
+
+def _power_below(base: Fraction, count: int) -> Fraction:
+    """Return base^count, for a base from 0 to 1, rounded down."""
+    if base in (0, 1):
+        return base
+    exponent = count * log_nearest(base)
+    return Fraction(max(0.0, round_down(math.exp(exponent), int(-2 * exponent))))

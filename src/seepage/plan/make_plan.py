@@ -14,7 +14,7 @@ from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.leakage.release import Release, for_each
-from seepage.mechanisms import InClear, Mechanism
+from seepage.mechanisms import Mechanism
 from seepage.plan.plan import CLAIMS, Plan, Provenance
 from seepage.plan.planned_attribute import PlannedAttribute, best_mechanism
 from seepage.totals.result import GUARANTEES, TotalLeakage, refuse_sample
@@ -128,7 +128,7 @@ def _promised(
     """Return the totals, their deltas, and the fields of a plan that say what they rest on."""
     if isinstance(totals, TotalLeakage):
         check_totals(totals, guarantee, domain)
-        free = all(r.mechanism is None or _is_public(r) for r in totals.matrix.releases)
+        free = all(r.mechanism is None for r in totals.matrix.releases)
         claim = {
             "guarantee": totals.guarantee,
             "kind": totals.kind,
@@ -184,8 +184,8 @@ def _check_budgets(releases: Iterable[Release], planned: Iterable[PlannedAttribu
     """Raise where attributes are collected otherwise than the totals assume."""
     for release, attribute in zip(releases, planned, strict=True):
         made, assumed = attribute.made, release.mechanism
-        if attribute.public or _is_public(release):
-            fits = attribute.public and _is_public(release)
+        if attribute.public or release.public:
+            fits = attribute.public and release.public
         elif assumed is not None and made is not None:
             fits = assumed.describe() == made.describe()
         else:
@@ -196,11 +196,6 @@ def _check_budgets(releases: Iterable[Release], planned: Iterable[PlannedAttribu
                 f"{attribute.name!r}: {assumed or f'epsilon {release.epsilon}'} against "
                 f"{made or f'epsilon {attribute.epsilon}'}"
             )
-
-
-def _is_public(release: Release) -> bool:
-    """Return whether a release is the identity release of a public attribute."""
-    return isinstance(release.mechanism, InClear)
 
 
 def _fields(chosen: Any, k: int, epsilon: float, delta: float) -> dict[str, Any]:

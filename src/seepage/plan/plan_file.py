@@ -14,7 +14,7 @@ from seepage._results import json_ready
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
-from seepage.mechanisms import InClear
+from seepage.leakage.release import PUBLIC
 from seepage.plan.make_plan import check_limits, check_totals
 from seepage.plan.plan import EDITED, Plan, Provenance
 from seepage.plan.planned_attribute import PlannedAttribute
@@ -195,7 +195,7 @@ def _totals(plan: Plan, data: Any, options: dict[str, Any]) -> TotalLeakage:
 def _released(plan: Plan, planned: PlannedAttribute) -> Any:
     """Return the release of an attribute, as `total_leakage` takes it."""
     if planned.public:
-        return InClear(planned.attribute.size)
+        return PUBLIC
     if plan.basis == "bound":
         return None
     return planned.made if planned.parameters else planned.mechanism

@@ -23,7 +23,7 @@ from seepage.data.domain import Domain
 from seepage.data.records import Records
 from seepage.leakage import Release
 from seepage.leakage.release import View
-from seepage.mechanisms import GRR, InClear, Mechanism
+from seepage.mechanisms import GRR, Mechanism
 from seepage.totals.result import GuaranteeError
 
 __all__ = ["Draws", "draw_reports", "offsets", "reports_enough"]
@@ -107,21 +107,25 @@ def draw_reports(
     extra = _boosts(data, count, needed)
     people = _people(data, count - int(extra.sum()), extra, generator)
     rows = [
-        _log_likelihood(mechanism, data.codes[people, k], view, generator)
+        _identity(data.codes[people, k], data.domain[k].size)
+        if mechanism is None
+        else _log_likelihood(mechanism, data.codes[people, k], view, generator)
         for k, mechanism in enumerate(mechanisms)
     ]
     density = _density(data, extra, count)
     return Draws(np.concatenate(rows), density, _ceilings(data, density))
 
 
-def _simulated(domain: Domain, k: int, release: Release) -> Mechanism:
+def _simulated(domain: Domain, k: int, release: Release) -> Mechanism | None:
     """Return the mechanism to draw from; with a budget alone, GRR for two values at most.
+
+    None for a public attribute, whose value itself is seen.
 
     Every epsilon-LDP report of a binary value is a post-processing of randomised response
     [Kairouz, Oh and Viswanath 2015], which so stands for the worst mechanism.
     """
     attribute = domain[k]
-    if release.mechanism is not None:
+    if release.mechanism is not None or release.public:
         return release.mechanism
     if attribute.size > 2 or release.delta > 0:
         raise GuaranteeError(
@@ -132,12 +136,15 @@ def _simulated(domain: Domain, k: int, release: Release) -> Mechanism:
     return GRR(attribute.size, release.epsilon)
 
 
+def _identity(codes: Integers, size: int) -> Floats:
+    """Return ln p(value seen given value) of a public attribute, one row per value."""
+    return np.where(np.arange(size)[:, None] == codes, 0.0, IMPOSSIBLE)
+
+
 def _log_likelihood(
     mechanism: Mechanism, codes: Integers, view: View, generator: np.random.Generator
 ) -> Floats:
     """Return ln p(report given value) of fresh reports, one row per value."""
-    if isinstance(mechanism, InClear):
-        return np.where(np.arange(mechanism.k)[:, None] == codes, 0.0, IMPOSSIBLE)
     reports = mechanism.perturb(codes, generator)
     if view == "report":
         logarithms = mechanism.log_likelihood(reports).T

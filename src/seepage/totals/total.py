@@ -261,7 +261,9 @@ def choose_guarantee(data: PairCounts | Records, matrix: LeakageMatrix) -> str:
     except GuaranteeError:
         pass
     named = all(
-        release.mechanism is not None or (attribute.size <= 2 and release.delta == 0)
+        release.public
+        or release.mechanism is not None
+        or (attribute.size <= 2 and release.delta == 0)
         for attribute, release in zip(matrix.domain, matrix.releases, strict=True)
     )
     return "sampled" if named else "merged"

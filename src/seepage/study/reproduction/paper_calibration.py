@@ -9,7 +9,7 @@ from seepage.data.records import Records
 from seepage.designs.calibration import Calibration
 from seepage.errors import InputError
 from seepage.leakage.matrix import leakage_matrix
-from seepage.mechanisms import InClear
+from seepage.leakage.release import PUBLIC
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.result import refuse_sample
 
@@ -101,10 +101,7 @@ def realised_totals(
         raise InputError(f"the table has no attribute for {missing[0]!r} of the prior")
     chosen = data.select([own.index(name) for name in prior.names])
     ways = zip(chosen.domain, found.problem.mechanism, found.problem.public, strict=True)
-    mechanisms = {
-        attribute.name: InClear(attribute.size) if public else name
-        for attribute, name, public in ways
-    }
+    mechanisms = {attribute.name: PUBLIC if public else name for attribute, name, public in ways}
     return total_leakage(
         chosen,
         dict(zip(chosen.domain.names, found.epsilons.tolist(), strict=True)),

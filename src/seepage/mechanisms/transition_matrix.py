@@ -1,0 +1,399 @@
+"""Mechanisms given by a transition matrix, drawn from exact integer thresholds.
+
+`MatrixMechanism` takes any matrix of probabilities; `UtilityExponential` is the exponential
+mechanism, whose matrix follows from a utility.
+"""
+
+import hashlib
+import math
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seepage import _checks
+from seepage._numerics import UNIT, Booleans, Floats, Integers
+from seepage.data.channel import Channel, as_matrix
+from seepage.errors import InputError
+from seepage.leakage.evidence import Leakage, Witness, labels
+from seepage.mechanisms.base import Mechanism, nearest_distribution
+from seepage.mechanisms.exact_math import exp_below, log_above
+from seepage.mechanisms.randomness import (
+    CERTAIN,
+    Randomness,
+    Thresholds,
+    draw_outputs,
+    exact_cells,
+    largest_ratio,
+    whole_chances,
+)
+from seepage.mechanisms.reports import ValueReports
+
+__all__ = ["MatrixMechanism", "UtilityExponential"]
+
+IDENTITY_TOLERANCE = 1e-6
+"""How far the channel times its inverse may be from the identity."""
+
+
+class MatrixMechanism(Mechanism):
+    """The mechanism of a transition matrix.
+
+    Parameters
+    ----------
+    matrix
+        P(output given value): one row per value and one column per output, rows summing to 1.  An
+        output that is possible under one value must be possible under all.
+    name
+        The mechanism's name in files and messages.
+
+    Notes
+    -----
+    Each row is rounded to integers out of 2^64 (`thresholds`) whose ratios within a column keep
+    the largest ratio of the matrix exactly (`whole_chances`).  Everything else, `epsilon`
+    included, is computed from these integers, so it holds for what is drawn.
+
+    Frequencies are estimated by generalised least squares, with the covariance of the outputs at
+    equally frequent values: with C the matrix and D the diagonal of its mean row,
+    R = D^-1 C' (C D^-1 C')^-1.  C R = I, so the estimate is unbiased for every distribution; where
+    C has deficient rank there is none, and an InputError is raised.
+
+    The leakage is `exact_leakage` of the matrix, rounded up.  O(m k r) for m target values and r
+    outputs.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> survey = sp.MatrixMechanism([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]], name="survey")
+    >>> round(survey.epsilon, 4), round(survey.leakage([[0.9, 0.1], [0.2, 0.8]]).value, 4)
+    (1.6094, 1.0986)
+    >>> reports = survey.perturb([0] * 30_000 + [1] * 10_000, rng=7)
+    >>> survey.estimate(reports).frequencies.round(1).tolist()
+    [0.7, 0.3]
+    >>> again = sp.MatrixMechanism.from_thresholds(survey.thresholds, name="survey")
+    >>> again.describe() == survey.describe()
+    True
+    """
+
+    name = "matrix"
+    reports = ValueReports
+
+    def __init__(self, matrix: Channel | ArrayLike, name: str = "matrix") -> None:
+        channel = as_matrix(matrix, "matrix")
+        limit = largest_ratio(_possible_under_all(exact_cells(Fraction, channel)))
+        self._take(whole_chances(channel, limit), name)
+
+    @classmethod
+    def from_thresholds(cls, thresholds: ArrayLike, name: str = "matrix") -> "MatrixMechanism":
+        """Return the mechanism that draws exactly these integers out of 2^64.
+
+        `thresholds` has one row per value and one column per output; each row sums to 2^64.
+        """
+        made = MatrixMechanism.__new__(MatrixMechanism)
+        given = np.array(thresholds, dtype=object)
+        whole = all(isinstance(cell, (int, np.integer)) and cell >= 0 for cell in given.flat)
+        if given.ndim != 2 or not given.size or not whole or (given.sum(axis=1) != CERTAIN).any():
+            raise InputError("thresholds must be rows of integers >= 0 that sum to 2^64 each")
+        made._take(_possible_under_all(exact_cells(int, given)), name)
+        return made
+
+    def _take(self, thresholds: Thresholds, name: str) -> None:
+        digest = hashlib.sha256(",".join(map(str, thresholds.ravel().tolist())).encode())
+        k, outputs = thresholds.shape
+        super().__init__(k, outputs=outputs, thresholds=digest.hexdigest())
+        self.name, self.outputs, self._chances = name, outputs, thresholds
+        with np.errstate(divide="ignore"):
+            self._first = np.log(self.channel()[0])
+        self._relative = _log_ratios(thresholds)
+        roundings = 16 * (k + outputs + 64) * min(self.epsilon, 1.0) + 8 * self.epsilon
+        self._slack = roundings * UNIT
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """The integers out of 2^64 with which each output is drawn, one row per value.
+
+        Python integers in a read-only array of objects; each row sums to 2^64.
+        """
+        view = self._chances.view()
+        view.flags.writeable = False
+        return view
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy budget ln max T[x, r] / T[x', r] of the thresholds T, rounded up."""
+        return self.realised_epsilon
+
+    @cached_property
+    def realised_epsilon(self) -> float:
+        """The largest log-ratio of the thresholds that are drawn, rounded up."""
+        return log_above(largest_ratio(self._chances))
+
+    @property
+    def bits(self) -> float:
+        """The size of one report: log2 of the number of outputs."""
+        return math.log2(self.outputs)
+
+    def channel(self) -> Floats:
+        """Return P(output given value), k x outputs."""
+        return np.asarray(self._chances / CERTAIN, dtype=np.float64)
+
+    def draw(self, codes: Integers, source: Randomness) -> ValueReports:
+        """Return one output for each value, each with exactly its threshold out of 2^64."""
+        outputs = draw_outputs(self._chances, codes, source)
+        return ValueReports.of(self.describe(), outputs, self.outputs)
+
+    # Estimates ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _inverse(self) -> Floats | None:
+        """R, outputs x k, with C R the identity; None where C has deficient rank."""
+        if self.k == 1:
+            return np.ones((self.outputs, 1))
+        channel = self.channel()
+        scale = np.sqrt(channel.mean(axis=0))
+        weights = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        inverse = np.asarray(weights[:, None] * np.linalg.pinv(channel * weights))
+        exact = np.abs(channel @ inverse - np.eye(self.k)).max() <= IDENTITY_TOLERANCE
+        return inverse if exact else None
+
+    @property
+    def informative(self) -> bool:
+        """Whether frequencies can be estimated: the matrix has full row rank."""
+        return self._inverse is not None
+
+    def _weights(self) -> Floats:
+        if self._inverse is None:
+            raise InputError(
+                f"the outputs of {self.name} do not tell its {self.k} values apart, so frequencies "
+                "cannot be estimated; use a matrix of full row rank"
+            )
+        return self._inverse
+
+    def contributions(self, reports: ValueReports) -> Floats:
+        """Return the unbiased one-hot vector R[r, :] of each reported output r."""
+        self.check_reports(reports)
+        return np.asarray(self._weights()[reports.below(self.outputs)])
+
+    def tally(self, reports: ValueReports) -> Floats:
+        """Return the sum over reports r of R[r, v]."""
+        counts = np.bincount(reports.below(self.outputs), minlength=self.outputs)
+        return np.asarray(counts @ self._weights())
+
+    def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
+        """Return the variance of each of the k estimated frequencies from n reports.
+
+        (sum_u f_u S[u, v] - f_v) / n,  S[u, v] = sum_r C[u, r] R[r, v]^2
+
+        Parameters
+        ----------
+        n
+            The number of reports.
+        frequency
+            All k frequencies f, moved to the nearest distribution; or one frequency, taken for
+            each value in turn with the rest spread evenly over the others.
+        """
+        count = _checks.integer(n, "n", 1)
+        share = np.asarray(frequency, dtype=np.float64)
+        squares = self.channel() @ self._weights() ** 2
+        if share.shape not in ((), (self.k,)):
+            raise InputError(f"frequency must be one number or {self.k}, got {share.size}")
+        if share.ndim:
+            share = nearest_distribution(share)
+            second = share @ squares
+        else:
+            own = np.diag(squares)
+            second = share * own + (1 - share) * (squares.sum(axis=0) - own) / max(1, self.k - 1)
+        return np.maximum(second - share, 0.0) / count
+
+    # The adversary ------------------------------------------------------------------------------
+
+    @cached_property
+    def _guesses(self) -> Integers:
+        """The guess for each output: the likeliest value, the first of several."""
+        return np.asarray(self._relative.argmax(axis=0))
+
+    def guess(self, reports: ValueReports, source: Randomness) -> Integers:
+        """Return the likeliest value of each report."""
+        return np.asarray(self._guesses[reports.below(self.outputs)])
+
+    def inferred_channel(self) -> Floats:
+        """Return P(guess given value), k x k."""
+        guessed = np.zeros((self.outputs, self.k))
+        guessed[np.arange(self.outputs), self._guesses] = 1.0
+        return np.asarray(self.channel() @ guessed)
+
+    @cached_property
+    def hit_rate(self) -> float:
+        """The probability of a right guess, averaged over the values."""
+        return float(np.diag(self.inferred_channel()).mean())
+
+    guess_sets = None
+
+    def log_likelihood(self, reports: ValueReports) -> Floats:
+        """Return ln C[u, r] for each reported r."""
+        self.check_reports(reports)
+        table = (self._first + self._relative).T
+        return np.asarray(table[reports.below(self.outputs)])
+
+    @property
+    def _likely(self) -> Booleans:  # the values (rows) that each output (column) makes likeliest
+        return np.asarray(self._relative == self._relative.max(axis=0))
+
+    def witness_report(self, likely: Booleans) -> ValueReports:
+        """Return an output that is likeliest under exactly these values."""
+        matches = np.flatnonzero((self._likely == np.asarray(likely)[:, None]).all(axis=0))
+        if not len(matches):
+            raise InputError("no output is likeliest under exactly these values")
+        return ValueReports.of(self.describe(), matches[:1], self.outputs)
+
+    def leakage(self, G: Channel | ArrayLike) -> Leakage:
+        """Return the exact leakage ln max_r max_x W[x, r] / min_x W[x, r], W = G C, rounded up.
+
+        Notes
+        -----
+        With c the smallest entry of a column of C, W is c + G (C - c): only the excess over c is
+        summed, so small leakages keep their precision.  Where the smallest entry is below the
+        largest by more than e^700 the value may be as cautious as `epsilon`.
+        """
+        self.check_columns(G)
+        if self.outputs == 1:  # the only report says nothing; rounding must not make it speak
+            return Leakage(0.0, None)
+        matrix = as_matrix(G)
+        high, low = self._relative.max(axis=0), self._relative.min(axis=0)
+        excess = np.exp(self._relative - high) * -np.expm1(low - self._relative)
+        seen = matrix @ excess
+        gap = np.ptp(seen, axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = np.log1p(gap / (np.exp(low - high) + seen.min(axis=0)))
+        ratios = np.where(gap > 0, ratios, 0.0)
+        output = int(ratios.argmax())
+        if ratios[output] == 0:
+            return Leakage(0.0, None)
+        targets, sources = labels(G, 0, len(matrix)), labels(G, 1, self.k)
+        witness = Witness(
+            targets[int(seen[:, output].argmax())],
+            targets[int(seen[:, output].argmin())],
+            tuple(sources[u] for u in np.flatnonzero(self._likely[:, output])),
+            ValueReports.of(self.describe(), np.array([output]), self.outputs),
+        )
+        return Leakage(min(float(ratios[output]) + self._slack, self.epsilon), witness)
+
+
+class UtilityExponential(MatrixMechanism):
+    """The exponential mechanism with any utility.
+
+    Output r is drawn with probability proportional to exp(eps u(x, r) / (2 D)), where D is the
+    sensitivity max over x, x', r of |u(x, r) - u(x', r)| [paper, Appendix A].  `Exponential` is
+    the case of a utility that is 1 for the true value and 0 otherwise.
+
+    Parameters
+    ----------
+    utility
+        u(x, r): one row per value x, one column per output r; finite.  Two values must differ in
+        some column.  A single row is allowed: every output is then equally likely.
+    epsilon
+        The stated budget eps.
+
+    Notes
+    -----
+    Log-probabilities are kept relative to the first value's, ln C[x, r] = ln C[0, r] + a[x, r],
+    so that small budgets keep their precision; `epsilon` is the largest difference of a within a
+    column, rounded up: at most eps but for that rounding, and often less.  The thresholds keep
+    e^epsilon exactly.
+
+    Examples
+    --------
+    >>> near = [[0, -1, -2], [-1, 0, -1], [-2, -1, 0]]
+    >>> mechanism = UtilityExponential(near, epsilon=2.0)
+    >>> mechanism.sensitivity, mechanism.channel().round(3).tolist()[0]
+    (2.0, [0.506, 0.307, 0.186])
+    >>> round(mechanism.epsilon, 4), round(mechanism.leakage([[1, 0, 0], [0, 0.5, 0.5]]).value, 4)
+    (1.0, 0.7886)
+    """
+
+    name = "exp-utility"
+
+    def __init__(self, utility: ArrayLike, epsilon: float) -> None:
+        self.utility = _checked_utility(utility)
+        k, self.outputs = self.utility.shape
+        stated = _checks.epsilon(epsilon)
+        digest = hashlib.sha256((self.utility + 0.0).astype("<f8").tobytes()).hexdigest()
+        Mechanism.__init__(self, k, outputs=self.outputs, epsilon=stated, utility=digest)
+        self.sensitivity = float(np.ptp(self.utility, axis=0).max())
+        if k > 1 and not self.sensitivity:
+            raise InputError("two values must differ in their utility, got a sensitivity of 0")
+        self._first, self._relative = _log_probabilities(self.utility, stated, self.sensitivity)
+        self._slack = 16 * (k + self.outputs + 64) * UNIT * stated
+        self._chances = whole_chances(self.channel(), exp_below(min(self.epsilon, stated)))
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The privacy budget max ln C[x, r] / C[x', r], recomputed and rounded up."""
+        spread = float(np.ptp(self._relative, axis=0).max())
+        return spread + self._slack if self.k > 1 else 0.0
+
+    def channel(self) -> Floats:
+        """Return P(output given value), k x outputs."""
+        matrix = np.exp(self._first + self._relative)
+        return np.asarray(matrix / matrix.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def _guesses(self) -> Integers:
+        """The guess for each output: itself if outputs are values, else the likeliest value."""
+        return np.arange(self.k) if self.outputs == self.k else super()._guesses
+
+
+def _checked_utility(utility: ArrayLike) -> Floats:
+    try:
+        matrix = np.array(utility, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("utility must be a matrix of numbers") from None
+    with np.errstate(over="ignore", invalid="ignore"):
+        usable = matrix.ndim == 2 and matrix.size and np.isfinite(np.ptp(matrix))
+    if not usable:
+        raise InputError(
+            "utility must be a matrix with a finite range, one row per value and one column per "
+            f"output, got shape {matrix.shape}"
+        )
+    matrix.flags.writeable = False
+    return matrix
+
+
+def _log_probabilities(
+    utility: Floats, epsilon: float, sensitivity: float
+) -> tuple[Floats, Floats]:
+    """Return ln C[0, r], and a[x, r] = ln C[x, r] - ln C[0, r]."""
+    if not sensitivity:
+        first = np.full(utility.shape[1], -math.log(utility.shape[1]))
+        return first, np.zeros_like(utility)
+    with np.errstate(over="ignore"):
+        first = (utility[0] - utility[0].max()) * (epsilon / 2) / sensitivity
+    first = first - np.logaddexp.reduce(first)
+    shifts = (utility - utility[0]) / sensitivity * (epsilon / 2)
+    if np.abs(shifts).max() <= 1:
+        norms = np.log1p(np.expm1(shifts) @ np.exp(first))
+    else:
+        norms = np.logaddexp.reduce(first + shifts, axis=1)
+    return first, shifts - norms[:, None]
+
+
+def _possible_under_all(matrix: Thresholds) -> Thresholds:
+    if ((matrix == 0).any(axis=0) & (matrix > 0).any(axis=0)).any():
+        raise InputError(
+            "an output that is possible under one value must be possible under all; a column "
+            "holds zeros and other numbers, which no finite epsilon allows"
+        )
+    return matrix
+
+
+def _log_ratios(thresholds: Thresholds) -> Floats:
+    """Return ln T[x, r] / T[0, r], from exact differences where the ratio is near 1."""
+    possible = thresholds[0] > 0
+    ratios = np.zeros(thresholds.shape)
+    own = thresholds[:, possible]
+    near = np.asarray((own - own[0]) / own[0], dtype=np.float64)
+    logarithms = np.log(own.astype(np.float64))
+    with np.errstate(divide="ignore"):
+        exact = np.log1p(near)
+    ratios[:, possible] = np.where(np.abs(near) < 0.5, exact, logarithms - logarithms[0])
+    return ratios

@@ -1,0 +1,296 @@
+"""Two-level mechanisms: given a report, each value is either likely or unlikely.
+
+A report of a two-level (staircase) mechanism [Kairouz et al. 2014] supports a set S of values: it
+has one probability under every value in S, and a smaller one under every other value.  All that
+its privacy, its estimates and the paper's attack rest on is the pair of probabilities
+
+    p = P(true value in S),   q = P(another given value in S),
+
+which are kept as exact fractions, and whether S has a fixed size or may be any set.
+"""
+
+import math
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from seepage import _checks
+from seepage._numerics import Booleans, Floats, Integers
+from seepage.errors import InputError
+from seepage.leakage.likely_sets import LikelySets
+from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.exact_math import log_above, log_nearest
+from seepage.mechanisms.randomness import Randomness
+from seepage.mechanisms.reports import BitReports, count_bits, guess_supported
+
+__all__ = ["SetMechanism", "TwoLevelMechanism"]
+
+CELLS = 1 << 15
+"""Memberships computed at once: they stay in the cache."""
+
+
+class TwoLevelMechanism(Mechanism):
+    """A mechanism whose report is a set of supported values, and tells no more than that set.
+
+    A subclass defines `name`, `reports`, a constructor `(k, epsilon)` that passes the exact
+    probabilities on, and `draw`; also `supported` where the reports are not `ValueReports` or
+    `BitReports`, and `drawn` where it draws other probabilities than the stated ones.
+
+    Parameters
+    ----------
+    k
+        The alphabet size.
+    true, other
+        The probabilities p and q that a report supports the true value, and another given
+        value, 0 < q <= p < 1.  Other values are supported independently of each other.
+    size
+        The number of values in every set, if it is fixed; all sets of that size are then equally
+        likely but for the true value, and q = (size - p)/(k - 1) is implied.
+    parameters
+        The stated parameters, as for `Mechanism`.
+
+    Notes
+    -----
+    A set that supports u and not v is likelier under u than under v by the contrast
+
+        p (1 - q) / (q (1 - p)),   or   p (k - w) / ((1 - p) w)   for sets of w values.
+
+    With C_v the number of reports that support v, the unbiased frequency is
+    (C_v / n - q) / (p - q) [Wang et al. 2017, "pure" protocols].
+    """
+
+    is_two_level: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        k: int,
+        true: Fraction,
+        other: Fraction | None = None,
+        *,
+        size: int | None = None,
+        **parameters: Any,
+    ) -> None:
+        super().__init__(k, **parameters)
+        self.size = size
+        if size is not None:
+            other = (size - true) / max(1, self.k - 1)
+        elif other is None:
+            raise InputError("other must be given for sets of any size")
+        self.true, self.other = Fraction(true), Fraction(other)
+
+    # Privacy ------------------------------------------------------------------------------------
+
+    @property
+    def drawn(self) -> tuple[Fraction, Fraction]:
+        """The probabilities p and q of what is drawn, from the integer thresholds."""
+        return self.true, self.other
+
+    @cached_property
+    def contrast(self) -> float:
+        """The largest log-likelihood ratio between two values, rounded up; 0 for one value."""
+        return log_above(self.likelihood_ratio(self.true, self.other))
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy budget, recomputed from p and q and rounded up; 0 for one value."""
+        return self.contrast
+
+    @property
+    def realised_epsilon(self) -> float:
+        """The epsilon of what is drawn, from the integer thresholds, rounded up."""
+        return log_above(self.likelihood_ratio(*self.drawn))
+
+    def likelihood_ratio(self, true: Fraction, other: Fraction) -> Fraction:
+        """Return the likelihood of a report under a supported value over that under another."""
+        if self.k == 1:
+            return Fraction(1)
+        if self.size is not None:
+            return true * (self.k - self.size) / ((1 - true) * self.size)
+        return true * (1 - other) / (other * (1 - true)) if true > other else Fraction(1)
+
+    @property
+    def likely_sets(self) -> LikelySets:
+        """Family of admissible likely sets [theory: Whole reports]: of one size, or any."""
+        if self.size is None:
+            return LikelySets("all", self.contrast)
+        return LikelySets("singletons" if self.size == 1 else "subsets", self.contrast, self.size)
+
+    # Estimates ----------------------------------------------------------------------------------
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The probabilities p and q; with one value, every report supports it."""
+        return (float(self.true), float(self.other)) if self.k > 1 else (1.0, 0.0)
+
+    @property
+    def one_hot_map(self) -> tuple[float, float]:
+        """(p - q, q)."""
+        true, other = self.support
+        return true - other, other
+
+    def supported(self, reports: Any) -> Booleans:
+        """Return which values each report supports: one row per report, one column per value.
+
+        Examples
+        --------
+        >>> import seepage as sp
+        >>> grr = sp.GRR(3, 50.0)
+        >>> grr.supported(grr.perturb([2, 0], rng=1)).astype(int).tolist()
+        [[0, 0, 1], [1, 0, 0]]
+        """
+        return np.asarray(reports.sets(self.k))
+
+    def contributions(self, reports: Any) -> Booleans:
+        """Return the supported values; with one value, every report supports it."""
+        self.check_reports(reports)
+        return self.supported(reports) if self.k > 1 else np.ones((len(reports), 1), np.bool_)
+
+    def packed(self, reports: Any) -> NDArray[np.uint64]:
+        """Return the supported values as bits of 64-bit words, in memory that does not grow."""
+        words = np.empty((len(reports), -(-self.k // 64)), dtype=np.uint64)
+        step = max(1, CELLS // self.k)
+        for begin in range(0, len(reports), step):
+            some = self.supported(reports[begin : begin + step])
+            words[begin : begin + step] = BitReports.pack(some)
+        return words
+
+    def tally(self, reports: Any) -> Floats:
+        """Return how many reports support each value."""
+        self.check_reports(reports)
+        if self.k == 1:
+            return np.array([float(len(reports))])
+        return count_bits(self.packed(reports), self.k).astype(np.float64)
+
+    def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
+        """Return (f p (1-p) + (1-f) q (1-q)) / (n (p - q)^2); infinite where p = q."""
+        count = _checks.integer(n, "n", 1)
+        true, other = self.support
+        share = np.asarray(frequency, dtype=np.float64)
+        spread = share * true * (1 - true) + (1 - share) * other * (1 - other)
+        if true == other:
+            return np.full(share.shape, np.inf)
+        with np.errstate(over="ignore"):
+            return np.asarray(spread / count / (true - other) / (true - other))
+
+    # The adversary ------------------------------------------------------------------------------
+
+    def guess(self, reports: Any, source: Randomness) -> Integers:
+        """Return a value uniform among the supported ones, or among all if none is."""
+        return guess_supported(self.packed(reports), self.k, source)
+
+    @cached_property
+    def hit_rate(self) -> float:
+        """The rate a = p / w for sets of w values [theory: The paper's attacker].
+
+        For any set, a = p (1 - (1-q)^k) / (k q) + (1-p) (1-q)^(k-1) / k.
+        """
+        return 1.0 - self.miss_rate if self.size is None else float(self.true / self.size)
+
+    @cached_property
+    def miss_rate(self) -> float:
+        """The rate 1 - a: supported but another chosen, or not supported and not guessed."""
+        if self.size is not None:
+            return float(1 - self.true / self.size)
+        none_else = math.exp((self.k - 1) * log_nearest(1 - self.other))
+        hidden = float(1 - self.true) * (1.0 - none_else / self.k)
+        return hidden + float(self.true) * _chosen_over(float(self.other), self.k)
+
+    @property
+    def guess_contrast(self) -> float:
+        """The logarithm of a (k - 1)/(1 - a): p (k - 1)/(w - p) for sets of w values."""
+        if self.size is None or self.k == 1:
+            return super().guess_contrast if self.contrast else 0.0
+        return log_above(self.true * (self.k - 1) / (self.size - self.true))
+
+    @cached_property
+    def _logarithms(self) -> tuple[float, float]:
+        """The gain ln p / q of a value in the set and the loss ln (1-p) / (1-q) of another.
+
+        For sets of w values the whole logarithms ln p / C(k-1, w-1) and ln (1-p) / C(k-1, w).
+        """
+        p, q = self.true, self.other
+        if self.size is None:
+            return log_nearest(p / q), log_nearest((1 - p) / (1 - q))
+        if self.k == 1:
+            return 0.0, 0.0
+        inside = p / math.comb(self.k - 1, self.size - 1)
+        return log_nearest(inside), log_nearest((1 - p) / math.comb(self.k - 1, self.size))
+
+    def log_likelihood(self, reports: Any) -> Floats:
+        """Return ln P(report given u), where values are supported independently or by size."""
+        self.check_reports(reports)
+        likely, unlikely = self._logarithms
+        sets = self.supported(reports)
+        if self.size is not None:
+            return np.where(sets, likely, unlikely)
+        count = sets.sum(axis=1)
+        q_set, q_unset = log_nearest(self.other), log_nearest(1 - self.other)
+        shared = count * q_set + (self.k - count) * q_unset
+        return np.asarray(shared[:, None] + np.where(sets, likely, unlikely))
+
+
+class SetMechanism(TwoLevelMechanism):
+    """A two-level mechanism whose report is the set itself, one bit per value.
+
+    A subclass defines `name`, a constructor `(k, epsilon)` and `draw`, which returns `BitReports`.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> oue = sp.OUE(3, 20.0)
+    >>> isinstance(oue, sp.SetMechanism), oue.supported(oue.witness_report([0, 1, 1])).tolist()
+    (True, [[False, True, True]])
+    """
+
+    reports = BitReports
+
+    @property
+    def bits(self) -> float:
+        """The size of one report: one bit per value."""
+        return float(self.k)
+
+    def packed(self, reports: BitReports) -> NDArray[np.uint64]:
+        """Return the words of the reports."""
+        return reports.words
+
+    def witness_report(self, likely: Booleans) -> BitReports:
+        """Return the report of exactly these values."""
+        members = np.asarray(likely, dtype=np.bool_)
+        if members.shape != (self.k,) or self.size not in (None, members.sum()):
+            number = "any" if self.size is None else f"exactly {self.size}"
+            raise InputError(f"a report of {self.name} makes {number} of {self.k} values likely")
+        return BitReports(self.describe(), BitReports.pack(members[None]))
+
+    def check_reports(self, reports: Any) -> None:
+        """Raise where reports are not of this very mechanism, or set other than k bits."""
+        super().check_reports(reports)
+        words, width, used = reports.words, -(-self.k // 64), self.k % 64
+        if words.shape[1] != width:
+            raise InputError(
+                f"reports of {self.k} values must have {width} words, got {words.shape[1]}"
+            )
+        if used and (words[:, -1] >> np.uint64(used)).any():
+            raise InputError(f"reports must set bits below {self.k} only; one sets another")
+        if self.size is not None and (members(words) != self.size).any():
+            raise InputError(f"reports must hold exactly {self.size} of {self.k} values each")
+
+
+def members(words: NDArray[np.uint64]) -> Integers:
+    """Return the number of set bits of each row."""
+    return np.asarray(np.bitwise_count(words).sum(axis=1, dtype=np.int64))
+
+
+def _chosen_over(q: float, k: int) -> float:
+    """Return the chance that a supported value is not the one chosen among all supported.
+
+    1 - (1 - (1-q)^k) / (k q) where k q > 1; else the same as the integral of 1 - (1-qx)^(k-1)
+    over x from 0 to 1, by Gauss' rule, which keeps its relative precision however small q is.
+    """
+    if k * q > 1:
+        return 1.0 + math.expm1(k * math.log1p(-q)) / (k * q)
+    places, weights = np.polynomial.legendre.leggauss(16)
+    exponents = (k - 1) * np.log1p(-q * (places + 1) / 2)
+    return float(weights @ -np.expm1(exponents)) / 2

@@ -1,0 +1,146 @@
+"""Mechanisms given by a transition matrix: integer thresholds, estimates, leakage."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import seepage as sp
+from seepage.errors import ChannelError, InputError
+from seepage.mechanisms.randomness import CERTAIN, largest_ratio
+
+SURVEY = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]])
+
+
+def random_matrix(seed, k, outputs):
+    return np.random.default_rng(seed).dirichlet(np.full(outputs, 0.7), size=k)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 8))
+def test_what_is_drawn_keeps_every_ratio_of_the_matrix(seed, k, outputs):
+    matrix = random_matrix(seed, k, outputs)
+    mechanism = sp.MatrixMechanism(matrix)
+    stated = max(Fraction(max(column)) / Fraction(min(column)) for column in matrix.T.tolist())
+    assert all(sum(row) == CERTAIN for row in mechanism.thresholds.tolist())
+    assert largest_ratio(mechanism.thresholds) <= stated
+    assert mechanism.epsilon == mechanism.realised_epsilon
+    assert mechanism.epsilon <= math.log(stated) * (1 + 1e-15) + 1e-300
+    assert np.allclose(mechanism.channel(), matrix, atol=1e-7)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(2, 5), st.integers(2, 6), st.integers(2, 4))
+def test_leakage_is_that_of_exact_leakage(seed, k, outputs, targets):
+    mechanism = sp.MatrixMechanism(random_matrix(seed, k, outputs))
+    G = np.random.default_rng(seed).dirichlet(np.full(k, 0.4), size=targets)
+    found, expected = mechanism.leakage(G), sp.exact_leakage(G, mechanism.channel())
+    assert found.value == pytest.approx(expected.value, rel=1e-12, abs=1e-12)
+    assert found.value <= mechanism.epsilon
+    assert found.witness.report.values.tolist() == [expected.witness.report]
+    assert found.witness.likelier == expected.witness.likelier
+
+
+@pytest.mark.parametrize("epsilon", [1e-15, 1e-9, 1e-3, 1.0, 30.0])
+def test_leakage_of_exact_thresholds_is_rounded_up(epsilon):
+    """Against fractions: two values, two outputs, a target that is the value itself."""
+    kept = math.floor(CERTAIN / (1 + math.exp(-epsilon)))
+    rows = [[kept, CERTAIN - kept], [CERTAIN - kept, kept]]
+    mechanism = sp.MatrixMechanism.from_thresholds(rows)
+    exact = Fraction(kept, CERTAIN - kept)
+    assert Fraction(math.exp(mechanism.epsilon)) >= exact * (1 - Fraction(1, 10**15))
+    assert mechanism.leakage(np.eye(2)).value == pytest.approx(mechanism.epsilon, rel=1e-12)
+    mixed = [[0.75, 0.25], [0.25, 0.75]]
+    seen = [3 * Fraction(a) + Fraction(b) for a, b in (rows[0], rows[1])]
+    excess = float(seen[0] / seen[1] - 1)
+    assert mechanism.leakage(mixed).value == pytest.approx(math.log1p(excess), rel=1e-12)
+    assert mechanism.leakage(mixed).value >= math.log1p(excess) * (1 - 1e-15)
+
+
+def test_estimates_are_least_squares_and_unbiased_for_every_distribution():
+    mechanism = sp.MatrixMechanism(random_matrix(3, 3, 5))
+    channel = mechanism.channel()
+    weights = mechanism.contributions(
+        type(mechanism.perturb([0], 1)).of(mechanism.describe(), np.arange(5), 5)
+    )
+    assert np.allclose(channel @ weights, np.eye(3), atol=1e-12)
+    inverse = np.diag(1 / channel.mean(axis=0))
+    gls = np.linalg.inv(channel @ inverse @ channel.T) @ channel @ inverse
+    assert np.allclose(weights, gls.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("matrix", [[[0.5, 0.5]] * 2, [[0.5, 0.5], [0.4, 0.6], [0.3, 0.7]]])
+def test_deficient_rank_is_not_estimated(matrix):
+    mechanism = sp.MatrixMechanism(matrix)
+    assert not mechanism.informative
+    with pytest.raises(InputError, match=r"do not tell its . values apart"):
+        mechanism.estimate(mechanism.perturb([0, 1], 1))
+    with pytest.raises(InputError, match=r"do not tell its . values apart"):
+        mechanism.variance(10)
+
+
+def test_guesses_are_the_likeliest_values():
+    mechanism = sp.MatrixMechanism(SURVEY)
+    reports = mechanism.perturb([0, 1] * 500, 2)
+    assert mechanism.infer(reports).tolist() == (reports.values == 2).astype(int).tolist()
+    assert mechanism.inferred_channel() == pytest.approx(np.array([[0.9, 0.1], [0.5, 0.5]]))
+
+
+def test_it_is_known_by_its_name_and_thresholds(tmp_path):
+    mechanism = sp.MatrixMechanism(SURVEY, name="survey")
+    again = sp.MatrixMechanism.from_thresholds(mechanism.thresholds.tolist(), name="survey")
+    assert again.describe() == mechanism.describe()
+    assert mechanism.describe()["mechanism"] == "survey"
+    mechanism.perturb([0, 1], 3).save(tmp_path / "reports.parquet")
+    assert again.estimate(sp.load_reports(tmp_path / "reports.parquet")).records == 2
+    for other in (sp.MatrixMechanism(SURVEY), sp.MatrixMechanism(SURVEY[:, ::-1], name="survey")):
+        with pytest.raises(InputError, match="must come from"):
+            other.estimate(mechanism.perturb([0, 1], 3))
+    with pytest.raises(ValueError, match="read-only"):
+        mechanism.thresholds[0, 0] = 1
+
+
+def test_tables_take_it():
+    pairs = sp.load_pairs("adult").select(["sex", "income"])
+    how = {"sex": sp.MatrixMechanism(SURVEY), "income": "grr"}
+    matrix = sp.leakage_matrix(pairs, 1.0, mechanism=how)
+    expected = sp.exact_leakage(pairs.channel("income", "sex"), SURVEY).value
+    assert matrix["income", "sex"].value == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (np.eye(2), "possible under all"),
+        ([[0.5, 0.4], [0.5, 0.5]], "must sum to 1"),
+        ([0.5, 0.5], "at least one row"),
+        ([[1.5, -0.5], [0.5, 0.5]], "at least 0"),
+    ],
+)
+def test_bad_matrices_raise(matrix, message):
+    with pytest.raises((InputError, ChannelError), match=message):
+        sp.MatrixMechanism(matrix)
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "message"),
+    [
+        ([[CERTAIN, 0], [0, CERTAIN]], "possible under all"),
+        ([[CERTAIN, 1]], "sum to 2"),
+        ([[0.5, 0.5]], "sum to 2"),
+        ([[CERTAIN + 1, -1]], "sum to 2"),
+        ([], "sum to 2"),
+    ],
+)
+def test_bad_thresholds_raise(thresholds, message):
+    with pytest.raises(InputError, match=message):
+        sp.MatrixMechanism.from_thresholds(thresholds)
+
+
+def test_an_impossible_output_is_never_drawn():
+    mechanism = sp.MatrixMechanism([[0.5, 0.0, 0.5, 0.0], [0.25, 0.0, 0.75, 0.0]])
+    assert set(mechanism.perturb([0, 1] * 500, 1).values.tolist()) == {0, 2}
+    assert mechanism.epsilon == pytest.approx(math.log(2))
