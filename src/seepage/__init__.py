@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from seepage.charts import save_chart as save_chart
     from seepage.data.channel import Channel as Channel
     from seepage.data.counting import count_pairs as count_pairs
-    from seepage.data.counting.merge import merge_pairs as merge_pairs
+    from seepage.data.counting.accumulator import merge_pairs as merge_pairs
     from seepage.data.datasets import dataset as dataset
     from seepage.data.datasets import load_pairs as load_pairs
     from seepage.data.datasets import make_survey as make_survey
@@ -127,7 +127,7 @@ _HOMES = {
     "load_reports": "mechanisms",
     "make_survey": "data.datasets",
     "mechanism": "mechanisms",
-    "merge_pairs": "data.counting.merge",
+    "merge_pairs": "data.counting.accumulator",
     "register": "mechanisms",
     "register_analyser": "study.baselines",
     "registered": "mechanisms",

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import seepage as sp
 from seepage.cli.count import command as count
 from seepage.cli.merge import command as merge
-from seepage.data.counting.merge import merge_pairs, widened
+from seepage.data.counting.accumulator import merge_pairs, widened
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs_file import load_pairs_file
 from seepage.errors import DomainError, SeepageError

@@ -203,7 +203,7 @@ def engine_session(data: str, engine: str, master: str | None) -> Iterator[None]
         yield
         return
     from seepage.data.spark.engine import spark_session
-    from seepage.data.table.paths import PARQUET, find_files
+    from seepage.data.table.sources import PARQUET, find_files
 
     if is_counted(data):
         raise InputError(f"--engine spark reads Parquet files, and {data} is counted already")

@@ -22,14 +22,19 @@ from seepage.collection.report_source import reports_schema
 from seepage.data.domain import Domain
 from seepage.data.table import CodedStream, TableOptions
 from seepage.data.table.alphabet import GivenAlphabet, OutsideDomain
-from seepage.data.table.bin_coder import BinCoder
 from seepage.data.table.coders import Coder, Codes, category_coder, code_type
-from seepage.data.table.column import Column
+from seepage.data.table.column import BinCoder, Column
 from seepage.data.table.labels import Key, field_key, is_number, key_label
 from seepage.data.table.numbers import is_number_type, numbers_of
 from seepage.data.table.options import ALL_OTHERS, Choice
-from seepage.data.table.paths import PARQUET, find_files
-from seepage.data.table.sources import BATCH, ColumnarSource, Source, open_source
+from seepage.data.table.sources import (
+    BATCH,
+    PARQUET,
+    ColumnarSource,
+    Source,
+    find_files,
+    open_source,
+)
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.randomness import Seed, randomness
 from seepage.mechanisms.reports import ValueReports

@@ -156,7 +156,7 @@ def _refuse_own_files(data: str | os.PathLike[str]) -> None:
     import pyarrow.parquet as pq
     from pyarrow import ArrowException
 
-    from seepage.data.table.paths import find_files
+    from seepage.data.table.sources import find_files
 
     files = [Path(data)] if Path(data).is_file() else find_files(data)[1]
     for file in files:

@@ -9,8 +9,15 @@ import pytest
 
 from seepage.data.spark.found import Numbers
 from seepage.data.spark.jobs import Refusal, _join_task, _one_line, in_one_line, task_row
-from seepage.data.spark.lanes import Escaped, Lane, Layout, unpack
-from seepage.data.spark.shards import LARGEST_SHARD, Piece, plan_shards
+from seepage.data.spark.shards import (
+    LARGEST_SHARD,
+    Escaped,
+    Lane,
+    LaneLayout,
+    Piece,
+    plan_shards,
+    unpack,
+)
 from seepage.data.table.bin_edges import Collector, priorities
 from seepage.errors import DomainError, TableError
 
@@ -108,7 +115,7 @@ def test_a_report_of_spark_in_one_line(message, python, shown):
 
 
 def test_lanes_of_two_eight_and_sixteen_bits():
-    layout = Layout(
+    layout = LaneLayout(
         ("t", "b", "s", "u"),
         (Lane(0, 62, 2, True), Lane(1, 8, 8), Lane(2, 48, 16), Lane(0, 4, 2, True)),
     )

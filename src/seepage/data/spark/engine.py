@@ -28,19 +28,17 @@ from seepage.data.spark.jobs import (
     MOST_BYTES,
     Finish,
     Input,
-    Work,
+    TaskWork,
     in_one_line,
     pandas_accepted,
     run,
     spark_errors,
 )
-from seepage.data.spark.lanes import Escaped, plan_lanes
-from seepage.data.spark.shards import files_of, plan_shards
+from seepage.data.spark.shards import Escaped, files_of, plan_lanes, plan_shards
 from seepage.data.table.bin_edges import share_of
 from seepage.data.table.column import Column
 from seepage.data.table.options import TableOptions
-from seepage.data.table.paths import PARQUET, find_files
-from seepage.data.table.sources import ColumnarSource
+from seepage.data.table.sources import PARQUET, ColumnarSource, find_files
 from seepage.errors import DomainError, InputError, TableError
 
 if TYPE_CHECKING:
@@ -287,7 +285,7 @@ def _settle_late(table: Input, options: TableOptions, settled: Settled) -> tuple
 
 
 def run_unpacking(
-    table: Input, options: TableOptions, work: Work, finish: Finish | None = None
+    table: Input, options: TableOptions, work: TaskWork, finish: Finish | None = None
 ) -> tuple[Input, Any]:
     """Return what `run` does, and the table with columns unpacked that do not fit their lanes."""
     try:

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from seepage.data.counting.merge import merge_pairs, widened
+from seepage.data.counting.accumulator import merge_pairs, widened
 from seepage.data.domain import MISSING, Attribute, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.table.alphabet import FoundAlphabet
-from seepage.data.table.bin_coder import binned_attribute
 from seepage.data.table.bin_edges import Collector, edges_of
 from seepage.data.table.bins import Edges
-from seepage.data.table.column import Column
+from seepage.data.table.column import Column, binned_attribute
 from seepage.data.table.labels import Key, field_key
 from seepage.data.table.options import ALL_OTHERS, TableOptions
 from seepage.errors import TableError

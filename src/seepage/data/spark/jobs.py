@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from seepage import errors
-from seepage.data.spark.lanes import Escaped, Layout, pack
-from seepage.data.spark.shards import FrameSource, RowGroupSource, Shard
+from seepage.data.spark.shards import (
+    Escaped,
+    LaneLayout,
+    PartitionSource,
+    RowGroupSource,
+    Shard,
+    pack,
+)
 from seepage.data.table.sources import Source
 from seepage.errors import SeepageError, TableError
 
@@ -26,7 +32,7 @@ __all__ = [
     "Finish",
     "Input",
     "Refusal",
-    "Work",
+    "TaskWork",
     "in_one_line",
     "pandas_accepted",
     "run",
@@ -45,7 +51,7 @@ class Mergeable(Protocol):
         """Add what was made of another part; the order must not matter."""
 
 
-Work: TypeAlias = Callable[[Source, int], Mergeable]
+TaskWork: TypeAlias = Callable[[Source, int], Mergeable]
 """What a task does with its records, and the number of records of the table before them."""
 
 Finish: TypeAlias = Callable[[Any], Any]
@@ -96,9 +102,9 @@ class Input:
     rows: int | None = None
     rows_a_core: int = 0
     frame: "DataFrame | None" = None
-    layout: Layout | None = None
+    layout: LaneLayout | None = None
 
-    def map(self, work: Work) -> "DataFrame":
+    def map(self, work: TaskWork) -> "DataFrame":
         """Return what each task made of its shard: its number and the pickled outcome."""
         if self.frame is not None and self.layout is not None:
             return _mapped(
@@ -124,7 +130,9 @@ def pandas_accepted() -> Iterator[None]:
         yield
 
 
-def _shard_task(work: Work, shards: Sequence[Shard], names: Sequence[str]) -> Callable[..., Any]:
+def _shard_task(
+    work: TaskWork, shards: Sequence[Shard], names: Sequence[str]
+) -> Callable[..., Any]:
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -133,24 +141,24 @@ def _shard_task(work: Work, shards: Sequence[Shard], names: Sequence[str]) -> Ca
     return task
 
 
-def _read_and_work(work: Work, shard: Shard, names: Sequence[str]) -> Any:
+def _read_and_work(work: TaskWork, shard: Shard, names: Sequence[str]) -> Any:
     return work(RowGroupSource(shard, names), shard.first)
 
 
-def _partition_task(work: Work, names: Sequence[str], layout: Layout) -> Callable[..., Any]:
+def _partition_task(work: TaskWork, names: Sequence[str], layout: LaneLayout) -> Callable[..., Any]:
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         number = 0 if context is None else context.partitionId()
-        source = FrameSource(batches, names, layout)
+        source = PartitionSource(batches, names, layout)
         yield task_row(number, lambda: _naming_partition(work, source, number))
 
     return task
 
 
-def _naming_partition(work: Work, source: FrameSource, number: int) -> Mergeable:
-    """Work, and let a refusal name the partition: records of a DataFrame have no numbers."""
+def _naming_partition(work: TaskWork, source: PartitionSource, number: int) -> Mergeable:
+    """TaskWork, and let a refusal name the partition: records of a DataFrame have no numbers."""
     try:
         return work(source, number * PARTITION)
     except SeepageError as problem:
@@ -188,7 +196,7 @@ MOST_GROUPS = 16
 """Groups of a DataFrame's partitions, whose number only running it would tell."""
 
 
-def run(table: Input, work: Work, finish: Finish | None = None) -> Any:
+def run(table: Input, work: TaskWork, finish: Finish | None = None) -> Any:
     """Return what the tasks made, put together and finished; raise what a task refused.
 
     Parameters

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from seepage import _checks
 from seepage.data.domain import Domain
-from seepage.data.table.bins import DEFAULT_RULE, Edges, Quantile, Rule, Width, read_rule
+from seepage.data.table.bins import DEFAULT_RULE, BinningRule, Edges, Quantile, Width, read_rule
 from seepage.errors import InputError, TableError
 
 __all__ = ["Choice", "TableOptions"]
@@ -130,7 +130,7 @@ class TableOptions:
         """Return whether `bins` names this column."""
         return isinstance(self.bins, Mapping) and name in self.bins
 
-    def rule(self, name: str) -> Rule:
+    def rule(self, name: str) -> BinningRule:
         """Return the rule by which a column of numbers is binned."""
         if not isinstance(self.bins, Mapping):
             return read_rule(self.bins)
