@@ -4,7 +4,7 @@ Records to reports: the collection that a plan describes.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import IO, Any
@@ -18,9 +18,10 @@ from pyarrow.parquet import ParquetFile
 from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Booleans
+from seepage._results import Progress
 from seepage.collection.report_source import reports_schema
 from seepage.data.domain import Domain
-from seepage.data.table import CodedStream, TableOptions
+from seepage.data.table import TableOptions, TableScan
 from seepage.data.table.alphabet import GivenAlphabet, OutsideDomain
 from seepage.data.table.coders import Coder, Codes, category_coder, code_type
 from seepage.data.table.column import BinCoder, Column
@@ -48,8 +49,8 @@ FIXED = ("domain", "bins")
 
 def open_records(
     data: Any, domain: Domain, other: str | Mapping[str, str] | None = None, **table: Any
-) -> CodedStream:
-    """Return records as a stream of codes of a domain.
+) -> TableScan:
+    """Return records as a scan that codes them in a domain.
 
     Parameters
     ----------
@@ -66,8 +67,8 @@ def open_records(
     --------
     >>> from seepage.data.domain import Attribute
     >>> domain = Domain([Attribute("job", ("nurse", "smith", "other"))])
-    >>> stream = open_records(pa.table({"job": ["smith", "pilot"]}), domain, other="other")
-    >>> [batch[0].tolist() for batch in stream]
+    >>> scan = open_records(pa.table({"job": ["smith", "pilot"]}), domain, other="other")
+    >>> [batch.codes[0].tolist() for batch in scan.batches()]
     [[1, 2]]
     """
     known = [field.name for field in fields(TableOptions) if field.name not in FIXED]
@@ -82,7 +83,7 @@ def open_records(
         else Column(choice, options, fields=source.fields)
         for choice in options.choose(source.names)
     ]
-    return CodedStream(source, columns, options)
+    return TableScan(source, columns, options)
 
 
 def _open(data: Any, options: TableOptions) -> Source:
@@ -225,9 +226,6 @@ def _blanked(array: pa.Array, chosen: Booleans) -> pa.Array:
 ROWS = 1 << 17
 """Reports that are written at once."""
 
-Progress = Callable[[int, int | None], object]
-"""Called with the records done and, where known, the records in all."""
-
 
 def perturb_table(
     plan: Plan,
@@ -317,16 +315,14 @@ def _reports(
     """Yield the reports of one batch of records after the other."""
     source = randomness(rng, secure)
     schema = reports_schema(plan)
-    stream = open_records(data, plan.collected, other, **table)
+    scan = open_records(data, plan.collected, other, **table)
     try:
-        for codes in stream:
+        for batch in scan.batches(progress):
             reports = [
                 mechanism.perturb(column, rng=source).array()
-                for mechanism, column in zip(plan.mechanisms.values(), codes, strict=True)
+                for mechanism, column in zip(plan.mechanisms.values(), batch.codes, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(reports, schema=schema)
-            if progress is not None:
-                progress(stream.rows_read, stream.rows_total)
     except DomainError as problem:
         hint = "" if other is not None else "; or name a catch-all value for such (other)"
         raise DomainError(f"{problem}{hint}") from None

@@ -6,14 +6,13 @@ path of a file of pair counts; the name of a dataset; `PairCounts` or `Records`.
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from seepage import _checks
-from seepage.data.counting import count_pairs
+from seepage.data.counting.count import count_table
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.data.table.options import TableOptions
 from seepage.errors import InputError
 
 __all__ = ["as_counted", "as_pairs", "as_records", "is_dataset_name"]
@@ -71,19 +70,27 @@ def as_records(data: Any, **options: Any) -> Records:
 def as_counted(data: Any, *, records: bool = True, **options: Any) -> PairCounts | Records:
     """Return the records of data where it has them and they are wanted, else its pair counts."""
     if isinstance(data, (PairCounts, Records)):
-        _refuse_all_but(CHOICES, options, "the data are counted already")
+        _allow_only(CHOICES, options, "the data are counted already")
         return _chosen(data, options)
-    read = Records.from_data if records else count_pairs
     if isinstance(data, (str, os.PathLike)):
         if is_dataset_name(data):
             return _of_dataset(str(data), records, options)
         if _is_pairs_file(data):
             from seepage.data.pairs_file import load_pairs_file
 
-            _refuse_all_but((*CHOICES, *ENGINE_OPTIONS), options, f"{data} is counted already")
+            _allow_only((*CHOICES, *ENGINE_OPTIONS), options, f"{data} is counted already")
             return _chosen(load_pairs_file(data), options)
-        _refuse_own_files(data)
-    return read(data, **options)
+        _check_not_reports(data)
+    return _read(data, records, options)
+
+
+def _read(data: Any, records: bool, options: Mapping[str, Any]) -> PairCounts | Records:
+    """Return the records or the counts of a table."""
+    if records:
+        return Records.from_data(data, **options)
+    engine = {name: options[name] for name in ENGINE_OPTIONS if options.get(name) is not None}
+    table = {name: value for name, value in options.items() if name not in ENGINE_OPTIONS}
+    return count_table(data, TableOptions.from_keywords(**table), **engine)
 
 
 def is_dataset_name(data: str | os.PathLike[str]) -> bool:
@@ -99,10 +106,10 @@ def _of_dataset(name: str, records: bool, options: dict[str, Any]) -> PairCounts
     at_hand = name in DATASETS and DATASETS[name].at_hand
     if not at_hand or (not records and not reading and name in BUNDLED):
         found = load_pairs(name)
-        _refuse_all_but((*CHOICES, *ENGINE_OPTIONS), options, f"{name} is counted already")
+        _allow_only((*CHOICES, *ENGINE_OPTIONS), options, f"{name} is counted already")
         return _chosen(found, options)
     settings = _settings(DATASETS[name].table, options)
-    return (Records.from_data if records else count_pairs)(DATASETS[name].read(), **settings)
+    return _read(DATASETS[name].read(), records, settings)
 
 
 def _settings(own: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
@@ -134,14 +141,12 @@ def _chosen(found: PairCounts | Records, options: Mapping[str, Any]) -> PairCoun
     return found.rename(dict(options["rename"])) if options.get("rename") else found
 
 
-def _refuse_all_but(allowed: Iterable[str], options: Mapping[str, Any], why: str) -> None:
-    from seepage.data.table import TableOptions
-
-    known = [*(field.name for field in fields(TableOptions)), *ENGINE_OPTIONS, "sample", "seed"]
-    for name in options:
-        if name not in known:
-            raise InputError(f"there is no option {name!r}{_checks.near_miss(name, known)}")
-        if name not in allowed and options[name] is not None:
+def _allow_only(allowed: Iterable[str], options: Mapping[str, Any], why: str) -> None:
+    """Raise an error for options that do not exist, or that have no effect."""
+    others = (*ENGINE_OPTIONS, "sample", "seed")
+    TableOptions.from_keywords(**{name: None for name in options if name not in others})
+    for name, value in options.items():
+        if name not in allowed and value is not None:
             raise InputError(f"{name} has no effect: {why}")
 
 
@@ -151,7 +156,7 @@ def _is_pairs_file(path: str | os.PathLike[str]) -> bool:
     return is_pairs_file(path)
 
 
-def _refuse_own_files(data: str | os.PathLike[str]) -> None:
+def _check_not_reports(data: str | os.PathLike[str]) -> None:
     """Raise where records are read from reports: those are noise, and noise leaks less."""
     import pyarrow.parquet as pq
     from pyarrow import ArrowException

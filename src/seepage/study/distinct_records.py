@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from seepage._numerics import Integers
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
-from seepage.data.table import CodedStream, Restart, TableOptions, open_stream
+from seepage.data.records import Records
 from seepage.errors import InputError
 
 __all__ = ["WeightedRecords", "distinct_records"]
@@ -45,33 +45,8 @@ def distinct_records(data: Any, names: Sequence[str]) -> WeightedRecords:
         chosen = [data.domain.index(name) for name in names]
         codes, weights = np.asarray(data.codes)[:, chosen], np.asarray(data.weights)
         return (data.domain.select(chosen), *_merged(codes, weights))
-    stream = open_stream(data, TableOptions(columns=tuple(names)))
-    while True:
-        try:
-            codes, weights = _discovered(stream)
-            break
-        except Restart:
-            continue
-    domain, order = stream.finish()
-    ranks = [_ranks(part, int(codes[:, i].max()) + 1) for i, part in enumerate(order)]
-    final = np.stack([rank[codes[:, i]] for i, rank in enumerate(ranks)], axis=1)
-    return (domain, *_merged(final, weights))
-
-
-def _discovered(stream: CodedStream) -> tuple[Integers, Integers]:
-    """Return the distinct records by the codes of their discovery."""
-    parts = [
-        _merged(np.stack(batch, axis=1), np.ones(len(batch[0]), dtype=np.int64)) for batch in stream
-    ]
-    codes, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return _merged(codes, weights)
-
-
-def _ranks(order: Integers, size: int) -> Integers:
-    """Return the place in the domain of each code of discovery; order[i] is that of value i."""
-    ranks = np.zeros(max(size, int(order.max()) + 1), dtype=np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks
+    records = Records.from_data(data, columns=tuple(names))
+    return records.domain, records.codes.astype(np.int64), records.weights
 
 
 def _merged(codes: NDArray[Any], weights: Integers) -> tuple[Integers, Integers]:

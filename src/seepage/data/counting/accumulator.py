@@ -145,7 +145,7 @@ def _completed(
 
 
 def _as_codes(column: NDArray[Any], number: int) -> Codes:
-    """Return a column as contiguous, aligned uint8 or uint16, or refuse what are no codes."""
+    """Return a column as contiguous, aligned uint8 or uint16, or raise an error."""
     if column.ndim != 1 or column.dtype.kind not in "iub":
         raise DomainError(
             f"codes must be one-dimensional arrays of integers, "

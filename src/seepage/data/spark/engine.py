@@ -13,17 +13,15 @@ domain and the counts.
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seepage.data.counting import is_spark_frame
+from seepage.data.counting.count import is_spark_frame
+from seepage.data.counting.distinct import DistinctRecords, Gathering
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
-from seepage.data.spark.coding_tasks import count_shard, plan_coding
-from seepage.data.spark.finding_tasks import find_values, gather_numbers
-from seepage.data.spark.found import Settled, keeping, settle, settle_late
 from seepage.data.spark.jobs import (
     MOST_BYTES,
     Finish,
@@ -35,19 +33,27 @@ from seepage.data.spark.jobs import (
     spark_errors,
 )
 from seepage.data.spark.shards import Escaped, files_of, plan_lanes, plan_shards
-from seepage.data.table.bin_edges import share_of
+from seepage.data.spark.tasks import (
+    Settled,
+    collect_shard,
+    count_shard,
+    find_values,
+    gather_shard,
+    keeping,
+    plan_coding,
+    settle,
+    settle_late,
+)
+from seepage.data.table.collecting import share_of
 from seepage.data.table.column import Column
 from seepage.data.table.options import TableOptions
+from seepage.data.table.scan import check_records
 from seepage.data.table.sources import PARQUET, ColumnarSource, find_files
 from seepage.errors import DomainError, InputError, TableError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-from collections.abc import Callable
-
-from seepage.data.counting.distinct import DistinctRecords, Gathering
-from seepage.data.spark.coding_tasks import gather_records
 
 __all__ = [
     "count_with_spark",
@@ -124,11 +130,11 @@ def _started(master: str | None) -> "SparkSession":
         builder = builder.config("spark.log.level", "ERROR")
     if master or "SPARK_REMOTE" not in os.environ:
         builder = builder.master(place)
-    refusals: tuple[type[Exception], ...] = (*spark_errors(), OSError)
+    problems: tuple[type[Exception], ...] = (*spark_errors(), OSError)
     try:
         with pandas_accepted():
             session: SparkSession = builder.getOrCreate()
-    except refusals as problem:
+    except problems as problem:
         raise InputError(f"Spark does not start at {place}: {_reason(str(problem))}") from None
     return session
 
@@ -172,7 +178,7 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
 
 @contextmanager
 def opened(data: Any, options: TableOptions) -> Iterator[Input]:
-    """Give a table as Spark sees it, in a session that lasts as long as the block; or refuse it."""
+    """Give a table as Spark sees it, in a session that lasts as long as the block."""
     if is_spark_frame(data):
         with in_one_line():
             names = data.columns
@@ -279,7 +285,7 @@ def _settle_late(table: Input, options: TableOptions, settled: Settled) -> tuple
     return run_unpacking(
         table,
         options,
-        lambda source, first: gather_numbers(source, columns, first, shares),
+        lambda source, first: collect_shard(source, columns, first, shares),
         lambda numbers: settle_late(settled, places, columns, numbers),
     )
 
@@ -314,7 +320,7 @@ def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> Pai
     _, kept = run_unpacking(
         table, options, lambda source, first: count_shard(source, coding, first, expected)
     )
-    kept.check(kept.made.rows)
+    check_records(kept.rows, kept.made.rows)
     counts: PairCounts = kept.made.counts(domain)
     return counts
 
@@ -348,9 +354,9 @@ def gather_with_spark(
         _, kept = run_unpacking(
             table,
             options,
-            lambda source, first: gather_records(source, coding, first, begin()),
+            lambda source, first: gather_shard(source, coding, first, begin()),
         )
-    kept.check(kept.made.seen)
+    check_records(kept.rows, kept.made.seen)
     return domain, kept.made
 
 

@@ -31,7 +31,7 @@ __all__ = [
     "MOST_BYTES",
     "Finish",
     "Input",
-    "Refusal",
+    "TaskError",
     "TaskWork",
     "in_one_line",
     "pandas_accepted",
@@ -65,7 +65,7 @@ PARTITION = 2**40
 
 
 @dataclass
-class Refusal:
+class TaskError:
     """An exception of a task, raised again on the driver."""
 
     kind: str
@@ -158,7 +158,7 @@ def _partition_task(work: TaskWork, names: Sequence[str], layout: LaneLayout) ->
 
 
 def _naming_partition(work: TaskWork, source: PartitionSource, number: int) -> Mergeable:
-    """TaskWork, and let a refusal name the partition: records of a DataFrame have no numbers."""
+    """Work, and let an error name the partition: records of a DataFrame have no numbers."""
     try:
         return work(source, number * PARTITION)
     except SeepageError as problem:
@@ -182,7 +182,7 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
     except Escaped as escaped:
         content = pickle.dumps(escaped)
     except SeepageError as problem:
-        content = pickle.dumps(Refusal(type(problem).__name__, str(problem)))
+        content = pickle.dumps(TaskError(type(problem).__name__, str(problem)))
     return pa.RecordBatch.from_arrays(
         [pa.array([number], pa.int64()), pa.array([content], pa.binary())],
         names=["shard", "content"],
@@ -197,7 +197,7 @@ MOST_GROUPS = 16
 
 
 def run(table: Input, work: TaskWork, finish: Finish | None = None) -> Any:
-    """Return what the tasks made, put together and finished; raise what a task refused.
+    """Return what the tasks made, put together and finished; raise the error of a task.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def run(table: Input, work: TaskWork, finish: Finish | None = None) -> Any:
     if not rows:
         raise TableError("the table has no records")
     outcome = pickle.loads(bytes(rows[0]["content"]))
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, TaskError):
         raise outcome.raised()
     if isinstance(outcome, Escaped):
         raise outcome
@@ -257,7 +257,7 @@ def _join_task(finish: Finish | None) -> Callable[..., Any]:
     """Return the task that puts outcomes together one by one, holding no more than two."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        bad: dict[int, Refusal | Escaped] = {}
+        bad: dict[int, TaskError | Escaped] = {}
         first: list[int] = []
 
         def joined() -> Any:
@@ -265,7 +265,7 @@ def _join_task(finish: Finish | None) -> Callable[..., Any]:
             for number, content in _rows(batches):
                 first.append(number)
                 outcome = pickle.loads(content)
-                if isinstance(outcome, (Refusal, Escaped)):
+                if isinstance(outcome, (TaskError, Escaped)):
                     bad[number] = outcome
                 elif total is None:
                     total = outcome
@@ -288,10 +288,10 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
             yield number.as_py(), content.as_py()
 
 
-def _worst(bad: dict[int, "Refusal | Escaped"]) -> "Refusal | Escaped":
-    """Return the first refusal, else all columns that escaped."""
+def _worst(bad: dict[int, "TaskError | Escaped"]) -> "TaskError | Escaped":
+    """Return the first error, else all columns that escaped."""
     for number in sorted(bad):
-        if isinstance(bad[number], Refusal):
+        if isinstance(bad[number], TaskError):
             return bad[number]
     escaped = {name: None for o in bad.values() if isinstance(o, Escaped) for name in o.columns}
     return Escaped(list(escaped))
@@ -306,7 +306,7 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def in_one_line() -> Iterator[None]:
-    """Let what Spark reports be a refusal of one line."""
+    """Turn what Spark reports into an error of one line."""
     from pyspark.errors import PythonException
 
     try:

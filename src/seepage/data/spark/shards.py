@@ -189,8 +189,8 @@ class Shard(NamedTuple):
 def plan_shards(files: Sequence[Path], cores: int) -> list[Shard]:
     """Cut Parquet files into shards of about equally many records, at row groups.
 
-    All files must have the same columns; one that has not is refused with both schemas, and one
-    that cannot be read by its name.
+    All files must have the same columns; one that has not raises an error with both schemas,
+    and one that cannot be read with its name.
     """
     source = ColumnarSource(PARQUET, files)
     rows = source.rows_total or 0

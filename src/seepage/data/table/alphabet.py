@@ -56,7 +56,7 @@ class Alphabet(Protocol):
         """Return the code of a value."""
 
     def admit_outside(self) -> int | None:
-        """Return the code of values outside a given domain, None where they are refused."""
+        """Return the code of values outside a given domain, None where they raise an error."""
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
         """Return the values in their final order, and the code of each.
@@ -80,7 +80,7 @@ class FoundAlphabet:
     few
         More numbers than this raise `ManyNumbers`, unless some value is no number; None for any.
     most
-        More values than this are refused.
+        More values than this raise an error.
     markers
         Labels that stand for a missing value.
     unbinned
@@ -205,7 +205,7 @@ class GivenAlphabet:
         return self._codes[label]
 
     def admit_outside(self) -> int | None:
-        """Return the code of values outside, None where they are refused."""
+        """Return the code of values outside, None where they raise an error."""
         if self._dropping:
             self.outside = self._attribute.size + 1
         return self.outside

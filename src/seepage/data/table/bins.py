@@ -208,7 +208,7 @@ def _label(low: float, high: float, last: bool) -> str:
 
 
 def read_rule(rule: Any, name: str = "bins") -> BinningRule:
-    """Return the rule that an option names, or refuse it.
+    """Return the rule that an option names, or raise an error.
 
     Examples
     --------

@@ -1,7 +1,6 @@
 """One column of a scan: its bins, its coder, and the errors for values that have no code."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,12 @@ from seepage.data.table.numbers import NotANumber, is_number_type, numbers_of
 from seepage.data.table.options import Choice, TableOptions
 from seepage.errors import DomainError, TableError
 
-__all__ = ["BinCoder", "Column", "OutsideBins", "binned_attribute", "complete_records"]
+__all__ = [
+    "BinCoder",
+    "Column",
+    "OutsideBins",
+    "binned_attribute",
+]
 
 
 FEW_EDGES = 100
@@ -121,9 +125,9 @@ class BinCoder:
 
     def _admit_missing(self, missing: Booleans) -> int:
         if self._slot_of_missing is None:
-            refusal = OutsideDomain(missing=True)
-            refusal.position = int(np.argmax(missing))
-            raise refusal
+            problem = OutsideDomain(missing=True)
+            problem.position = int(np.argmax(missing))
+            raise problem
         self._any_missing = True
         return self._slot_of_missing
 
@@ -197,6 +201,10 @@ class Column:
         Whether the options bin it by name.
     rule, edges
         The rule for its bins and, where they are known, the edges.
+    needs_edges
+        Whether it needs bins whose edges are not known.
+    number
+        Whether it has a type of numbers.
     """
 
     coder: Coder
@@ -210,10 +218,18 @@ class Column:
         self.rule = options.rule(self.name)
         self.named = options.names_bins_of(self.name) and not isinstance(self.rule, Keep)
         self.edges = self.given.edges if self.given is not None else ()
-        if self.named and isinstance(self.rule, Edges):
-            self.edges = self.rule.given
-        self._needs_edges = self.named and not self.edges
+        self.given_edges = self.rule.given if isinstance(self.rule, Edges) else ()
+        if self.named and self.given_edges:
+            self.edges = self.given_edges
+        self.needs_edges = self.named and not self.edges
         self._unbinned: str | None = None
+
+    def settle_given(self) -> bool:
+        """Take the edges that the options give a column of numbers; return whether they do."""
+        if self.given_edges and not self.fields:
+            self.settle(self.given_edges)
+            return True
+        return False
 
     def settle(self, edges: tuple[float, ...], stray: str | None = None) -> None:
         """Take the edges of the bins; none means that the values stay categories.
@@ -222,7 +238,7 @@ class Column:
         column has one number only, or numbers that are closer together than floats.
         """
         self.edges = edges
-        self._needs_edges = False
+        self.needs_edges = False
         if not edges:
             self.rule = Keep()
             self._unbinned = (
@@ -233,7 +249,8 @@ class Column:
 
     def begin(self, kind: pa.DataType) -> None:
         """Start coding from the first record, for arrays of this type."""
-        if (self.edges or self._needs_edges) and not (self.fields or is_number_type(kind)):
+        self.number = is_number_type(kind)
+        if (self.edges or self.needs_edges) and not (self.fields or self.number):
             raise TableError(f"column {self.name!r} holds {kind}, no numbers, and has no bins")
         self.coder = self._bins() if self.edges else self._categories(kind)
 
@@ -272,24 +289,25 @@ class Column:
         before
             The number of records before the batch, for messages.
         """
-        if self._needs_edges:
+        if self.needs_edges:
             return None
         try:
             codes = self.coder.code(array)
         except ManyNumbers:
+            self.needs_edges = True
             return None
-        except OutsideDomain as refusal:
-            raise self._outside_domain(refusal, before) from None
-        except OutsideBins as refusal:
-            raise self._outside_bins(refusal, before) from None
-        except NotANumber as refusal:
-            raise self.not_a_number(refusal, before) from None
+        except OutsideDomain as problem:
+            raise self._outside_domain(problem, before) from None
+        except OutsideBins as problem:
+            raise self._outside_bins(problem, before) from None
+        except NotANumber as problem:
+            raise self.not_a_number(problem, before) from None
         except UnicodeDecodeError:
             raise TableError(f"column {self.name!r} holds text that is not UTF-8") from None
         return codes.astype(code_type(self.coder.size), copy=False)
 
     def check_inside(self, codes: Codes, kept: Booleans | None, before: int) -> None:
-        """Refuse a value outside domain or bins in the records that are kept, None for all."""
+        """Raise an error for a value outside domain or bins in the records kept, None for all."""
         if self.coder.outside is None:
             return
         outside = codes == self.coder.outside
@@ -300,18 +318,18 @@ class Column:
         position = int(np.argmax(outside))
         if self.edges:
             raise self._outside_bins(OutsideBins(position), before)
-        refusal = OutsideDomain(missing=False)
-        refusal.position = position
-        raise self._outside_domain(refusal, before)
+        problem = OutsideDomain(missing=False)
+        problem.position = position
+        raise self._outside_domain(problem, before)
 
-    def _outside_domain(self, refusal: OutsideDomain, before: int) -> DomainError:
+    def _outside_domain(self, problem: OutsideDomain, before: int) -> DomainError:
         what = "has a value outside the domain"
-        if refusal.missing:
+        if problem.missing:
             what = "is missing, and the domain has no category for that; drop such records"
-        return DomainError(f"record {before + refusal.position + 1:,}: column {self.name!r} {what}")
+        return DomainError(f"record {before + problem.position + 1:,}: column {self.name!r} {what}")
 
-    def _outside_bins(self, refusal: OutsideBins, before: int) -> TableError | DomainError:
-        where = f"record {before + refusal.position + 1:,}: column {self.name!r}"
+    def _outside_bins(self, problem: OutsideBins, before: int) -> TableError | DomainError:
+        where = f"record {before + problem.position + 1:,}: column {self.name!r}"
         if self.given is not None:
             return DomainError(f"{where} has a value outside the domain")
         low, high = number_label(self.edges[0]), number_label(self.edges[-1])
@@ -320,29 +338,9 @@ class Column:
             "as the outer edges"
         )
 
-    def not_a_number(self, refusal: NotANumber, before: int) -> TableError:
+    def not_a_number(self, problem: NotANumber, before: int) -> TableError:
         """Return the error for a field that should be binned and is no number."""
         return TableError(
-            f"record {before + refusal.position + 1:,}: column {self.name!r} is no number and has "
+            f"record {before + problem.position + 1:,}: column {self.name!r} is no number and has "
             "no bin; if it means missing, list it in missing_markers"
         )
-
-
-def complete_records(
-    columns: Sequence[Column], codes: Sequence[Codes], before: int
-) -> Booleans | None:
-    """Return which records of a batch have no missing value, None where all have none.
-
-    The others are to be dropped, whatever else is in them.  In these, values outside a given
-    domain are refused; `before` is the number of records before the batch.
-    """
-    out = [
-        part == column.coder.missing
-        for column, part in zip(columns, codes, strict=True)
-        if column.coder.missing is not None
-    ]
-    missing = np.logical_or.reduce(out) if out else None
-    kept = None if missing is None or not missing.any() else ~missing
-    for column, part in zip(columns, codes, strict=True):
-        column.check_inside(part, kept, before)
-    return kept

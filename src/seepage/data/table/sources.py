@@ -278,7 +278,7 @@ CONVERSION = (TypeError, ValueError, OverflowError)
 
 
 def open_frame(data: Any) -> "FrameSource":
-    """Return a frame as a source, or refuse what is none."""
+    """Return a frame as a source, or raise an error."""
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     try:

@@ -172,7 +172,7 @@ def _alike(lines: Sequence[str], mark: str) -> int:
 
 
 def _header(rows: Iterable[list[str]], file: Path) -> tuple[int, list[str]]:
-    """Return the number of the header row and its names; refuse one that looks like a record."""
+    """Return the number of the header row and its names; raise where it looks like a record."""
     place, row = next(((place, row) for place, row in enumerate(rows, 1) if row), (0, []))
     if not row:
         raise TableError(f"{file} is empty")
@@ -232,7 +232,7 @@ class TextSource:
         except TableError:
             if not ragged:
                 raise
-            raise self._refusal(file, layout) from None
+            raise self._ragged_error(file, layout) from None
 
     def _open(
         self,
@@ -243,7 +243,7 @@ class TextSource:
         *,
         threads: bool = True,
     ) -> "pa_csv.CSVStreamingReader":
-        def refuse(row: Any) -> str:
+        def stop(row: Any) -> str:
             on_ragged(row)
             return "error"
 
@@ -261,7 +261,7 @@ class TextSource:
                 delimiter=layout.delimiter,
                 newlines_in_values=True,
                 ignore_empty_lines=len(layout.names) > 1,
-                invalid_row_handler=refuse,
+                invalid_row_handler=stop,
             ),
             convert_options=pa_csv.ConvertOptions(
                 include_columns=list(columns),
@@ -271,7 +271,7 @@ class TextSource:
             ),
         )
 
-    def _refusal(self, file: Path, layout: TextLayout) -> TableError:
+    def _ragged_error(self, file: Path, layout: TextLayout) -> TableError:
         """Return the error that names the first ragged record; Arrow numbers rows only serially."""
         ragged: list[Any] = []
         try:
