@@ -27,21 +27,12 @@ from seepage.errors import DomainError, TableError
 __all__ = [
     "BinCoder",
     "Column",
-    "OutsideBins",
     "binned_attribute",
 ]
 
 
 FEW_EDGES = 100
 """Up to so many edges, comparing with each in turn is faster than a search."""
-
-
-class OutsideBins(Exception):  # noqa: N818
-    """A number lies outside the edges; `position` counts from the batch's start."""
-
-    def __init__(self, position: int) -> None:
-        super().__init__(position)
-        self.position = position
 
 
 def binned_attribute(name: str, edges: tuple[float, ...], *, missing: bool) -> Attribute:
@@ -125,15 +116,13 @@ class BinCoder:
 
     def _admit_missing(self, missing: Booleans) -> int:
         if self._slot_of_missing is None:
-            problem = OutsideDomain(missing=True)
-            problem.position = int(np.argmax(missing))
-            raise problem
+            raise OutsideDomain(int(np.argmax(missing)), missing=True)
         self._any_missing = True
         return self._slot_of_missing
 
     def _admit_outside(self, outside: Booleans) -> int:
         if not self._dropping:
-            raise OutsideBins(int(np.argmax(outside)))
+            raise OutsideDomain(int(np.argmax(outside)))
         self.outside = self._with_missing.size + 1
         return self.outside
 
@@ -297,9 +286,7 @@ class Column:
             self.needs_edges = True
             return None
         except OutsideDomain as problem:
-            raise self._outside_domain(problem, before) from None
-        except OutsideBins as problem:
-            raise self._outside_bins(problem, before) from None
+            raise self._outside(problem, before) from None
         except NotANumber as problem:
             raise self.not_a_number(problem, before) from None
         except UnicodeDecodeError:
@@ -315,21 +302,14 @@ class Column:
             outside &= kept
         if not outside.any():
             return
-        position = int(np.argmax(outside))
-        if self.edges:
-            raise self._outside_bins(OutsideBins(position), before)
-        problem = OutsideDomain(missing=False)
-        problem.position = position
-        raise self._outside_domain(problem, before)
+        raise self._outside(OutsideDomain(int(np.argmax(outside))), before)
 
-    def _outside_domain(self, problem: OutsideDomain, before: int) -> DomainError:
-        what = "has a value outside the domain"
-        if problem.missing:
-            what = "is missing, and the domain has no category for that; drop such records"
-        return DomainError(f"record {before + problem.position + 1:,}: column {self.name!r} {what}")
-
-    def _outside_bins(self, problem: OutsideBins, before: int) -> TableError | DomainError:
+    def _outside(self, problem: OutsideDomain, before: int) -> TableError | DomainError:
         where = f"record {before + problem.position + 1:,}: column {self.name!r}"
+        if problem.missing:
+            return DomainError(
+                f"{where} is missing, and the domain has no category for that; drop such records"
+            )
         if self.given is not None:
             return DomainError(f"{where} has a value outside the domain")
         low, high = number_label(self.edges[0]), number_label(self.edges[-1])
