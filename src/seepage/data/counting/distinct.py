@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
 from seepage._results import Progress
+from seepage.data.counting.kernel import Codes
 from seepage.data.domain import Domain
 from seepage.data.table.collecting import FEWEST, PrioritySample, priorities
 from seepage.data.table.options import TableOptions
@@ -27,8 +28,6 @@ __all__ = [
     "pack",
     "runs",
 ]
-
-Codes = NDArray[np.unsignedinteger[Any]]
 
 
 class Gathering(Protocol):

@@ -15,9 +15,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from seepage.data.counting.accumulator import PairAccumulator
 from seepage.data.counting.count import is_spark_frame
 from seepage.data.counting.distinct import DistinctRecords, Gathering
 from seepage.data.domain import Domain
@@ -57,7 +59,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "count_with_spark",
-    "find_domain",
     "gather_with_spark",
     "opened",
     "run_unpacking",
@@ -173,7 +174,8 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     for those whose numbers turn out to have none.  Cache one that is expensive.
     """
     with opened(data, options) as table:
-        return _count(table, options)
+        table, domain, counts = _find_domain(table, options, count=True)
+        return _count_in_domain(table, options, domain) if counts is None else counts
 
 
 @contextmanager
@@ -240,24 +242,17 @@ def _packed(
     return Input(session, tuple(frame.columns), frame=frame, layout=layout)
 
 
-def _count(table: Input, options: TableOptions) -> PairCounts:
+def _find_domain(
+    table: Input, options: TableOptions, *, count: bool
+) -> tuple[Input, Domain, PairCounts | None]:
+    """Return the table, packed as its numbers need it, its domain, and counts if known by then."""
     if options.domain is not None:
-        return _count_in_domain(table, options, options.domain)
-    table, settled = _settle(table, options)
-    if settled.counts is not None:
-        return settled.counts
-    return _count_in_domain(table, options, settled.domain)
+        return table, options.domain, None
+    table, settled = _settle(table, options, count=count)
+    return table, settled.domain, settled.counts
 
 
-def find_domain(table: Input, options: TableOptions) -> tuple[Input, Domain]:
-    """Return the domain of a table; and the table, packed as its numbers need it."""
-    if options.domain is not None:
-        return table, options.domain
-    table, settled = _settle(table, options, count=False)
-    return table, settled.domain
-
-
-def _settle(table: Input, options: TableOptions, *, count: bool = True) -> tuple[Input, Settled]:
+def _settle(table: Input, options: TableOptions, *, count: bool) -> tuple[Input, Settled]:
     """Return the domain of a table, and its counts where they could be had on the way."""
     names, share, expected = table.names, share_of(table.rows), table.rows_a_core
     table, settled = run_unpacking(
@@ -321,8 +316,8 @@ def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> Pai
         table, options, lambda source, first: count_shard(source, coding, first, expected)
     )
     check_records(kept.rows, kept.made.rows)
-    counts: PairCounts = kept.made.counts(domain)
-    return counts
+    counted: PairAccumulator = kept.made
+    return counted.counts(domain)
 
 
 MOST_RECORD_BYTES = 2**29 - 2**17
@@ -347,9 +342,9 @@ def gather_with_spark(
     -----
     One job finds the domain where none is given, and one gathers.
     """
-    begin = _limited(start)
+    begin = partial(DistinctRecords, MOST_RECORD_BYTES) if start is DistinctRecords else start
     with opened(data, options) as table:
-        table, domain = find_domain(table, options)
+        table, domain, _ = _find_domain(table, options, count=False)
         coding = plan_coding(table.names, options, domain)
         _, kept = run_unpacking(
             table,
@@ -358,10 +353,3 @@ def gather_with_spark(
         )
     check_records(kept.rows, kept.made.seen)
     return domain, kept.made
-
-
-def _limited(start: Callable[[], Gathering]) -> Callable[[], Gathering]:
-    def begin() -> Gathering:
-        return DistinctRecords(MOST_RECORD_BYTES)
-
-    return begin if start is DistinctRecords else start
