@@ -146,7 +146,14 @@ def test_a_record_of_a_frame_has_no_number(spark):
     )
 
 
-@pytest.mark.parametrize("bins", [[0, 10, 20], {"x": [0, 10, 20]}, {"*": [0, 10, 20]}])
+@pytest.mark.parametrize(
+    "bins",
+    [
+        {"x": [0, 10, 20]},
+        pytest.param([0, 10, 20], marks=pytest.mark.slow),
+        pytest.param({"*": [0, 10, 20]}, marks=pytest.mark.slow),
+    ],
+)
 def test_numbers_outside_bins_are_refused_as_here(spark, tmp_path, bins):
     table = pa.table({"x": np.arange(300) % 60 / 2, "y": np.arange(300) % 3})
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=30)
@@ -181,7 +188,10 @@ def test_no_record_left_is_said_as_here(spark, tmp_path):
 
 
 @pytest.mark.parametrize("missing", ["category", pytest.param("drop", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("few", [5, 50], ids=["bins", "categories"])
+@pytest.mark.parametrize(
+    "few",
+    [pytest.param(5, id="bins", marks=pytest.mark.slow), pytest.param(50, id="categories")],
+)
 def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, missing):
     monkeypatch.setattr(spark_jobs, "TREE_FROM", 2)
     counted, groups = spark_jobs._groups, []
