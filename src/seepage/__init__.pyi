@@ -6,7 +6,7 @@ from seepage.analysis import analyse as analyse
 from seepage.charts import save_chart as save_chart
 from seepage.data.channel import Channel as Channel
 from seepage.data.counting import count_pairs as count_pairs
-from seepage.data.counting.merge import merge_pairs as merge_pairs
+from seepage.data.counting.accumulator import merge_pairs as merge_pairs
 from seepage.data.datasets import dataset as dataset
 from seepage.data.datasets import load_pairs as load_pairs
 from seepage.data.datasets import make_survey as make_survey

@@ -70,7 +70,7 @@ def merge(counts: tuple[str, ...], output: str) -> None:
       seepage count part-1.parquet -o 1.pairs --bins age=-inf,18,65,inf
       seepage merge 0.pairs 1.pairs -o all.pairs
     """
-    from seepage.data.counting.merge import merge_pairs
+    from seepage.data.counting.accumulator import merge_pairs
     from seepage.data.domain import how_many
     from seepage.data.pairs import PairCounts
 

@@ -106,7 +106,7 @@ def engine_session(data: str, engine: str, master: str | None) -> Iterator[None]
     from seepage.data.inputs import is_dataset_name
     from seepage.data.pairs_file import is_pairs_file
     from seepage.data.spark.engine import spark_session
-    from seepage.data.table.paths import PARQUET, find_files
+    from seepage.data.table.sources import PARQUET, find_files
 
     if is_dataset_name(data) or is_pairs_file(data):
         raise InputError(f"--engine spark reads Parquet files, and {data} is counted already")

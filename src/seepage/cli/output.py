@@ -133,7 +133,7 @@ def _paths(value: Any) -> tuple[str, ...]:
 
 def files_behind(path: str) -> list[Path]:
     """Return the files that are read for a path: itself, or a table's data files behind it."""
-    from seepage.data.table.paths import find_files
+    from seepage.data.table.sources import find_files
 
     if Path(path).is_file():
         return [Path(path)]

@@ -22,14 +22,13 @@ from seepage.collection.report_source import reports_schema
 from seepage.data.datasets import dataset
 from seepage.data.domain import Attribute, Domain
 from seepage.data.inputs import is_dataset_name
-from seepage.data.table import CodedStream, TableOptions
+from seepage.data.table import TableOptions, TableScan
 from seepage.data.table.coders import Codes
 from seepage.data.table.column import Column
 from seepage.data.table.labels import field_key, is_number, key_label
 from seepage.data.table.numbers import is_number_type
 from seepage.data.table.options import ALL_OTHERS, Choice
-from seepage.data.table.paths import PARQUET, find_files
-from seepage.data.table.sources import ColumnarSource, Source, open_source
+from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_files, open_source
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.randomness import Seed, randomness
 from seepage.mechanisms.reports import ValueReports
@@ -43,8 +42,8 @@ FIXED = ("domain", "bins")
 
 def open_records(
     data: Any, domain: Domain, other: str | Mapping[str, str] | None = None, **table: Any
-) -> CodedStream:
-    """Return records as a stream of codes of a domain.
+) -> TableScan:
+    """Return records as a scan that codes them in a domain.
 
     Parameters
     ----------
@@ -61,8 +60,8 @@ def open_records(
     --------
     >>> from seepage.data.domain import Attribute
     >>> domain = Domain([Attribute("job", ("nurse", "smith", "other"))])
-    >>> stream = open_records(pa.table({"job": ["smith", "pilot"]}), domain, other="other")
-    >>> [batch[0].tolist() for batch in stream]
+    >>> scan = open_records(pa.table({"job": ["smith", "pilot"]}), domain, other="other")
+    >>> [batch.codes[0].tolist() for batch in scan.batches()]
     [[1, 2]]
     """
     known = [field.name for field in fields(TableOptions) if field.name not in FIXED]
@@ -83,7 +82,7 @@ def open_records(
         else Column(choice, options, fields=source.fields)
         for choice in options.choose(source.names)
     ]
-    return CodedStream(source, columns, options)
+    return TableScan(source, columns, options)
 
 
 def _open(data: Any, options: TableOptions) -> Source:
@@ -262,16 +261,14 @@ def _reports(
     """Yield the reports of one batch of records after the other."""
     source = randomness(seed)
     schema = reports_schema(plan)
-    stream = open_records(data, plan.collected, other, **table_options)
+    scan = open_records(data, plan.collected, other, **table_options)
     try:
-        for codes in stream:
+        for batch in scan.batches(progress):
             reports = [
                 mechanism.perturb(column, rng=source).array()
-                for mechanism, column in zip(plan.mechanisms.values(), codes, strict=True)
+                for mechanism, column in zip(plan.mechanisms.values(), batch.codes, strict=True)
             ]
             yield pa.RecordBatch.from_arrays(reports, schema=schema)
-            if progress is not None:
-                progress(stream.rows_read, stream.rows_total)
     except DomainError as problem:
         hint = "" if other is not None else "; or name a catch-all value for such (other)"
         raise DomainError(f"{problem}{hint}") from None

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from seepage.data.table.paths import find_files
+from seepage.data.table.sources import find_files
 from seepage.errors import InputError
 from seepage.mechanisms.reports import METADATA, Reports, reports_from_arrow
 from seepage.plan.plan import Plan

@@ -6,14 +6,13 @@ path of a file of pair counts; the name of a dataset; `PairCounts` or `Records`.
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from seepage import _checks
-from seepage.data.counting import count_pairs
+from seepage.data.counting.count import count_table
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.data.table.options import TableOptions
 from seepage.errors import InputError
 
 __all__ = ["as_counted", "as_pairs", "as_records", "check_holds_records", "is_dataset_name"]
@@ -71,17 +70,25 @@ def as_records(data: Any, **options: Any) -> Records:
 def as_counted(data: Any, *, records: bool = True, **options: Any) -> PairCounts | Records:
     """Return the records of data where it has them and they are wanted, else its pair counts."""
     if isinstance(data, (PairCounts, Records)):
-        _refuse_all_but(CHOICES, options, "the data are counted already")
+        _allow_only(CHOICES, options, "the data are counted already")
         return _chosen(data, options)
-    read = Records.from_data if records else count_pairs
     if isinstance(data, (str, os.PathLike)):
         if is_dataset_name(data):
             return _of_dataset(str(data), records, options)
         if _is_pairs_file(data):
-            _refuse_all_but((*CHOICES, "progress"), options, f"{data} is counted already")
+            _allow_only((*CHOICES, "progress"), options, f"{data} is counted already")
             return _chosen(PairCounts.load(data), options)
         check_holds_records(data)
-    return read(data, **options)
+    return _read(data, records, options)
+
+
+def _read(data: Any, records: bool, options: Mapping[str, Any]) -> PairCounts | Records:
+    """Return the records or the counts of a table."""
+    if records:
+        return Records.from_data(data, **options)
+    engine = {name: options[name] for name in ENGINE_OPTIONS if options.get(name) is not None}
+    table = {name: value for name, value in options.items() if name not in ENGINE_OPTIONS}
+    return count_table(data, TableOptions.from_keywords(**table), **engine)
 
 
 def is_dataset_name(data: str | os.PathLike[str]) -> bool:
@@ -97,10 +104,10 @@ def _of_dataset(name: str, records: bool, options: dict[str, Any]) -> PairCounts
     at_hand = name in DATASETS and DATASETS[name].at_hand
     if not at_hand or (not records and not reading and name in BUNDLED):
         found = load_pairs(name)
-        _refuse_all_but((*CHOICES, "progress"), options, f"{name} is counted already")
+        _allow_only((*CHOICES, "progress"), options, f"{name} is counted already")
         return _chosen(found, options)
     settings = _settings(DATASETS[name].table, options)
-    return (Records.from_data if records else count_pairs)(DATASETS[name].read(), **settings)
+    return _read(DATASETS[name].read(), records, settings)
 
 
 def _settings(own: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
@@ -132,14 +139,12 @@ def _chosen(found: PairCounts | Records, options: Mapping[str, Any]) -> PairCoun
     return found.rename(dict(options["rename"])) if options.get("rename") else found
 
 
-def _refuse_all_but(allowed: Iterable[str], options: Mapping[str, Any], why: str) -> None:
-    from seepage.data.table import TableOptions
-
-    known = [*(field.name for field in fields(TableOptions)), *ENGINE_OPTIONS, "sample", "seed"]
-    for name in options:
-        if name not in known:
-            raise InputError(f"there is no option {name!r}{_checks.near_miss(name, known)}")
-        given = options[name] is not None and (name, options[name]) != ("engine", "auto")
+def _allow_only(allowed: Iterable[str], options: Mapping[str, Any], why: str) -> None:
+    """Raise an error for options that do not exist, or that have no effect."""
+    others = (*ENGINE_OPTIONS, "sample", "seed")
+    TableOptions.from_keywords(**{name: None for name in options if name not in others})
+    for name, value in options.items():
+        given = value is not None and (name, value) != ("engine", "auto")
         if given and name not in allowed:
             raise InputError(f"{name} has no effect: {why}")
 
@@ -155,7 +160,7 @@ def check_holds_records(data: str | os.PathLike[str]) -> None:
     import pyarrow.parquet as pq
     from pyarrow import ArrowException
 
-    from seepage.data.table.paths import find_files
+    from seepage.data.table.sources import find_files
 
     files = [Path(data)] if Path(data).is_file() else find_files(data)[1]
     for file in files:

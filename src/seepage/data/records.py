@@ -6,7 +6,6 @@ Pairs cannot tell how much several sources reveal together [theory-totals]; what
 import math
 import secrets
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from functools import cached_property, partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -16,30 +15,26 @@ from numpy.typing import ArrayLike
 
 from seepage import _checks
 from seepage._numerics import Integers
-from seepage._results import Result
-from seepage.data.counting import is_spark_frame
+from seepage._results import Progress, Result
+from seepage.data.counting.count import ENGINES, is_spark_frame
 from seepage.data.counting.distinct import (
     Codes,
     DistinctRecords,
     Gathering,
     RecordSample,
     distinct,
+    gather_local,
     pack,
     runs,
 )
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts
-from seepage.errors import DomainError, InputError
+from seepage.errors import DomainError
 
 if TYPE_CHECKING:
-    from seepage.data.table import CodedStream, TableOptions
+    pass
 
 __all__ = ["Codes", "Records"]
-
-ENGINES = ("auto", "numpy", "numba", "spark")
-
-Progress = Callable[[int, int | None], object]
-"""Called with the records read and, where known, the records in all."""
 
 MOST_RECORDS = 1 << 53
 """Sums of weights are taken in double precision, which is exact up to here."""
@@ -144,11 +139,7 @@ class Records(Result):
         """
         from seepage.data.table import TableOptions
 
-        known = [field.name for field in fields(TableOptions)]
-        for name in table:
-            if name not in known:
-                raise InputError(f"there is no option {name!r}{_checks.near_miss(name, known)}")
-        options = TableOptions(**table)
+        options = TableOptions.from_keywords(**table)
         start = _start(sample, seed)
         _checks.choice(engine, "engine", ENGINES)
         if engine == "spark" or is_spark_frame(data):
@@ -157,7 +148,7 @@ class Records(Result):
             domain, kept = gather_with_spark(data, options, start)
             rows, weights = kept.rows()
         else:
-            domain, rows, weights, kept = _gathered(data, options, start, progress)
+            domain, kept, (rows, weights) = gather_local(data, options, start, progress)
         whole = sample is None or kept.seen <= sample
         return cls(domain, rows.T, weights, population=None if whole else kept.seen)
 
@@ -312,38 +303,6 @@ def _start(sample: int | None, seed: int | None) -> Callable[[], Gathering]:
         return DistinctRecords
     fixed = secrets.randbits(63) if seed is None else _checks.integer(seed, "seed", 0)
     return partial(RecordSample, _checks.integer(sample, "sample", 1), fixed)
-
-
-def _gathered(
-    data: Any, options: "TableOptions", start: Callable[[], Gathering], progress: Progress | None
-) -> tuple[Domain, Codes, Integers, Gathering]:
-    """Return the domain of a table, its records in the codes of that, and what gathered them."""
-    from seepage.data.table import Restart, open_stream
-
-    stream = open_stream(data, options)
-    while True:
-        kept = start()
-        try:
-            _read(stream, kept, progress)
-        except Restart:
-            continue
-        break
-    domain, orders = stream.finish()
-    rows, weights = kept.rows()
-    for row, order in zip(rows, orders, strict=True):
-        ranks = np.zeros(int(order.max()) + 1, dtype=rows.dtype)
-        ranks[order] = np.arange(len(order))
-        row[:] = ranks[row]
-    return domain, rows, weights, kept
-
-
-def _read(stream: "CodedStream", kept: Gathering, progress: Progress | None) -> None:
-    for batch in stream:
-        left = stream.kept
-        length = len(batch[0] if left is None else left)
-        kept.add(batch, stream.sizes, stream.rows_read - length, left)
-        if progress is not None:
-            progress(stream.rows_read, stream.rows_total)
 
 
 def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import seepage as sp
+from seepage.data.pairs_file import save_pairs
 from seepage.errors import InputError, TableError
 
 real_data = pytest.mark.skipif(
@@ -127,3 +128,33 @@ def test_engines_agree_with_crosstab_on_adult(engine):
     for rows, columns in [("c0", "c12"), ("c3", "c13"), ("c9", "c14")]:
         expected = pd.crosstab(frame[rows], frame[columns]).to_numpy()
         np.testing.assert_array_equal(pairs.table(rows, columns), expected)
+
+
+def test_what_is_counted_already_is_taken_with_its_columns_chosen(people, tmp_path):
+    pairs = sp.count_pairs(people)
+    chosen = pairs.select(["town", "sex"])
+    save_pairs(pairs, tmp_path / "people.pairs")
+    for data in (pairs, sp.Records.from_data(people), tmp_path / "people.pairs"):
+        assert sp.count_pairs(data) == pairs
+        assert sp.count_pairs(data, columns=["town", "sex"]) == chosen
+        with pytest.raises(InputError, match=r"bins has no effect: .* counted already"):
+            sp.count_pairs(data, bins=4)
+
+
+def test_a_dataset_goes_by_its_name():
+    pairs = sp.count_pairs("survey", drop=["coffee"])
+    assert pairs == sp.count_pairs(sp.count_pairs("survey"), drop=["coffee"])
+    assert "coffee" not in pairs.domain.names
+
+
+@pytest.mark.parametrize("count", [sp.count_pairs, sp.Records.from_data])
+def test_options_that_do_not_exist_are_named(people, count):
+    with pytest.raises(InputError, match=r"^there is no option 'bin'; did you mean 'bins'"):
+        count(people, bin=4)
+
+
+def test_reports_are_no_records(people, tmp_path):
+    table = pa.table({"a": ["x"]}).replace_schema_metadata({b"seepage.plan": b"1"})
+    pq.write_table(table, tmp_path / "reports.parquet")
+    with pytest.raises(InputError, match="must hold records, got reports or counts"):
+        sp.count_pairs(tmp_path / "reports.parquet")

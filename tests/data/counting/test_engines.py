@@ -108,8 +108,16 @@ def counted(spark, table, folder, **options):
     }
 
 
-@pytest.mark.parametrize("missing", ["category", "drop"])
-@pytest.mark.parametrize("table", TABLES, ids=[table.__name__ for table in TABLES])
+GRID = [
+    pytest.param(table, missing, marks=() if usual else pytest.mark.slow, id=f"{name}-{missing}")
+    for table in TABLES
+    for missing in ("category", "drop")
+    for name in [table.__name__]
+    for usual in [f"{name}-{missing}" in ("numbers-drop", "bins-category", "words-category")]
+]
+
+
+@pytest.mark.parametrize(("table", "missing"), GRID)
 def test_every_engine_counts_the_same(spark, tmp_path, table, missing):
     found = counted(spark, table(), tmp_path, missing=missing)
     first = found["pyarrow, numpy"]
@@ -121,7 +129,7 @@ def test_every_engine_counts_the_same(spark, tmp_path, table, missing):
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
 )
 @pytest.mark.parametrize(
-    "name", ["adult", "cardio", pytest.param("celeba", marks=pytest.mark.slow)]
+    "name", ["adult", *(pytest.param(n, marks=pytest.mark.slow) for n in ("cardio", "celeba"))]
 )
 def test_every_engine_counts_the_same_on_real_data(spark, tmp_path, name):
     real = dataset(name)

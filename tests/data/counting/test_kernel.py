@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seepage.data.counting.cells import PairCells
 from seepage.data.counting.kernel import (
+    PairCells,
     bitmap_limit,
     compiled_pays,
     count_batch,
     count_with_numba,
     count_with_numpy,
+    schedule_pairs,
 )
-from seepage.data.counting.pair_plan import plan_pairs
 
 KERNELS = [count_with_numpy, count_with_numba]
 LIMITS = [0.0, 3.0, 40.0, 500.0, np.inf]
@@ -68,7 +68,7 @@ def coded_tables(draw):
 def test_equals_bincount(kernel, table, limit, spare):
     codes, sizes = table
     cells = PairCells([size + spare for size in sizes])
-    assert kernel(codes, sizes, plan_pairs(tuple(sizes), limit), cells) == -1
+    assert kernel(codes, sizes, schedule_pairs(tuple(sizes), limit), cells) == -1
     assert_counts(codes, sizes, cells)
 
 
@@ -79,7 +79,7 @@ def test_rows_around_every_block_boundary(kernel, rows, limit):
     sizes = [2, 40, 3, 300, 1, 2, 7]
     codes = random_codes(sizes, rows)
     cells = PairCells(sizes)
-    assert kernel(codes, sizes, plan_pairs(tuple(sizes), limit), cells) == -1
+    assert kernel(codes, sizes, schedule_pairs(tuple(sizes), limit), cells) == -1
     assert_counts(codes, sizes, cells)
 
 
@@ -91,7 +91,7 @@ def test_triples_small_and_large(kernel, rows, spare):
     sizes = [20, 19, 41, 300, 38, 2, 40, 90, 50]
     codes = random_codes(sizes, rows)
     cells = PairCells([size + spare for size in sizes])
-    plan = plan_pairs(tuple(sizes), 0.0)
+    plan = schedule_pairs(tuple(sizes), 0.0)
     assert len(plan.grouped[0]) > 2
     assert len(plan.grouped[1]) > 2
     assert kernel(codes, sizes, plan, cells) == -1
@@ -103,7 +103,7 @@ def test_many_bitmaps(kernel):
     sizes = [250] * 6
     codes = random_codes(sizes, 40_000)
     cells = PairCells(sizes)
-    assert kernel(codes, sizes, plan_pairs(tuple(sizes), np.inf), cells) == -1
+    assert kernel(codes, sizes, schedule_pairs(tuple(sizes), np.inf), cells) == -1
     assert_counts(codes, sizes, cells)
 
 
@@ -119,7 +119,7 @@ def test_constant_and_extreme_columns(kernel):
     sizes = [1, 256, 1200, 256]
     for limit in LIMITS:
         cells = PairCells(sizes)
-        assert kernel(codes, sizes, plan_pairs(tuple(sizes), limit), cells) == -1
+        assert kernel(codes, sizes, schedule_pairs(tuple(sizes), limit), cells) == -1
         assert_counts(codes, sizes, cells)
 
 
@@ -130,7 +130,7 @@ def test_code_beyond_its_size_is_found(kernel, limit, row):
     sizes = [3, 2, 300]
     codes = random_codes(sizes, 100_000)
     codes[1][row] = 2
-    assert kernel(codes, sizes, plan_pairs(tuple(sizes), limit), PairCells(sizes)) == 1
+    assert kernel(codes, sizes, schedule_pairs(tuple(sizes), limit), PairCells(sizes)) == 1
 
 
 @pytest.mark.parametrize("compiled", [False, True])

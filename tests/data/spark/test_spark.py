@@ -48,8 +48,15 @@ def written(table, folder, files=3, row_group_size=300):
     return folder
 
 
-@pytest.mark.parametrize("missing", ["category", "drop"])
-@pytest.mark.parametrize("table", [people, categories], ids=["bins", "categories"])
+GRID = [
+    pytest.param(people, "drop", id="bins-drop"),
+    pytest.param(categories, "category", id="categories-category"),
+    pytest.param(people, "category", id="bins-category", marks=pytest.mark.slow),
+    pytest.param(categories, "drop", id="categories-drop", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("table", "missing"), GRID)
 def test_files_give_what_the_local_engine_gives(spark, tmp_path, table, missing):
     folder = written(table(), tmp_path)
     expected = sp.count_pairs(folder, missing=missing)
@@ -57,8 +64,7 @@ def test_files_give_what_the_local_engine_gives(spark, tmp_path, table, missing)
     assert sp.count_pairs(table(), missing=missing) == expected
 
 
-@pytest.mark.parametrize("missing", ["category", "drop"])
-@pytest.mark.parametrize("table", [people, categories], ids=["bins", "categories"])
+@pytest.mark.parametrize(("table", "missing"), GRID)
 def test_frames_give_what_the_local_engine_gives(spark, tmp_path, table, missing):
     frame = computed(spark, str(written(table(), tmp_path)))
     assert sp.count_pairs(frame, missing=missing) == sp.count_pairs(table(), missing=missing)
@@ -178,7 +184,7 @@ def test_what_spark_cannot_count_is_refused(spark, tmp_path):
         sp.count_pairs(spark.range(3), engine="sparc")
 
 
-@pytest.mark.parametrize("missing", ["category", "drop"])
+@pytest.mark.parametrize("missing", [pytest.param("category", marks=pytest.mark.slow), "drop"])
 def test_distinct_records_are_those_of_the_local_engine(spark, tmp_path, missing):
     folder = written(people(), tmp_path)
     expected = Records.from_data(folder, missing=missing)
@@ -194,7 +200,7 @@ def test_distinct_records_are_those_of_the_local_engine(spark, tmp_path, missing
     assert Records.from_data(part, engine="spark", **inside) == Records.from_data(part, **inside)
 
 
-@pytest.mark.parametrize("missing", ["category", "drop"])
+@pytest.mark.parametrize("missing", [pytest.param("category", marks=pytest.mark.slow), "drop"])
 def test_a_sample_is_that_of_the_local_engine(spark, tmp_path, missing):
     folder = written(people(), tmp_path)
     options = {"missing": missing, "sample": 700, "seed": 9}
@@ -252,6 +258,7 @@ def test_commands_count_and_analyse_in_the_session(spark, tmp_path):
     assert "spark reads Parquet files, and adult is counted already" in refused.stderr
 
 
+@pytest.mark.slow
 def test_the_command_starts_a_session_of_its_own(needs_spark, tmp_path):
     folder = written(categories(500), tmp_path)
     script = "from seepage.cli import main; main()"

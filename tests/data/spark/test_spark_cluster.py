@@ -32,6 +32,9 @@ with spark_session(sys.argv[1]) as session:
 """
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
     """Shards that take long enough to be interrupted."""

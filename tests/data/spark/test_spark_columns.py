@@ -13,13 +13,13 @@ from seepage.data.records import Records
 from seepage.data.spark import jobs as spark_jobs
 from seepage.data.spark.engine import opened, spark_session
 from seepage.data.spark.jobs import run
-from seepage.data.table.bin_edges import priorities
+from seepage.data.table.collecting import priorities
 from seepage.data.table.options import TableOptions
 from seepage.errors import DomainError, SeepageError, TableError
 
 
-def refusal(data, **options):
-    """The message and the kind of a refusal."""
+def problem(data, **options):
+    """The message and the kind of a problem."""
     with pytest.raises(SeepageError) as problem:
         sp.count_pairs(data, **options)
     return type(problem.value), str(problem.value)
@@ -85,9 +85,9 @@ def test_values_that_only_dropped_records_have(spark, tmp_path):
     apart = table.set_column(2, "n", pa.array(np.where(gone, -5, np.arange(200))))
     assert in_both(spark, tmp_path, apart, **edges) == [sp.count_pairs(apart, **edges)] * 2
     far = apart.set_column(2, "n", pa.array(np.arange(200) - 150))
-    assert refusal(computed(spark, str(tmp_path / "t.parquet")), **edges | {"bins": {"n": [0, 9]}})
+    assert problem(computed(spark, str(tmp_path / "t.parquet")), **edges | {"bins": {"n": [0, 9]}})
     pq.write_table(far, tmp_path / "far.parquet", row_group_size=40)
-    assert refusal(tmp_path / "far.parquet", engine="spark", **edges) == refusal(far, **edges)
+    assert problem(tmp_path / "far.parquet", engine="spark", **edges) == problem(far, **edges)
 
 
 def test_columns_without_any_value(spark, tmp_path):
@@ -146,15 +146,22 @@ def test_a_record_of_a_frame_has_no_number(spark):
     )
 
 
-@pytest.mark.parametrize("bins", [[0, 10, 20], {"x": [0, 10, 20]}, {"*": [0, 10, 20]}])
+@pytest.mark.parametrize(
+    "bins",
+    [
+        {"x": [0, 10, 20]},
+        pytest.param([0, 10, 20], marks=pytest.mark.slow),
+        pytest.param({"*": [0, 10, 20]}, marks=pytest.mark.slow),
+    ],
+)
 def test_numbers_outside_bins_are_refused_as_here(spark, tmp_path, bins):
     table = pa.table({"x": np.arange(300) % 60 / 2, "y": np.arange(300) % 3})
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=30)
-    expected = refusal(table, bins=bins)
+    expected = problem(table, bins=bins)
     assert "record 42: column 'x' is outside its bins, which reach from 0 to 20" in expected[1]
-    assert refusal(tmp_path / "t.parquet", engine="spark", bins=bins) == expected
+    assert problem(tmp_path / "t.parquet", engine="spark", bins=bins) == expected
     frame = computed(spark, str(tmp_path / "t.parquet"))
-    kind, message = refusal(frame, bins=bins)
+    kind, message = problem(frame, bins=bins)
     assert (kind, message.partition(": ")[2]) == (expected[0], expected[1].partition(": ")[2])
     inside = sp.count_pairs(table, bins=[0, 10, 30])
     assert sp.count_pairs(frame, bins=[0, 10, 30]) == inside
@@ -170,10 +177,10 @@ def test_no_record_left_is_said_as_here(spark, tmp_path):
         frame = computed(spark, str(tmp_path / "t.parquet"))
         for given in (None, domain)[: 2 if other.max() == 2 else 1]:
             options = {"missing": "drop", "domain": given}
-            expected = refusal(table, **options)
+            expected = problem(table, **options)
             assert expected[1] == "no record is left: all 500 have a missing value"
-            assert refusal(tmp_path / "t.parquet", engine="spark", **options) == expected
-            assert refusal(frame, **options) == expected
+            assert problem(tmp_path / "t.parquet", engine="spark", **options) == expected
+            assert problem(frame, **options) == expected
             with pytest.raises(TableError, match=r"^no record is left: all 500 have a missing"):
                 Records.from_data(frame, **options)
     with pytest.raises(TableError, match=r"^the table has no records$"):
@@ -181,7 +188,10 @@ def test_no_record_left_is_said_as_here(spark, tmp_path):
 
 
 @pytest.mark.parametrize("missing", ["category", pytest.param("drop", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("few", [5, 50], ids=["bins", "categories"])
+@pytest.mark.parametrize(
+    "few",
+    [pytest.param(5, id="bins", marks=pytest.mark.slow), pytest.param(50, id="categories")],
+)
 def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, missing):
     monkeypatch.setattr(spark_jobs, "TREE_FROM", 2)
     counted, groups = spark_jobs._groups, []
@@ -214,9 +224,9 @@ def test_groups_refuse_as_all_do(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("seepage.data.spark.jobs.TREE_FROM", 2)
     table = pa.table({"w": [f"word {number}" for number in range(600)]})
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=40)
-    expected = refusal(table, max_values=50)
-    assert refusal(tmp_path / "t.parquet", engine="spark", max_values=50) == expected
-    assert refusal(computed(spark, str(tmp_path / "t.parquet")), max_values=50) == expected
+    expected = problem(table, max_values=50)
+    assert problem(tmp_path / "t.parquet", engine="spark", max_values=50) == expected
+    assert problem(computed(spark, str(tmp_path / "t.parquet")), max_values=50) == expected
 
 
 def test_a_session_of_another_thread_is_used_and_stays(spark, tmp_path):

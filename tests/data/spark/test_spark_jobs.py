@@ -7,18 +7,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from seepage.data.spark.found import Numbers
-from seepage.data.spark.jobs import Refusal, _join_task, _one_line, in_one_line, task_row
-from seepage.data.spark.lanes import Escaped, Lane, Layout, unpack
-from seepage.data.spark.shards import LARGEST_SHARD, Piece, plan_shards
-from seepage.data.table.bin_edges import Collector, priorities
+from seepage.data.spark.jobs import TaskError, _join_task, _one_line, in_one_line, task_row
+from seepage.data.spark.shards import (
+    LARGEST_SHARD,
+    Escaped,
+    Lane,
+    LaneLayout,
+    Piece,
+    plan_shards,
+    unpack,
+)
+from seepage.data.spark.tasks import CollectedNumbers
+from seepage.data.table.collecting import Collector, priorities
 from seepage.errors import DomainError, TableError
 
 
 def numbers(first, count):
     gathered = Collector()
     gathered.add(np.arange(first, first + count), priorities(first, count))
-    return Numbers([gathered])
+    return CollectedNumbers([gathered])
 
 
 def refusing(problem):
@@ -51,10 +58,10 @@ def test_what_is_too_large_to_hand_over_is_refused(monkeypatch):
     monkeypatch.setattr("seepage.data.spark.jobs.MOST_BYTES", 2000)
     fits, exceeds = (task_row(4, lambda size=size: bytes(size)) for size in (1900, 2000))
     assert outcome([fits]) == [(0, bytes(1900))]
-    ((number, refusal),) = outcome([exceeds])
+    ((number, problem),) = outcome([exceeds])
     assert number == 4
-    assert str(refusal.raised()).startswith("2.02e-06 GB of counts or records are more than the 2e")
-    assert isinstance(outcome([fits], lambda total: total + total)[0][1], Refusal)
+    assert str(problem.raised()).startswith("2.02e-06 GB of counts or records are more than the 2e")
+    assert isinstance(outcome([fits], lambda total: total + total)[0][1], TaskError)
 
 
 @pytest.mark.parametrize("problem", [ConnectionRefusedError(111, "refused"), EOFError()])
@@ -68,7 +75,7 @@ def test_a_java_machine_that_ends_is_said_so(needs_spark, problem):
 
 def test_only_refusals_are_one_refusal():
     rows = [task_row(n, refusing(TableError(f"shard {n}"))) for n in (8, 3, 5)]
-    assert outcome(rows, lambda total: total.columns) == [(3, Refusal("TableError", "shard 3"))]
+    assert outcome(rows, lambda total: total.columns) == [(3, TaskError("TableError", "shard 3"))]
 
 
 def test_a_refusal_comes_before_numbers_that_escaped():
@@ -78,7 +85,7 @@ def test_a_refusal_comes_before_numbers_that_escaped():
         task_row(2, refusing(Escaped(["b", "a"]))),
         task_row(3, refusing(DomainError("no"))),
     ]
-    assert outcome(rows)[0][1] == Refusal("DomainError", "no")
+    assert outcome(rows)[0][1] == TaskError("DomainError", "no")
     [(_, escaped)] = outcome(rows[:3])
     assert sorted(escaped.columns) == ["a", "b"]
 
@@ -86,7 +93,7 @@ def test_a_refusal_comes_before_numbers_that_escaped():
 def test_what_finishing_refuses_is_a_refusal():
     rows = [task_row(0, lambda: numbers(0, 5))]
     assert outcome(rows, lambda total: refusing(TableError("why"))()) == [
-        (0, Refusal("TableError", "why"))
+        (0, TaskError("TableError", "why"))
     ]
 
 
@@ -108,7 +115,7 @@ def test_a_report_of_spark_in_one_line(message, python, shown):
 
 
 def test_lanes_of_two_eight_and_sixteen_bits():
-    layout = Layout(
+    layout = LaneLayout(
         ("t", "b", "s", "u"),
         (Lane(0, 62, 2, True), Lane(1, 8, 8), Lane(2, 48, 16), Lane(0, 4, 2, True)),
     )

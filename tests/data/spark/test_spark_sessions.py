@@ -119,9 +119,9 @@ for bad, line in (
 ):
     try:
         sp.count_pairs(bad)
-    except TableError as refusal:
-        assert str(refusal).startswith(line), refusal
-        assert "\\n" not in str(refusal)
+    except TableError as problem:
+        assert str(problem).startswith(line), problem
+        assert "\\n" not in str(problem)
     else:
         raise AssertionError(line)
 session.stop()

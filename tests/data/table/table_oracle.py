@@ -1,34 +1,30 @@
-"""What the tests of the table layer share: streams read to the end, and decoded again."""
+"""What the tests of the table layer share: scans read to the end, and decoded again."""
 
 import numpy as np
 
-from seepage.data.table import Restart, TableOptions, open_stream
+from seepage.data.table import TableOptions, open_scan
 
 
 def read(data, **options):
-    """Return the stream after its last batch, and the codes of all records by column."""
-    stream = open_stream(data, TableOptions(**options))
-    try:
-        batches = list(_checked(stream))
-    except Restart:
-        batches = list(_checked(stream))
-    return stream, [np.concatenate(parts) for parts in zip(*batches, strict=True)]
+    """Return the scan after its last batch, and the codes of all records by column."""
+    scan = open_scan(data, TableOptions(**options))
+    batches = scan.read(lambda batches: [_checked(batch) for batch in batches])
+    return scan, [np.concatenate(parts) for parts in zip(*batches, strict=True)]
 
 
-def _checked(stream):
-    for batch in stream:
-        assert isinstance(batch, tuple)
-        assert len({len(codes) for codes in batch}) == 1
-        for codes, size in zip(batch, stream.sizes, strict=True):
-            assert codes.dtype == (np.uint8 if size < 256 else np.uint16)
-            assert codes.max() < size
-        yield batch
+def _checked(batch):
+    assert isinstance(batch.codes, tuple)
+    assert len({len(codes) for codes in batch.codes}) == 1
+    for codes, size in zip(batch.codes, batch.sizes, strict=True):
+        assert codes.dtype == (np.uint8 if size < 256 else np.uint16)
+        assert codes.max() < size
+    return batch.codes
 
 
 def final_codes(data, **options):
     """Return the domain and, by column, the code in the domain of each record."""
-    stream, discovered = read(data, **options)
-    domain, order = stream.finish()
+    scan, discovered = read(data, **options)
+    domain, order = scan.finish()
     result = []
     for codes, places in zip(discovered, order, strict=True):
         lookup = np.full(max(places.max(), codes.max()) + 1, -1)

@@ -10,14 +10,14 @@ import pyarrow as pa
 import pytest
 from table_oracle import read, values
 
-from seepage.data.table import TableOptions, open_stream
+from seepage.data.table import TableOptions, open_scan
 from seepage.errors import InputError, TableError
 
 TABLE = pa.table({"age": [1, 2], "sex": ["f", "m"], "smoker": [True, False]})
 
 
 def names(**options):
-    return open_stream(TABLE, TableOptions(**options)).names
+    return open_scan(TABLE, TableOptions(**options)).names
 
 
 def test_choose_drop_rename():
@@ -59,7 +59,7 @@ def test_bins_name_columns_as_they_are_called_in_the_end():
 )
 def test_columns_that_do_not_fit(options, message):
     with pytest.raises(TableError) as refusal:
-        open_stream(TABLE, TableOptions(**options))
+        open_scan(TABLE, TableOptions(**options))
     assert message in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
@@ -95,23 +95,23 @@ def test_options_that_are_refused(options, message):
 @pytest.mark.parametrize("what", [3, None, {"a": [1]}, "", b"x", object(), np.zeros((2, 2))])
 def test_what_is_no_table(what):
     with pytest.raises(TableError) as refusal:
-        open_stream(what)
+        open_scan(what)
     assert "\n" not in str(refusal.value)
 
 
 def test_frames_that_are_refused():
     twice = pd.DataFrame(np.ones((2, 2)), columns=["a", "a"])
     with pytest.raises(TableError, match=r"a.*2 times|'a' twice"):
-        open_stream(twice)
+        open_scan(twice)
     with pytest.raises(TableError, match="'a'"):
-        open_stream(pa.table([[1], [2]], names=["a", "a"]))
+        open_scan(pa.table([[1], [2]], names=["a", "a"]))
     mixed = pd.DataFrame({"m": pd.Series([1, "a"], dtype=object), "n": [1, 2]})
     with pytest.raises(TableError, match="column 'm' does not hold one kind of values"):
         read(mixed)
     assert values(mixed, drop=["m"]) == {"n": ("1", "2")}
     for frame in (TABLE[:0], pd.DataFrame({"a": []}), pl.DataFrame({"a": []})):
         with pytest.raises(TableError, match="the table has no records"):
-            open_stream(frame)
+            open_scan(frame)
 
 
 @pytest.mark.parametrize(
@@ -133,13 +133,13 @@ def test_columns_without_single_values_are_refused(odd):
 def test_a_column_without_a_name():
     table = pa.table({"": [1, 2], "n": [3, 4]})
     with pytest.raises(TableError, match="a column has no name; give it one"):
-        open_stream(table)
-    assert open_stream(table, TableOptions(rename={"": "id"})).names == ("id", "n")
-    assert open_stream(table, TableOptions(drop=[""])).names == ("n",)
+        open_scan(table)
+    assert open_scan(table, TableOptions(rename={"": "id"})).names == ("id", "n")
+    assert open_scan(table, TableOptions(drop=[""])).names == ("n",)
 
 
 def test_numbers_as_column_names_become_text():
-    assert open_stream(pd.DataFrame(np.eye(2))).names == ("0", "1")
+    assert open_scan(pd.DataFrame(np.eye(2))).names == ("0", "1")
 
 
 def test_importing_the_table_layer_is_cheap():

@@ -1,33 +1,90 @@
 """The kernel that Numba compiles: bitmaps, AND and popcount, and histograms beside them.
 
 Imported only when the work is large: importing Numba and loading the cached machine code takes
-about a second, compiling it for the first time several.
+about a second, compiling it for the first time several.  Rows are handled in chunks that stay in
+the cache.  Of each stretch of rows, eight bitmaps at a time stay in the L1 cache while those of all
+smaller columns pass by.  Alphabets too large for bitmaps are counted by histograms.
 
-Rows are handled in chunks that stay in the cache.  Of each stretch of rows, eight bitmaps at a time
-stay in the L1 cache while those of all smaller columns pass by.  Alphabets too large for bitmaps
-are counted by histograms of two or three columns.
-
-All compiled code is in this one file, since Numba's cache notices changes of a function's own file
-only.
+LLVM intrinsics that Numba does not expose come first.  All compiled code is in this one file, since
+Numba's cache notices changes of a function's own file only.
 """
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
+from llvmlite import ir
+from numba import extending, types
+from numba.core import cgutils
 
-from seepage.data.counting.llvm import (
-    WORD,
-    bytes_at,
-    compiled,
-    entry,
-    equal_bits,
-    popcount,
-    shorts_at,
-)
-from seepage.data.counting.pair_plan import TRIPLE_CELLS
+from seepage.data.counting.kernel import TRIPLE_CELLS
 
-__all__ = ["Columns", "Groups", "Totals", "count_rows"]
+__all__ = ["KernelColumns", "KernelGroups", "Totals", "count_rows"]
+
+WORD = 64
+
+entry: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
+"""Compiles a function that Python calls; the machine code is kept for the next time."""
+
+compiled: Any = numba.njit(nogil=True, error_model="numpy")
+"""Compiles a function that compiled functions call."""
+
+intrinsic: Any = extending.intrinsic
+
+
+@intrinsic
+def popcount(typing_context, word):
+    """Return the number of bits set; loops over it are vectorised."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.ctpop(arguments[0])
+
+    return word(word), generate
+
+
+@intrinsic
+def pointer(typing_context, address):
+    """Return an address as a pointer."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return types.voidptr(types.uintp), generate
+
+
+@intrinsic
+def equal_bits(typing_context, codes, word, value):
+    """Return which of codes 64 word to 64 word + 63 equal the value."""
+
+    def generate(context, builder, signature, arguments):
+        number, code = ir.IntType(32), ir.IntType(codes.dtype.bitwidth)
+        vector = ir.VectorType(code, WORD)
+        undefined = ir.Constant(vector, ir.Undefined)
+        array = context.make_array(codes)(context, builder, arguments[0])
+        begin = builder.mul(arguments[1], ir.Constant(arguments[1].type, WORD))
+        block = builder.bitcast(builder.gep(array.data, [begin]), vector.as_pointer())
+        wanted = builder.trunc(arguments[2], code)
+        single = builder.insert_element(undefined, wanted, ir.Constant(number, 0))
+        first = ir.Constant(ir.VectorType(number, WORD), [0] * WORD)
+        every = builder.shuffle_vector(single, undefined, first)
+        equal = builder.icmp_unsigned("==", builder.load(block, align=1), every)
+        return builder.bitcast(equal, ir.IntType(WORD))
+
+    return types.uint64(codes, types.intp, types.intp), generate
+
+
+@compiled
+def bytes_at(address, rows):
+    """Return the uint8 array at an address."""
+    return numba.carray(pointer(address), rows, np.uint8)
+
+
+@compiled
+def shorts_at(address, rows):
+    """Return the uint16 array at an address."""
+    return numba.carray(pointer(address), rows, np.uint16)
+
 
 CHUNK = 1 << 16
 """Rows handled at once: 64 kB of a column, long enough for the memory to stream."""
@@ -43,7 +100,7 @@ TWO_COPIES = 1 << 14
 """Cells up to which a histogram of two columns has two copies; larger ones have none."""
 
 
-class Columns(NamedTuple):
+class KernelColumns(NamedTuple):
     """Where the codes of each column are, the bytes of a code, and what all codes are below."""
 
     addresses: Any
@@ -51,8 +108,8 @@ class Columns(NamedTuple):
     sizes: Any
 
 
-class Groups(NamedTuple):
-    """What is counted how: the fields of `Plan`."""
+class KernelGroups(NamedTuple):
+    """What is counted how: the fields of `PairSchedule`."""
 
     packed: Any
     first: Any
@@ -110,7 +167,7 @@ def count_rows(columns, rows, groups, totals):
 def _from_row(columns, row):
     """Return the columns from a row on."""
     steps = (row * columns.widths).astype(np.uintp)
-    return Columns(columns.addresses + steps, columns.widths, columns.sizes)
+    return KernelColumns(columns.addresses + steps, columns.widths, columns.sizes)
 
 
 @compiled
@@ -127,9 +184,6 @@ def _largest_code(codes):
     for code in codes:
         found = max(found, code)
     return found
-
-
-# Bitmaps -----------------------------------------------------------------------------------------
 
 
 @compiled
@@ -219,9 +273,6 @@ def _compare_tile(bits, tile, other, words):
         g += popcount(mine & bits[tile + 6, word])
         h += popcount(mine & bits[tile + 7, word])
     return a, b, c, d, e, f, g, h
-
-
-# Histograms --------------------------------------------------------------------------------------
 
 
 @compiled

@@ -1,24 +1,33 @@
 """Records as codes, made distinct or sampled: from any number of batches, on any machine.
 
-A record is a column of an array with one row an attribute.  Nothing here knows of tables.
+A record is a column of an array with one row an attribute.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
-from seepage.data.table.bin_edges import Priorities, priorities
+from seepage._results import Progress
+from seepage.data.counting.kernel import Codes
+from seepage.data.domain import Domain
+from seepage.data.table.collecting import FEWEST, PrioritySample, priorities
+from seepage.data.table.options import TableOptions
+from seepage.data.table.scan import CodedBatch, open_scan
 from seepage.errors import TableError
 
-__all__ = ["Codes", "DistinctRecords", "Gathering", "RecordSample", "distinct", "pack", "runs"]
-
-Codes = NDArray[np.unsignedinteger[Any]]
-
-FEWEST = 1 << 18
-"""Records held before they are made distinct."""
+__all__ = [
+    "Codes",
+    "DistinctRecords",
+    "Gathering",
+    "RecordSample",
+    "distinct",
+    "gather_local",
+    "pack",
+    "runs",
+]
 
 
 class Gathering(Protocol):
@@ -61,7 +70,7 @@ class DistinctRecords:
     Parameters
     ----------
     most
-        More bytes are refused, where given.
+        More bytes raise an error, where given.
     """
 
     def __init__(self, most: int | None = None) -> None:
@@ -137,13 +146,9 @@ class RecordSample:
 
     def __init__(self, size: int, seed: int) -> None:
         self.seen = 0
-        self._size = size
         self._seed = seed
-        self._held: list[Codes] = []
-        self._ranks: list[Priorities] = []
+        self._sample = PrioritySample(size)
         self._sizes: tuple[int, ...] = ()
-        self._count = 0
-        self._bar: int | None = None
 
     def add(
         self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], first: int, kept: Booleans | None
@@ -153,43 +158,57 @@ class RecordSample:
         ranks = ranks if kept is None else ranks[kept]
         self.seen += len(ranks)
         self._sizes = tuple(sizes)
-        low = slice(None) if self._bar is None else ranks < np.uint64(self._bar)
-        self._take(np.stack([column[low] for column in codes]), ranks[low])
+        low = self._sample.chosen(ranks)
+        self._sample.add(np.stack([column[low] for column in codes]), ranks[low])
 
     def merge(self, other: "RecordSample") -> None:
         """Take the sample of another part."""
         if other.seen:
-            other._thin()
             self.seen += other.seen
             self._sizes = other._sizes
-            self._take(other._held[0], other._ranks[0])
-
-    def _take(self, columns: Codes, ranks: Priorities) -> None:
-        self._held.append(columns)
-        self._ranks.append(ranks)
-        self._count += len(ranks)
-        if self._count > 2 * self._size + FEWEST:
-            self._thin()
-
-    def _thin(self) -> None:
-        """Keep the records of lowest priority."""
-        columns, ranks = np.concatenate(self._held, axis=1), np.concatenate(self._ranks)
-        if len(ranks) > self._size:
-            lowest = np.argpartition(ranks, self._size)
-            self._bar = int(ranks[lowest[self._size]])
-            columns, ranks = columns[:, lowest[: self._size]], ranks[lowest[: self._size]]
-        self._held, self._ranks, self._count = [columns], [ranks], len(ranks)
+            self._sample.merge(other._sample)
 
     def rows(self) -> tuple[Codes, Integers]:
         """Return the distinct records of the sample, one row an attribute, and their numbers."""
-        self._thin()
-        return distinct(self._held[0], np.ones(self._count, dtype=np.int64), self._sizes)
+        columns, ranks = self._sample.thinned()
+        return distinct(columns, np.ones(len(ranks), dtype=np.int64), self._sizes)
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is sent: the sample thinned."""
-        if self.seen:
-            self._thin()
-        return self.__dict__
+
+def gather_local(
+    data: Any,
+    options: TableOptions,
+    start: Callable[[], Gathering],
+    progress: Progress | None = None,
+) -> tuple[Domain, Gathering, tuple[Codes, Integers]]:
+    """Return the domain of a table, what gathered its records, and these in codes of the domain.
+
+    Parameters
+    ----------
+    data
+        A frame, or the path of a file, folder or glob.
+    options
+        How the table is read.
+    start
+        Begins to gather: all distinct records, or a sample.
+    progress
+        Called with the records read so far and the records in all, None where not known.
+    """
+
+    def gather(batches: Iterator[CodedBatch]) -> Gathering:
+        kept = start()
+        for batch in batches:
+            kept.add(*batch)
+        return kept
+
+    scan = open_scan(data, options)
+    kept = scan.read(gather, progress)
+    domain, orders = scan.finish()
+    rows, weights = kept.rows()
+    for row, order in zip(rows, orders, strict=True):
+        ranks = np.zeros(int(order.max()) + 1, dtype=rows.dtype)
+        ranks[order] = np.arange(len(order))
+        row[:] = ranks[row]
+    return domain, kept, (rows, weights)
 
 
 def pack(columns: Codes, sizes: Sequence[int]) -> list[NDArray[np.uint64]]:

@@ -1,17 +1,244 @@
-"""Counting one batch of rows: with NumPy, or with Numba where the work is large."""
+"""Counting one batch of rows: with NumPy, or with Numba where the work is large.
+
+Pairs of columns are counted by bitmaps or by a histogram.  A column of k values has k - 1 bitmaps,
+one for each code but 0.  The counts of two codes are the bits that two bitmaps share; those of code
+0 follow by subtraction, see `accumulator`.  Two columns need (k_a - 1)(k_b - 1) passes of AND and
+popcount, 64 rows an operation, or one pass of a histogram, a few operations a row.  Costs are in
+units of one AND-popcount pass.
+
+A histogram of three columns gives the counts of three pairs in little more than the time of one,
+as long as it stays in the cache; so pairs are put together to triples.
+"""
 
 import sys
 import time
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage.data.counting.cells import PairCells
-from seepage.data.counting.pair_plan import Codes, Plan, plan_pairs
+from seepage._numerics import Booleans, Integers
+from seepage.data.pairs import marginal_offsets, pair_offsets, pairs_by_shape, put_stack, stacked
+from seepage.errors import DomainError
 
-__all__ = ["bitmap_limit", "compiled_pays", "count_batch", "count_with_numba", "count_with_numpy"]
+__all__ = [
+    "LARGEST_CELLS",
+    "PACK_COST",
+    "TRIPLE_CELLS",
+    "Codes",
+    "PairCells",
+    "PairSchedule",
+    "bitmap_limit",
+    "compiled_pays",
+    "count_batch",
+    "count_with_numba",
+    "count_with_numpy",
+    "schedule_pairs",
+]
+
+
+LARGEST_CELLS = 1 << 29
+"""Pair cells up to which counts are kept: 4 GB."""
+
+
+class PairCells:
+    """Room for the counts of every code of each column, and of every two codes of each two.
+
+    Parameters
+    ----------
+    capacities
+        For each column, the number of codes that there is room for.
+
+    Attributes
+    ----------
+    marginals
+        The counts of each column's codes, one column after the other.
+    tables
+        The counts of each pair's codes, laid out as `pair_offsets(capacities)` says.
+    starts, offsets
+        Where the marginal of each column begins, and the table of each pair.
+    """
+
+    def __init__(self, capacities: Sequence[int]) -> None:
+        self.capacities = tuple(capacities)
+        self.starts = marginal_offsets(self.capacities)
+        self.offsets = pair_offsets(self.capacities)
+        cells = int(self.offsets[-1])
+        if cells > LARGEST_CELLS:
+            raise DomainError(
+                f"{len(self.capacities)} attributes of up to {max(self.capacities):,} values have "
+                f"{cells:,} pair cells, more than the {LARGEST_CELLS:,} that can be counted; "
+                "choose fewer columns or coarser bins"
+            )
+        self.marginals = np.zeros(self.starts[-1], dtype=np.int64)
+        self.tables = np.zeros(cells, dtype=np.int64)
+
+    def marginal(self, column: int) -> Integers:
+        """Return the counts of one column's codes; they share the flat array."""
+        return self.marginals[self.starts[column] : self.starts[column + 1]]
+
+    def table(self, a: int, b: int) -> Integers:
+        """Return the table of a pair, a < b, as a matrix; it shares the flat array."""
+        begin, shape = self.begins[a, b], self._shape(a, b)
+        return self.tables[begin : begin + shape[0] * shape[1]].reshape(shape)
+
+    @cached_property
+    def begins(self) -> Integers:
+        """Where the table of columns a and b begins, and on the diagonal the marginal of a."""
+        columns = len(self.capacities)
+        begins = np.zeros((columns, columns), dtype=np.int64)
+        begins[np.triu_indices(columns, k=1)] = self.offsets[:-1]
+        return begins + begins.T + np.diag(self.starts[:-1])
+
+    def with_room(self, sizes: Sequence[int]) -> "PairCells":
+        """Return these counts with room for alphabets of these sizes.
+
+        A column that grows a second time gets a quarter more than it asks for, so that a column
+        of k values is copied O(log k) times.
+        """
+        if all(size <= room for size, room in zip(sizes, self.capacities, strict=True)):
+            return self
+        exact = [max(size, room) for size, room in zip(sizes, self.capacities, strict=True)]
+        spare = [
+            wanted + wanted // 4 if wanted > room > 1 else wanted
+            for wanted, room in zip(exact, self.capacities, strict=True)
+        ]
+        grown = PairCells(spare if pair_offsets(spare)[-1] <= LARGEST_CELLS else exact)
+        grown.add(self)
+        return grown
+
+    def add(self, other: "PairCells") -> None:
+        """Add counts of the same or smaller alphabets."""
+        if other.capacities == self.capacities:
+            self.marginals += other.marginals
+            self.tables += other.tables
+            return
+        for column, size in enumerate(other.capacities):
+            self.marginal(column)[:size] += other.marginal(column)
+        for pairs, a, b in pairs_by_shape(self.capacities, other.capacities):
+            mine = stacked(self.tables, self.offsets[pairs], *self._shape(a[0], b[0]))
+            theirs = stacked(other.tables, other.offsets[pairs], *other._shape(a[0], b[0]))
+            mine[:, : theirs.shape[1], : theirs.shape[2]] += theirs
+            put_stack(self.tables, self.offsets[pairs], mine)
+
+    def _shape(self, a: int, b: int) -> tuple[int, int]:
+        return self.capacities[a], self.capacities[b]
+
+    def __getstate__(self) -> tuple[tuple[int, ...], Integers, Integers]:
+        return self.capacities, self.marginals, self.tables
+
+    def __setstate__(self, state: tuple[tuple[int, ...], Integers, Integers]) -> None:
+        self.capacities, self.marginals, self.tables = state
+        self.starts = marginal_offsets(self.capacities)
+        self.offsets = pair_offsets(self.capacities)
+
+
+Codes: TypeAlias = NDArray[np.unsignedinteger]
+"""The codes of one column: uint8 or uint16."""
+
+PACK_COST = 8.0
+"""What it costs to make one bitmap (measured: 6 to 10)."""
+TRIPLE_CELLS = 1 << 16
+"""Cells up to which three columns are counted by one histogram."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairSchedule:
+    """How to count every pair of columns once.
+
+    Parameters
+    ----------
+    sizes
+        The columns' alphabet sizes.
+    packed
+        The columns that get bitmaps, by ascending size.
+    first
+        Where the bitmaps of each packed column begin; the last entry is their number.
+    stop
+        For each packed column, the number of bitmaps, from the first on, that are compared with
+        its own; they are those of smaller columns, so that every pair comes once.
+    tallied
+        The other pairs of columns (a, b), a < b, one a row: counted by histograms.
+    """
+
+    sizes: tuple[int, ...]
+    packed: Integers
+    first: Integers
+    stop: Integers
+    tallied: Integers
+
+    @property
+    def comparisons(self) -> int:
+        """The number of pairs of bitmaps that are compared."""
+        return int(self.stop @ np.diff(self.first))
+
+    @cached_property
+    def grouped(self) -> tuple[Integers, Integers]:
+        """The tallied pairs as triples of columns (a, b, c), a < b < c, and the pairs left over.
+
+        Greedy: of the columns that form a triple of uncovered pairs with a pair, the middle one.
+        About nine tenths of many pairs are covered.
+        """
+        sizes = np.array(self.sizes, dtype=np.int64)
+        open_pairs = np.zeros((len(sizes), len(sizes)), dtype=np.bool_)
+        open_pairs[tuple(self.tallied.T)] = True
+        open_pairs |= open_pairs.T
+        triples = []
+        for a, b in self.tallied.tolist():
+            fitting = sizes <= TRIPLE_CELLS // (sizes[a] * sizes[b])
+            thirds = np.flatnonzero(open_pairs[a] & open_pairs[b] & fitting)
+            if open_pairs[a, b] and len(thirds):
+                triple = sorted((a, b, int(thirds[len(thirds) // 2])))
+                open_pairs[np.ix_(triple, triple)] = False
+                triples.append(triple)
+        return np.array(triples, dtype=np.int64).reshape(-1, 3), _places(np.triu(open_pairs))
+
+
+@lru_cache(maxsize=16)
+def schedule_pairs(sizes: tuple[int, ...], limit: float) -> PairSchedule:
+    """Return the schedule for columns of these sizes.
+
+    Parameters
+    ----------
+    sizes
+        The columns' alphabet sizes.
+    limit
+        The cost of a histogram of two columns: pairs with more comparisons are tallied.
+
+    Notes
+    -----
+    A column is packed where its share of what bitmaps save, half of each pair's, exceeds what
+    they cost.  By ascending size, the partners of a column that are compared are the first ones.
+
+    Examples
+    --------
+    >>> schedule = schedule_pairs((300, 2, 3), limit=400)
+    >>> schedule.packed.tolist(), schedule.stop.tolist(), schedule.tallied.tolist()
+    ([1, 2], [0, 1], [[0, 1], [0, 2]])
+    """
+    bitmaps = np.asarray(sizes, dtype=np.float64) - 1
+    savings = np.maximum(limit - np.outer(bitmaps, bitmaps), 0.0)
+    np.fill_diagonal(savings, 0.0)
+    worth = savings.sum(axis=1) / 2 > PACK_COST * bitmaps
+    ascending = np.argsort(bitmaps, kind="stable")
+    packed = ascending[worth[ascending]]
+    first = np.concatenate([[0], np.cumsum(bitmaps[packed])]).astype(np.int64)
+    compared = np.outer(bitmaps[packed], bitmaps[packed]) <= limit
+    partners = np.minimum(compared.sum(axis=1), np.arange(len(packed)))
+    tallied = np.triu(np.ones((len(sizes), len(sizes)), dtype=np.bool_), k=1)
+    for position, number in enumerate(partners):
+        mine, theirs = packed[position], packed[:number]
+        tallied[np.minimum(mine, theirs), np.maximum(mine, theirs)] = False
+    return PairSchedule(sizes, packed, first, first[partners], _places(tallied))
+
+
+def _places(matrix: Booleans) -> Integers:
+    """Return row and column of what is true, in the memory layout that compiled code expects."""
+    return np.ascontiguousarray(np.argwhere(matrix), dtype=np.int64)
+
 
 NUMPY_COMPARISON = 1.1e-9 / 64
 """Seconds that NumPy takes to compare two bitmaps, a row (measured)."""
@@ -41,9 +268,9 @@ def compiled_pays(rows: int, sizes: Sequence[int]) -> bool:
     """
     if "seepage.data.counting.compiled_kernel" in sys.modules:
         return True
-    plan = plan_pairs(tuple(sizes), NUMPY_LIMIT)
-    tallied = len(plan.tallied) + len(sizes)
-    return rows * (plan.comparisons * NUMPY_COMPARISON + tallied * NUMPY_TALLY) > LOADING
+    schedule = schedule_pairs(tuple(sizes), NUMPY_LIMIT)
+    tallied = len(schedule.tallied) + len(sizes)
+    return rows * (schedule.comparisons * NUMPY_COMPARISON + tallied * NUMPY_TALLY) > LOADING
 
 
 def count_batch(
@@ -70,12 +297,12 @@ def count_batch(
     if not len(codes[0]):
         return -1
     if compiled:
-        return count_with_numba(codes, sizes, plan_pairs(tuple(sizes), bitmap_limit()), cells)
-    return count_with_numpy(codes, sizes, plan_pairs(tuple(sizes), NUMPY_LIMIT), cells)
+        return count_with_numba(codes, sizes, schedule_pairs(tuple(sizes), bitmap_limit()), cells)
+    return count_with_numpy(codes, sizes, schedule_pairs(tuple(sizes), NUMPY_LIMIT), cells)
 
 
 def count_with_numpy(
-    codes: Sequence[Codes], sizes: Sequence[int], plan: Plan, cells: PairCells
+    codes: Sequence[Codes], sizes: Sequence[int], schedule: PairSchedule, cells: PairCells
 ) -> int:
     """Do what `count_batch` says, with NumPy alone."""
     for begin in range(0, len(codes[0]), BLOCK):
@@ -84,22 +311,22 @@ def count_with_numpy(
             if int(own.max()) >= size:
                 return column
             np.add.at(cells.marginal(column), own, 1)
-        _compare(block, plan, cells)
-        for a, b in plan.tallied.tolist():
+        _compare(block, schedule, cells)
+        for a, b in schedule.tallied.tolist():
             joint = block[a] * np.intp(cells.capacities[b]) + block[b]
             np.add.at(cells.table(a, b).reshape(-1), joint, 1)
     return -1
 
 
-def _compare(codes: Sequence[Codes], plan: Plan, cells: PairCells) -> None:
+def _compare(codes: Sequence[Codes], schedule: PairSchedule, cells: PairCells) -> None:
     """Add the bits that each two bitmaps share to the count of their codes."""
-    bits = _bitmaps(codes, plan)
-    lengths = np.diff(plan.first)
-    column = np.repeat(plan.packed, lengths)
-    code = np.arange(len(column)) - np.repeat(plan.first[:-1], lengths) + 1
+    bits = _bitmaps(codes, schedule)
+    lengths = np.diff(schedule.first)
+    column = np.repeat(schedule.packed, lengths)
+    code = np.arange(len(column)) - np.repeat(schedule.first[:-1], lengths) + 1
     room = np.array(cells.capacities)
     for mine, begin, end, stop in zip(
-        plan.packed, plan.first[:-1], plan.first[1:], plan.stop, strict=True
+        schedule.packed, schedule.first[:-1], schedule.first[1:], schedule.stop, strict=True
     ):
         theirs, their_code = column[:stop], code[:stop]
         for own_code, bitmap in zip(code[begin:end], bits[begin:end], strict=True):
@@ -110,28 +337,35 @@ def _compare(codes: Sequence[Codes], plan: Plan, cells: PairCells) -> None:
             cells.tables[place] += shared
 
 
-def _bitmaps(codes: Sequence[Codes], plan: Plan) -> NDArray[np.uint64]:
+def _bitmaps(codes: Sequence[Codes], schedule: PairSchedule) -> NDArray[np.uint64]:
     """Return the bitmaps of all packed columns, one a row."""
-    bits = np.zeros((plan.first[-1], -(-len(codes[0]) // 64) * 8), dtype=np.uint8)
-    for place, column in enumerate(plan.packed):
-        for code, row in enumerate(bits[plan.first[place] : plan.first[place + 1]], start=1):
+    bits = np.zeros((schedule.first[-1], -(-len(codes[0]) // 64) * 8), dtype=np.uint8)
+    for place, column in enumerate(schedule.packed):
+        for code, row in enumerate(
+            bits[schedule.first[place] : schedule.first[place + 1]], start=1
+        ):
             packed = np.packbits(codes[column] == code)
             row[: len(packed)] = packed
     return bits.view(np.uint64)
 
 
 def count_with_numba(
-    codes: Sequence[Codes], sizes: Sequence[int], plan: Plan, cells: PairCells
+    codes: Sequence[Codes], sizes: Sequence[int], schedule: PairSchedule, cells: PairCells
 ) -> int:
     """Do what `count_batch` says, with Numba and the GIL released."""
-    from seepage.data.counting.compiled_kernel import Columns, Groups, Totals, count_rows
+    from seepage.data.counting.compiled_kernel import (
+        KernelColumns,
+        KernelGroups,
+        Totals,
+        count_rows,
+    )
 
-    columns = Columns(
+    columns = KernelColumns(
         np.array([column.ctypes.data for column in codes], dtype=np.uintp),
         np.array([column.itemsize for column in codes], dtype=np.int64),
         np.array(sizes, dtype=np.int64),
     )
-    groups = Groups(plan.packed, plan.first, plan.stop, *plan.grouped)
+    groups = KernelGroups(schedule.packed, schedule.first, schedule.stop, *schedule.grouped)
     capacities = np.array(cells.capacities, dtype=np.int64)
     totals = Totals(capacities, cells.marginals, cells.tables, cells.begins)
     return int(count_rows(columns, len(codes[0]), groups, totals))
@@ -148,12 +382,12 @@ def bitmap_limit() -> float:
     sizes = (11,) * 21
     generator = np.random.default_rng(1)
     codes = [generator.integers(0, size, BLOCK, dtype=np.uint8) for size in sizes]
-    plans = plan_pairs(sizes, np.inf), plan_pairs(sizes, 0.0)
+    schedules = schedule_pairs(sizes, np.inf), schedule_pairs(sizes, 0.0)
     times: list[list[float]] = [[], []]
     for _ in range(6):
-        for plan, taken in zip(plans, times, strict=True):
+        for schedule, taken in zip(schedules, times, strict=True):
             begin = time.thread_time()
-            count_with_numba(codes, sizes, plan, PairCells(sizes))
+            count_with_numba(codes, sizes, schedule, PairCells(sizes))
             taken.append(time.thread_time() - begin)
     by_bitmaps, by_histogram = map(min, times)
     least, most = PLAUSIBLE_LIMITS

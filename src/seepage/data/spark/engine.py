@@ -13,47 +13,52 @@ domain and the counts.
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seepage.data.counting import is_spark_frame
+from seepage.data.counting.accumulator import PairAccumulator
+from seepage.data.counting.count import is_spark_frame
+from seepage.data.counting.distinct import DistinctRecords, Gathering
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
-from seepage.data.spark.coding_tasks import count_shard, plan_coding
-from seepage.data.spark.finding_tasks import find_values, gather_numbers
-from seepage.data.spark.found import Settled, keeping, settle, settle_late
 from seepage.data.spark.jobs import (
     MOST_BYTES,
     Finish,
     Input,
-    Work,
+    TaskWork,
     in_one_line,
     pandas_accepted,
     run,
     spark_errors,
 )
-from seepage.data.spark.lanes import Escaped, plan_lanes
-from seepage.data.spark.shards import files_of, plan_shards
-from seepage.data.table.bin_edges import share_of
+from seepage.data.spark.shards import Escaped, files_of, plan_lanes, plan_shards
+from seepage.data.spark.tasks import (
+    Settled,
+    collect_shard,
+    count_shard,
+    find_values,
+    gather_shard,
+    keeping,
+    plan_coding,
+    settle,
+    settle_late,
+)
+from seepage.data.table.collecting import share_of
 from seepage.data.table.column import Column
 from seepage.data.table.options import TableOptions
-from seepage.data.table.paths import PARQUET, find_files
-from seepage.data.table.sources import ColumnarSource
+from seepage.data.table.scan import check_records
+from seepage.data.table.sources import PARQUET, ColumnarSource, find_files
 from seepage.errors import DomainError, InputError, TableError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-from collections.abc import Callable
-
-from seepage.data.counting.distinct import DistinctRecords, Gathering
-from seepage.data.spark.coding_tasks import gather_records
 
 __all__ = [
     "count_with_spark",
-    "find_domain",
     "gather_with_spark",
     "opened",
     "run_unpacking",
@@ -126,11 +131,11 @@ def _started(master: str | None) -> "SparkSession":
         builder = builder.config("spark.log.level", "ERROR")
     if master or "SPARK_REMOTE" not in os.environ:
         builder = builder.master(place)
-    refusals: tuple[type[Exception], ...] = (*spark_errors(), OSError)
+    problems: tuple[type[Exception], ...] = (*spark_errors(), OSError)
     try:
         with pandas_accepted():
             session: SparkSession = builder.getOrCreate()
-    except refusals as problem:
+    except problems as problem:
         raise InputError(f"Spark does not start at {place}: {_reason(str(problem))}") from None
     return session
 
@@ -169,12 +174,13 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     for those whose numbers turn out to have none.  Cache one that is expensive.
     """
     with opened(data, options) as table:
-        return _count(table, options)
+        table, domain, counts = _find_domain(table, options, count=True)
+        return _count_in_domain(table, options, domain) if counts is None else counts
 
 
 @contextmanager
 def opened(data: Any, options: TableOptions) -> Iterator[Input]:
-    """Give a table as Spark sees it, in a session that lasts as long as the block; or refuse it."""
+    """Give a table as Spark sees it, in a session that lasts as long as the block."""
     if is_spark_frame(data):
         with in_one_line():
             names = data.columns
@@ -236,24 +242,17 @@ def _packed(
     return Input(session, tuple(frame.columns), frame=frame, layout=layout)
 
 
-def _count(table: Input, options: TableOptions) -> PairCounts:
+def _find_domain(
+    table: Input, options: TableOptions, *, count: bool
+) -> tuple[Input, Domain, PairCounts | None]:
+    """Return the table, packed as its numbers need it, its domain, and counts if known by then."""
     if options.domain is not None:
-        return _count_in_domain(table, options, options.domain)
-    table, settled = _settle(table, options)
-    if settled.counts is not None:
-        return settled.counts
-    return _count_in_domain(table, options, settled.domain)
+        return table, options.domain, None
+    table, settled = _settle(table, options, count=count)
+    return table, settled.domain, settled.counts
 
 
-def find_domain(table: Input, options: TableOptions) -> tuple[Input, Domain]:
-    """Return the domain of a table; and the table, packed as its numbers need it."""
-    if options.domain is not None:
-        return table, options.domain
-    table, settled = _settle(table, options, count=False)
-    return table, settled.domain
-
-
-def _settle(table: Input, options: TableOptions, *, count: bool = True) -> tuple[Input, Settled]:
+def _settle(table: Input, options: TableOptions, *, count: bool) -> tuple[Input, Settled]:
     """Return the domain of a table, and its counts where they could be had on the way."""
     names, share, expected = table.names, share_of(table.rows), table.rows_a_core
     table, settled = run_unpacking(
@@ -281,13 +280,13 @@ def _settle_late(table: Input, options: TableOptions, settled: Settled) -> tuple
     return run_unpacking(
         table,
         options,
-        lambda source, first: gather_numbers(source, columns, first, shares),
+        lambda source, first: collect_shard(source, columns, first, shares),
         lambda numbers: settle_late(settled, places, columns, numbers),
     )
 
 
 def run_unpacking(
-    table: Input, options: TableOptions, work: Work, finish: Finish | None = None
+    table: Input, options: TableOptions, work: TaskWork, finish: Finish | None = None
 ) -> tuple[Input, Any]:
     """Return what `run` does, and the table with columns unpacked that do not fit their lanes."""
     try:
@@ -316,9 +315,9 @@ def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> Pai
     _, kept = run_unpacking(
         table, options, lambda source, first: count_shard(source, coding, first, expected)
     )
-    kept.check(kept.made.rows)
-    counts: PairCounts = kept.made.counts(domain)
-    return counts
+    check_records(kept.rows, kept.made.rows)
+    counted: PairAccumulator = kept.made
+    return counted.counts(domain)
 
 
 MOST_RECORD_BYTES = 2**29 - 2**17
@@ -343,21 +342,14 @@ def gather_with_spark(
     -----
     One job finds the domain where none is given, and one gathers.
     """
-    begin = _limited(start)
+    begin = partial(DistinctRecords, MOST_RECORD_BYTES) if start is DistinctRecords else start
     with opened(data, options) as table:
-        table, domain = find_domain(table, options)
+        table, domain, _ = _find_domain(table, options, count=False)
         coding = plan_coding(table.names, options, domain)
         _, kept = run_unpacking(
             table,
             options,
-            lambda source, first: gather_records(source, coding, first, begin()),
+            lambda source, first: gather_shard(source, coding, first, begin()),
         )
-    kept.check(kept.made.seen)
+    check_records(kept.rows, kept.made.seen)
     return domain, kept.made
-
-
-def _limited(start: Callable[[], Gathering]) -> Callable[[], Gathering]:
-    def begin() -> Gathering:
-        return DistinctRecords(MOST_RECORD_BYTES)
-
-    return begin if start is DistinctRecords else start

@@ -13,8 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import pyarrow as pa
 
 from seepage import errors
-from seepage.data.spark.lanes import Escaped, Layout, pack
-from seepage.data.spark.shards import FrameSource, RowGroupSource, Shard
+from seepage.data.spark.shards import (
+    Escaped,
+    LaneLayout,
+    PartitionSource,
+    RowGroupSource,
+    Shard,
+    pack,
+)
 from seepage.data.table.sources import Source
 from seepage.errors import SeepageError, TableError
 
@@ -25,8 +31,8 @@ __all__ = [
     "MOST_BYTES",
     "Finish",
     "Input",
-    "Refusal",
-    "Work",
+    "TaskError",
+    "TaskWork",
     "in_one_line",
     "pandas_accepted",
     "run",
@@ -45,7 +51,7 @@ class Mergeable(Protocol):
         """Add what was made of another part; the order must not matter."""
 
 
-Work: TypeAlias = Callable[[Source, int], Mergeable]
+TaskWork: TypeAlias = Callable[[Source, int], Mergeable]
 """What a task does with its records, and the number of records of the table before them."""
 
 Finish: TypeAlias = Callable[[Any], Any]
@@ -59,7 +65,7 @@ PARTITION = 2**40
 
 
 @dataclass
-class Refusal:
+class TaskError:
     """An exception of a task, raised again on the driver."""
 
     kind: str
@@ -96,9 +102,9 @@ class Input:
     rows: int | None = None
     rows_a_core: int = 0
     frame: "DataFrame | None" = None
-    layout: Layout | None = None
+    layout: LaneLayout | None = None
 
-    def map(self, work: Work) -> "DataFrame":
+    def map(self, work: TaskWork) -> "DataFrame":
         """Return what each task made of its shard: its number and the pickled outcome."""
         if self.frame is not None and self.layout is not None:
             return _mapped(
@@ -124,7 +130,9 @@ def pandas_accepted() -> Iterator[None]:
         yield
 
 
-def _shard_task(work: Work, shards: Sequence[Shard], names: Sequence[str]) -> Callable[..., Any]:
+def _shard_task(
+    work: TaskWork, shards: Sequence[Shard], names: Sequence[str]
+) -> Callable[..., Any]:
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
@@ -133,24 +141,24 @@ def _shard_task(work: Work, shards: Sequence[Shard], names: Sequence[str]) -> Ca
     return task
 
 
-def _read_and_work(work: Work, shard: Shard, names: Sequence[str]) -> Any:
+def _read_and_work(work: TaskWork, shard: Shard, names: Sequence[str]) -> Any:
     return work(RowGroupSource(shard, names), shard.first)
 
 
-def _partition_task(work: Work, names: Sequence[str], layout: Layout) -> Callable[..., Any]:
+def _partition_task(work: TaskWork, names: Sequence[str], layout: LaneLayout) -> Callable[..., Any]:
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         number = 0 if context is None else context.partitionId()
-        source = FrameSource(batches, names, layout)
+        source = PartitionSource(batches, names, layout)
         yield task_row(number, lambda: _naming_partition(work, source, number))
 
     return task
 
 
-def _naming_partition(work: Work, source: FrameSource, number: int) -> Mergeable:
-    """Work, and let a refusal name the partition: records of a DataFrame have no numbers."""
+def _naming_partition(work: TaskWork, source: PartitionSource, number: int) -> Mergeable:
+    """Work, and let an error name the partition: records of a DataFrame have no numbers."""
     try:
         return work(source, number * PARTITION)
     except SeepageError as problem:
@@ -174,7 +182,7 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
     except Escaped as escaped:
         content = pickle.dumps(escaped)
     except SeepageError as problem:
-        content = pickle.dumps(Refusal(type(problem).__name__, str(problem)))
+        content = pickle.dumps(TaskError(type(problem).__name__, str(problem)))
     return pa.RecordBatch.from_arrays(
         [pa.array([number], pa.int64()), pa.array([content], pa.binary())],
         names=["shard", "content"],
@@ -188,8 +196,8 @@ MOST_GROUPS = 16
 """Groups of a DataFrame's partitions, whose number only running it would tell."""
 
 
-def run(table: Input, work: Work, finish: Finish | None = None) -> Any:
-    """Return what the tasks made, put together and finished; raise what a task refused.
+def run(table: Input, work: TaskWork, finish: Finish | None = None) -> Any:
+    """Return what the tasks made, put together and finished; raise the error of a task.
 
     Parameters
     ----------
@@ -213,7 +221,7 @@ def run(table: Input, work: Work, finish: Finish | None = None) -> Any:
     if not rows:
         raise TableError("the table has no records")
     outcome = pickle.loads(bytes(rows[0]["content"]))
-    if isinstance(outcome, Refusal):
+    if isinstance(outcome, TaskError):
         raise outcome.raised()
     if isinstance(outcome, Escaped):
         raise outcome
@@ -249,7 +257,7 @@ def _join_task(finish: Finish | None) -> Callable[..., Any]:
     """Return the task that puts outcomes together one by one, holding no more than two."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        bad: dict[int, Refusal | Escaped] = {}
+        bad: dict[int, TaskError | Escaped] = {}
         first: list[int] = []
 
         def joined() -> Any:
@@ -257,7 +265,7 @@ def _join_task(finish: Finish | None) -> Callable[..., Any]:
             for number, content in _rows(batches):
                 first.append(number)
                 outcome = pickle.loads(content)
-                if isinstance(outcome, (Refusal, Escaped)):
+                if isinstance(outcome, (TaskError, Escaped)):
                     bad[number] = outcome
                 elif total is None:
                     total = outcome
@@ -280,10 +288,10 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
             yield number.as_py(), content.as_py()
 
 
-def _worst(bad: dict[int, "Refusal | Escaped"]) -> "Refusal | Escaped":
-    """Return the first refusal, else all columns that escaped."""
+def _worst(bad: dict[int, "TaskError | Escaped"]) -> "TaskError | Escaped":
+    """Return the first error, else all columns that escaped."""
     for number in sorted(bad):
-        if isinstance(bad[number], Refusal):
+        if isinstance(bad[number], TaskError):
             return bad[number]
     escaped = {name: None for o in bad.values() if isinstance(o, Escaped) for name in o.columns}
     return Escaped(list(escaped))
@@ -298,7 +306,7 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def in_one_line() -> Iterator[None]:
-    """Let what Spark reports be a refusal of one line."""
+    """Turn what Spark reports into an error of one line."""
     from pyspark.errors import PythonException
 
     try:

@@ -1,6 +1,6 @@
 """Any frame or file to coded columns: the table layer.
 
-`open_stream` reads pandas, Polars and PyArrow frames, CSV, TSV, Parquet and Feather files, folders
+`open_scan` reads pandas, Polars and PyArrow frames, CSV, TSV, Parquet and Feather files, folders
 and globs, one batch at a time, and turns each column into codes.  The same table gives the same
 domain from each of them:
 
@@ -21,6 +21,6 @@ categories, however many, up to `max_values`.
 """
 
 from seepage.data.table.options import TableOptions
-from seepage.data.table.scan import CodedStream, Restart, open_stream
+from seepage.data.table.scan import CodedBatch, TableScan, open_scan
 
-__all__ = ["CodedStream", "Restart", "TableOptions", "open_stream"]
+__all__ = ["CodedBatch", "TableOptions", "TableScan", "open_scan"]

@@ -1,7 +1,7 @@
 """The values of one column and their codes, found on the way or given by a domain."""
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -25,44 +25,20 @@ class ManyNumbers(Exception):  # noqa: N818
 
 
 class OutsideDomain(Exception):  # noqa: N818
-    """A value is not in the given domain; `missing` says whether it is a missing one."""
+    """A value has no code: it is not in the given domain, or outside the bins.
 
-    def __init__(self, *, missing: bool) -> None:
-        super().__init__(missing)
+    Attributes
+    ----------
+    position
+        Its place, counted from the batch's start.
+    missing
+        Whether it is a missing value.
+    """
+
+    def __init__(self, position: int = 0, *, missing: bool = False) -> None:
+        super().__init__(position, missing)
+        self.position = position
         self.missing = missing
-        self.position = 0
-
-
-class Alphabet(Protocol):
-    """The codes of a column's values."""
-
-    @property
-    def size(self) -> int:
-        """The number of codes so far."""
-
-    @property
-    def missing(self) -> int | None:
-        """The code of missing values, None where there is none."""
-
-    @property
-    def given(self) -> bool:
-        """Whether the codes are those of a given domain."""
-
-    @property
-    def outside(self) -> int | None:
-        """The code of values outside a given domain, None where none occurred."""
-
-    def code(self, key: Key) -> int:
-        """Return the code of a value."""
-
-    def admit_outside(self) -> int | None:
-        """Return the code of values outside a given domain, None where they are refused."""
-
-    def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
-        """Return the values in their final order, and the code of each.
-
-        `seen` says, where records with missing values were dropped, which codes are left.
-        """
 
 
 def labels_of(markers: Iterable[str]) -> frozenset[str]:
@@ -80,7 +56,7 @@ class FoundAlphabet:
     few
         More numbers than this raise `ManyNumbers`, unless some value is no number; None for any.
     most
-        More values than this are refused.
+        More values than this raise an error.
     markers
         Labels that stand for a missing value.
     unbinned
@@ -150,7 +126,10 @@ class FoundAlphabet:
         return ways if self._words else f"bin it (bins), {ways}"
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
-        """Return the values (numbers, text, missing last) and their codes."""
+        """Return the values (numbers, text, missing last) and their codes.
+
+        `seen` says, where records with missing values were dropped, which codes are left.
+        """
         found = list(enumerate(self._keys))
         if seen is not None:
             found = [(code, key) for code, key in found if key is not None and seen[code]]
@@ -205,7 +184,7 @@ class GivenAlphabet:
         return self._codes[label]
 
     def admit_outside(self) -> int | None:
-        """Return the code of values outside, None where they are refused."""
+        """Return the code of values outside, None where they raise an error."""
         if self._dropping:
             self.outside = self._attribute.size + 1
         return self.outside
@@ -213,3 +192,7 @@ class GivenAlphabet:
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
         """Return the given attribute, and its codes as they are."""
         return self._attribute, np.arange(self._attribute.size, dtype=np.int64)
+
+
+Alphabet: TypeAlias = FoundAlphabet | GivenAlphabet
+"""The codes of a column's values."""

@@ -15,7 +15,16 @@ from seepage._numerics import Floats, Integers
 from seepage.data.table.labels import number_label
 from seepage.errors import InputError
 
-__all__ = ["DEFAULT_RULE", "Edges", "Keep", "Quantile", "Rule", "Width", "bin_labels", "read_rule"]
+__all__ = [
+    "DEFAULT_RULE",
+    "BinningRule",
+    "Edges",
+    "Keep",
+    "Quantile",
+    "Width",
+    "bin_labels",
+    "read_rule",
+]
 
 MOST_BINS = 10_000
 FINEST = 2
@@ -102,7 +111,7 @@ class Keep:
         return ()
 
 
-Rule: TypeAlias = Quantile | Width | Edges | Keep
+BinningRule: TypeAlias = Quantile | Width | Edges | Keep
 
 DEFAULT_RULE = Quantile(10)
 
@@ -198,8 +207,8 @@ def _label(low: float, high: float, last: bool) -> str:
     return f"[{number_label(float(low))}, {number_label(float(high))}{']' if last else ')'}"
 
 
-def read_rule(rule: Any, name: str = "bins") -> Rule:
-    """Return the rule that an option names, or refuse it.
+def read_rule(rule: Any, name: str = "bins") -> BinningRule:
+    """Return the rule that an option names, or raise an error.
 
     Examples
     --------
@@ -217,7 +226,7 @@ def read_rule(rule: Any, name: str = "bins") -> Rule:
     return Edges(_read_edges(rule, name))
 
 
-def _read_text(text: str, name: str) -> Rule:
+def _read_text(text: str, name: str) -> BinningRule:
     if text == "none":
         return Keep()
     if text.isdecimal():

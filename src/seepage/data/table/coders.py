@@ -141,8 +141,8 @@ class _CategoryCoder:
     def _code_of(self, key: Key, row: int) -> int:
         try:
             return self._alphabet.code(key)
-        except OutsideDomain as refusal:
-            refusal.position = row
+        except OutsideDomain as problem:
+            problem.position = row
             code = self._alphabet.admit_outside()
             if code is None:
                 raise

@@ -13,7 +13,8 @@ the zone in which a file or a session writes it.
 """
 
 import re
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, time
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from typing import Any, TypeAlias, TypeGuard
 
@@ -112,31 +113,18 @@ def moment_label(text: str) -> str:
     parts = MOMENT.fullmatch(text)
     if not parts:
         return text
-    date, time, fraction, written = parts.groups()
-    zone = _zone(written)
+    date, clock, fraction, zone = parts.groups(default="")
+    fraction = fraction.rstrip("0").rstrip(".")
+    if zone:
+        with suppress(ValueError):  # no zone is a day or more from UTC
+            zone = time.fromisoformat(f"00:00{zone}").isoformat()[8:]
     if date and zone:
-        date, time, zone = _in_utc(date, time, zone)
-    time += (fraction or "").rstrip("0").rstrip(".")
-    if date and time == "00:00:00" and not zone:
+        with suppress(ValueError, OverflowError):  # no calendar has leap seconds, or the year 0
+            moment = datetime.fromisoformat(f"{date}T{clock}{zone}").astimezone(UTC)
+            return f"{moment.replace(tzinfo=None).isoformat()}{fraction}+00:00"
+    if date and clock + fraction + zone == "00:00:00":
         return str(date)
-    return f"{date}T{time}{zone}" if date else f"{time}{zone}"
-
-
-def _zone(written: str | None) -> str:
-    """Return a zone with hours, minutes and, in a local mean time of old, seconds; none as ''."""
-    if not written or written == "Z":
-        return "+00:00" if written else ""
-    digits = written[1:].replace(":", "").ljust(4, "0")
-    return written[0] + ":".join(digits[place : place + 2] for place in range(0, len(digits), 2))
-
-
-def _in_utc(date: str, time: str, zone: str) -> tuple[str, str, str]:
-    """Return a moment in UTC; one that no calendar has, such as a leap second, as it is."""
-    try:
-        moment = datetime.fromisoformat(f"{date}T{time}{zone}").astimezone(UTC)
-    except (ValueError, OverflowError):
-        return date, time, zone
-    return moment.date().isoformat(), moment.time().isoformat(), "+00:00"
+    return f"{date}T{clock}{fraction}{zone}" if date else f"{clock}{fraction}{zone}"
 
 
 def is_number(key: Key) -> TypeGuard[Number]:

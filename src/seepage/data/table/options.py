@@ -2,12 +2,12 @@
 
 import codecs
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeAlias
 
 from seepage import _checks
 from seepage.data.domain import Domain
-from seepage.data.table.bins import DEFAULT_RULE, Edges, Quantile, Rule, Width, read_rule
+from seepage.data.table.bins import DEFAULT_RULE, BinningRule, Edges, Quantile, Width, read_rule
 from seepage.errors import InputError, TableError
 
 __all__ = ["Choice", "TableOptions"]
@@ -51,7 +51,7 @@ class TableOptions:
         `"category"`: missing values form a category of their own; `"drop"`: records with a
         missing value are left out, whatever else is in them.
     max_values
-        A column with more values is refused.
+        A column with more values raises an error.
     few
         Numbers with at most so many distinct values are ordered categories.
     missing_markers
@@ -61,7 +61,8 @@ class TableOptions:
         without a header line, the number of lines before the header or first record, and the
         encoding.
     domain
-        Code into this domain: its columns, its values and its bins.  A value outside is refused.
+        Code into this domain: its columns, its values and its bins.  A value outside raises
+        an error.
 
     Examples
     --------
@@ -95,6 +96,22 @@ class TableOptions:
         _checks.integer(self.skip_lines, "skip_lines", 0)
         self._check_text_format()
         self._check_bins()
+
+    @classmethod
+    def from_keywords(cls, **keywords: Any) -> "TableOptions":
+        """Return the options that a public function was given; None is the default of each.
+
+        Examples
+        --------
+        >>> TableOptions.from_keywords(bin=4)
+        Traceback (most recent call last):
+        seepage.errors.InputError: there is no option 'bin'; did you mean 'bins'?
+        """
+        known = [field.name for field in fields(cls)]
+        for name in keywords:
+            if name not in known:
+                raise InputError(f"there is no option {name!r}{_checks.near_miss(name, known)}")
+        return cls(**{name: value for name, value in keywords.items() if value is not None})
 
     def _check_text_format(self) -> None:
         mark = self.delimiter
@@ -130,7 +147,7 @@ class TableOptions:
         """Return whether `bins` names this column."""
         return isinstance(self.bins, Mapping) and name in self.bins
 
-    def rule(self, name: str) -> Rule:
+    def rule(self, name: str) -> BinningRule:
         """Return the rule by which a column of numbers is binned."""
         if not isinstance(self.bins, Mapping):
             return read_rule(self.bins)
@@ -138,7 +155,7 @@ class TableOptions:
         return DEFAULT_RULE if rule is None else read_rule(rule, f"bins of {name!r}")
 
     def choose(self, names: Sequence[str]) -> list[Choice]:
-        """Return the chosen columns of a table, or refuse names that it does not have."""
+        """Return the chosen columns of a table, or raise an error for names it does not have."""
         _check_distinct(names, "the table")
         wanted = names if self.columns is None else self.columns
         for mentioned in (wanted, self.drop, self.rename):

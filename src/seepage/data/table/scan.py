@@ -1,12 +1,13 @@
-"""`CodedStream`: a table as batches of codes, its domain found on the way."""
+"""The one scan of a table: batches of records to codes, values found and numbers collected."""
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
+from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.table.options import TableOptions
 from seepage.errors import TableError
@@ -15,60 +16,99 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from seepage.data.table.coders import Codes
+    from seepage.data.table.collecting import Collector
     from seepage.data.table.column import Column
     from seepage.data.table.sources import Source
 
-__all__ = ["CodedStream", "Restart", "open_stream"]
+__all__ = [
+    "CodedBatch",
+    "TableScan",
+    "check_records",
+    "open_scan",
+]
+
+Made = TypeVar("Made")
 
 
-class Restart(TableError):  # noqa: N818
-    """Batches given out so far are void: iterate over the stream again.
+class CodedBatch(NamedTuple):
+    """The codes of some records.
 
-    A column of numbers turned out to have more values than `few` only after batches in which
-    each of its numbers had a code.  The bin edges of all such columns are known by now; the next
-    iteration uses them and does not restart again.
+    Parameters
+    ----------
+    codes
+        One array of unsigned integers a column, all of the same length: uint8 where the column
+        has fewer than 256 values so far, else uint16.  Arrays may be views of the table's own
+        memory and are not to be written to.
+    sizes
+        The number of values of each attribute so far; codes are below it.
+    first
+        The number of records of the table before the batch.
+    kept
+        Which records of the batch are in `codes`; None where all are.
     """
 
+    codes: tuple[NDArray[Any], ...]
+    sizes: tuple[int, ...]
+    first: int
+    kept: Booleans | None
 
-class CodedStream:
-    """Iterates over a table in batches of codes; the domain is found on the way.
 
-    Each batch is a tuple with one array of unsigned integers a column, all of the same length:
-    uint8 where the column has fewer than 256 values so far, else uint16.  Codes are given in the
-    order of discovery, always below `sizes` at that time.  Arrays may be views of the table's own
-    memory and are not to be written to.
+class TableScan:
+    """Reads a table, or a shard of one, in batches of codes; the domain is found on the way.
 
-    The table is read once, and once more (only the columns concerned) for the bin edges of
-    columns of numbers that have more than `few` values.  If a column exceeds `few` only after the
-    first batch, iterating raises `Restart`: forget the batches so far and iterate again.
+    Codes are given in the order of discovery.  Local engines `read` a whole table: it is read
+    once, and once more (only the columns concerned) for the bin edges of columns of numbers that
+    have more than `few` values.  Spark's tasks `find` the values of a shard, which are merged to
+    a domain, and then code its `batches` in that.
+
+    Parameters
+    ----------
+    source
+        The records.
+    columns
+        The columns that are coded.
+    options
+        How the table is read.
+    first
+        For a shard of a table, the number of records before it; None for a whole table.
 
     Attributes
     ----------
     names
         The attributes, in the order of the arrays.
+    columns
+        The columns.
     rows_total
         The number of records, None where only reading tells (text files).
     rows_read, rows_dropped
         Records read so far, and of these the ones dropped for a missing value.
-    kept
-        Which records of the table the last batch has, of those read for it; None if all.
+    numbers
+        The numbers that `find` collected, by the place of their column.
+    lacking
+        The places of columns in which `find` met missing numbers, of those without codes.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> table = pa.table({"sex": ["M", "F", "M"], "age": [30, 41, None]})
-    >>> stream = open_stream(table)
-    >>> [[column.tolist() for column in batch] for batch in stream]
+    >>> scan = open_scan(pa.table({"sex": ["M", "F", "M"], "age": [30, 41, None]}))
+    >>> [[column.tolist() for column in batch.codes] for batch in scan.read(list)]
     [[[0, 1, 0], [0, 1, 2]]]
-    >>> domain, order = stream.finish()
+    >>> domain, order = scan.finish()
     >>> domain["age"].values, [codes.tolist() for codes in order]
     (('30', '41', '(missing)'), [[1, 0], [0, 1, 2]])
     """
 
-    def __init__(self, source: "Source", columns: "list[Column]", options: TableOptions) -> None:
+    def __init__(
+        self,
+        source: "Source",
+        columns: "Sequence[Column]",
+        options: TableOptions,
+        first: int | None = None,
+    ) -> None:
         self._source = source
-        self._columns = columns
         self._options = options
+        self._first = first
+        self.columns = columns
         self.names = tuple(column.name for column in columns)
         self.rows_total = source.rows_total
         self._reset()
@@ -76,119 +116,191 @@ class CodedStream:
     def _reset(self) -> None:
         self.rows_read = 0
         self.rows_dropped = 0
-        self.kept: Booleans | None = None
-        self._started = False
+        self.numbers: dict[int, Collector] = {}
+        self.lacking: set[int] = set()
         self._complete = False
-        self._kept: list[Booleans] = [np.zeros(0, dtype=np.bool_) for _ in self._columns]
+        self._seen: list[Booleans] = [np.zeros(0, dtype=np.bool_) for _ in self.columns]
 
     @property
     def sizes(self) -> tuple[int, ...]:
         """The number of values of each attribute so far; codes are below it."""
         if self._options.domain is not None:
             return self._options.domain.sizes
-        return tuple(column.coder.size for column in self._columns) if self._started else ()
+        return tuple(column.coder.size for column in self.columns)
 
-    def __iter__(self) -> Iterator[tuple[NDArray[Any], ...]]:
-        from seepage.data.table.coders import unpacked
+    def read(
+        self, consume: Callable[[Iterator[CodedBatch]], Made], progress: Progress | None = None
+    ) -> Made:
+        """Return what is made of all batches.
 
+        Parameters
+        ----------
+        consume
+            Takes an iterator over the batches and returns what it makes of them.  Where a column
+            of numbers turns out to have more than `few` values only after the first batch, the
+            iterator ends, what was made is forgotten, and `consume` is called once more: the bin
+            edges of all such columns are known by then.
+        progress
+            Called with the records read so far and the records in all, None where not known.
+        """
+        made = consume(self._pass(progress))
+        return made if self._complete else consume(self._pass(progress))
+
+    def batches(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
+        """Yield the batches of a table whose domain is given, and which is therefore read once."""
+        if self._options.domain is None:
+            raise TableError("codes are final only in a given domain (domain)")
+        return self._pass(progress)
+
+    def _pass(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
+        """Yield the batches; end early, not complete, where codes given out are void."""
         self._reset()
-        batches = (
-            [unpacked(array) for array in batch.columns]
-            for batch in self._source.batches([column.source for column in self._columns])
-            if batch.num_rows
-        )
+        batches = self._arrays()
         for arrays in batches:
-            if not self._started:
-                self._begin(arrays)
-            codes, crowded = self._code(arrays)
             before = self.rows_read
-            self.rows_read += len(arrays[0])
+            codes = self._code(arrays)
+            crowded = [place for place, part in enumerate(codes) if part is None]
+            if crowded and before:
+                self._settle_late(crowded, batches)
+                return
             if crowded:
-                if before:
-                    raise self._restart(crowded, batches)
-                codes = self._code_again(arrays, crowded, codes)
-            complete = tuple(part for part in codes if part is not None)
-            if self._options.dropping:
-                complete = self._drop_missing(complete, before)
-            if len(complete[0]):
-                yield complete
-        self._check_records()
+                self._settle(crowded)
+                for place in crowded:
+                    self.columns[place].begin(arrays[place].type)
+                    codes[place] = self.columns[place].code(arrays[place], self._number(before))
+            batch = self._left(codes, {}, before)
+            if len(batch.codes[0]):
+                yield batch
+            if progress is not None:
+                progress(self.rows_read, self.rows_total)
+        if self._first is None:
+            check_records(self.rows_read, self.rows_read - self.rows_dropped)
         self._complete = True
 
-    def _begin(self, arrays: "list[pa.Array]") -> None:
-        for column, array in zip(self._columns, arrays, strict=True):
-            column.begin(array.type)
-        self._started = True
+    def _arrays(self) -> "Iterator[list[pa.Array]]":
+        """Yield the arrays of each batch; the columns begin with the first."""
+        from seepage.data.table.coders import unpacked
 
-    def _code(self, arrays: "list[pa.Array]") -> "tuple[list[Codes | None], list[int]]":
-        """Return the codes of a batch, and the columns that have none as they need bin edges."""
-        codes = [
-            column.code(array, self.rows_read)
-            for column, array in zip(self._columns, arrays, strict=True)
+        for batch in self._source.batches([column.source for column in self.columns]):
+            if batch.num_rows:
+                arrays = [unpacked(batch.column(column.source)) for column in self.columns]
+                if not self.rows_read:
+                    for column, array in zip(self.columns, arrays, strict=True):
+                        column.begin(array.type)
+                yield arrays
+
+    def _number(self, before: int) -> int:
+        return before + (self._first or 0)
+
+    def _code(self, arrays: "list[pa.Array]") -> "list[Codes | None]":
+        """Return the codes of a batch, None for columns whose bin edges are not known."""
+        before = self._number(self.rows_read)
+        self.rows_read += len(arrays[0])
+        return [
+            column.code(array, before) for column, array in zip(self.columns, arrays, strict=True)
         ]
-        return codes, [place for place, part in enumerate(codes) if part is None]
 
-    def _code_again(
-        self, arrays: "list[pa.Array]", crowded: list[int], codes: "list[Codes | None]"
-    ) -> "list[Codes | None]":
-        """Return the codes of the first batch, now that the crowded columns have bins."""
-        self._settle(crowded)
-        for place in crowded:
-            self._columns[place].begin(arrays[place].type)
-            codes[place] = self._columns[place].code(arrays[place], 0)
-        return codes
-
-    def _restart(self, crowded: list[int], rest: "Iterable[list[pa.Array]]") -> Restart:
-        """Return the restart, once all columns that will need bins are known and have them."""
+    def _settle_late(self, crowded: list[int], rest: "Iterable[list[pa.Array]]") -> None:
+        """Find all columns that need bins, in the rest of the table too, and their edges."""
         needing = set(crowded)
         for arrays in rest:
-            needing.update(self._code(arrays)[1])
-            self.rows_read += len(arrays[0])
+            needing |= {place for place, part in enumerate(self._code(arrays)) if part is None}
         self._settle(sorted(needing))
-        names = ", ".join(repr(self.names[place]) for place in sorted(needing))
-        return Restart(
-            f"{names} turned out to have more than {self._options.few} numbers late in the "
-            "table; read the stream again, or name the bins (bins)"
-        )
 
     def _settle(self, places: list[int]) -> None:
-        from seepage.data.table.bin_edges import find_edges
+        """Find the bin edges of columns, reading these columns of the whole table once.
 
-        find_edges(self._source, [self._columns[place] for place in places])
+        A column of a text file that also has fields that are no numbers stays a column of
+        categories, unless the options bin it by name: that is an error.  A column with one
+        number only, or with numbers closer together than floats, stays one of categories too.
+        """
+        from seepage.data.table.collecting import collect_numbers, edges_of
 
-    def _drop_missing(
-        self, codes: tuple[NDArray[Any], ...], before: int
-    ) -> tuple[NDArray[Any], ...]:
-        """Return the codes of records without missing values, and note which codes those have."""
+        columns = [self.columns[place] for place in places]
+        pending = [column for column in columns if not column.settle_given()]
+        if pending:
+            found = collect_numbers(self._source, pending)
+            for column, numbers in zip(pending, found, strict=True):
+                if numbers is not None:
+                    column.settle(edges_of(column, numbers))
+
+    def find(self, share: float) -> Iterator[CodedBatch | None]:
+        """Yield the batches of a shard, None where a column has no codes since it needs bins.
+
+        Parameters
+        ----------
+        share
+            The share of numbers that bin edges are found from, of what is not counted one by one.
+            They are collected of columns that need bins from the first batch on.
+        """
+        from seepage.data.table.collecting import Collector, priorities, take_numbers
+
+        self._reset()
+        for arrays in self._arrays():
+            before = self.rows_read
+            codes = self._code(arrays)
+            absent: dict[int, Booleans | None] = {}
+            crowded = [place for place, part in enumerate(codes) if part is None]
+            ranks = priorities(self._number(before), len(arrays[0])) if crowded else None
+            for place in crowded:
+                if not before:
+                    self.numbers[place] = Collector(share)
+                numbers = self.numbers.get(place)
+                absent[place] = take_numbers(self.columns[place], arrays[place], ranks, numbers)
+            self.lacking |= {place for place, mask in absent.items() if _any(mask)}
+            batch = self._left(codes, absent, before)
+            yield None if absent else batch
+
+    def _left(
+        self,
+        codes: "Sequence[Codes | None]",
+        absent: Mapping[int, Booleans | None],
+        before: int,
+    ) -> CodedBatch:
+        """Return the batch without the records that are dropped; note which codes are left.
+
+        `absent` says where numbers are missing in columns without codes.
+        """
+        first, sizes = self._number(before), self.sizes
+        if not self._options.dropping:
+            complete = [part for part in codes if part is not None]
+            return CodedBatch(tuple(complete), sizes, first, None)
+        masks = [*absent.values(), *map(_missing, self.columns, codes)]
+        there = [mask for mask in masks if mask is not None]
+        missing = np.logical_or.reduce(there) if there else None
+        kept = None if missing is None or not _any(missing) else ~missing
+        if kept is not None:
+            self.rows_dropped += len(kept) - int(np.count_nonzero(kept))
+        complete = [
+            self._left_in(place, part, kept, first, sizes[place])
+            for place, part in enumerate(codes)
+            if part is not None
+        ]
+        return CodedBatch(tuple(complete), sizes, first, kept)
+
+    def _left_in(
+        self, place: int, codes: "Codes", kept: Booleans | None, first: int, size: int
+    ) -> "Codes":
+        """Return the codes of a column in the records kept, and note which these are."""
         from seepage.data.table.coders import code_type
-        from seepage.data.table.column import complete_records
 
-        self.kept = complete_records(self._columns, codes, before)
-        if self.kept is not None:
-            self.rows_dropped += len(self.kept) - int(np.count_nonzero(self.kept))
-            codes = tuple(
-                part[self.kept].astype(code_type(size), copy=False)
-                for part, size in zip(codes, self.sizes, strict=True)
-            )
-        if self._options.domain is None:
-            for place, part in enumerate(codes):
-                self._note_kept(place, part)
+        column, seen = self.columns[place], self._seen[place]
+        column.check_inside(codes, kept, first)
+        if kept is not None:
+            codes = codes[kept].astype(code_type(size), copy=False)
+        expected = size - (column.coder.missing is not None)
+        if self._options.domain is None and np.count_nonzero(seen) < expected:
+            counts = np.bincount(codes, minlength=size)
+            counts[: len(seen)] += seen
+            self._seen[place] = counts > 0
         return codes
 
-    def _note_kept(self, place: int, codes: NDArray[Any]) -> None:
-        coder = self._columns[place].coder
-        known = self._kept[place]
-        expected = coder.size - (coder.missing is not None)
-        if np.count_nonzero(known) < expected:
-            counts = np.bincount(codes, minlength=coder.size)
-            counts[: len(known)] += known
-            self._kept[place] = counts > 0
-
-    def _check_records(self) -> None:
-        if not self.rows_read:
-            raise TableError("the table has no records")
-        if self.rows_read == self.rows_dropped:
-            raise TableError(f"no record is left: all {self.rows_read:,} have a missing value")
+    def seen(self, place: int) -> Booleans | None:
+        """Return which codes of a column are in records that are not dropped; None for all."""
+        if not self._options.dropping:
+            return None
+        seen = self._seen[place]
+        return np.pad(seen, (0, max(self.columns[place].coder.size - len(seen), 0)))
 
     def finish(self) -> tuple[Domain, tuple[Integers, ...]]:
         """Return the domain and, for each column, the codes in the order of its values.
@@ -199,18 +311,32 @@ class CodedStream:
         """
         if not self._complete:
             raise TableError("the domain is known only after all batches were read")
-        seen = self._kept if self._options.dropping else [None] * len(self._columns)
-        parts = [c.coder.attribute(kept) for c, kept in zip(self._columns, seen, strict=True)]
+        parts = [
+            column.coder.attribute(self.seen(place)) for place, column in enumerate(self.columns)
+        ]
         return Domain(attribute for attribute, _ in parts), tuple(order for _, order in parts)
 
-    @property
-    def constant(self) -> tuple[str, ...]:
-        """The attributes with one value only; known after all batches were read."""
-        return tuple(attribute.name for attribute in self.finish()[0] if attribute.size == 1)
+
+def _any(mask: Booleans | None) -> bool:
+    return mask is not None and bool(mask.any())
 
 
-def open_stream(data: Any, options: TableOptions | None = None) -> CodedStream:
-    """Return a table as a stream of codes.
+def _missing(column: "Column", codes: "Codes | None") -> Booleans | None:
+    """Return where the values of a column are missing, None where nowhere or without codes."""
+    missing = column.coder.missing
+    return None if codes is None or missing is None else codes == missing
+
+
+def check_records(rows: int, left: int) -> None:
+    """Raise an error for a table without records, or with none left after dropping."""
+    if not rows:
+        raise TableError("the table has no records")
+    if not left:
+        raise TableError(f"no record is left: all {rows:,} have a missing value")
+
+
+def open_scan(data: Any, options: TableOptions | None = None) -> TableScan:
+    """Return the scan of a table.
 
     Parameters
     ----------
@@ -224,9 +350,10 @@ def open_stream(data: Any, options: TableOptions | None = None) -> CodedStream:
     --------
     >>> import pyarrow as pa
     >>> table = pa.table({"age": range(100), "smoker": [True, False] * 50})
-    >>> stream = open_stream(table, TableOptions(bins="width:4"))
-    >>> batches = list(stream)
-    >>> stream.finish()[0]["age"].values
+    >>> scan = open_scan(table, TableOptions(bins="width:4"))
+    >>> scan.read(lambda batches: sum(len(batch.codes[0]) for batch in batches))
+    100
+    >>> scan.finish()[0]["age"].values
     ('[0, 25)', '[25, 50)', '[50, 75)', '[75, 99]')
     """
     from seepage.data.table.column import Column
@@ -239,4 +366,4 @@ def open_stream(data: Any, options: TableOptions | None = None) -> CodedStream:
     ]
     if source.rows_total == 0:
         raise TableError("the table has no records")
-    return CodedStream(source, columns, chosen)
+    return TableScan(source, columns, chosen)

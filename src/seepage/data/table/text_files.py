@@ -1,6 +1,4 @@
-"""How a text file is cut into columns, found from its first lines.
-
-CSV, TSV and other delimited text, plain or gzipped, as Arrow batches of texts.
+"""CSV, TSV and other delimited text, plain or gzipped, as Arrow batches of texts.
 
 All fields are read as text; what a field stands for is decided by the field alone
 (`labels.field_key`), so a column means the same whatever its first rows look like.  Empty lines are
@@ -23,7 +21,7 @@ from seepage.data.table.labels import field_key, is_number
 from seepage.data.table.options import TableOptions
 from seepage.errors import TableError
 
-__all__ = ["Layout", "TextSource", "find_delimiter", "find_layout", "naming", "open_text"]
+__all__ = ["TextLayout", "TextSource", "find_delimiter", "find_layout", "naming", "open_text"]
 
 START = 2**18
 GZIP = b"\x1f\x8b"
@@ -34,7 +32,7 @@ LINES = 100
 
 
 @dataclass(frozen=True)
-class Layout:
+class TextLayout:
     """How one text file is cut into fields.
 
     Attributes
@@ -114,7 +112,7 @@ def naming(file: Path) -> Iterator[None]:
         raise TableError(f"{file} cannot be read as CSV: {what[:200]}") from None
 
 
-def find_layout(file: Path, options: TableOptions) -> Layout:
+def find_layout(file: Path, options: TableOptions) -> TextLayout:
     """Return how a text file is cut, from its first 256 kB and the options."""
     text, complete = _start(file, options)
     mark = options.delimiter or _delimiter_by_name(file) or find_delimiter(text)
@@ -126,7 +124,7 @@ def find_layout(file: Path, options: TableOptions) -> Layout:
         if names is None:
             header, names = _header(rows, file)
         left = any(rows) if len(names) > 1 else next(rows, None) is not None
-        return Layout(mark, tuple(names), header, complete and not left)
+        return TextLayout(mark, tuple(names), header, complete and not left)
 
 
 def _start(file: Path, options: TableOptions) -> tuple[str, bool]:
@@ -174,7 +172,7 @@ def _alike(lines: Sequence[str], mark: str) -> int:
 
 
 def _header(rows: Iterable[list[str]], file: Path) -> tuple[int, list[str]]:
-    """Return the number of the header row and its names; refuse one that looks like a record."""
+    """Return the number of the header row and its names; raise where it looks like a record."""
     place, row = next(((place, row) for place, row in enumerate(rows, 1) if row), (0, []))
     if not row:
         raise TableError(f"{file} is empty")
@@ -224,7 +222,9 @@ class TextSource:
             if not layout.empty:
                 yield from self._read(file, layout, columns)
 
-    def _read(self, file: Path, layout: Layout, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def _read(
+        self, file: Path, layout: TextLayout, columns: Sequence[str]
+    ) -> Iterator[pa.RecordBatch]:
         ragged: list[Any] = []
         try:
             with naming(file):
@@ -232,18 +232,18 @@ class TextSource:
         except TableError:
             if not ragged:
                 raise
-            raise self._refusal(file, layout) from None
+            raise self._ragged_error(file, layout) from None
 
     def _open(
         self,
         file: Path,
-        layout: Layout,
+        layout: TextLayout,
         columns: Sequence[str],
         on_ragged: Callable[[Any], None],
         *,
         threads: bool = True,
     ) -> "pa_csv.CSVStreamingReader":
-        def refuse(row: Any) -> str:
+        def stop(row: Any) -> str:
             on_ragged(row)
             return "error"
 
@@ -261,7 +261,7 @@ class TextSource:
                 delimiter=layout.delimiter,
                 newlines_in_values=True,
                 ignore_empty_lines=len(layout.names) > 1,
-                invalid_row_handler=refuse,
+                invalid_row_handler=stop,
             ),
             convert_options=pa_csv.ConvertOptions(
                 include_columns=list(columns),
@@ -271,7 +271,7 @@ class TextSource:
             ),
         )
 
-    def _refusal(self, file: Path, layout: Layout) -> TableError:
+    def _ragged_error(self, file: Path, layout: TextLayout) -> TableError:
         """Return the error that names the first ragged record; Arrow numbers rows only serially."""
         ragged: list[Any] = []
         try:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from table_oracle import final_codes, labels, read, values
 
 from seepage.data.domain import MISSING, Attribute, Domain
-from seepage.data.table import Restart, TableOptions, open_stream
+from seepage.data.table import TableOptions, open_scan
 from seepage.data.table.labels import number_label
 from seepage.errors import DomainError, InputError, TableError
 
@@ -174,50 +174,63 @@ def test_around_256_values(size, missing):
 
 def test_codes_of_small_integers_are_views():
     array = pa.array(np.random.default_rng(4).integers(0, 5, 10_000).astype(np.int8))
-    batches = [batch[0] for batch in open_stream(pa.table({"x": pa.chunked_array([array] * 3)}))]
+    scan = open_scan(pa.table({"x": pa.chunked_array([array] * 3)}))
+    batches = [batch.codes[0] for batch in scan.read(list)]
     memory = np.frombuffer(array.buffers()[1], np.int8)
     assert [np.shares_memory(batch, memory) for batch in batches] == [False, True, True]
     np.testing.assert_array_equal(batches[1], memory)
 
 
-def test_batches_can_be_used_from_another_thread_after_the_stream_went_on():
+def test_batches_can_be_used_from_another_thread_after_the_scan_went_on():
     numbers = np.random.default_rng(5).integers(0, 7, 400_000)
     table = pa.table({"x": numbers, "y": (numbers % 2).astype(bool), "z": numbers.astype(np.int8)})
     sums = []
-    batches = list(open_stream(table))
-    worker = threading.Thread(target=lambda: sums.extend(b[2].sum(dtype=int) for b in batches))
+    batches = [batch.codes[2] for batch in open_scan(table).read(list)]
+    worker = threading.Thread(target=lambda: sums.extend(part.sum(dtype=int) for part in batches))
     worker.start()
     worker.join()
     assert len(batches) > 1
     assert sum(sums) == numbers.sum()
 
 
-def test_a_column_that_exceeds_few_late_restarts():
+def collecting(runs):
+    """Return a consumer that lists the codes of each run of a scan."""
+
+    def consume(batches):
+        runs.append([])
+        for batch in batches:
+            runs[-1].append(batch.codes)
+        return runs[-1]
+
+    return consume
+
+
+def test_a_column_that_exceeds_few_late_is_read_again():
     numbers = np.concatenate([np.zeros(200_000, int), np.arange(100)])
-    stream = open_stream(pa.table({"x": numbers, "y": numbers % 2}))
-    given_out = []
-    with pytest.raises(Restart, match="'x' turned out to have more than 50 numbers"):
-        given_out.extend(stream)
-    assert given_out
-    batches = list(stream)
-    domain, order = stream.finish()
+    scan = open_scan(pa.table({"x": numbers, "y": numbers % 2}))
+    runs = []
+    batches = scan.read(collecting(runs))
+    assert len(runs) == 2
+    assert runs[0]
+    assert batches is runs[1]
+    domain, order = scan.finish()
     assert domain["x"].edges
-    assert sum(len(batch[0]) for batch in batches) == len(numbers) == stream.rows_read
+    assert sum(len(codes[0]) for codes in batches) == len(numbers) == scan.rows_read
     assert order[0].tolist() == list(range(domain["x"].size))
 
 
-def test_there_is_at_most_one_restart():
+def test_a_table_is_read_at_most_twice():
     parts = [np.zeros((10, 3), int) for _ in range(4)]
     table = pa.table(dict(zip("abc", np.concatenate(parts).T, strict=True)))
     for place in range(3):
         late = [np.zeros(60, int), np.zeros(60, int), np.zeros(60, int)]
         late[place] = np.arange(60)
         table = pa.concat_tables([table, pa.table(dict(zip("abc", late, strict=True)))])
-    stream = open_stream(table)
-    with pytest.raises(Restart, match="'a', 'b', 'c'"):
-        list(stream)
-    assert sum(len(batch[0]) for batch in stream) == 220
-    assert all(attribute.edges for attribute in stream.finish()[0])
+    scan = open_scan(table)
+    runs = []
+    assert sum(len(codes[0]) for codes in scan.read(collecting(runs))) == 220
+    assert len(runs) == 2
+    assert all(attribute.edges for attribute in scan.finish()[0])
 
 
 @pytest.mark.parametrize("cuts", [[200], [1, 30, 60], [199]])
@@ -230,25 +243,27 @@ def test_few_is_a_property_of_the_whole_column(cuts):
         assert bool(domain["x"].edges) == (distinct > 50)
 
 
-def test_a_stream_can_be_read_again():
-    stream = open_stream(pa.table({"x": ["b", "a"], "y": [1.5, None]}))
-    once, first = list(stream), stream.finish()
-    again, second = list(stream), stream.finish()
+def test_a_scan_can_be_read_again():
+    scan = open_scan(pa.table({"x": ["b", "a"], "y": [1.5, None]}))
+    (once,), first = scan.read(list), scan.finish()
+    (again,), second = scan.read(list), scan.finish()
     assert first[0] == second[0]
-    np.testing.assert_array_equal(once, again)
-    assert stream.rows_read == 2
+    np.testing.assert_array_equal(once.codes, again.codes)
+    assert scan.rows_read == 2
 
 
 def test_finish_before_the_end_is_refused():
-    stream = open_stream(pa.table({"x": [1]}))
+    scan = open_scan(pa.table({"x": [1]}))
     with pytest.raises(TableError, match="only after all batches"):
-        stream.finish()
+        scan.finish()
+    with pytest.raises(TableError, match="only in a given domain"):
+        scan.batches()
 
 
-def test_constant_columns_are_kept_and_named():
-    stream, _ = read(pa.table({"x": [1, 1], "y": [None, None], "z": [True, False]}))
-    assert stream.constant == ("x", "y")
-    assert stream.finish()[0]["y"].values == (MISSING,)
+def test_constant_columns_are_kept():
+    domain, _ = final_codes(pa.table({"x": [1, 1], "y": [None, None], "z": [True, False]}))
+    assert domain.sizes == (1, 1, 2)
+    assert domain["y"].values == (MISSING,)
 
 
 def test_too_many_values_are_refused_with_the_ways_out():

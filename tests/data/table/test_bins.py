@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from seepage.data.table.bin_edges import Collector, priorities
 from seepage.data.table.bins import Edges, Keep, Quantile, Width, bin_labels, read_rule
+from seepage.data.table.collecting import Collector, priorities
 from seepage.errors import InputError
 
 whole_columns = st.lists(st.integers(-50, 50), min_size=2, max_size=60)

@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 from table_oracle import final_codes, labels, read, values
 
-from seepage.data.table import open_stream
+from seepage.data.table import open_scan
 from seepage.data.table import sources as columnar
 from seepage.errors import TableError
 
@@ -25,7 +25,7 @@ def refused(data, message, **options):
 def test_a_path_that_does_not_exist(tmp_path):
     (tmp_path / "survey.csv").write_text("a\n1\n")
     with pytest.raises(TableError, match=r"^there is no file or folder"):
-        open_stream(tmp_path / "surwey.csv")
+        open_scan(tmp_path / "surwey.csv")
     refused(tmp_path / "surwey.csv", "did you mean 'survey.csv'?")
     refused(str(tmp_path / "nowhere" / "x.csv"), "there is no file or folder")
     refused(str(tmp_path / "*.parquet"), "no file matches")
@@ -140,10 +140,10 @@ def test_total_number_of_records(tmp_path):
     pyarrow.parquet.write_table(TABLE, tmp_path / "1.parquet")
     pyarrow.feather.write_feather(TABLE, tmp_path / "1.feather")
     (tmp_path / "1.csv").write_text("n,w\n1,a\n")
-    assert open_stream(tmp_path / "1.parquet").rows_total == 3
-    assert open_stream(tmp_path / "1.feather").rows_total == 3
-    assert open_stream(TABLE).rows_total == 3
-    assert open_stream(tmp_path / "1.csv").rows_total is None
+    assert open_scan(tmp_path / "1.parquet").rows_total == 3
+    assert open_scan(tmp_path / "1.feather").rows_total == 3
+    assert open_scan(TABLE).rows_total == 3
+    assert open_scan(tmp_path / "1.csv").rows_total is None
 
 
 def test_dictionaries_in_parquet_with_entries_that_never_occur(tmp_path):
@@ -190,7 +190,9 @@ def test_memory_does_not_grow_with_the_number_of_records(tmp_path):
         for _ in range(30):
             writer.write_table(part)
     before = pa.total_allocated_bytes()
-    most = 0
-    for _ in open_stream(tmp_path / "x.parquet"):
-        most = max(most, pa.total_allocated_bytes() - before)
+
+    def largest(batches):
+        return max(pa.total_allocated_bytes() - before for _ in batches)
+
+    most = open_scan(tmp_path / "x.parquet").read(largest)
     assert most < 150e6

@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.data.spark import found as spark_found
-from seepage.data.spark.finding_tasks import find_values
-from seepage.data.spark.found import settle
-from seepage.data.table import bin_edges as collecting
-from seepage.data.table.bin_edges import Collector, priorities, share_of
+from seepage.data.spark import tasks as spark_found
+from seepage.data.spark.tasks import find_values, settle
+from seepage.data.table import collecting
+from seepage.data.table.collecting import Collector, priorities, share_of
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sources import open_frame
 from seepage.errors import TableError
@@ -158,3 +157,12 @@ def test_a_share_of_all_records_does_not_suffice_where_numbers_are_missing(monke
     unlucky.add(values[:5000], np.full(5000, 2**64 - 1, dtype=np.uint64))
     assert not unlucky.complete
     assert unlucky.wider_share == 1.0
+
+
+def test_numbers_missing_only_before_a_column_needs_bins_have_a_category():
+    first, later = pa.array([1, None, 2], pa.int64()), pa.array(np.arange(60))
+    whole, options = pa.table({"n": pa.chunked_array([first, later])}), TableOptions()
+    found = joined(shards(whole, [], options), 0)
+    settled = settle(found, ["n"], options, 1.0)
+    assert settled.wanted == {0: 1.0}
+    assert settled.missing == [True]

@@ -14,42 +14,43 @@ from bincount_oracle import by_bincount, domain_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seepage.data.counting import local
-from seepage.data.counting.local import count_batches, count_codes, count_stream
-from seepage.data.table import Restart
+from seepage.data.counting import count
+from seepage.data.counting.count import count_batches, count_codes, count_scan
+from seepage.data.table import CodedBatch
 from seepage.errors import DomainError, InputError
 
 ENGINES = ["auto", "numpy", "numba"]
 
 
-class Stream:
-    """A stand-in for a coded stream whose values are discovered batch by batch."""
+class Scan:
+    """A stand-in for a scan whose values are discovered batch by batch."""
 
     def __init__(self, batches, orders, domain, restarts=0):
         self.batches, self.orders, self.domain = batches, orders, domain
         self.names = domain.names
         self.restarts = restarts
         self.rows_total = None
-        self.rows_read = 0
-        self.sizes = ()
 
-    def __iter__(self):
-        self.sizes, self.rows_read = (0,) * len(self.names), 0
-        for number, codes in enumerate(self.batches):
-            if number and self.restarts:
-                self.restarts -= 1
-                raise Restart("once more")
-            seen = [int(column.max()) + 1 for column in codes]
-            self.sizes = tuple(map(max, self.sizes, seen))
-            self.rows_read += len(codes[0])
-            yield codes
+    def read(self, consume, progress=None):
+        for _ in range(self.restarts):
+            consume(self._batches(self.batches[:2], None))
+        return consume(self._batches(self.batches, progress))
+
+    def _batches(self, parts, progress):
+        sizes, rows = (0,) * len(self.names), 0
+        for codes in parts:
+            sizes = tuple(map(max, sizes, (int(column.max()) + 1 for column in codes)))
+            yield CodedBatch(codes, sizes, rows, None)
+            rows += len(codes[0])
+            if progress is not None:
+                progress(rows, self.rows_total)
 
     def finish(self):
         return self.domain, self.orders
 
 
-def discovered_stream(batches=7, rows=400, restarts=0):
-    """Return a stream that meets larger codes later, and the counts it must give."""
+def discovered_scan(batches=7, rows=400, restarts=0):
+    """Return a scan that meets larger codes later, and the counts it must give."""
     generator = np.random.default_rng(4)
     sizes = (2, 35, 300)
     parts = [
@@ -64,25 +65,24 @@ def discovered_stream(batches=7, rows=400, restarts=0):
     places = [np.argsort(order) for order in orders]
     columns = zip(*parts, strict=True)
     whole = [place[np.concatenate(c)] for place, c in zip(places, columns, strict=True)]
-    return Stream(parts, orders, domain, restarts), by_bincount(whole, domain)
+    return Scan(parts, orders, domain, restarts), by_bincount(whole, domain)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_stream_of_growing_alphabets(engine):
-    stream, expected = discovered_stream()
-    assert count_stream(stream, engine) == expected
+def test_scan_of_growing_alphabets(engine):
+    scan, expected = discovered_scan()
+    assert count_scan(scan, engine) == expected
 
 
-def test_restart_forgets_what_was_counted():
-    stream, expected = discovered_stream(restarts=2)
-    assert count_stream(stream) == expected
-    assert stream.restarts == 0
+def test_a_second_reading_forgets_what_was_counted():
+    scan, expected = discovered_scan(restarts=2)
+    assert count_scan(scan) == expected
 
 
 def test_progress_tells_rows_read():
-    stream, _ = discovered_stream(batches=5, rows=10)
+    scan, _ = discovered_scan(batches=5, rows=10)
     seen = []
-    count_stream(stream, progress=lambda done, total: seen.append((done, total)))
+    count_scan(scan, progress=lambda done, total: seen.append((done, total)))
     assert seen == [(rows, None) for rows in (10, 20, 30, 40, 50)]
 
 
@@ -97,16 +97,16 @@ def test_codes_in_any_slices_equal_bincount(sizes, rows, slices, engine):
     generator = np.random.default_rng(rows)
     codes = [generator.integers(0, size, rows) for size in sizes]
     domain = domain_of(sizes)
-    before, local.SLICE = local.SLICE, slices
+    before, count.SLICE = count.SLICE, slices
     try:
         assert count_codes(codes, domain, engine) == by_bincount(codes, domain)
     finally:
-        local.SLICE = before
+        count.SLICE = before
 
 
 def test_more_rows_than_a_slice_on_every_engine():
     sizes = (2, 2, 40, 3, 300)
-    rows = 2 * local.SLICE + 12_345
+    rows = 2 * count.SLICE + 12_345
     generator = np.random.default_rng(8)
     codes = [generator.integers(0, size, rows, dtype=np.uint16) for size in sizes]
     domain = domain_of(sizes)
@@ -163,13 +163,13 @@ def test_what_counting_raises_surfaces_as_itself(last):
 
 def test_few_batches_are_alive_at_a_time(monkeypatch):
     gone, most = [], 0
-    quick_add = local.PairAccumulator.add
+    quick_add = count.PairAccumulator.add
 
     def slow_add(self, *arguments, **options):
         time.sleep(0.002)
         quick_add(self, *arguments, **options)
 
-    monkeypatch.setattr(local.PairAccumulator, "add", slow_add)
+    monkeypatch.setattr(count.PairAccumulator, "add", slow_add)
 
     def batches():
         nonlocal most
@@ -181,14 +181,14 @@ def test_few_batches_are_alive_at_a_time(monkeypatch):
 
     assert count_batches(batches(), 1).rows == 60_000
     assert len(gone) == 60
-    assert most <= 2 * local._cores() + local.AHEAD + 1
+    assert most <= 2 * count._cores() + count.AHEAD + 1
 
 
 def test_large_tables_are_counted_by_one_thread():
-    assert local._batches_at_once((2,) * 40, 2) == 2 + local.AHEAD
-    assert local._batches_at_once((20_000, 20_000), 8) == 1
-    assert local._batches_at_once((5000, 5000), 8) == 2
-    assert local._batches_at_once((7,), 8) == 8 + local.AHEAD
+    assert count._batches_at_once((2,) * 40, 2) == 2 + count.AHEAD
+    assert count._batches_at_once((20_000, 20_000), 8) == 1
+    assert count._batches_at_once((5000, 5000), 8) == 2
+    assert count._batches_at_once((7,), 8) == 8 + count.AHEAD
 
 
 def test_repeated_counts_are_equal():
@@ -202,7 +202,7 @@ def test_repeated_counts_are_equal():
 def test_interrupt_ends_quickly_and_cleanly():
     script = (
         "import itertools, numpy as np\n"
-        "from seepage.data.counting.local import count_batches\n"
+        "from seepage.data.counting.count import count_batches\n"
         "columns = [np.zeros(200_000, np.uint8)] * 10\n"
         "print('counting', flush=True)\n"
         "count_batches(((columns, (2,) * 10) for _ in itertools.count()), 10, engine='numpy')\n"

@@ -1,44 +1,50 @@
-"""What shards of a table say about its columns, put together two by two in any order.
+"""What Spark's tasks do with their shards of a table, and how the results are merged.
 
-Runs on executors, with nothing but this package.
-
-From what the shards of a table found to its domain, and to its counts where they suffice.
+Before the domain is known, a task finds the values of its shard, collects numbers for bins, and
+counts where nothing is in the way; `settle` turns what all shards found into the domain.  Once it
+is known, tasks code their records in it, and count or gather them.  All of it runs on executors.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from seepage.data.counting.merge import merge_pairs, widened
+from seepage.data.counting.accumulator import PairAccumulator, merge_pairs, widened
+from seepage.data.counting.distinct import Gathering
+from seepage.data.counting.kernel import compiled_pays
 from seepage.data.domain import MISSING, Attribute, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.table.alphabet import FoundAlphabet
-from seepage.data.table.bin_coder import binned_attribute
-from seepage.data.table.bin_edges import Collector, edges_of
-from seepage.data.table.bins import Edges
-from seepage.data.table.column import Column
+from seepage.data.table.bins import Edges, Keep
+from seepage.data.table.collecting import Collector, collect_numbers, edges_of
+from seepage.data.table.column import Column, binned_attribute
 from seepage.data.table.labels import Key, field_key
 from seepage.data.table.options import ALL_OTHERS, TableOptions
-from seepage.errors import TableError
+from seepage.data.table.scan import TableScan, check_records
+from seepage.data.table.sources import Source
 
 __all__ = [
     "MOST_CELLS",
+    "CollectedNumbers",
     "Found",
-    "FoundColumn",
-    "Numbers",
     "Settled",
+    "collect_shard",
+    "count_shard",
+    "find_values",
+    "gather_shard",
     "keeping",
+    "plan_coding",
     "settle",
     "settle_late",
-    "too_many_cells",
 ]
 
 MOST_CELLS = 2**20
 """Pair cells up to which tasks count while they are finding values: 8 MB."""
 
 
-def too_many_cells(sizes: list[int]) -> bool:
+def too_many_cells(sizes: Sequence[int]) -> bool:
     """Say whether alphabets of these sizes are not counted while values are found."""
     return int(pair_offsets(sizes)[-1]) > MOST_CELLS
 
@@ -51,7 +57,7 @@ class FoundColumn:
     ----------
     few, most
         More numbers than `few` need bins, unless it is None or above `most`; more values than
-        `most` are refused in the end, so one more is all that is kept of them.
+        `most` raise an error in the end, so one more is all that is kept of them.
     values
         The label of each value, and whether it is in a record that is not dropped.
     missing
@@ -143,12 +149,12 @@ class Found:
 
 
 @dataclass
-class Numbers:
+class CollectedNumbers:
     """The numbers of some columns, gathered for their bin edges."""
 
     columns: list[Collector]
 
-    def merge(self, other: "Numbers") -> None:
+    def merge(self, other: "CollectedNumbers") -> None:
         """Add the numbers of other shards."""
         for mine, theirs in zip(self.columns, other.columns, strict=True):
             mine.merge(theirs)
@@ -160,16 +166,14 @@ class Settled:
 
     Parameters
     ----------
-    attributes
-        The attributes, None where bin edges are still to be found.
-    missing
-        Whether each column needs a category of missing values.
+    attributes, missing
+        The attributes, None where bin edges are still to be found; and whether each column needs
+        a category of missing values.
     wanted
         For each column whose bin edges are still to be found, the share of its numbers that
         tells them.
     kept
-        The columns whose numbers have no bins after all: their values stay categories, and have
-        to be found again.
+        The columns whose numbers have no bins after all: their categories have to be found again.
     counts
         The counts, None where the records have to be counted again, in the domain.
     """
@@ -208,23 +212,13 @@ def keeping(options: TableOptions, names: Sequence[str]) -> TableOptions:
 def settle(found: Found, names: Sequence[str], options: TableOptions, share: float) -> Settled:
     """Return the domain that follows from what all shards found, as far as it does.
 
-    Parameters
-    ----------
-    found
-        What all shards found.
-    names
-        The columns of the table, before the options choose among them.
-    options
-        How the table is read.
-    share
-        The share of its numbers that tells the bin edges of a column.
+    `names` are all columns of the table, and `share` that of its numbers that tells the bin edges
+    of a column.
     """
-    if not found.rows:
-        raise TableError("the table has no records")
+    check_records(found.rows, found.rows)
     columns = [Column(choice, options, fields=False) for choice in options.choose(names)]
     alphabets = [_alphabet(c, part) for c, part in zip(columns, found.columns, strict=True)]
-    if not found.left:
-        raise TableError(f"no record is left: all {found.rows:,} have a missing value")
+    check_records(found.rows, found.left)
     settled = Settled()
     for place, (column, part, alphabet) in enumerate(
         zip(columns, found.columns, alphabets, strict=True)
@@ -232,8 +226,8 @@ def settle(found: Found, names: Sequence[str], options: TableOptions, share: flo
         missing = part.missing and not options.dropping
         settled.missing.append(missing)
         settled.attributes.append(None)
-        if not column.edges and part.crowded and isinstance(column.rule, Edges):
-            column.settle(column.rule.given)
+        if not column.edges and part.crowded:
+            column.settle_given()
         if column.edges:
             edges = column.edges
             settled.attributes[place] = binned_attribute(column.name, edges, missing=missing)
@@ -249,7 +243,7 @@ def settle(found: Found, names: Sequence[str], options: TableOptions, share: flo
 
 
 def settle_late(
-    settled: Settled, places: Sequence[int], columns: Sequence[Column], numbers: Numbers
+    settled: Settled, places: Sequence[int], columns: Sequence[Column], numbers: CollectedNumbers
 ) -> Settled:
     """Return what was settled, with columns whose numbers have been gathered since."""
     for place, column, gathered in zip(places, columns, numbers.columns, strict=True):
@@ -258,7 +252,7 @@ def settle_late(
 
 
 def _alphabet(column: Column, part: FoundColumn) -> FoundAlphabet:
-    """Return the alphabet of the values found; too many of them are refused."""
+    """Return the alphabet of the values found; too many of them raise an error."""
     alphabet = FoundAlphabet(column.name, few=None, most=part.most, markers=column.markers)
     for label in part.values:
         alphabet.code(_key(label, part))
@@ -275,3 +269,132 @@ def _categories(alphabet: FoundAlphabet, part: FoundColumn) -> Attribute:
     """Return the attribute of a column of categories, of the values in records left."""
     kept = np.array(list(part.values.values()))
     return alphabet.attribute(None if kept.all() else kept)[0]
+
+
+def find_values(
+    source: Source,
+    options: TableOptions,
+    first: int,
+    share: float,
+    *,
+    count: bool = True,
+    expected: int = 0,
+) -> Found:
+    """Return the values of each column of a shard, and its counts where nothing is in the way.
+
+    Parameters
+    ----------
+    source, options, first
+        The shard's records, how they are read (without a domain), and the records before them.
+    share
+        The share of numbers that bin edges are found from, of what is not counted one by one.
+    count, expected
+        Whether pairs are counted at all, and the records that each core will count, 0 for unknown.
+    """
+    columns = [Column(choice, options, fields=False) for choice in options.choose(source.names)]
+    scan = TableScan(source, columns, options, first)
+    counts = PairAccumulator(len(columns)) if count else None
+    for batch in scan.find(share):
+        if counts is None or batch is None or too_many_cells(batch.sizes):
+            counts = None
+        elif len(batch.codes[0]):
+            compiled = compiled_pays(max(scan.rows_read, expected), batch.sizes)
+            counts.add(batch.codes, batch.sizes, compiled=compiled)
+    left = scan.rows_read - scan.rows_dropped
+    parts = [_found_column(scan, place, options) for place in range(len(columns))]
+    found = Found(parts, scan.rows_read, left, counts is not None and scan.rows_read > 0)
+    if counts is not None and left:
+        found.counts = _counts(scan, parts, counts)
+    return found
+
+
+def _found_column(scan: TableScan, place: int, options: TableOptions) -> FoundColumn:
+    """Return what a shard says about one column."""
+    column = scan.columns[place]
+    few = None if column.edges or isinstance(column.rule, Keep) else options.few
+    found = FoundColumn(few, options.max_values)
+    if not scan.rows_read:
+        return found
+    found.number = column.number
+    found.crowded = column.needs_edges
+    found.missing = column.coder.missing is not None or place in scan.lacking
+    if found.crowded:
+        found.gathered = scan.numbers.get(place)
+        return found
+    attribute, order = column.coder.attribute()
+    seen = scan.seen(place)
+    found.values = {
+        value: seen is None or bool(seen[code])
+        for value, code in zip(attribute.values, order, strict=True)
+    }
+    return found
+
+
+def _counts(scan: TableScan, parts: Sequence[FoundColumn], counts: PairAccumulator) -> PairCounts:
+    """Return the counts of the values that occur in records left."""
+    attributes, orders = [], []
+    for column, found in zip(scan.columns, parts, strict=True):
+        kept = np.array(list(found.values.values()))
+        values = tuple(value for value, there in found.values.items() if there)
+        attributes.append(Attribute(column.name, values))
+        orders.append(column.coder.attribute()[1][kept])
+    return counts.counts(Domain(attributes), orders)
+
+
+def collect_shard(
+    source: Source, columns: Sequence[Column], first: int, shares: Sequence[float]
+) -> CollectedNumbers:
+    """Return the numbers of some columns of a shard, a share of each, for their bin edges."""
+    found = collect_numbers(source, columns, first, shares)
+    return CollectedNumbers([numbers for numbers in found if numbers is not None])
+
+
+ShardCoding: TypeAlias = tuple[list[Column], TableOptions]
+"""How records are coded: the columns, and the options with the domain."""
+
+
+def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> ShardCoding:
+    """Return how the records of a table with these columns are coded in a domain.
+
+    The domain is that of the options, or else the one found.
+    """
+    inside = replace(options, domain=domain, bins=None)
+    columns = [Column(choice, inside, fields=False) for choice in inside.choose(names)]
+    for column in columns:
+        if options.domain is None and isinstance(options.rule(column.name), Edges):
+            # The error for a number outside edges that the user gave names these: no domain was.
+            column.given = None if column.edges else column.given
+    return columns, inside
+
+
+@dataclass
+class ShardResult:
+    """What was made of the records of a part, and how many it has, dropped ones included."""
+
+    rows: int
+    made: Any
+
+    def merge(self, other: "ShardResult") -> None:
+        """Add another part."""
+        self.rows += other.rows
+        self.made.merge(other.made)
+
+
+def count_shard(source: Source, coding: ShardCoding, first: int, expected: int = 0) -> ShardResult:
+    """Return the counts of a shard; `expected` are the records that each core will count, or 0."""
+    scan = TableScan(source, *coding, first)
+    counts = PairAccumulator(len(scan.columns))
+    for batch in scan.batches():
+        compiled = compiled_pays(max(scan.rows_read, expected), batch.sizes)
+        counts.add(batch.codes, batch.sizes, compiled=compiled)
+    return ShardResult(scan.rows_read, counts)
+
+
+def gather_shard(
+    source: Source, coding: ShardCoding, first: int, gathering: Gathering
+) -> ShardResult:
+    """Return the records of a shard, distinct or sampled."""
+    scan = TableScan(source, *coding, first)
+    for batch in scan.batches():
+        gathering.add(*batch)
+    return ShardResult(scan.rows_read, gathering)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.data.counting.pair_plan import PACK_COST, TRIPLE_CELLS, plan_pairs
+from seepage.data.counting.kernel import PACK_COST, TRIPLE_CELLS, schedule_pairs
 
 
 def compared_pairs(plan):
@@ -27,7 +27,7 @@ def compared_pairs(plan):
     limit=st.sampled_from([0.0, 1.0, 50.0, 370.0, 5000.0, np.inf]),
 )
 def test_every_pair_is_counted_exactly_once(sizes, limit):
-    plan = plan_pairs(tuple(sizes), limit)
+    plan = schedule_pairs(tuple(sizes), limit)
     counted = [*compared_pairs(plan), *map(tuple, plan.tallied.tolist())]
     assert sorted(counted) == list(combinations(range(len(sizes)), 2))
     assert plan.first[-1] == sum(sizes[column] - 1 for column in plan.packed)
@@ -39,23 +39,23 @@ def test_every_pair_is_counted_exactly_once(sizes, limit):
     limit=st.sampled_from([1.0, 50.0, 370.0]),
 )
 def test_no_compared_pair_costs_more_than_a_histogram(sizes, limit):
-    plan = plan_pairs(tuple(sizes), limit)
+    plan = schedule_pairs(tuple(sizes), limit)
     assert all((sizes[a] - 1) * (sizes[b] - 1) <= limit for a, b in compared_pairs(plan))
 
 
 def test_binary_columns_are_all_compared():
-    plan = plan_pairs((2,) * 40, 370.0)
+    plan = schedule_pairs((2,) * 40, 370.0)
     assert plan.comparisons == 780
     assert not len(plan.tallied)
 
 
 def test_large_column_is_packed_only_where_many_pairs_gain():
-    assert 0 not in plan_pairs((200, 2), 370.0).packed
-    assert 0 in plan_pairs((200, *(2,) * 30), 370.0).packed
+    assert 0 not in schedule_pairs((200, 2), 370.0).packed
+    assert 0 in schedule_pairs((200, *(2,) * 30), 370.0).packed
 
 
 def test_one_column_needs_no_bitmap():
-    plan = plan_pairs((5,), 370.0)
+    plan = schedule_pairs((5,), 370.0)
     assert not len(plan.packed)
     assert not len(plan.tallied)
 
@@ -64,8 +64,8 @@ def test_one_column_needs_no_bitmap():
 def test_packing_is_paid_for(size):
     """Half the saving of the only pair must exceed what the bitmaps cost."""
     limit = (size - 1) * (size - 1) + 2 * PACK_COST * (size - 1)
-    assert len(plan_pairs((size, size), limit + 1).packed) == 2
-    assert len(plan_pairs((size, size), limit - 1).packed) == 0
+    assert len(schedule_pairs((size, size), limit + 1).packed) == 2
+    assert len(schedule_pairs((size, size), limit - 1).packed) == 0
 
 
 @given(
@@ -73,7 +73,7 @@ def test_packing_is_paid_for(size):
     limit=st.sampled_from([0.0, 50.0, 370.0]),
 )
 def test_triples_and_pairs_cover_what_is_tallied_exactly_once(sizes, limit):
-    plan = plan_pairs(tuple(sizes), limit)
+    plan = schedule_pairs(tuple(sizes), limit)
     triples, pairs = plan.grouped
     covered = [*map(tuple, pairs.tolist())]
     for a, b, c in triples.tolist():
@@ -84,17 +84,17 @@ def test_triples_and_pairs_cover_what_is_tallied_exactly_once(sizes, limit):
 
 
 def test_most_pairs_of_many_columns_are_in_triples():
-    triples, pairs = plan_pairs((20,) * 30, 100.0).grouped
+    triples, pairs = schedule_pairs((20,) * 30, 100.0).grouped
     assert 3 * len(triples) > 9 * len(pairs)
 
 
 def test_large_alphabets_are_in_no_triple():
-    triples, pairs = plan_pairs((1000,) * 5, 100.0).grouped
+    triples, pairs = schedule_pairs((1000,) * 5, 100.0).grouped
     assert not len(triples)
     assert len(pairs) == 10
 
 
 def test_two_large_columns_with_bitmaps_are_tallied_all_the_same():
-    plan = plan_pairs((30, *(2,) * 20, 30), 370.0)
+    plan = schedule_pairs((30, *(2,) * 20, 30), 370.0)
     assert {0, 21} <= set(plan.packed.tolist())
     assert plan.tallied.tolist() == [[0, 21]]

@@ -124,6 +124,8 @@ def test_moments():
     assert moment_label("03:04:05Z") == "03:04:05+00:00"
     assert moment_label("03:04:05-0130") == "03:04:05-01:30"
     assert moment_label("03:04:00.000") == "03:04:00"
+    assert moment_label("03:04:05-00:00") == "03:04:05+00:00"
+    assert moment_label("03:04:05+013000") == "03:04:05+01:30"
     assert moment_label("2020-1-2 03:04:05") == "2020-1-2 03:04:05"
 
 
