@@ -23,8 +23,8 @@ from seepage.collection.report_source import reports_schema
 from seepage.data.domain import Domain
 from seepage.data.table import TableOptions, TableScan
 from seepage.data.table.alphabet import GivenAlphabet, OutsideDomain
-from seepage.data.table.coders import Coder, Codes, category_coder, code_type
-from seepage.data.table.column import BinCoder, Column
+from seepage.data.table.coders import Codes, category_coder, code_type
+from seepage.data.table.column import BinCoder, Coder, Column
 from seepage.data.table.labels import Key, field_key, is_number, key_label
 from seepage.data.table.numbers import is_number_type, numbers_of
 from seepage.data.table.options import ALL_OTHERS, Choice
