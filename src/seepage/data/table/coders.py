@@ -1,4 +1,4 @@
-"""Columns to codes: one coder a column, fed with one Arrow array a batch.
+"""Columns to codes: one coder per column, fed with one Arrow array per batch.
 
 A coder never looks at a value twice where it can help it: integers and dictionary entries
 go through a lookup table, and columns that are codes already are passed on as views.
