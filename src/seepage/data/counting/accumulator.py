@@ -67,7 +67,7 @@ class PairAccumulator:
         Parameters
         ----------
         codes
-            One array of integers a column, all of the same length.
+            One array of integers per column, all of the same length.
         sizes
             For each column, a number that all its codes are below.
         compiled

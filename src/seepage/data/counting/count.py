@@ -53,7 +53,7 @@ SHARED_CELLS = 1 << 26
 """Pair cells of all threads together (512 MB); larger tables are counted by fewer threads."""
 
 Batch: TypeAlias = tuple[Sequence[NDArray[Any]], Sequence[int]]
-"""The codes of some rows, one array a column, and numbers that they are below."""
+"""The codes of some rows, one array per column, and numbers that they are below."""
 
 
 def count_pairs(
@@ -170,7 +170,7 @@ def count_codes(codes: Sequence[NDArray[Any]], domain: Domain, engine: str = "au
     Parameters
     ----------
     codes
-        One array of integers an attribute, code i for its value i; uint8 and uint16 are
+        One array of integers per attribute, code i for its value i; uint8 and uint16 are
         counted where they are, others are copied piece by piece.
     domain
         The attributes.

@@ -1,6 +1,6 @@
 """Records as codes, made distinct or sampled: from any number of batches, on any machine.
 
-A record is a column of an array with one row an attribute.
+A record is a column of an array with one row per attribute.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +45,7 @@ class Gathering(Protocol):
         Parameters
         ----------
         codes
-            One array an attribute.
+            One array per attribute.
         sizes
             The number of codes of each attribute; it may grow from batch to batch.
         first
@@ -58,7 +58,7 @@ class Gathering(Protocol):
         """Take all that was gathered elsewhere, with the same codes."""
 
     def rows(self) -> tuple[Codes, Integers]:
-        """Return the distinct records kept, one row an attribute, and how often each occurs."""
+        """Return the distinct records kept, one row per attribute, and how often each occurs."""
 
 
 class DistinctRecords:
@@ -119,7 +119,7 @@ class DistinctRecords:
             )
 
     def rows(self) -> tuple[Codes, Integers]:
-        """Return the distinct records, one row an attribute, and how often each occurs."""
+        """Return the distinct records, one row per attribute, and how often each occurs."""
         self._join()
         return self._held[0]
 
@@ -169,7 +169,7 @@ class RecordSample:
             self._sample.merge(other._sample)
 
     def rows(self) -> tuple[Codes, Integers]:
-        """Return the distinct records of the sample, one row an attribute, and their numbers."""
+        """Return the distinct records of the sample, one row per attribute, and their numbers."""
         columns, ranks = self._sample.thinned()
         return distinct(columns, np.ones(len(ranks), dtype=np.int64), self._sizes)
 
@@ -220,7 +220,7 @@ def pack(columns: Codes, sizes: Sequence[int]) -> list[NDArray[np.uint64]]:
     Parameters
     ----------
     columns
-        One row a column of codes.
+        One row per column of codes.
     sizes
         The columns' alphabet sizes.
 
@@ -254,7 +254,7 @@ def runs(keys: list[NDArray[np.uint64]]) -> tuple[Integers, NDArray[np.bool_]]:
 
 
 def distinct(columns: Codes, weights: Integers, sizes: Sequence[int]) -> tuple[Codes, Integers]:
-    """Return the distinct records, one row an attribute, and the sums of their weights."""
+    """Return the distinct records, one row per attribute, and the sums of their weights."""
     kept = weights > 0
     if not kept.all():
         columns, weights = columns[:, kept], weights[kept]

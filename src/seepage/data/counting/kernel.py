@@ -3,7 +3,7 @@
 Pairs of columns are counted by bitmaps or by a histogram.  A column of k values has k - 1 bitmaps,
 one for each code but 0.  The counts of two codes are the bits that two bitmaps share; those of code
 0 follow by subtraction, see `accumulator`.  Two columns need (k_a - 1)(k_b - 1) passes of AND and
-popcount, 64 rows an operation, or one pass of a histogram, a few operations a row.  Costs are in
+popcount, 64 rows per operation, or one pass of a histogram, a few operations per row.  Costs are in
 units of one AND-popcount pass.
 
 A histogram of three columns gives the counts of three pairs in little more than the time of one,
@@ -161,7 +161,7 @@ class PairSchedule:
         For each packed column, the number of bitmaps, from the first on, that are compared with
         its own; they are those of smaller columns, so that every pair comes once.
     tallied
-        The other pairs of columns (a, b), a < b, one a row: counted by histograms.
+        The other pairs of columns (a, b), a < b, one per row: counted by histograms.
     """
 
     sizes: tuple[int, ...]
@@ -281,7 +281,7 @@ def count_batch(
     Parameters
     ----------
     codes
-        One contiguous array of type uint8 or uint16 a column, all of the same length.
+        One contiguous array of type uint8 or uint16 per column, all of the same length.
     sizes
         For each column, a number that all its codes are below.
     cells
@@ -338,7 +338,7 @@ def _compare(codes: Sequence[Codes], schedule: PairSchedule, cells: PairCells) -
 
 
 def _bitmaps(codes: Sequence[Codes], schedule: PairSchedule) -> NDArray[np.uint64]:
-    """Return the bitmaps of all packed columns, one a row."""
+    """Return the bitmaps of all packed columns, one per row."""
     bits = np.zeros((schedule.first[-1], -(-len(codes[0]) // 64) * 8), dtype=np.uint8)
     for place, column in enumerate(schedule.packed):
         for code, row in enumerate(

@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from itertools import pairwise
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers
 from seepage.data.table.labels import number_label
 from seepage.errors import InputError
+
+if TYPE_CHECKING:
+    from seepage.data.table.collecting import Collector
 
 __all__ = [
     "DEFAULT_RULE",
@@ -33,20 +35,6 @@ FINEST = 2
 FORMS = "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascending edges"
 
 
-class Spread(Protocol):
-    """What a rule may ask about the numbers of a column."""
-
-    low: float | int
-    high: float | int
-    whole: bool
-
-    def distinct(self) -> tuple[Floats, Integers]:
-        """Return the values in ascending order and how often each occurs."""
-
-    def decimal(self, value: float) -> float:
-        """Return a value as the shortest decimal that means it in the column's own precision."""
-
-
 @dataclass(frozen=True)
 class Quantile:
     """Bins with about equally many records.
@@ -59,12 +47,12 @@ class Quantile:
 
     bins: int
 
-    def edges(self, spread: Spread) -> tuple[float, ...]:
-        """Return the edges for numbers that spread like this; none where they cannot differ."""
-        values, counts = spread.distinct()
+    def edges(self, numbers: "Collector") -> tuple[float, ...]:
+        """Return the edges for these numbers; none where they cannot differ."""
+        values, counts = numbers.distinct()
         starts = _starts(np.cumsum(counts), self.bins)
-        inner = _inside(spread, [spread.decimal(values[start]) for start in starts])
-        return _closed(spread, inner) if inner else Width(self.bins).edges(spread)
+        inner = _inside(numbers, [numbers.decimal(values[start]) for start in starts])
+        return _closed(numbers, inner) if inner else Width(self.bins).edges(numbers)
 
 
 @dataclass(frozen=True)
@@ -77,18 +65,18 @@ class Width:
 
     bins: int
 
-    def edges(self, spread: Spread) -> tuple[float, ...]:
-        """Return the edges for numbers that spread like this; none where they cannot differ."""
-        inner = _inside(spread, [self._edge(spread, number) for number in range(1, self.bins)])
-        if spread.low == spread.high or (self.bins > 1 and not inner):
+    def edges(self, numbers: "Collector") -> tuple[float, ...]:
+        """Return the edges for these numbers; none where they cannot differ."""
+        inner = _inside(numbers, [self._edge(numbers, number) for number in range(1, self.bins)])
+        if numbers.low == numbers.high or (self.bins > 1 and not inner):
             return ()
-        return _closed(spread, inner)
+        return _closed(numbers, inner)
 
-    def _edge(self, spread: Spread, number: int) -> float:
+    def _edge(self, numbers: "Collector", number: int) -> float:
         left = self.bins - number
-        if spread.whole:
-            return float(-(-(int(spread.low) * left + int(spread.high) * number) // self.bins))
-        return spread.low * (left / self.bins) + spread.high * (number / self.bins)
+        if numbers.whole:
+            return float(-(-(int(numbers.low) * left + int(numbers.high) * number) // self.bins))
+        return numbers.low * (left / self.bins) + numbers.high * (number / self.bins)
 
 
 @dataclass(frozen=True)
@@ -97,7 +85,7 @@ class Edges:
 
     given: tuple[float, ...]
 
-    def edges(self, spread: Spread | None = None) -> tuple[float, ...]:
+    def edges(self, numbers: "Collector | None" = None) -> tuple[float, ...]:
         """Return the given edges."""
         return self.given
 
@@ -106,7 +94,7 @@ class Edges:
 class Keep:
     """No bins: every number is a category of its own."""
 
-    def edges(self, spread: Spread | None = None) -> tuple[float, ...]:
+    def edges(self, numbers: "Collector | None" = None) -> tuple[float, ...]:
         """Return no edges."""
         return ()
 
@@ -138,26 +126,26 @@ def _starts(running: NDArray[np.int64], bins: int) -> list[int]:
     return starts[1:]
 
 
-def _inside(spread: Spread, edges: Sequence[float]) -> list[float]:
+def _inside(numbers: "Collector", edges: Sequence[float]) -> list[float]:
     """Return, ascending, the edges that have numbers on either side.
 
     Integers from 2^53 on may be closer together than floats, and then have no edge between them.
     """
-    return sorted({edge for edge in edges if spread.low < edge <= spread.high})
+    return sorted({edge for edge in edges if numbers.low < edge <= numbers.high})
 
 
-def _closed(spread: Spread, inner: list[float]) -> tuple[float, ...]:
+def _closed(numbers: "Collector", inner: list[float]) -> tuple[float, ...]:
     """Return all edges: the inner ones with the smallest number and one that closes the last bin.
 
     That is the largest number, or where it has a bin of its own, something above.  An integer that
     no float is has the next float outside it as its edge, so that all numbers are covered.
     """
-    low, top = _at_most(spread.low), -_at_most(-spread.high)
+    low, top = _at_most(numbers.low), -_at_most(-numbers.high)
     if inner and inner[-1] >= top:
-        beyond = top + (1.0 if spread.whole else (top - low) / 100)
+        beyond = top + (1.0 if numbers.whole else (top - low) / 100)
         top = max(beyond, math.nextafter(top, math.inf))
     edges = [low, *inner, top]
-    return tuple(edges if spread.whole else _readable(edges))
+    return tuple(edges if numbers.whole else _readable(edges))
 
 
 def _at_most(number: float | int) -> float:

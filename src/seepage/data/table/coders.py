@@ -1,4 +1,4 @@
-"""Columns to codes: one coder a column, fed with one Arrow array a batch.
+"""Columns to codes: one coder per column, fed with one Arrow array per batch.
 
 A coder never looks at a value twice where it can help it: integers and dictionary entries
 go through a lookup table, and columns that are codes already are passed on as views.
@@ -7,7 +7,7 @@ What an Arrow column holds, and the coder for it.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ from seepage.errors import TableError
 
 __all__ = [
     "BooleanCoder",
-    "Coder",
+    "CategoryCoder",
     "Codes",
     "KeysOf",
     "NumberCoder",
@@ -52,29 +52,7 @@ def code_type(size: int) -> type[np.unsignedinteger[Any]]:
     return np.uint8 if size < 256 else np.uint16
 
 
-class Coder(Protocol):
-    """Turns the arrays of one column into codes."""
-
-    @property
-    def size(self) -> int:
-        """The number of codes so far."""
-
-    @property
-    def missing(self) -> int | None:
-        """The code of missing values, None where there is none."""
-
-    @property
-    def outside(self) -> int | None:
-        """The code of values outside a given domain, None where none occurred."""
-
-    def code(self, array: pa.Array) -> Codes:
-        """Return the code of each entry."""
-
-    def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
-        """Return the final attribute and, in its order, the codes."""
-
-
-class _CategoryCoder:
+class CategoryCoder:
     """What the coders of categories share: an alphabet, and lookup tables into it."""
 
     def __init__(self, alphabet: Alphabet) -> None:
@@ -94,6 +72,10 @@ class _CategoryCoder:
     def outside(self) -> int | None:
         """The code of values outside a given domain, None where none occurred."""
         return self._alphabet.outside
+
+    def code(self, array: pa.Array) -> Codes:
+        """Return the code of each entry."""
+        raise NotImplementedError
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
         """Return the final attribute and, in its order, the codes."""
@@ -162,7 +144,7 @@ def _take(table: Table, entries: pa.Array, size: int, absent: int | None) -> Cod
     return np.asarray(codes.to_numpy(zero_copy_only=True))
 
 
-class WordCoder(_CategoryCoder):
+class WordCoder(CategoryCoder):
     """Codes anything that Arrow can encode as a dictionary, one small dictionary a batch.
 
     Parameters
@@ -190,7 +172,7 @@ class WordCoder(_CategoryCoder):
         )
 
 
-class BooleanCoder(_CategoryCoder):
+class BooleanCoder(CategoryCoder):
     """Codes true and false, straight from Arrow's bitmaps."""
 
     def __init__(self, alphabet: Alphabet) -> None:
@@ -211,7 +193,7 @@ def _truths(entries: Integers) -> list[Key]:
     return ["true" if entry else "false" for entry in entries]
 
 
-class NumberCoder(_CategoryCoder):
+class NumberCoder(CategoryCoder):
     """Codes numbers as categories: whole ones by a table from the lowest on, others as words."""
 
     def __init__(self, alphabet: Alphabet, keys: KeysOf) -> None:
@@ -322,7 +304,9 @@ def unpacked(array: pa.Array) -> pa.Array:
     return array
 
 
-def category_coder(name: str, kind: pa.DataType, alphabet: Alphabet, *, fields: bool) -> Coder:
+def category_coder(
+    name: str, kind: pa.DataType, alphabet: Alphabet, *, fields: bool
+) -> CategoryCoder:
     """Return the coder of a column whose values are categories.
 
     Parameters

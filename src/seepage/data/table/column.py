@@ -1,7 +1,7 @@
 """One column of a scan: its bins, its coder, and the errors for values that have no code."""
 
 import math
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from seepage.data.table.alphabet import (
     labels_of,
 )
 from seepage.data.table.bins import Edges, Keep, bin_labels
-from seepage.data.table.coders import Coder, Codes, category_coder, code_type
+from seepage.data.table.coders import CategoryCoder, Codes, category_coder, code_type
 from seepage.data.table.labels import number_label
 from seepage.data.table.numbers import NotANumber, is_number_type, numbers_of
 from seepage.data.table.options import Choice, TableOptions
@@ -26,6 +26,7 @@ from seepage.errors import DomainError, TableError
 
 __all__ = [
     "BinCoder",
+    "Coder",
     "Column",
     "binned_attribute",
 ]
@@ -170,6 +171,10 @@ def _comparable(edge: float, kind: np.dtype[Any], *, up: bool = True) -> Any:
     if not math.isfinite(edge):
         return edge
     return math.ceil(edge) if up else math.floor(edge)
+
+
+Coder: TypeAlias = CategoryCoder | BinCoder
+"""Turns the arrays of one column into codes."""
 
 
 class Column:

@@ -36,7 +36,7 @@ class CodedBatch(NamedTuple):
     Parameters
     ----------
     codes
-        One array of unsigned integers a column, all of the same length: uint8 where the column
+        One array of unsigned integers per column, all of the same length: uint8 where the column
         has fewer than 256 values so far, else uint16.  Arrays may be views of the table's own
         memory and are not to be written to.
     sizes
