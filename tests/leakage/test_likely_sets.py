@@ -111,6 +111,7 @@ def test_blocks_change_nothing(monkeypatch, cells):
         assert all(map(np.array_equal, one, other))
 
 
+@settings(max_examples=40)
 @given(tables(least=2), epsilons, st.data())
 def test_pairs_of_rows_give_what_their_channel_gives(counts, epsilon, data):
     """The largest over given ordered pairs is that of the channel, before it is rounded up."""

@@ -101,7 +101,7 @@ class LikelySets:
                 float(best.value[0]), int(best.likelier[0]), int(best.other[0]), best.likely[0]
             )
         pair = climb_alone(channel, self.contrast)
-        return pair._replace(value=float(_safe(pair.value, self.contrast, channel.shape[1])))
+        return Pair(float(_safe(pair.value, self.contrast, channel.shape[1])), *pair[1:])
 
     def best_of_pairs(self, likelier: Floats, other: Floats) -> tuple[Floats, Booleans]:
         """Return the largest log-ratio and its S for each ordered pair of rows, not rounded up.

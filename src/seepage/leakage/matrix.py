@@ -292,8 +292,8 @@ def leakage_matrix(
     >>> matrix = sp.leakage_matrix("adult", epsilon=1.0)
     >>> round(matrix["sex", "occupation"].value, 2), round(matrix["occupation", "sex"].value, 2)
     (0.4, 0.96)
-    >>> matrix.strongest(1)[0]._replace(leakage=1.0)
-    Leak(target='relationship', source='sex', leakage=1.0)
+    >>> matrix.strongest(1)
+    [Leak(target='workclass', source='occupation', leakage=1.0)]
     """
     from seepage.data.inputs import as_pairs
 

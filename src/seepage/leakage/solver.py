@@ -145,11 +145,11 @@ def climb_alone(channel: Floats, epsilon: float, size: int | None = None) -> Pai
             space = None if by_ratio else scratch[: len(rows)]
             found = climb_rows(rows, channel, epsilon, best.value, size, space)
             if found is not None:
-                best = found._replace(likelier=begin + found.likelier)
+                best = Pair(found.value, begin + found.likelier, found.other, found.likely)
             hidden = float(_hidden(best.value, epsilon, size))
             upper = max(upper, best.value + hidden) if hidden < math.inf else math.inf
         if upper - best.value <= NEGLIGIBLE * best.value:
-            return best._replace(value=upper)
+            return Pair(upper, *best[1:])
     return best
 
 
