@@ -540,6 +540,18 @@ def test_distinct_records_serve_as_well_as_a_table(people, pairs):
     assert found.only == wanted
 
 
+def test_table_options_of_other_columns_have_no_effect_on_joint_estimates(people):
+    a, b, c = people
+    table = pa.table({"old a": a, "b": b, "c": c + 0.5, "d": c * 1.5})
+    call = {"mechanism": "grr", "target": "a", "sources": ["c"], "surrogates": 0, "seed": 1}
+    options = {"rename": {"old a": "a", "b": "e"}, "bins": {"c": 2, "d": 3}, "drop": ["b"]}
+    found = estimate_leakage(table, 1.0, **call, **options)
+    few = estimate_leakage(pa.table({"a": a, "c": c + 0.5}), 1.0, **call, bins={"c": 2})
+    assert found.only.plug_in == few.only.plug_in
+    with pytest.raises(InputError, match="no attribute 'c'"):
+        estimate_leakage(table, 1.0, **call, **{**options, "bins": None, "drop": ["c"]})
+
+
 @pytest.mark.parametrize("sources", [[], ["a"], ["b", "b"]])
 def test_sources_are_other_attributes_each_once(people, sources):
     table = pa.table(dict(zip("abc", people, strict=True)))

@@ -9,7 +9,7 @@ corrected one and a confidence interval (`confidence`) and a p-value (`permutati
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
 from typing import Any, cast
@@ -144,7 +144,8 @@ def estimate_leakage(
     else:
         if target is None or pairs is not None or isinstance(sources, str):
             raise InputError("sources must be a list of names, with a target and without pairs")
-        people = as_records(data, **_only((target, *sources), table_options))
+        names = (target, *sources)
+        people = as_records(data, **_only(names, table_options)).select(names)
         domain, records, drawn_from = people.domain, people.records, people.population
         mechanisms = mechanisms_of(domain, epsilon, mechanism, delta)
         task = joint_task(people, mechanisms, settings.view)
@@ -179,8 +180,15 @@ def _only(names: Sequence[str], table_options: dict[str, Any]) -> dict[str, Any]
     """Return table options that read these attributes alone, the target first."""
     if len(names) < 2 or len(set(names)) < len(names):
         raise InputError("sources must be one or more names, none twice, and not the target")
-    old = {new: name for name, new in (table_options.get("rename") or {}).items()}
-    return {**table_options, "columns": [old.get(name, name) for name in names]}
+    renamed = table_options.get("rename") or {}
+    rename = {old: new for old, new in renamed.items() if new in names}
+    back = {new: old for old, new in rename.items()}
+    columns = [back.get(name, name) for name in names]
+    drop = [name for name in table_options.get("drop") or () if name in columns]
+    options = {**table_options, "columns": columns, "rename": rename, "drop": drop}
+    if isinstance(options.get("bins"), Mapping):
+        options["bins"] = {name: b for name, b in options["bins"].items() if name in names}
+    return options
 
 
 def _ordered_pairs(
