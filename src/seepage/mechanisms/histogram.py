@@ -114,7 +114,11 @@ class HistogramEncoding(Mechanism):
     def contributions(self, reports: VectorReports) -> Floats:
         """Return the vectors themselves; with one value, 1."""
         self.check_reports(reports)
-        return _finite(reports.vectors) if self.k > 1 else np.ones((len(reports), 1))
+        return reports.vectors if self.k > 1 else np.ones((len(reports), 1))
+
+    def tally(self, reports: VectorReports) -> Floats:
+        """Return the sum of each entry over the reports; with one value, their number."""
+        return _finite(super().tally(reports))
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
         """Return the variance of one entry's noise over n, at any frequency; 0 for one value."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
+from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.exact_math import exp_below
 from seepage.mechanisms.randomness import CERTAIN, ROWS, Randomness, chance
 from seepage.mechanisms.reports import BitReports
@@ -84,6 +85,11 @@ class SubsetSelection(SetMechanism):
         forced = Fraction(self._force, CERTAIN)
         true = forced + (1 - forced) * Fraction(self.size, self.k)
         return true, (self.size - true) / max(1, self.k - 1)
+
+    @property
+    def likely_sets(self) -> LikelySets:
+        """Every set of w values [theory: Whole reports]."""
+        return LikelySets("subsets", self.contrast, self.size)
 
     def draw(self, codes: Integers, source: Randomness) -> BitReports:
         """Return uniform subsets, the true value forced into some of them."""
