@@ -9,8 +9,6 @@ from uuid import uuid4
 
 from seepage.errors import InputError
 
-__all__ = ["whole_file", "writable"]
-
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from seepage.mechanisms.base import Mechanism
     from seepage.study.baselines import Analyser
 
-__all__ = ["ANALYSERS", "MECHANISMS", "Registry"]
 
 T = TypeVar("T")
 

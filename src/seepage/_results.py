@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from seepage.errors import InputError
 
-__all__ = ["Progress", "Result", "csv_text", "from_json_number", "json_ready", "json_text"]
-
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the steps done and the steps in all, None where their number is not known."""
 

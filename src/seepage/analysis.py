@@ -23,8 +23,6 @@ from seepage.leakage.release import View, for_each
 from seepage.totals import GUARANTEES, JointWitness, TotalLeakage, TotalsComparison
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
 
-__all__ = ["Analysis", "analyse"]
-
 Limit = float | Sequence[float | None] | None
 
 

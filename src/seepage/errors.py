@@ -7,8 +7,6 @@ prints that line and exits with 2; any other exception is a bug in `seepage`.
 import re
 import unicodedata
 
-__all__ = ["ChannelError", "DomainError", "InputError", "SeepageError", "TableError"]
-
 LONGEST_WORD = 80
 LONGEST_LINE = 500
 

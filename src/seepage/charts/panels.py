@@ -4,8 +4,6 @@ from typing import Any
 
 from seepage.charts.style import DIAGONAL, PALETTE, Rows, chart_of, coloured, distinct_in, in_panels
 
-__all__ = ["bar_panels", "curve_panels", "histogram_panels", "spread_panels"]
-
 BARS, CURVES, HISTOGRAM, SPREAD = (300, 240), (400, 280), (240, 170), (420, 280)
 """Width and height of a panel of each kind."""
 

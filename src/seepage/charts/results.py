@@ -6,8 +6,6 @@ from typing import Any
 from seepage.charts.style import PALETTE, Rows, chart_of, coloured, distinct_in, finish
 from seepage.errors import InputError
 
-__all__ = ["curve_chart", "matrix_chart", "plan_chart", "totals_chart"]
-
 CELL = 26
 LEAST_SIDE = 220
 """So long are the titles of the axes, however few the cells."""

@@ -5,8 +5,6 @@ from typing import Any
 
 from seepage.charts.style import DIAGONAL, Rows, chart_of, coloured, distinct_in, finish, in_panels
 
-__all__ = ["agreement_chart", "analyser_chart", "mechanism_chart"]
-
 STAR = "M0,-1L.25,-.35L.95,-.3L.4,.15L.6,.8L0,.45L-.6,.8L-.4,.15L-.95,-.3L-.25,-.35Z"
 SHAPES = [
     "circle",

@@ -8,19 +8,6 @@ from typing import Any, TypeAlias
 from seepage._files import whole_file
 from seepage.errors import InputError
 
-__all__ = [
-    "DIAGONAL",
-    "FORMATS",
-    "PALETTE",
-    "Rows",
-    "chart_of",
-    "coloured",
-    "distinct_in",
-    "finish",
-    "in_panels",
-    "save_chart",
-]
-
 Rows: TypeAlias = list[dict[str, Any]]
 
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"]

@@ -28,7 +28,7 @@ COMMANDS = {
     "report": ("analyse", "Draw a saved analysis as one self-contained page."),
     "reproduce": ("study", "Every table and figure of the paper, beside its own numbers."),
     "simulate": ("study", "Estimate leakages from a simulated collection."),
-    "stream": ("stream", "Leakage over time, for a sequence of reports of one attribute."),
+    "stream": ("analyse", "Leakage over time, for a sequence of reports of one attribute."),
 }
 """Each command: the module of this package that has it, and its one-line help."""
 

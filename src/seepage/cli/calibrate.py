@@ -8,19 +8,17 @@ import click
 
 from seepage import _checks
 from seepage._results import json_text
-from seepage.cli.inputs import (
-    all_options_but,
-    engine_options,
-    engine_session,
-    read_records,
-    reject_options,
-)
 from seepage.cli.options import (
     OF_TABLES,
     SEED,
+    all_options_but,
+    engine_options,
+    engine_session,
     named_settings,
     names_listed,
     number_named,
+    read_records,
+    reject_options,
     table_arguments,
     table_options,
 )
@@ -86,7 +84,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
         _compare(records, limit, form, output, options)
         return
     from seepage.designs.calibration import find_budgets
-    from seepage.plan.calibrate import plan_of
+    from seepage.plan.make_plan import plan_of
 
     with progress_bar("calibrating") as progress:
         found = find_budgets(

@@ -6,7 +6,6 @@ from typing import Any
 import click
 
 from seepage._results import json_text
-from seepage.cli.inputs import reject_options
 from seepage.cli.options import (
     DELIMITER,
     ENCODING,
@@ -14,6 +13,7 @@ from seepage.cli.options import (
     delimiter_named,
     named_settings,
     output_options,
+    reject_options,
 )
 from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
 from seepage.data.domain import Domain

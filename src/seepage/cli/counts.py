@@ -7,8 +7,13 @@ from typing import Any
 import click
 
 from seepage._results import json_text
-from seepage.cli.inputs import engine_options, engine_session, read_pairs
-from seepage.cli.options import table_arguments, table_options
+from seepage.cli.options import (
+    engine_options,
+    engine_session,
+    read_pairs,
+    table_arguments,
+    table_options,
+)
 from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
 from seepage.errors import InputError
 

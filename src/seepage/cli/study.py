@@ -8,8 +8,14 @@ import click
 
 from seepage import _checks
 from seepage._results import json_text
-from seepage.cli.inputs import read_pairs
-from seepage.cli.options import BUDGET, SEED, output_options, table_arguments, table_options
+from seepage.cli.options import (
+    BUDGET,
+    SEED,
+    output_options,
+    read_pairs,
+    table_arguments,
+    table_options,
+)
 from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
 from seepage.errors import InputError
 

@@ -29,8 +29,6 @@ from seepage.data.pairs import PairCounts
 from seepage.mechanisms.base import nearest_distribution
 from seepage.plan.plan import Plan
 
-__all__ = ["EstimatedPairs", "estimate_pairs", "rake"]
-
 ROUNDS = 200
 CLOSE = 2.0**-20
 """Fractions of a record that are due to rounding."""

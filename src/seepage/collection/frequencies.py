@@ -27,8 +27,6 @@ from seepage.mechanisms import Estimate, Mechanism
 from seepage.mechanisms.reports import Reports
 from seepage.plan.plan import Plan
 
-__all__ = ["Frequencies", "ReportSums", "estimate_frequencies", "sum_reports"]
-
 MOST_GROUPS = 128
 LEAST_GROUPS = 16
 CELLS = 1 << 24

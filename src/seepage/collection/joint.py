@@ -34,8 +34,6 @@ from seepage.mechanisms import Mechanism
 from seepage.mechanisms.base import nearest_distribution
 from seepage.plan.plan import Plan
 
-__all__ = ["METHODS", "Joint", "estimate_joint", "invert", "most_likely"]
-
 METHODS = ("inversion", "em")
 
 MOST_SETS = 1 << 22

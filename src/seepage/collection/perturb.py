@@ -34,8 +34,6 @@ from seepage.mechanisms.randomness import Seed, randomness
 from seepage.mechanisms.reports import ValueReports
 from seepage.plan.plan import Plan
 
-__all__ = ["catch_alls", "open_records", "perturb_file", "perturb_table"]
-
 FIXED = ("domain", "bins")
 """What a plan decides about reading a table, so that callers cannot."""
 

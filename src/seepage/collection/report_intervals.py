@@ -32,8 +32,6 @@ from seepage._numerics import Booleans, Floats, Integers
 from seepage.collection.frequencies import ReportSums
 from seepage.leakage.likely_sets import LikelySets
 
-__all__ = ["LeakageInterval", "leakage_interval"]
-
 NEGLIGIBLE = 2.0**-10
 """An estimate of 0 is taken for this share of its upper limit, where a logarithm is needed."""
 

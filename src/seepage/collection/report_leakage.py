@@ -19,8 +19,6 @@ from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import VIEWS, Release, View
 from seepage.plan.plan import Plan
 
-__all__ = ["ReportAnalysis", "ReportLeak", "analyse_reports"]
-
 
 class ReportLeak(NamedTuple):
     """A leakage estimated from reports, with the names of its two attributes."""

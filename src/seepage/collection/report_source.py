@@ -16,8 +16,6 @@ from seepage.errors import InputError
 from seepage.mechanisms.reports import METADATA, Reports, reports_from_arrow
 from seepage.plan.plan import Plan
 
-__all__ = ["ReportSource", "open_reports", "reports_schema"]
-
 COLLECTION = b"seepage.collection"
 """The key of the collection's digest in the metadata of a file of reports."""
 

@@ -15,18 +15,6 @@ from seepage._numerics import Floats
 from seepage.data.domain import Attribute
 from seepage.errors import ChannelError
 
-__all__ = [
-    "Channel",
-    "DenseOrSparse",
-    "Sparse",
-    "SparseLike",
-    "as_dense_or_sparse",
-    "as_matrix",
-    "dense",
-    "is_sparse",
-    "rows_are_equal",
-]
-
 ROW_SUM_TOLERANCE = 1e-9
 NUMBERS = "biufO"
 """The kinds of NumPy arrays that can hold probabilities; fractions come as objects."""

@@ -10,8 +10,6 @@ from seepage import _checks
 from seepage._results import from_json_number, json_ready
 from seepage.errors import DomainError
 
-__all__ = ["MISSING", "Attribute", "Counted", "Domain", "how_many", "sample_caution"]
-
 MISSING = "(missing)"
 """The name of the category that missing values form."""
 

@@ -15,8 +15,6 @@ from seepage.data.records import Records
 from seepage.data.table.options import TableOptions
 from seepage.errors import InputError
 
-__all__ = ["as_counted", "as_pairs", "as_records", "check_holds_records", "is_dataset_name"]
-
 CHOICES = ("columns", "drop", "rename")
 """Table options that counts and records obey too."""
 

@@ -17,16 +17,6 @@ from seepage.data.channel import Channel
 from seepage.data.domain import Domain, how_many
 from seepage.errors import DomainError
 
-__all__ = [
-    "PairCounts",
-    "marginal_offsets",
-    "pair_numbers",
-    "pair_offsets",
-    "pairs_by_shape",
-    "put_stack",
-    "stacked",
-]
-
 Place = TypeVar("Place", int, Integers)
 
 LARGEST_COUNT = np.iinfo(np.int64).max

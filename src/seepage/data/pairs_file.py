@@ -23,7 +23,6 @@ from seepage.errors import DomainError, InputError, TableError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["is_pairs_file", "pairs_table", "read_pairs", "write_pairs"]
 
 KEY = b"seepage"
 VERSION = 1

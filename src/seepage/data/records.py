@@ -18,7 +18,6 @@ from seepage._numerics import Integers
 from seepage._results import Progress, Result
 from seepage.data.counting.count import ENGINES, is_spark_frame
 from seepage.data.counting.distinct import (
-    Codes,
     DistinctRecords,
     Gathering,
     RecordSample,
@@ -27,6 +26,7 @@ from seepage.data.counting.distinct import (
     pack,
     runs,
 )
+from seepage.data.counting.kernel import Codes
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
@@ -34,7 +34,6 @@ from seepage.errors import DomainError
 if TYPE_CHECKING:
     pass
 
-__all__ = ["Codes", "Records"]
 
 MOST_RECORDS = 1 << 53
 """Sums of weights are taken in double precision, which is exact up to here."""

@@ -21,8 +21,6 @@ from seepage.leakage.release import Release
 from seepage.mechanisms import mechanism, registered
 from seepage.totals.result import direct
 
-__all__ = ["budgets_for_each", "least_variance", "total_slopes", "weighted_variance"]
-
 SMALLEST = 1e-6
 """No budget is tried below this share of its limit: variances grow without bound."""
 

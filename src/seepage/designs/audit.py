@@ -15,8 +15,6 @@ from seepage.totals import JointWitness
 from seepage.totals.report_columns import columns_of
 from seepage.totals.witness_search import search_witness
 
-__all__ = ["Audit", "audit_budgets"]
-
 SHARE_TOLERANCE = 0.01
 """To what share of the refuted budgets the surviving ones are found."""
 

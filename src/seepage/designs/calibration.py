@@ -27,8 +27,6 @@ from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.result import refuse_sample
 from seepage.totals.total import TotalSettings, choose_guarantee
 
-__all__ = ["BudgetChoice", "Calibration", "find_budgets"]
-
 BudgetChoice = Literal["equal", "per-attribute"]
 
 USABLE = ("worst", "exact", "merged", "sampled", "independent", "tree")

@@ -19,16 +19,6 @@ from seepage.leakage.release import PUBLIC, for_each
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.composition import independent_totals
 
-__all__ = [
-    "Problem",
-    "confirmed",
-    "equal_budgets",
-    "equal_split",
-    "largest_within",
-    "make_problem",
-    "totals_at",
-]
-
 STEPS = 200
 """Halvings of a bracket at most."""
 

@@ -22,17 +22,6 @@ from seepage.designs.calibration import BudgetChoice, find_budgets
 from seepage.designs.equal_budgets import equal_split
 from seepage.mechanisms import mechanism
 
-__all__ = [
-    "Strategy",
-    "StrategyComparison",
-    "compare_strategies",
-    "fake_data_budget",
-    "sampled_attribute",
-    "sampling_with_fake_data",
-    "simulated_error",
-    "split",
-]
-
 
 @dataclass(frozen=True)
 class Strategy:

@@ -1,7 +1,6 @@
 """Leakage: exact, bounded, as a curve, and as the matrix of a whole table."""
 
-from seepage.leakage.bound import leakage_bound
-from seepage.leakage.curve import LeakageCurve, epsilon_for_leakage, leakage_curve
+from seepage.leakage.bound import LeakageCurve, epsilon_for_leakage, leakage_bound, leakage_curve
 from seepage.leakage.exact import exact_leakage
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import Release, releases

@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from seepage._numerics import LARGE_EPSILON, ROOT_SCALE, UNIT, Floats, round_down
 from seepage.leakage.solver import Best
 
-__all__ = ["best_sparse_pair", "climb_all_subsets", "furthest_sparse_pair"]
-
 SINGLE_UNIT = 2.0**-24
 """The largest relative error of one rounded operation in single precision."""
 

@@ -11,13 +11,6 @@ from seepage._numerics import UNIT, Booleans, Floats, round_up
 from seepage.data.channel import Channel, as_matrix
 from seepage.leakage.likely_sets import CELL_ROUNDINGS, LikelySets, profile
 
-__all__ = [
-    "Leakage",
-    "Witness",
-    "relaxation",
-    "two_level_leakage",
-]
-
 Label = str | int
 
 

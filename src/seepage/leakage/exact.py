@@ -18,8 +18,6 @@ from seepage.data.channel import (
 from seepage.errors import ChannelError
 from seepage.leakage.evidence import Leakage, Witness, labels
 
-__all__ = ["exact_leakage"]
-
 SCALE = 400
 """The power of two that every report's likeliest input is brought to, clear of underflow."""
 

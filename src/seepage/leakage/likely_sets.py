@@ -39,16 +39,6 @@ from seepage._numerics import (
 )
 from seepage.leakage.solver import Best, Pair, best_of_pairs, climb, climb_alone
 
-__all__ = [
-    "CELL_ROUNDINGS",
-    "Best",
-    "LikelySets",
-    "best_of_all",
-    "best_singleton",
-    "compiled_pays",
-    "profile",
-]
-
 LOADING = 1 << 28
 """Cells that NumPy compares in about the time that it takes to import and load the kernel."""
 

@@ -17,8 +17,6 @@ from seepage.leakage.evidence import Leakage, relaxation
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import VIEWS, Release, View, releases
 
-__all__ = ["Leak", "LeakageMatrix", "leakage_matrix"]
-
 
 class Leak(NamedTuple):
     """One entry of a leakage matrix, its names in the order of `matrix[target, source]`."""

@@ -19,7 +19,6 @@ from seepage.leakage.likely_sets import LikelySets
 if TYPE_CHECKING:
     from seepage.mechanisms.base import Mechanism
 
-__all__ = ["PUBLIC", "VIEWS", "Release", "View", "for_each", "releases"]
 
 View = Literal["report", "inferred"]
 VIEWS = ("report", "inferred")

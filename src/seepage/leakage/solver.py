@@ -20,8 +20,6 @@ from seepage._numerics import (
     log_ratio,
 )
 
-__all__ = ["Best", "Pair", "best_of_pairs", "climb", "climb_alone", "climb_rows"]
-
 BLOCK = 1 << 14
 """Cells (pairs of rows times source values) handled at once: a block fits the cache."""
 

@@ -20,8 +20,6 @@ from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.randomness import ROWS, Randomness, Seed, randomness
 from seepage.mechanisms.reports import Reports
 
-__all__ = ["Estimate", "Mechanism", "first_largest", "nearest_distribution"]
-
 
 @dataclass(frozen=True, repr=False)
 class Estimate(Result):

@@ -18,8 +18,6 @@ from seepage.mechanisms.randomness import CERTAIN, ROWS, Randomness, chance
 from seepage.mechanisms.reports import ValueReports
 from seepage.mechanisms.two_level import TwoLevelMechanism
 
-__all__ = ["GRR", "ApproximateGRR", "DirectResponse", "Exponential", "truthful"]
-
 MOST_CELLS = 1 << 24
 """The largest transition matrix that `channel` returns: 128 MB."""
 

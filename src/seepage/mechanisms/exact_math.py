@@ -22,17 +22,6 @@ from typing import Any
 from seepage import _checks
 from seepage._numerics import UNIT
 
-__all__ = [
-    "exp_below",
-    "float_above",
-    "gaussian_delta",
-    "gaussian_sigma",
-    "log_above",
-    "log_nearest",
-    "normal_tail",
-    "square_root_below",
-]
-
 EXP_DIGITS = 40
 LOG_DIGITS = 80
 ROOT_BITS = 128

@@ -44,8 +44,6 @@ from seepage.mechanisms.randomness import CERTAIN, ROWS, Randomness, chance
 from seepage.mechanisms.reports import HashReports
 from seepage.mechanisms.two_level import TwoLevelMechanism
 
-__all__ = ["BLH", "MOST_BUCKETS", "OLH", "LocalHashing", "bucket_of", "hashes_to"]
-
 MOST_BUCKETS = 1 << 16
 """The largest g: the product of g and 48 bits still fits a 64-bit word."""
 

@@ -41,8 +41,6 @@ from seepage.mechanisms.noise import (
 from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import VectorReports
 
-__all__ = ["SHE", "Gaussian"]
-
 LEAST_EPSILON = 2.0**-48
 """A smaller budget of SHE counts as 0: its noise would not fit a double."""
 

@@ -18,8 +18,6 @@ from seepage._numerics import Floats, Integers
 from seepage.mechanisms.exact_math import exp_below, normal_tail
 from seepage.mechanisms.randomness import CERTAIN, Randomness
 
-__all__ = ["GaussianGrid", "LaplaceGrid", "NoiseGrid", "laplace_miss_rate", "normal_miss_rate"]
-
 LAPLACE_CELLS = 10
 """The Laplace scale is at least 2^10 cells wide: the variance is that of the density to 1e-7."""
 

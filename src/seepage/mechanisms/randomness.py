@@ -24,20 +24,6 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
 
-__all__ = [
-    "CERTAIN",
-    "Randomness",
-    "Seed",
-    "Thresholds",
-    "chance",
-    "chance_above",
-    "draw_outputs",
-    "exact_cells",
-    "largest_ratio",
-    "randomness",
-    "whole_chances",
-]
-
 CERTAIN = 1 << 64
 """The chance of an event that always happens."""
 

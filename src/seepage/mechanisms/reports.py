@@ -17,17 +17,6 @@ from seepage.mechanisms.randomness import Randomness
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "BitReports",
-    "HashReports",
-    "Reports",
-    "ValueReports",
-    "VectorReports",
-    "count_bits",
-    "guess_supported",
-    "load_reports",
-    "reports_from_arrow",
-]
 
 Origin = Mapping[str, Any]
 """The mechanism's name and parameters, as `Mechanism.describe` gives them."""

@@ -16,8 +16,6 @@ from seepage.mechanisms.randomness import CERTAIN, ROWS, Randomness, chance
 from seepage.mechanisms.reports import BitReports
 from seepage.mechanisms.two_level import SetMechanism, members
 
-__all__ = ["SubsetSelection"]
-
 MOST_CELLS = 1 << 22
 """The largest transition matrix that `channel` returns: 32 MB."""
 

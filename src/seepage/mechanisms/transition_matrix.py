@@ -30,8 +30,6 @@ from seepage.mechanisms.randomness import (
 )
 from seepage.mechanisms.reports import ValueReports
 
-__all__ = ["MatrixMechanism", "UtilityExponential"]
-
 IDENTITY_TOLERANCE = 1e-6
 """How far the channel times its inverse may be from the identity."""
 

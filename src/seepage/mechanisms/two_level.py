@@ -26,8 +26,6 @@ from seepage.mechanisms.exact_math import log_above, log_nearest
 from seepage.mechanisms.randomness import Randomness
 from seepage.mechanisms.reports import BitReports, count_bits, guess_supported
 
-__all__ = ["SetMechanism", "TwoLevelMechanism"]
-
 CELLS = 1 << 15
 """Memberships computed at once: they stay in the cache."""
 

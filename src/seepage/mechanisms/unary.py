@@ -37,8 +37,6 @@ from seepage.mechanisms.randomness import (
 from seepage.mechanisms.reports import BitReports
 from seepage.mechanisms.two_level import SetMechanism
 
-__all__ = ["OUE", "RAPPOR", "ApproximateSUE", "BasicRAPPOR", "UnaryEncoding"]
-
 CELLS = 1 << 20
 """Bits drawn or unpacked at once, so that memory does not grow with the column."""
 

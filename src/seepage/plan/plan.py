@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from seepage.collection.frequencies import Frequencies
     from seepage.collection.joint import Joint
 
-__all__ = ["CLAIMS", "EDITED", "Plan", "Provenance"]
 
 EDITED = "edited by hand"
 """Key under which a plan notes that its file's digest does not match."""

@@ -20,8 +20,6 @@ from seepage.plan.plan import EDITED, Plan, Provenance
 from seepage.plan.planned_attribute import PlannedAttribute
 from seepage.totals import TotalLeakage, total_leakage
 
-__all__ = ["SCHEMA", "PlanFile", "certify", "load_plan", "plan_schema", "save_plan"]
-
 VERSION = 1
 
 SCHEMA = Path(__file__).with_name("schema.json")

@@ -11,8 +11,6 @@ from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR, Mechanism, registered
 
-__all__ = ["PlannedAttribute", "best_mechanism", "build_mechanism"]
-
 Budget = Annotated[float, msgspec.Meta(ge=0)]
 Relaxation = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 Unbounded = Budget | Literal["inf"]

@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.leakage.likely_sets import LikelySets
 
-__all__ = ["Lines", "Singles", "evaluate", "profile_lines"]
-
 Singles: TypeAlias = NDArray[np.float32]
 
 LEAST_CONTRAST = 1e-7

@@ -24,7 +24,6 @@ from seepage.report.saved_result import as_result
 if TYPE_CHECKING:
     from seepage.analysis import Analysis
 
-__all__ = ["MODULES", "STYLES", "render_page", "report_page", "write_report"]
 
 STYLES = ("base", "controls", "figures", "print")
 

@@ -13,8 +13,6 @@ from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.report.curve_envelope import Singles, profile_lines
 from seepage.report.saved_result import pairs_of
 
-__all__ = ["page_content"]
-
 AGREEMENT = 5e-4
 """How far a total on the page may lie above the exact sum of leakages, in nats."""
 

@@ -15,8 +15,6 @@ from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.errors import InputError
 
-__all__ = ["as_result", "pairs_of", "read_result"]
-
 NEEDED = ("attributes", "epsilon", "mechanism", "view", "cpl", "totals", "domain", "counts")
 HINT = "write it with `seepage analyse DATA --format json --output result.json`"
 

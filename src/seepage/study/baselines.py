@@ -18,18 +18,6 @@ from seepage.leakage.matrix import leakage_matrix
 from seepage.leakage.release import View
 from seepage.study.correlation import correlation_matrix
 
-__all__ = [
-    "Analyser",
-    "CovarianceBased",
-    "DependencyGraph",
-    "Leakages",
-    "SplitBudgets",
-    "analyse_with",
-    "analyser",
-    "analysers",
-    "register_analyser",
-]
-
 
 @runtime_checkable
 class Analyser(Protocol):

@@ -19,15 +19,6 @@ from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.study.baselines import Analyser, Leakages, analyse_with, analyser, analysers
 
-__all__ = [
-    "AnalyserBenchmark",
-    "AnalyserScore",
-    "ScoreTable",
-    "benchmark_analysers",
-    "check_comparable",
-    "positive_epsilon",
-]
-
 Region = Literal["P1", "R1", "R2", "R3"]
 
 TOLERANCE = 1e-6

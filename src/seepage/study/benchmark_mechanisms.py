@@ -20,8 +20,6 @@ from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import Mechanism, mechanism
 from seepage.study.benchmark_analysers import ScoreTable, check_comparable, positive_epsilon
 
-__all__ = ["EIGHT", "MechanismBenchmark", "MechanismScore", "benchmark_mechanisms"]
-
 EIGHT = ("grr", "rappor", "exp", "oue", "blh", "olh", "she", "ss")
 """The mechanisms of the paper."""
 

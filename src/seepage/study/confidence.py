@@ -38,8 +38,6 @@ import numpy as np
 from seepage._numerics import UNIT, Booleans, Floats, Integers
 from seepage.study.simulation import Collection
 
-__all__ = ["Interval", "interval", "poisson_distances", "sampling_distances"]
-
 MANY_REPORTS = 1e5
 """From so many reports on, Wilson and Hilferty's normal approximation is exact to 1e-9."""
 

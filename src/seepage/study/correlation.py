@@ -16,8 +16,6 @@ from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
 
-__all__ = ["METRICS", "CorrelationMatrix", "correlation_matrix"]
-
 Metric = Literal["mi", "nmi", "pcc", "cramers_v"]
 
 METRICS: dict[str, str] = {

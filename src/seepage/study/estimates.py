@@ -15,15 +15,6 @@ from seepage.errors import DomainError, InputError
 from seepage.leakage.release import VIEWS, View
 from seepage.study.permutation import QUANTILES, Significance
 
-__all__ = [
-    "DecidingCells",
-    "EstimateSettings",
-    "LeakageEstimate",
-    "LeakageEstimates",
-    "Method",
-    "holm",
-]
-
 Method = Literal["aggregate", "records"]
 METHODS = ("aggregate", "records")
 

@@ -27,8 +27,6 @@ from seepage.study.simulation import (
     simulate_records,
 )
 
-__all__ = ["Key", "Task", "joint_task", "pair_task"]
-
 Key = tuple[int, ...]
 """The numbers of a target and of its sources."""
 

@@ -23,15 +23,6 @@ import numpy as np
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.study.simulation import Collection, simulate_row
 
-__all__ = [
-    "QUANTILES",
-    "Significance",
-    "hypergeometric",
-    "largest_log_ratios",
-    "random_rows",
-    "significance",
-]
-
 LARGEST_POPULATION = 10**9
 """NumPy draws hypergeometric numbers from populations below this; larger ones are halved first."""
 

@@ -18,18 +18,6 @@ from seepage.leakage.release import View
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.reports import BitReports, ValueReports
 
-__all__ = [
-    "Collection",
-    "Pulse",
-    "no_pulse",
-    "report_channel",
-    "report_columns",
-    "report_name",
-    "simulate",
-    "simulate_records",
-    "simulate_row",
-]
-
 ROWS = 1 << 18
 """Records perturbed at once, so that memory does not grow with the expanded data set."""
 

@@ -30,8 +30,6 @@ from seepage.study.estimates import (
 )
 from seepage.study.estimation_task import Key, Task, joint_task, pair_task
 
-__all__ = ["estimate_leakage", "mechanisms_of"]
-
 MOST_REPORTS = 2**53
 """Shares of reports are taken in double precision, which is exact up to here."""
 

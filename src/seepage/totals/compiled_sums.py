@@ -15,8 +15,6 @@ from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.totals.sampled_reports import Draws, offsets
 
-__all__ = ["sums_by_value"]
-
 COMBINATIONS = 512
 """A group of several attributes has at most this many combinations: its tables stay in cache."""
 

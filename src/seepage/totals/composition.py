@@ -16,8 +16,6 @@ from seepage.leakage.likely_sets import best_of_all
 from seepage.leakage.release import View
 from seepage.totals.result import GuaranteeError, direct, summed_up
 
-__all__ = ["independent_totals", "merged_totals", "worst_totals"]
-
 
 def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     """Return the sum of what all reports say about their own attributes, for every attribute.

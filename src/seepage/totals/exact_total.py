@@ -20,8 +20,6 @@ from seepage.data.records import Records
 from seepage.totals.report_columns import MatrixColumns, Reals, ReportColumns, joint_witness
 from seepage.totals.result import GuaranteeError, JointWitness, rounding
 
-__all__ = ["ExactTotals", "exact_size", "exact_totals", "fits"]
-
 MOST_CELLS = 1 << 27
 """The most (target value, report tuple) combinations of one target: 1 GB, some 27 binary."""
 

@@ -25,15 +25,6 @@ from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import Release, View
 from seepage.totals.result import GuaranteeError, JointWitness
 
-__all__ = [
-    "MatrixColumns",
-    "Reals",
-    "ReportColumns",
-    "TwoLevelColumns",
-    "columns_of",
-    "joint_witness",
-]
-
 Reals: TypeAlias = NDArray[np.floating[Any]]
 """Double precision, or longer where budgets are beyond its range."""
 

@@ -16,20 +16,6 @@ from seepage.errors import InputError
 from seepage.leakage import LeakageMatrix, Release
 from seepage.leakage.release import View
 
-__all__ = [
-    "GUARANTEES",
-    "KINDS",
-    "GuaranteeError",
-    "JointWitness",
-    "Kind",
-    "TotalLeakage",
-    "TotalsComparison",
-    "direct",
-    "refuse_sample",
-    "rounding",
-    "summed_up",
-]
-
 Kind = Literal["certified", "statistical", "assumed", "lower bound"]
 
 KINDS: tuple[Kind, ...] = ("certified", "statistical", "assumed", "lower bound")

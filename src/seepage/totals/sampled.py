@@ -32,16 +32,6 @@ from seepage.totals.sampled_reports import (
     reports_enough,
 )
 
-__all__ = [
-    "Sampled",
-    "largest_mean",
-    "report_densities",
-    "rounding_of",
-    "sampled_totals",
-    "smallest_loss",
-    "sums_in_blocks",
-]
-
 SPARE = 1e-9
 """The share of the allowed mean left unused, for rounding in sums over reports."""
 

@@ -26,8 +26,6 @@ from seepage.leakage.release import View
 from seepage.mechanisms import GRR, Mechanism
 from seepage.totals.result import GuaranteeError
 
-__all__ = ["Draws", "draw_reports", "offsets", "reports_enough"]
-
 PLAIN_SHARE = 0.5
 """The share of people drawn from the table as it is."""
 

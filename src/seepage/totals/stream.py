@@ -30,8 +30,6 @@ from seepage.leakage.likely_sets import best_of_all
 from seepage.totals.result import summed_up
 from seepage.totals.tree import row_bounds
 
-__all__ = ["StreamLeakage", "leakage_supremum", "stationary", "stream_leakage"]
-
 STATIONARY_TOLERANCE = 1e-9
 """A second singular value of P - 1 below this means a second stationary distribution."""
 

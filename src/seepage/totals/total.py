@@ -30,15 +30,6 @@ from seepage.totals.sampled import sampled_totals
 from seepage.totals.tree import structure_totals
 from seepage.totals.witness_search import search_witness
 
-__all__ = [
-    "TotalSettings",
-    "choose_guarantee",
-    "compare_prepared",
-    "compare_totals",
-    "compute_total",
-    "total_leakage",
-]
-
 FROM_PAIRS = ("worst", "independent", "tree")
 """Guarantees that pair counts suffice for."""
 

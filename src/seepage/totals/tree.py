@@ -26,16 +26,6 @@ from seepage.totals.exact_total import exact_totals, fits
 from seepage.totals.report_columns import columns_of
 from seepage.totals.result import GuaranteeError, direct, summed_up
 
-__all__ = [
-    "Forest",
-    "IndependentGroups",
-    "forest_totals",
-    "group_totals",
-    "pair_bounds",
-    "row_bounds",
-    "structure_totals",
-]
-
 
 @dataclass(frozen=True)
 class Forest:

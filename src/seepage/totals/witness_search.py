@@ -18,8 +18,6 @@ from seepage.data.records import Records
 from seepage.totals.report_columns import ReportColumns, joint_witness
 from seepage.totals.result import JointWitness, rounding
 
-__all__ = ["search_witness"]
-
 Reports = list[int | Booleans]
 """The column of every attribute's report."""
 

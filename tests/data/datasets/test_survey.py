@@ -6,7 +6,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from seepage.data.datasets import survey
 from seepage.data.datasets.survey import SURVEY_TREE, make_survey, survey_joint
 from seepage.data.records import Records
 from seepage.errors import InputError
@@ -74,4 +73,3 @@ def test_seeds_and_refusals():
     assert make_survey(7).num_rows == 7
     with pytest.raises(InputError, match="records must be an integer at least 1"):
         make_survey(0)
-    assert set(survey.__all__) == {"SURVEY_TREE", "make_survey", "survey_joint"}

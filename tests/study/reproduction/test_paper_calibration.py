@@ -7,7 +7,7 @@ import seepage as sp
 from seepage.data.datasets import make_survey
 from seepage.data.records import Records
 from seepage.designs.calibration import find_budgets
-from seepage.study.reproduction.paper_calibration import calibrate_as_the_paper, realised_totals
+from seepage.study.reproduction.fig8_calibration import calibrate_as_the_paper, realised_totals
 
 
 @pytest.fixture(scope="module")

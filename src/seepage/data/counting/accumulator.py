@@ -19,8 +19,6 @@ from seepage.data.pairs import (
 )
 from seepage.errors import DomainError
 
-__all__ = ["PairAccumulator", "merge_pairs", "widened"]
-
 
 class PairAccumulator:
     """Counts of every pair of columns, added up over batches of codes.

@@ -20,8 +20,6 @@ from numba.core import cgutils
 
 from seepage.data.counting.kernel import TRIPLE_CELLS
 
-__all__ = ["KernelColumns", "KernelGroups", "Totals", "count_rows"]
-
 WORD = 64
 
 entry: Any = numba.njit(cache=True, nogil=True, error_model="numpy")

@@ -26,17 +26,6 @@ from seepage.data.table.options import TableOptions
 from seepage.data.table.scan import CodedBatch, TableScan, open_scan
 from seepage.errors import DomainError
 
-__all__ = [
-    "ENGINES",
-    "Batch",
-    "count_batches",
-    "count_codes",
-    "count_pairs",
-    "count_scan",
-    "count_table",
-    "is_spark_frame",
-]
-
 SPARK = "spark"
 LOCAL_ENGINES = ("auto", "numpy", "numba")
 ENGINES = (*LOCAL_ENGINES, SPARK)

@@ -18,17 +18,6 @@ from seepage.data.table.options import TableOptions
 from seepage.data.table.scan import CodedBatch, open_scan
 from seepage.errors import TableError
 
-__all__ = [
-    "Codes",
-    "DistinctRecords",
-    "Gathering",
-    "RecordSample",
-    "distinct",
-    "gather_local",
-    "pack",
-    "runs",
-]
-
 
 class Gathering(Protocol):
     """What is kept of the records of a table, from batches or from other parts of the table."""

@@ -24,22 +24,6 @@ from seepage._numerics import Booleans, Integers
 from seepage.data.pairs import marginal_offsets, pair_offsets, pairs_by_shape, put_stack, stacked
 from seepage.errors import DomainError
 
-__all__ = [
-    "LARGEST_CELLS",
-    "PACK_COST",
-    "TRIPLE_CELLS",
-    "Codes",
-    "PairCells",
-    "PairSchedule",
-    "bitmap_limit",
-    "compiled_pays",
-    "count_batch",
-    "count_with_numba",
-    "count_with_numpy",
-    "schedule_pairs",
-]
-
-
 LARGEST_CELLS = 1 << 29
 """Pair cells up to which counts are kept: 4 GB."""
 

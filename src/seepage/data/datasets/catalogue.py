@@ -11,8 +11,6 @@ from seepage.data.datasets.survey import make_survey
 from seepage.data.pairs import PairCounts
 from seepage.errors import TableError
 
-__all__ = ["ADULT_BINS", "BUNDLED", "DATASETS", "dataset", "load_pairs", "read_adult"]
-
 BUNDLED = {"adult": "adult.parquet", "nist-acs": "nist_acs.parquet"}
 """Pair counts that come with the package, by name."""
 

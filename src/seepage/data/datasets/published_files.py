@@ -16,8 +16,6 @@ from seepage._results import Progress
 from seepage.data.pairs import PairCounts
 from seepage.errors import TableError
 
-__all__ = ["FOLDER_VARIABLE", "Dataset", "PublishedFile", "download_folder", "fetch"]
-
 FOLDER_VARIABLE = "SEEPAGE_DATA"
 """The environment variable that names the folder with the published files."""
 

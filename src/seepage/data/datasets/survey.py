@@ -20,8 +20,6 @@ from seepage._numerics import Integers
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
 
-__all__ = ["SURVEY_TREE", "make_survey", "survey_joint"]
-
 ATTRIBUTES = (
     Attribute("age", ("18-34", "35-54", "55+")),
     Attribute("employment", ("retired", "student", "working")),

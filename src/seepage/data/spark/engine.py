@@ -57,14 +57,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-__all__ = [
-    "count_with_spark",
-    "gather_with_spark",
-    "opened",
-    "run_unpacking",
-    "spark_session",
-]
-
 LARGEST_CELLS = MOST_BYTES // 8 - 2**17
 """Pair cells whose counts Spark hands over in one value."""
 

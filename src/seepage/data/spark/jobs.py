@@ -27,17 +27,6 @@ from seepage.errors import SeepageError, TableError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = [
-    "MOST_BYTES",
-    "Finish",
-    "Input",
-    "TaskError",
-    "TaskWork",
-    "in_one_line",
-    "pandas_accepted",
-    "run",
-    "spark_errors",
-]
 
 SCHEMA = "shard bigint, content binary"
 MOST_BYTES = 2**29

@@ -25,22 +25,6 @@ from seepage.errors import TableError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = [
-    "BLOCK",
-    "Escaped",
-    "Lane",
-    "LaneLayout",
-    "PartitionSource",
-    "Piece",
-    "RowGroupSource",
-    "Shard",
-    "files_of",
-    "pack",
-    "plan_lanes",
-    "plan_shards",
-    "unpack",
-]
-
 
 WORD = 64
 WIDTHS = {"boolean": 2, "byte": 8, "short": 16, "integer": 16, "long": 16}

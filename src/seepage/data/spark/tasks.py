@@ -25,21 +25,6 @@ from seepage.data.table.options import ALL_OTHERS, TableOptions
 from seepage.data.table.scan import TableScan, check_records
 from seepage.data.table.sources import Source
 
-__all__ = [
-    "MOST_CELLS",
-    "CollectedNumbers",
-    "Found",
-    "Settled",
-    "collect_shard",
-    "count_shard",
-    "find_values",
-    "gather_shard",
-    "keeping",
-    "plan_coding",
-    "settle",
-    "settle_late",
-]
-
 MOST_CELLS = 2**20
 """Pair cells up to which tasks count while they are finding values: 8 MB."""
 

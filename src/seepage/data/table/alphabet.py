@@ -10,15 +10,6 @@ from seepage.data.domain import MISSING, Attribute
 from seepage.data.table.labels import Key, field_key, key_label, sort_key
 from seepage.errors import TableError
 
-__all__ = [
-    "Alphabet",
-    "FoundAlphabet",
-    "GivenAlphabet",
-    "ManyNumbers",
-    "OutsideDomain",
-    "labels_of",
-]
-
 
 class ManyNumbers(Exception):  # noqa: N818
     """A column has more numbers than there may be categories of numbers: it needs bins."""

@@ -17,16 +17,6 @@ from seepage.errors import InputError
 if TYPE_CHECKING:
     from seepage.data.table.collecting import Collector
 
-__all__ = [
-    "DEFAULT_RULE",
-    "BinningRule",
-    "Edges",
-    "Keep",
-    "Quantile",
-    "Width",
-    "bin_labels",
-    "read_rule",
-]
 
 MOST_BINS = 10_000
 FINEST = 2

@@ -21,18 +21,6 @@ from seepage.data.table.labels import Key, field_key, moment_label, single_numbe
 from seepage.data.table.numbers import bits, exact_numbers, is_number_type, present
 from seepage.errors import TableError
 
-__all__ = [
-    "BooleanCoder",
-    "CategoryCoder",
-    "Codes",
-    "KeysOf",
-    "NumberCoder",
-    "WordCoder",
-    "category_coder",
-    "code_type",
-    "unpacked",
-]
-
 Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 Table: TypeAlias = NDArray[np.uint16]
 KeysOf: TypeAlias = Callable[[pa.Array], list[Key]]

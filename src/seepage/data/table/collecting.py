@@ -20,17 +20,6 @@ if TYPE_CHECKING:
     from seepage.data.table.column import Column
     from seepage.data.table.sources import Source
 
-__all__ = [
-    "SAMPLE",
-    "Collector",
-    "Priorities",
-    "PrioritySample",
-    "collect_numbers",
-    "edges_of",
-    "priorities",
-    "share_of",
-    "take_numbers",
-]
 
 Priorities: TypeAlias = NDArray[np.uint64]
 

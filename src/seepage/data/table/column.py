@@ -24,14 +24,6 @@ from seepage.data.table.numbers import NotANumber, is_number_type, numbers_of
 from seepage.data.table.options import Choice, TableOptions
 from seepage.errors import DomainError, TableError
 
-__all__ = [
-    "BinCoder",
-    "Coder",
-    "Column",
-    "binned_attribute",
-]
-
-
 FEW_EDGES = 100
 """Up to so many edges, comparing with each in turn is faster than a search."""
 

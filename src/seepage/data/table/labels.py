@@ -20,18 +20,6 @@ from typing import Any, TypeAlias, TypeGuard
 
 from seepage.data.domain import MISSING
 
-__all__ = [
-    "Key",
-    "Number",
-    "field_key",
-    "is_number",
-    "key_label",
-    "moment_label",
-    "number_label",
-    "single_number",
-    "sort_key",
-]
-
 Number: TypeAlias = int | float | Decimal
 """A number; a `Decimal` where no integer or float is it."""
 

@@ -11,16 +11,6 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans
 from seepage.data.table.labels import Number, field_key, is_number, key_label, number_label
 
-__all__ = [
-    "NotANumber",
-    "Numbers",
-    "bits",
-    "exact_numbers",
-    "is_number_type",
-    "numbers_of",
-    "present",
-]
-
 EXACT = 2**53
 """Whole numbers below are exact in double precision."""
 

@@ -10,8 +10,6 @@ from seepage.data.domain import Domain
 from seepage.data.table.bins import DEFAULT_RULE, BinningRule, Edges, Quantile, Width, read_rule
 from seepage.errors import InputError, TableError
 
-__all__ = ["Choice", "TableOptions"]
-
 LARGEST_ALPHABET = 2**16 - 2
 """Codes have 16 bits, one of them kept for values that have no code yet."""
 

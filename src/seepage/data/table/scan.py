@@ -20,12 +20,6 @@ if TYPE_CHECKING:
     from seepage.data.table.column import Column
     from seepage.data.table.sources import Source
 
-__all__ = [
-    "CodedBatch",
-    "TableScan",
-    "check_records",
-    "open_scan",
-]
 
 Made = TypeVar("Made")
 

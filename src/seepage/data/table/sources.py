@@ -23,21 +23,6 @@ from seepage import _checks
 from seepage.data.table.options import TableOptions
 from seepage.errors import TableError
 
-__all__ = [
-    "FEATHER",
-    "PARQUET",
-    "TEXT",
-    "ColumnarSource",
-    "FrameSource",
-    "PathLike",
-    "Source",
-    "find_files",
-    "kind_of",
-    "open_frame",
-    "open_source",
-]
-
-
 PathLike: TypeAlias = str | os.PathLike[str]
 
 PARQUET, FEATHER, TEXT = "Parquet", "Feather", "CSV"

@@ -21,8 +21,6 @@ from seepage.data.table.labels import field_key, is_number
 from seepage.data.table.options import TableOptions
 from seepage.errors import TableError
 
-__all__ = ["TextLayout", "TextSource", "find_delimiter", "find_layout", "naming", "open_text"]
-
 START = 2**18
 GZIP = b"\x1f\x8b"
 DELIMITERS = "\t;|, "

@@ -13,8 +13,6 @@ from seepage.study.reproduction.findings import Finding, PaperItem
 from seepage.study.reproduction.paper_data import MECHANISMS, SEED, Data
 from seepage.totals import total_leakage
 
-__all__ = ["find"]
-
 SETS, SIZE = 60, 10
 EPSILONS = (0.5, 1.0, 2.0)
 BUDGET = 0.9264

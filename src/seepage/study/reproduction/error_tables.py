@@ -16,20 +16,6 @@ from seepage.mechanisms import GRR, Mechanism
 from seepage.study.reproduction.findings import Claim, Comparison, Finding, PaperItem
 from seepage.study.reproduction.paper_data import MECHANISMS, NEAR_ADULT, STAND_INS, Data, plug_in
 
-__all__ = [
-    "COLLECTIONS",
-    "EPSILONS",
-    "TABLE_ONE",
-    "TABLE_TWO",
-    "TableReading",
-    "find_table_one",
-    "find_table_two",
-    "library_subset_selection",
-    "nmse",
-    "table_readings",
-    "variants",
-]
-
 EPSILONS = (1.0, 3.0)
 
 COLLECTIONS = 8

@@ -6,7 +6,7 @@ import numpy as np
 
 from seepage.charts.panels import bar_panels, curve_panels, histogram_panels
 from seepage.data.records import Records
-from seepage.leakage.curve import leakage_curve
+from seepage.leakage.bound import leakage_curve
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.reproduction.findings import Comparison, Finding, PaperItem
 from seepage.study.reproduction.paper_data import (
@@ -19,8 +19,6 @@ from seepage.study.reproduction.paper_data import (
     plug_in,
 )
 from seepage.totals import total_leakage
-
-__all__ = ["find_heat_map", "find_histogram", "find_mechanisms", "find_over_budgets"]
 
 # (a) Occupation, education and income about sex in Adult, by mechanism --------------------------
 

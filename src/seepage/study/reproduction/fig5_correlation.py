@@ -21,8 +21,6 @@ from seepage.study.reproduction.paper_data import (
     ordered_pairs,
 )
 
-__all__ = ["find", "find_example", "find_observations"]
-
 # Fig. 5 ------------------------------------------------------------------------------------------
 
 TITLES = {"nmi": "NMI", "pcc": "|PCC|"}

@@ -21,8 +21,6 @@ from seepage.study.reproduction.paper_data import (
     is_stand_in,
 )
 
-__all__ = ["find_analysers", "find_mechanisms"]
-
 EPSILONS = (1.0, 3.0, 5.0)
 
 # Fig. 6 ------------------------------------------------------------------------------------------

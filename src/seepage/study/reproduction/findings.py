@@ -11,20 +11,6 @@ import msgspec
 
 from seepage.errors import InputError
 
-__all__ = [
-    "PAPER",
-    "PICTURES",
-    "VERDICTS",
-    "Claim",
-    "Comparison",
-    "Finding",
-    "FinishedItem",
-    "PaperItem",
-    "Row",
-    "Verdict",
-    "absent",
-]
-
 Verdict = Literal["agrees", "explained", "deviates", "no data", "ours"]
 
 VERDICTS: dict[Verdict, str] = {

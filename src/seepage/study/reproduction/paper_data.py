@@ -19,23 +19,6 @@ from seepage.data.records import Records
 from seepage.study.estimates import LeakageEstimates
 from seepage.study.statistical import estimate_leakage
 
-__all__ = [
-    "ADULT_NUMBERS",
-    "ALL",
-    "LABELS",
-    "MECHANISMS",
-    "NEAR_ADULT",
-    "REPLICAS",
-    "SEED",
-    "STAND_INS",
-    "Data",
-    "common_records",
-    "estimated",
-    "is_stand_in",
-    "ordered_pairs",
-    "plug_in",
-]
-
 REPLICAS = 50
 """How often each record reports in a statistical estimate [paper, section III-B]."""
 

@@ -21,8 +21,6 @@ from seepage.study.reproduction.findings import (
     Verdict,
 )
 
-__all__ = ["differences", "expected_numbers", "make_page"]
-
 SAME = 1e-6
 """To what relative difference a number is that of the committed run."""
 

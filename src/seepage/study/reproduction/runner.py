@@ -38,8 +38,6 @@ from seepage.study.reproduction.findings import (
 from seepage.study.reproduction.paper_data import LABELS, Data
 from seepage.study.reproduction.reproduction_page import make_page
 
-__all__ = ["ITEMS", "Item", "reproduce"]
-
 Telling = Callable[[FinishedItem, bool], None]
 
 
