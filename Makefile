@@ -56,6 +56,10 @@ test: lint docs browser java ## Lint, types, the documentation and the default t
 test-slow: $(DEV_READY) browser java ## The long tests
 	$(BIN)/pytest -m slow
 
+.PHONY: fuzz
+fuzz: $(DEV_READY) ## Attack with generated tables, damaged files, junk arguments and odd options, for minutes
+	$(BIN)/python scripts/fuzz.py
+
 .PHONY: bench
 bench: $(DEV_READY) ## Measure every number that README quotes; peers need the extra `bench`
 	$(BIN)/python -m benchmarks

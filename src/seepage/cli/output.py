@@ -4,6 +4,7 @@ Results as text for a terminal.
 """
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -82,11 +83,53 @@ class OutputFile(click.Path):
         return str(value)
 
 
+FORCED = "seepage.force"
+FORCE = click.Option(
+    ["--force"],
+    is_flag=True,
+    expose_value=False,
+    callback=lambda ctx, _, value: ctx.meta.update({FORCED: value}),
+    help="Replace a file that seepage did not write.",
+)
+OUR_WORDS = re.compile(
+    rb"seepage|\b(leakage|cpl|plug_in|standard.error|undershoot|tcpl|backward)\b"
+    rb"|records, \d+ attributes|joint frequencies"
+)
+"""What our files say near their beginning or end, and hardly a dataset does in its first line."""
+
+PICTURES = {b"\x89PNG": ".png", b"%PDF": ".pdf", b"<svg": ".svg"}
+LOOKED_AT = 1 << 16
+
+
+def _may_be_replaced(path: Path) -> bool:
+    """Return whether a path is free, or is an earlier output as far as its content tells.
+
+    Parquet, JSON and HTML that we write names seepage; CSV and text are known by the words of
+    their first line, pictures by being pictures.
+    """
+    if not path.is_file() or not path.stat().st_size:
+        return True
+    with path.open("rb") as file:
+        head = file.read(LOOKED_AT)
+        file.seek(max(0, path.stat().st_size - LOOKED_AT))
+        tail = file.read()
+    if head.startswith((b"PAR1", b"{", b"<!doctype html>")):
+        return b"seepage" in head or b"seepage" in tail
+    if any(head.startswith(mark) and path.suffix == end for mark, end in PICTURES.items()):
+        return True
+    return OUR_WORDS.search(head.partition(b"\n")[0]) is not None
+
+
 class FileCommand(click.Command):
     """A command that raises before it reads a file without a name or writes over what it reads.
 
     Messages of the library speak of its options.
     """
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        if any(isinstance(param.type, OutputFile) for param in self.params):
+            self.params.append(FORCE)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Look at the files, then run."""
@@ -108,6 +151,11 @@ class FileCommand(click.Command):
                 file.samefile(output) for path in read for file in files_behind(path)
             ):
                 raise InputError(f"the output must not be what is read, got {output!r} for both")
+            if not ctx.meta.get(FORCED) and not _may_be_replaced(Path(output)):
+                raise InputError(
+                    f"{output!r} exists, and nothing in it says that seepage wrote it; "
+                    "--force replaces it"
+                )
         try:
             return super().invoke(ctx)
         except SeepageError as problem:
