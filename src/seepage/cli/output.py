@@ -231,8 +231,8 @@ RESTS_ON = {
     "worst": "the sum of all budgets, whatever the data",
     "sampled": "from reports drawn at random, with a delta and a confidence",
     "tree": "an assumption: valid only if the data follow the given structure",
-    "independent": "the paper's sum; an assumption: valid only if sources are independent given the "
-    "target; real data often violate it",
+    "independent": "the paper's sum; an assumption: valid only if sources are independent given "
+    "the target; real data often violate it",
     "witness": "the most telling reports that a search found; no total of this {table} with "
     "delta 0 is below it",
 }
