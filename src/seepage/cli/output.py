@@ -85,7 +85,7 @@ class OutputFile(click.Path):
 class FileCommand(click.Command):
     """A command that raises before it reads a file without a name or writes over what it reads.
 
-    Messages of the library speak of its options.
+    Messages of the library name the command's options.
     """
 
     def invoke(self, ctx: click.Context) -> Any:
