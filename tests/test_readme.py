@@ -27,7 +27,8 @@ def test_the_first_output_is_real(monkeypatch):
 @pytest.mark.parametrize(
     ("code", "output"), re.findall(r"```python\n(.*?)```\n```\n(.*?)```", README, re.S)
 )
-def test_python_prints_what_is_shown(code, output):
+def test_python_prints_what_is_shown(code, output, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         exec(compile("import seepage as sp\n" + code, "README.md", "exec"), {})

@@ -1,4 +1,4 @@
-"""The rules that arguments must keep, each worded once; what breaks a rule raises an InputError."""
+"""Checks of arguments: each message is written once, and a violation raises an InputError."""
 
 import difflib
 import math

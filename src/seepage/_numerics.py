@@ -21,7 +21,7 @@ UNIT = 2.0**-53
 """The largest relative error of one rounded operation in double precision."""
 
 LARGE_EPSILON = 690.0
-"""Above this exp(epsilon) nears overflow; what cannot bear that must not go further."""
+"""Above this exp(epsilon) nears overflow; callers take another way from there."""
 
 ROOT_SCALE = 2.0**300
 """The square root of the factor that keeps tiny probabilities clear of underflow."""

@@ -1,4 +1,4 @@
-"""Named extensions: those of this package, and those that other packages bring along."""
+"""Named extensions: those of this package, and those of other packages' entry points."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module

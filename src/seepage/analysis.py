@@ -28,7 +28,7 @@ Limit = float | Sequence[float | None] | None
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Analysis(Result):
-    """The leakage matrix of a table and the totals that rest on it, see `analyse`.
+    """The leakage matrix of a table and its totals, see `analyse`.
 
     As a table in long form, one row for each ordered pair: `target`, `source`, `leakage` in nats,
     the source's `epsilon` and `mechanism`, `view`.

@@ -7,6 +7,8 @@ prints that line and exits with 2; any other exception is a bug in `seepage`.
 import unicodedata
 
 LONGEST_WORD = 200
+"""Longer words are shortened; the path of a file is hardly ever that long, and stays whole."""
+
 LONGEST_LINE = 500
 
 

@@ -10,7 +10,7 @@ import pytest
 import seepage as sp
 from command import run
 
-SAMPLED = "from a sample of 100 of 5,000 records: right only if"
+SAMPLED = "from a sample of 100 of 5,000 records: valid only if"
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ FEW = ["adult", "--columns", "sex,race,income", "--surrogates", 99, "--seed", 7]
 def test_the_table_names_direction_view_seed_and_interval():
     done = run(*FEW)
     assert done.returncode == 0, done.stderr
-    assert "50 reports a record, seed 7; view: inferred; intervals for the table" in done.stdout
+    assert "50 reports per record, seed 7; view: inferred; intervals for the table" in done.stdout
     assert "source -> target" in done.stdout
     assert "income -> sex" in done.stdout
     assert "95%" in done.stdout

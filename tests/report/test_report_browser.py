@@ -288,7 +288,7 @@ def test_a_sample_is_called_one(opened, adult, adult_page):
     size = "sample of 48,842 of 1,000,000 records"
     assert page.inner_text("#setting").startswith(f"{size}, 3 attributes;")
     assert page.is_visible("#caution")
-    assert f"from a {size}: right only if" in page.inner_text("#caution")
+    assert f"from a {size}: valid only if" in page.inner_text("#caution")
     assert size in page.inner_text("#methods-body")
     assert page.evaluate(CONTRAST) == []
     whole = opened(adult_page)

@@ -139,9 +139,9 @@ def test_what_comes_from_a_sample_says_so(adult):
     part = sp.Records(domain, [[0, 0], [0, 1], [1, 1]], [10] * 3, population=4000).pairs()
     analysed = sp.benchmark_analysers({"all": adult, "few": part}, chosen=["SPL-ANL"])
     assert len(analysed.notes) == 1
-    assert analysed.notes[0].startswith("few: from a sample of 30 of 4,000 records: right only if")
+    assert analysed.notes[0].startswith("few: from a sample of 30 of 4,000 records: valid only if")
     drawn = sp.benchmark_mechanisms(part, [1.0], mechanisms=["grr"])
-    assert drawn.notes[0].startswith("from a sample of 30 of 4,000 records: right only if")
+    assert drawn.notes[0].startswith("from a sample of 30 of 4,000 records: valid only if")
     for found in (analysed, drawn):
         assert found.to_dict()["notes"] == list(found.notes)
         assert "sample of 30 of 4,000 records" in found.chart().to_json()

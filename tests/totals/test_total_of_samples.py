@@ -22,7 +22,7 @@ SAMPLE = Records(DOMAIN, CODES, [10] * 4, population=4000)
 def test_totals_of_a_sample_are_assumed(guarantee):
     found = sp.total_leakage(SAMPLE, 1.0, mechanism="grr", guarantee=guarantee, reports=2000)
     assert found.kind == "assumed"
-    assert found.notes[0].startswith("from a sample of 40 of 4,000 records: right only if ")
+    assert found.notes[0].startswith("from a sample of 40 of 4,000 records: valid only if ")
     whole = sp.total_leakage(ALL, 1.0, mechanism="grr", guarantee=guarantee, reports=2000)
     assert not any("sample of" in note for note in whole.notes)
     if guarantee in ("exact", "merged", "independent"):

@@ -38,7 +38,7 @@ INTERRUPTED = 130
 FAILED = 1
 
 LEAST_ADDRESS_SPACE = 1 << 30
-"""With less, libraries that allocate in threads of their own crash or wait for ever."""
+"""With less, libraries that allocate in threads of their own crash or hang."""
 
 
 class LazyGroup(click.Group):
@@ -151,7 +151,7 @@ def _in_one_line(problem: click.ClickException) -> str:
 
 
 def _in_words(problem: OSError) -> str:
-    """Return what the operating system refused; without a file it is the screen."""
+    """Return what the operating system could not do; without a file it is the screen."""
     reason = problem.strerror or str(problem)
     if problem.filename is None:
         return f"cannot write the result: {reason}"

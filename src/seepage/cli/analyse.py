@@ -234,7 +234,7 @@ def report(result: str, output: str) -> None:
 @click.option(
     "--transitions",
     type=click.Path(dir_okay=False),
-    help="P(next value given value) as a CSV file of numbers, one row a value, instead of DATA.",
+    help="P(next value given value) as a CSV file of numbers, one row per value, instead of DATA.",
 )
 @click.option("-e", "--epsilon", type=float, default=1.0, show_default=True, help="Of each step.")
 @click.option("--steps", type=int, help="The number of reports, with --transitions.")
@@ -249,7 +249,7 @@ def stream(
     output: str | None,
     **options: Any,
 ) -> None:
-    """Tell what a sequence of reports of one attribute says about its value at each step.
+    """Compute what a sequence of reports of one attribute says about its value at each step.
 
     The columns of DATA are the steps, in order.  Backward leakage is what earlier reports and the
     own one say, forward leakage later ones and the own one; the total joins them.  They hold if

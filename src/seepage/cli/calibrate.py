@@ -76,7 +76,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     if options["check"]:
         _check(data, arguments, options["check"], output)
         return
-    _refuse_unused(options["compare"], options["budgets"])
+    _reject_unused(options["compare"], options["budgets"])
     with engine_session(data, options["engine"], options["master"]):
         records = read_records(data, arguments | {"engine": options["engine"]})
     limit = _limits(records, options)
@@ -124,8 +124,8 @@ OF_COMPARISONS = (
 )
 
 
-def _refuse_unused(compare: bool, budgets: str) -> None:
-    """Refuse options that have no effect with --compare, or without."""
+def _reject_unused(compare: bool, budgets: str) -> None:
+    """Raise an InputError for options that have no effect with --compare, or without."""
     if compare:
         others = all_options_but("data", *OF_COMPARISONS, *OF_TABLES)
         reject_options(others, "--compare tries strategies of its own")

@@ -58,7 +58,7 @@ def perturb(
     """Perturb the records of DATA as a plan says, into the Parquet file of reports OUTPUT.
 
     Randomness comes from the operating system.  A record with a value outside the plan's domain
-    is refused with its row and column, unless --other says what it counts as.  OUTPUT appears
+    raises an error with its row and column, unless --other names a value for it.  OUTPUT appears
     when all is written, and not at all otherwise.
 
     \b

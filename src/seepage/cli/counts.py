@@ -79,7 +79,7 @@ def merge(counts: tuple[str, ...], output: str) -> None:
     from seepage.data.domain import how_many
     from seepage.data.pairs import PairCounts
 
-    _refuse_twice(counts)
+    _reject_twice(counts)
     merged = merge_pairs([PairCounts.load(path) for path in counts])
     merged.save(output)
     click.echo(
@@ -87,8 +87,8 @@ def merge(counts: tuple[str, ...], output: str) -> None:
     )
 
 
-def _refuse_twice(counts: Sequence[str]) -> None:
-    """Refuse a file that is given more than once: its records would count more than once."""
+def _reject_twice(counts: Sequence[str]) -> None:
+    """Raise an InputError for a file that is given twice: its records would count twice."""
     seen = dict[Path, str]()
     for path in counts:
         if seen.setdefault(Path(path).resolve(), path) is not path:

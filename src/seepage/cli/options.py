@@ -61,7 +61,7 @@ def read_records(data: str, arguments: dict[str, Any]) -> Any:
 
 
 def engine_options(*local: str) -> Callable[[Command], Command]:
-    """Return what adds the options that say who reads the records.
+    """Return a decorator that adds the options of the engine.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def engine_options(*local: str) -> Callable[[Command], Command]:
             type=click.Choice(["auto", *local, "spark"]),
             default="auto",
             show_default=True,
-            help="Who reads DATA; spark: its executors read the Parquet files themselves.",
+            help="What reads DATA; spark: its executors read the Parquet files themselves.",
         )
         return engine(master(command))
 
@@ -154,7 +154,7 @@ TABLE_OPTIONS = (
         type=int,
         default=1000,
         show_default=True,
-        help="Refuse a column with more values.",
+        help="Raise an error for a column with more values.",
     ),
 )
 

@@ -123,7 +123,7 @@ def _may_be_replaced(path: Path) -> bool:
 class FileCommand(click.Command):
     """A command that raises before it reads a file without a name or writes over what it reads.
 
-    Messages of the library speak of its options.
+    Messages of the library name the command's options.
     """
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
@@ -278,9 +278,9 @@ RESTS_ON = {
     "merged": "all sources taken as one, in this {table}",
     "worst": "the sum of all budgets, whatever the data",
     "sampled": "from reports drawn at random, with a delta and a confidence",
-    "tree": "right if the data follow the given structure",
-    "independent": "the paper's sum; right only if sources are independent given the target, "
-    "which real data exceed",
+    "tree": "an assumption: valid only if the data follow the given structure",
+    "independent": "the paper's sum; an assumption: valid only if sources are independent given "
+    "the target; real data often violate it",
     "witness": "the most telling reports that a search found; no total of this {table} with "
     "delta 0 is below it",
 }

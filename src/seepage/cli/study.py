@@ -35,7 +35,7 @@ SHOWN_PAIRS = 20
     type=int,
     default=10_000,
     show_default=True,
-    help="Independent tables drawn for p-values; 0: none.",
+    help="Permutations drawn for p-values; 0: none.",
 )
 @click.option("--seed", type=SEED, help="Repeat a run; drawn and printed by default.")
 @click.option(
@@ -125,7 +125,7 @@ def _estimates_table(columns: dict[str, list[Any]], settings: Any, name: str) ->
     ]
     of = "the population" if settings.population else "the table"
     lines = [
-        f"{name}: leakage (nats) estimated from {settings.replicas} reports a record, seed "
+        f"{name}: leakage (nats) estimated from {settings.replicas} reports per record, seed "
         f"{settings.seed}; view: {settings.view}; intervals for {of}",
         in_columns(rows),
     ]
@@ -322,7 +322,7 @@ def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -
     """Reproduce every table and figure of the paper, or only each ITEM, beside its numbers.
 
     Each item becomes a table (CSV) and charts (SVG, PNG), and all together one page, index.html.
-    Data are looked for in the folder that SEEPAGE_DATA names; what is missing is said. A run that
+    Data are looked for in the folder that SEEPAGE_DATA names; missing ones are listed. A run that
     was stopped is continued by the same reproduce.
 
     \b

@@ -134,7 +134,7 @@ class ReportSums:
     mechanisms
         The mechanism of each attribute.
     sums
-        One matrix a group: the sum over its reports of c c', where c holds the contributions of
+        One matrix per group: the sum over its reports of c c', where c holds the contributions of
         all attributes one after the other, and a final 1.
 
     Examples
@@ -271,7 +271,7 @@ class _BitSums:
                 self._counts[place, : place + 1] += np.bitwise_count(together)
 
     def by_group(self) -> Floats:
-        """Return one symmetric matrix a group."""
+        """Return one symmetric matrix per group."""
         lower = np.moveaxis(self._counts, 2, 0).astype(np.float64)
         return np.asarray(lower + np.tril(lower, -1).transpose(0, 2, 1))
 
@@ -289,12 +289,12 @@ class _VectorSums:
         self._sums += np.matmul(turns.transpose(1, 2, 0), turns.transpose(1, 0, 2))
 
     def by_group(self) -> Floats:
-        """Return one symmetric matrix a group."""
+        """Return one symmetric matrix per group."""
         return self._sums
 
 
 def _turns(matrix: NDArray[Any], turn: int) -> NDArray[Any]:
-    """Return a matrix with rows of zeros added up to an integer of turns.
+    """Return a matrix padded by rows of zeros to a multiple of the turn.
 
     Neighbours are in different groups, so that a table that is sorted, or drifts, does not make
     groups differ.

@@ -69,7 +69,7 @@ class ReportSource:
 
 
 def open_reports(plan: Plan, reports: Any) -> ReportSource:
-    """Return a plan's reports as a source of batches; what are no such reports raises an error.
+    """Return a plan's reports as a source of batches; anything else raises an error.
 
     Parameters
     ----------

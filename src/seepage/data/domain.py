@@ -237,6 +237,6 @@ def sample_caution(counted: Counted) -> str | None:
     if counted.population is None:
         return None
     return (
-        f"from a {how_many(counted)}: right only if reports tell as much about the people of "
+        f"from a {how_many(counted)}: valid only if reports tell as much about the people of "
         "the sample as about all; what the sample lacks may leak more"
     )

@@ -1,4 +1,4 @@
-"""After an assumption: search for reports that refute it, and for budgets that survive."""
+"""Audit of an assumption: search for reports that refute it, and for budgets that survive."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ SHARE_TOLERANCE = 0.01
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Result):
-    """What a search for telling reports says of some budgets.
+    """Result of a witness search at some budgets.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`Leakage`: a number and the evidence for it, so that it can be questioned."""
+"""`Leakage`: a value with its witness, the evidence that attains it."""
 
 import math
 from collections.abc import Callable

@@ -103,7 +103,7 @@ class LikelySets:
 
         Notes
         -----
-        O(n t log t); for subsets O(n t) a round.  The relative error of a value is within
+        O(n t log t); for subsets O(n t) per round.  The relative error of a value is within
         3 t + 8 roundings, for subsets that of cancelling gaps besides, as in `best`.
 
         Examples
@@ -214,8 +214,8 @@ def _safe(value: Any, epsilon: Any, terms: int, cancelling: int = 0) -> Any:
     """Return log-ratios raised by their rounding error, and never above epsilon.
 
     Sums of `terms` gaps of one sign, and the choice among them, carry some three relative
-    roundings a term.  Every cell of a channel is rounded itself, and gaps of both signs cancel:
-    each such rounding moves the log-ratio by at most (1 - e^-eps) units a row.
+    roundings per term.  Every cell of a channel is rounded itself, and gaps of both signs cancel:
+    each such rounding moves the log-ratio by at most (1 - e^-eps) units per row.
     """
     guard = -np.expm1(-epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
     return np.minimum(round_up(value, 3 * terms + 8) + guard, epsilon) * (value > 0)

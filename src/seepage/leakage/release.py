@@ -1,4 +1,4 @@
-"""How attributes are released: a budget and perhaps a mechanism each."""
+"""How attributes are released: a budget and, where known, a mechanism each."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -78,7 +78,7 @@ def bucket_of(seeds: ArrayLike, values: ArrayLike, buckets: int) -> Words:
 def hashes_to(seeds: Words, reported: ArrayLike, k: int, buckets: int) -> Booleans:
     """Return which of the values 0 to k - 1 fall into each seed's reported bucket.
 
-    One row a seed and one column a value; about 4 nanoseconds a cell.  A bucket is an interval
+    One row per seed, one column per value; about 4 nanoseconds per cell.  A bucket is an interval
     of x, so that one subtraction and comparison replace the product with g.
 
     Examples
@@ -131,7 +131,7 @@ class LocalHashing(TwoLevelMechanism):
     the leakage is exact, beyond it is an upper bound, never too low.  `witness_report` finds a seed
     for a split if that takes about four million tries (some 20 values for g = 2); else None.
 
-    `perturb` is O(1) a report; `estimate` and `infer` hash all k values for each, O(n k).
+    `perturb` is O(1) per report; `estimate` and `infer` hash all k values for each, O(n k).
     """
 
     reports: ClassVar[type[HashReports]] = HashReports

@@ -45,7 +45,7 @@ LEAST_EPSILON = 2.0**-48
 """A smaller budget of SHE counts as 0: its noise would not fit a double."""
 
 LEAST_DELTA = 1e-280
-"""A smaller delta of the Gaussian mechanism is refused: parts of it would not be doubles."""
+"""A smaller delta of the Gaussian mechanism raises: parts of it would not be doubles."""
 
 CENTRE = 0.5 - 2.0**-54
 """What makes NumPy's uniform multiples of 2^-53 from 0 to below 1 symmetric and never 0."""

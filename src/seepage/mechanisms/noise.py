@@ -1,7 +1,7 @@
 """Secure noise on a grid, drawn by comparing integers, for additive mechanisms.
 
 The last bits of floating-point noise can reveal what it was added to [Mironov 2012].  Here a
-noisy entry is an integer of cells, drawn from integer thresholds, so its probabilities are
+noisy entry is an integer number of cells, drawn from integer thresholds, so its probabilities are
 exact fractions and so is the budget it realises.  Entries of a one-hot
 vector are 0 or 1; both grids map onto themselves when 0 and 1 trade places (cell c becomes
 `mirror - c`), so one law serves both.
@@ -156,7 +156,7 @@ class GaussianGrid(NoiseGrid):
     Notes
     -----
     Rounding is a post-processing, so noise rounded to any grid keeps the (epsilon, delta) of the
-    density; no shift need be an integer of cells, and the grid can be as coarse as the noise
+    density; no shift need be an integer number of cells, and the grid can be as coarse as the noise
     is wide.  That is why this is not the discrete Gaussian of [Canonne, Kamath and Steinke 2020],
     whose cells cannot be wider than the shift.  Cell c stands for 1/2 + c `step`; the last cells,
     12 sigma away, stand for all that is beyond them, again a post-processing.

@@ -288,7 +288,7 @@ def guess_supported(words: NDArray[np.uint64], k: int, source: Randomness) -> In
     Parameters
     ----------
     words
-        One row a report: the supported values, packed as in `BitReports`.
+        One row per report: the supported values, packed as in `BitReports`.
     k
         The alphabet size.
     source

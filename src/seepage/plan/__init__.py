@@ -1,4 +1,4 @@
-"""The deployable result: which attribute is collected how, and the collection itself."""
+"""Plans: which attribute is collected through which mechanism, and what that promises."""
 
 from seepage.plan.make_plan import make_plan
 from seepage.plan.plan import Plan, Provenance

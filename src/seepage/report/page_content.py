@@ -36,7 +36,7 @@ def page_content(result: Mapping[str, Any]) -> dict[str, Any]:
 
     Notes
     -----
-    The curves take O(m^2 t) a piece for each ordered pair with m and t values: a second for the
+    The curves take O(m^2 t) per piece for each ordered pair with m and t values: a second for the
     210 ordered pairs of Adult.
     """
     pairs = pairs_of(result)

@@ -1,4 +1,4 @@
-"""Other people's ways to quantify leakage, and ours, behind one protocol.
+"""Published ways to quantify leakage, and ours, behind one protocol.
 
 An analyser takes pair counts and one epsilon for each attribute, and returns a leakage matrix:
 rows targets, columns sources, 0 on the diagonal.  Adding one is a class and a line in the registry.

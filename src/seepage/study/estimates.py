@@ -1,4 +1,4 @@
-"""What the statistical method finds: each estimate with all that its trust rests on."""
+"""Results of the statistical method: each estimate with its interval, p-value and settings."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -182,7 +182,7 @@ class LeakageEstimate(Result):
 
     @property
     def null(self) -> dict[float, float]:
-        """The quantiles of the test statistic without any dependence, by probability."""
+        """Quantiles of the permutation null distribution of the test statistic, by probability."""
         return dict(zip(QUANTILES, self.significance.null, strict=False))
 
     @property

@@ -53,7 +53,7 @@ def random_rows(
 
     Notes
     -----
-    (rows - 1)(columns - 1) hypergeometric numbers a table, about 0.1 us each, whatever the
+    (rows - 1)(columns - 1) hypergeometric numbers per table, about 0.1 us each, whatever the
     total: nothing grows with the number of records.
 
     Examples
@@ -175,7 +175,7 @@ RELATIVE_TIE = 1e-12
 
 @dataclass(frozen=True)
 class Significance:
-    """Whether an estimate exceeds what chance alone would show.
+    """Permutation test: whether an estimate exceeds its null distribution.
 
     Parameters
     ----------

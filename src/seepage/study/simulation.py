@@ -109,7 +109,7 @@ def simulate_row(
     A report is drawn as a mixture: with probability sum over y of min over u of C[u, y] it does
     not depend on u at all, and those of all u are drawn at once; else it follows the rest of
     row u, for the guess of every symmetric mechanism the value u itself.  So about t + l
-    binomials a table instead of t l.
+    binomials per table instead of t l.
 
     Examples
     --------
@@ -171,7 +171,7 @@ def simulate_records(
 
     Notes
     -----
-    Costs O(N r), tens of nanoseconds a report for GRR, more for others; memory is that of one
+    Costs O(N r), tens of nanoseconds per report for GRR, more for others; memory is that of one
     block.
     """
     tuples, reports = channel.shape

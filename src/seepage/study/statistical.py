@@ -112,7 +112,7 @@ def estimate_leakage(
     Notes
     -----
     Nothing is limited to epsilon.  A report that came with one target value and never with
-    another makes the plug-in estimate infinite, which is said in `cautions`.  The leakage that is
+    another makes the plug-in estimate infinite, which `cautions` lists.  The leakage that is
     estimated is that among target values which occur in the table; of a sample of records,
     `cautions` say so.  Costs O(surrogates m l + m t l + m^2 t l) for m target values, t source
     values and l reports; 0.1 us for each cell of each surrogate.

@@ -1,4 +1,4 @@
-"""Totals: what each attribute gives away in all, by the name of what the number rests on.
+"""Totals: what all reports together leak about each attribute, by guarantee.
 
 | name | kind | module |
 | --- | --- | --- |

@@ -22,7 +22,7 @@ LANES = 64
 """Reports that one thread handles side by side."""
 
 REPORTS = 1024
-"""Reports handled at once: tables of a few MB a group."""
+"""Reports handled at once: tables of a few MB per group."""
 
 
 def sums_by_value(data: Records, draws: Draws, progress: Progress | None) -> Floats:

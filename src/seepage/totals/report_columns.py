@@ -31,7 +31,7 @@ Reals: TypeAlias = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class TwoLevelColumns:
-    """The columns of a two-level report, one a likely set; without those that favour all alike.
+    """The columns of a two-level report, one per likely set; without those that favour all alike.
 
     Parameters
     ----------

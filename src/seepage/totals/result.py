@@ -281,7 +281,7 @@ class TotalLeakage(Result):
         return {name: json_ready(value) for name, value in content.items()}
 
     def of_sample(self, caution: str) -> "TotalLeakage":
-        """Return totals of a sample for what they are: valid if it is like the whole table.
+        """Return totals of a sample as assumed: valid only if it is like the whole table.
 
         The sum of all budgets holds whatever the records; the leakages beside it are the sample's.
         """

@@ -47,7 +47,7 @@ class Draws:
     ----------
     logarithms
         ln p(report given value) of each report: one row per value of an attribute, all attributes
-        one after the other, and one column a report.
+        one after the other, and one column per report.
     density
         g(r) of each distinct record.
     ceilings

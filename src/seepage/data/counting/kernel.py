@@ -225,9 +225,9 @@ def _places(matrix: Booleans) -> Integers:
 
 
 NUMPY_COMPARISON = 1.1e-9 / 64
-"""Seconds that NumPy takes to compare two bitmaps, a row (measured)."""
+"""Seconds that NumPy takes to compare two bitmaps, per row (measured)."""
 NUMPY_TALLY = 2e-9
-"""Seconds that NumPy takes for a histogram of two columns, a row (measured)."""
+"""Seconds that NumPy takes for a histogram of two columns, per row (measured)."""
 NUMPY_LIMIT = NUMPY_TALLY / NUMPY_COMPARISON
 LOADING = 0.4
 """Seconds of NumPy's work on each core for which the compiled kernel is loaded.

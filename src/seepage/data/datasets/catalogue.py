@@ -271,7 +271,7 @@ _KNOWN = (
     ),
     Dataset(
         name="survey",
-        title="10,000 made-up people with a known joint distribution; see make_survey",
+        title="10,000 synthetic people with a known joint distribution; see make_survey",
         files=(),
         reader=make_survey,
         licence="part of seepage, Apache-2.0",

@@ -168,7 +168,7 @@ def fetch(found: Dataset, progress: Progress | None = None) -> list[Path]:
 
 
 class _Meter:
-    """What Pooch asks of a progress bar, handed on to a callable."""
+    """The progress bar that Pooch expects, calling a function."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress

@@ -1,4 +1,4 @@
-"""A made-up survey whose joint distribution is known, to try everything without a download.
+"""A synthetic survey whose joint distribution is known, to try everything without a download.
 
 Ten attributes: seven in two trees, three that act only together, and a rare value.
 

@@ -2,7 +2,7 @@
 
 Parquet files on storage that all executors can read are read by the executors themselves, row
 group by row group, past the JVM.  A Spark DataFrame goes through `mapInArrow`, integers and
-truth values packed into 64-bit words.
+booleans packed into 64-bit words.
 
 One job finds the values of all columns, the bin edges of those that need bins, and, where no
 column needs bins, the counts as well.  Otherwise a second job only counts.  Tasks send what they

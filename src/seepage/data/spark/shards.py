@@ -1,6 +1,6 @@
 """What one task of Spark reads: row groups of Parquet files, or a partition of a DataFrame.
 
-Integers and truth values of a DataFrame travel in *lanes* of 2, 8 or 16 bits, several to a bigint;
+Integers and booleans of a DataFrame travel in *lanes* of 2, 8 or 16 bits, several to a bigint;
 Spark computes the words, and NumPy takes them apart again without a copy of more than one lane.  In
 a lane of b bits, 0 is a null, 1 a number that does not fit (it *escapes*), and v >= 2 is the number
 v - 2^(b-1); 2 is false, and 3 true.  Columns of other types travel as they are.
@@ -79,7 +79,7 @@ def pack(frame: "DataFrame", layout: LaneLayout) -> "DataFrame":
     """Return the DataFrame of words `w0`, `w1`, ... and then `p0`, `p1`, ..., the plain columns.
 
     Columns go by their place, since Spark does not tell `A` from `a`; and as SQL, which is one
-    message to Java where expressions are several a column.
+    message to Java where expressions are several per column.
     """
     places = {name: place for place, name in enumerate(frame.columns)}
     words: dict[int, list[str]] = {}

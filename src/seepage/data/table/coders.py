@@ -133,7 +133,7 @@ def _take(table: Table, entries: pa.Array, size: int, absent: int | None) -> Cod
 
 
 class WordCoder(CategoryCoder):
-    """Codes anything that Arrow can encode as a dictionary, one small dictionary a batch.
+    """Codes anything that Arrow can encode as a dictionary, one small dictionary per batch.
 
     Parameters
     ----------
@@ -319,7 +319,7 @@ def category_coder(
     if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind):
         return WordCoder(alphabet, _moments)
     raise TableError(
-        f"column {name!r} holds {kind}, which is no text, number, date or truth value; "
+        f"column {name!r} holds {kind}, which is no text, number, date or boolean; "
         "drop it (drop) or turn it into text"
     )
 

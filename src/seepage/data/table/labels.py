@@ -6,7 +6,7 @@ is, and two values are one where their labels are.
 The label of a number is the decimal number that it is, so equal numbers have one label whatever
 their type (3, 3.0, the decimal 3.00 and the CSV field ` 3.0`), and different ones have two.  A
 float is its exact value where that is whole and below 2^64, as if it were an integer; any other
-float, which nobody writes out, is the shortest decimal that means it: 0.1 is the decimal 0.1.
+float is the shortest decimal that rounds to it: 0.1 is the decimal 0.1.
 
 A moment with a zone is named in UTC, so its label says which instant it is, and does not depend on
 the zone in which a file or a session writes it.
@@ -33,7 +33,7 @@ MOMENT = re.compile(
 )
 BOOLEANS = {word: word.lower() for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
 LONGEST_WHOLE = 40
-"""Whole numbers of so many digits are written out, unless a float is the same number."""
+"""Integers of so many digits are written out, unless a float is the same number."""
 
 DIGITS_OF_FLOATS = 15
 """No two decimals with so many digits are one float."""

@@ -12,7 +12,7 @@ from seepage._numerics import Booleans
 from seepage.data.table.labels import Number, field_key, is_number, key_label, number_label
 
 EXACT = 2**53
-"""Whole numbers below are exact in double precision."""
+"""Integers below are exact in double precision."""
 
 
 class NotANumber(Exception):  # noqa: N818

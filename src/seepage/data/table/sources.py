@@ -44,7 +44,7 @@ SIGNATURES = {b"PAR1": PARQUET, b"ARROW1": FEATHER}
 NO_TABLES = frozenset(
     (".json", ".jsonl", ".html", ".xml", ".xls", ".xlsx", ".ods", ".zip", ".pkl", ".npy", ".pairs")
 )
-"""Endings of files that are no delimited text, though they would often pass for it."""
+"""Endings of files that are not delimited text, though they can often be parsed as such."""
 
 
 def find_files(data: PathLike | Iterable[PathLike]) -> tuple[str, list[Path]]:
