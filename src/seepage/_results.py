@@ -125,7 +125,7 @@ def csv_text(columns: Mapping[str, Column]) -> str:
     A spreadsheet runs a cell such as ``=HYPERLINK(...)``, and names and values come from a table.
     So a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break gets a single quote
     in front, as OWASP advises ("CSV Injection"); numbers, and texts that are numbers, do not.  A
-    text with quotes before such a character gets one more: taking one away there restores all texts.
+    text with quotes before such a character gets one more, so taking one away restores all texts.
     Lines end in a line feed; a text with a line feed or a carriage return stands in double quotes.
 
     Examples

@@ -230,9 +230,9 @@ RESTS_ON = {
     "merged": "all sources taken as one, in this {table}",
     "worst": "the sum of all budgets, whatever the data",
     "sampled": "from reports drawn at random, with a delta and a confidence",
-    "tree": "right if the data follow the given structure",
-    "independent": "the paper's sum; right only if sources are independent given the target, "
-    "which real data exceed",
+    "tree": "an assumption: valid only if the data follow the given structure",
+    "independent": "the paper's sum; an assumption: valid only if sources are independent given "
+    "the target; real data often violate it",
     "witness": "the most telling reports that a search found; no total of this {table} with "
     "delta 0 is below it",
 }
