@@ -1,11 +1,14 @@
 """Every result can be drawn: the charts hold what the results say, and files appear whole."""
 
+import inspect
 import re
 
 import pyarrow as pa
 import pytest
 
 import seepage as sp
+from seepage.charts import panels, results, scatter
+from seepage.charts.style import OBJECT_MEMBERS, printable_names
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +123,63 @@ def test_charts_are_saved_in_every_format(pairs, tmp_path, ending):
     sp.save_chart(sp.leakage_matrix(pairs, 1.0).chart(), path)
     assert path.stat().st_size > 1000
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+UNDRAWABLE = ["a\x00", "a\x1b[2J", "a\x7f", "a\x85", "\ufffe", "\uffff", "a\\x00", "a\nb"]
+
+
+@pytest.mark.parametrize("ending", ["svg", "png", "html"])
+@pytest.mark.parametrize(
+    ("names", "word"),
+    [(UNDRAWABLE, r"a\x1b[2J"), (sorted(OBJECT_MEMBERS), "constructor")],
+    ids=["control characters", "members of objects"],
+)
+def test_any_name_can_be_drawn(tmp_path, names, word, ending):
+    table = pa.table([["x", "y", "y"] * 9] * len(names), names=names)
+    found = sp.analyse(table, 1.0, mechanism="grr")
+    for chart in (found.chart(), found.totals.chart(), sp.calibrate(table, 3.0).chart()):
+        sp.save_chart(chart, tmp_path / f"chart.{ending}")
+        drawn = {row.get("attribute") or row["source"] for row in _rows(chart)}
+        assert len(drawn) == len(names)
+        if ending == "svg":
+            assert word in [text.strip() for text in _words(chart, tmp_path)]
+
+
+def test_names_are_drawable_and_those_that_differ_stay_different():
+    @printable_names
+    def drawn(names, *, order):
+        return names, order
+
+    given = [
+        "a\x01",
+        "a\\x01",
+        "toString",
+        "toString ",
+        "</SCRIPT>",
+        "< /SCRIPT>",
+        "<=50K",
+        "\ud800",
+    ]
+    names, order = drawn(given, order={"toString": [1, None]})
+    assert names == [
+        "a\\x01 ",
+        "a\\x01",
+        "toString  ",
+        "toString ",
+        "< /SCRIPT> ",
+        "< /SCRIPT>",
+        "<=50K",
+        "\\ud800",
+    ]
+    assert order == {"toString  ": [1, None]}
+
+
+def test_every_chart_takes_any_name():
+    charts = [
+        function
+        for module in (panels, results, scatter)
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__ and not name.startswith("_")
+    ]
+    assert len(charts) == 11
+    assert all(function.__wrapped__ for function in charts)

@@ -1,7 +1,10 @@
 """What every result can do: one line, frames, HTML, CSV, JSON."""
 
+import csv
+import io
 import json
 import math
+import re
 
 import numpy as np
 import pyarrow as pa
@@ -67,6 +70,55 @@ def test_csv_holds_full_numbers_and_nothing_for_none():
     assert csv_text({"a": [1 / 3, None], "b": ["x,y", "z"]}) == (
         'a,b\n0.3333333333333333,"x,y"\n,z\n'
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=HYPERLINK(1)",
+        "+1+1",
+        "-1-1",
+        "-",
+        "@SUM(1)",
+        "\t=1",
+        "\r=1",
+        "\n=1",
+        "'=1",
+        "''@",
+        "'-1",
+        "-1\n",
+    ],
+)
+def test_a_spreadsheet_runs_no_text_of_a_csv(text):
+    rows = list(csv.reader(io.StringIO(csv_text({text: [text, "plain"]}), newline="")))
+    assert rows == [["'" + text], ["'" + text], ["plain"]]
+
+
+@pytest.mark.parametrize(
+    "value", [-1, -1.5, -math.inf, "-1", "+1.5e-3", "-.5", "'", "it's", "", "a=1"]
+)
+def test_numbers_and_other_texts_are_as_they_were_in_a_csv(value):
+    assert list(csv.reader(io.StringIO(csv_text({"a": [value, 1]}), newline="")))[1] == [str(value)]
+
+
+def test_html_runs_no_name():
+    class Named(Answer):
+        def _headline(self):
+            return "<img src=x onerror=alert(1)>"
+
+        def _columns(self):
+            return {"<script>": ["<script>alert(1)</script>", "'\"><b onclick=alert(1)>"]}
+
+    text = Named()._repr_html_()
+    assert set(re.findall(r"<(\w+)", text)) == {
+        "table",
+        "caption",
+        "thead",
+        "tbody",
+        "tr",
+        "th",
+        "td",
+    }
 
 
 def test_infinities_survive_json_with_their_sign():

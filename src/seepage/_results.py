@@ -1,10 +1,11 @@
 """What every result can do: display, frames, CSV and JSON, written once."""
 
 import csv
-import io
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
+from types import SimpleNamespace
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -112,13 +113,40 @@ def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+FORMULA = re.compile(
+    r"'+[=+\-@\t\r\n]|[=+\-@\t\r\n](?!(?<=[+-])(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\Z)", re.IGNORECASE
+)
+"""The beginning of a text that a spreadsheet could run as a formula, and that is no number."""
+
+
 def csv_text(columns: Mapping[str, Column]) -> str:
-    """Return columns of equal length as CSV text with a header line; None is an empty field."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return text.getvalue()
+    """Return columns of equal length as CSV text with a header line; None is an empty field.
+
+    A spreadsheet runs a cell such as ``=HYPERLINK(...)``, and names and values come from a table.
+    So a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break gets a single quote
+    in front, as OWASP advises ("CSV Injection"); numbers, and texts that are numbers, do not.  A
+    text with quotes before such a character gets one more, so taking one away restores all texts.
+    Lines end in a line feed; a text with a line feed or a carriage return stands in double quotes.
+
+    Examples
+    --------
+    >>> print(csv_text({"value": ["=1+1", "-1", -1.5, "'=", "it's"]}), end="")
+    value
+    '=1+1
+    -1
+    -1.5
+    ''=
+    it's
+    """
+    lines: list[str] = []
+    writer = csv.writer(SimpleNamespace(write=lambda line: lines.append(line[:-2] + "\n")))
+    writer.writerow(map(_no_formula, columns))
+    writer.writerows(map(_no_formula, row) for row in zip(*columns.values(), strict=True))
+    return "".join(lines)
+
+
+def _no_formula(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
 def json_ready(value: Any) -> Any:

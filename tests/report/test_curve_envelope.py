@@ -69,5 +69,7 @@ def test_beyond_the_last_contrast_lines_stay_cautious():
 
 def test_adult_needs_few_lines(adult):
     matrix = sp.leakage_matrix(adult, 1.0)
-    lines = [profile_lines(s, LikelySets("all", 1.0), TOLERANCE) for _, _, s in matrix._stacks()]
+    lines = [
+        profile_lines(s, LikelySets("all", 1.0), TOLERANCE) for _, _, s in matrix.channel_stacks()
+    ]
     assert sum(int(part.counts.sum()) for part in lines) < 10 * 210

@@ -2,7 +2,16 @@
 
 from typing import Any
 
-from seepage.charts.style import DIAGONAL, PALETTE, Rows, chart_of, coloured, distinct_in, in_panels
+from seepage.charts.style import (
+    DIAGONAL,
+    PALETTE,
+    Rows,
+    chart_of,
+    coloured,
+    distinct_in,
+    in_panels,
+    printable_names,
+)
 
 BARS, CURVES, HISTOGRAM, SPREAD = (300, 240), (400, 280), (240, 170), (420, 280)
 """Width and height of a panel of each kind."""
@@ -10,6 +19,7 @@ BARS, CURVES, HISTOGRAM, SPREAD = (300, 240), (400, 280), (240, 170), (420, 280)
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
 
 
+@printable_names
 def bar_panels(
     rows: Rows,
     axis: str,
@@ -60,6 +70,7 @@ def bar_panels(
     return in_panels(rows, draw, (width, BARS[1]), columns=columns, same_y=True)
 
 
+@printable_names
 def curve_panels(
     rows: Rows,
     *,
@@ -121,6 +132,7 @@ def _diagonal(far: float, meaning: str) -> Any:
     return line.encode(x="x:Q", y="y:Q") + text.encode(x="x:Q", y="y:Q", text="text:N")
 
 
+@printable_names
 def histogram_panels(rows: Rows, x_title: str, y_title: str) -> Any:
     """Return histograms side by side, one panel per series, with the same axes.
 
@@ -143,6 +155,7 @@ def histogram_panels(rows: Rows, x_title: str, y_title: str) -> Any:
     return in_panels(rows, draw, HISTOGRAM, key="series", columns=3, same_y=True)
 
 
+@printable_names
 def spread_panels(rows: Rows, y_title: str) -> Any:
     """Return means with standard deviations (thick) and ranges (thin) within bins.
 

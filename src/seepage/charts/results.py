@@ -3,7 +3,15 @@
 import math
 from typing import Any
 
-from seepage.charts.style import PALETTE, Rows, chart_of, coloured, distinct_in, finish
+from seepage.charts.style import (
+    PALETTE,
+    Rows,
+    chart_of,
+    coloured,
+    distinct_in,
+    finish,
+    printable_names,
+)
 from seepage.errors import InputError
 
 CELL = 26
@@ -18,6 +26,7 @@ KINDS = ["certified", "statistical", "assumed", "lower bound"]
 SHAPES = ["square", "circle", "triangle-up", "triangle-right"]
 
 
+@printable_names
 def matrix_chart(
     names: list[str], values: list[list[float]], most: float, subtitle: str, order: list[str]
 ) -> Any:
@@ -69,6 +78,7 @@ def matrix_chart(
     return finish(alt.layer(*layers).properties(width=side, height=side, title=title))
 
 
+@printable_names
 def curve_chart(epsilons: list[float], values: list[float], saturation: float, pair: str) -> Any:
     """Return leakage against epsilon, with the line it cannot exceed and its saturation level.
 
@@ -113,6 +123,7 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
     return finish(chart)
 
 
+@printable_names
 def totals_chart(rows: Rows) -> Any:
     """Return every attribute's totals as points on one line each, coloured by their kind.
 
@@ -148,6 +159,7 @@ def totals_chart(rows: Rows) -> Any:
     )
 
 
+@printable_names
 def plan_chart(rows: Rows, guarantee: str) -> Any:
     """Return a plan's budgets inside its totals, with each attribute's limit as a mark.
 

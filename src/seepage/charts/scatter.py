@@ -3,7 +3,16 @@
 import math
 from typing import Any
 
-from seepage.charts.style import DIAGONAL, Rows, chart_of, coloured, distinct_in, finish, in_panels
+from seepage.charts.style import (
+    DIAGONAL,
+    Rows,
+    chart_of,
+    coloured,
+    distinct_in,
+    finish,
+    in_panels,
+    printable_names,
+)
 
 STAR = "M0,-1L.25,-.35L.95,-.3L.4,.15L.6,.8L0,.45L-.6,.8L-.4,.15L-.95,-.3L-.25,-.35Z"
 SHAPES = [
@@ -26,6 +35,7 @@ LEAST, SHARE = 0.05, 0.25
 TICKS = 6
 
 
+@printable_names
 def analyser_chart(rows: Rows) -> Any:
     """Return undershoot against overshoot, with the regions P1, R1, R2 and R3 labelled.
 
@@ -106,6 +116,7 @@ def _regions(far: dict[str, float]) -> Any:
     return alt.layer(lines.encode(x="zero:Q"), lines.encode(y="zero:Q"), *texts)
 
 
+@printable_names
 def mechanism_chart(rows: Rows) -> Any:
     """Return three panels of utility error against normalised total leakage.
 
@@ -158,6 +169,7 @@ MANY = 100
 """More points than this are drawn small."""
 
 
+@printable_names
 def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True) -> Any:
     """Return a scatter of two numbers each, with the line of agreement.
 

@@ -1,14 +1,112 @@
-"""What charts share: colours, panels, and files written without a browser or a network."""
+"""What charts share: names, colours, panels, and files written without a browser or a network."""
 
-from collections.abc import Callable
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import wraps
+from html import escape
 from io import BytesIO, StringIO
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, TypeAlias
+from xml.etree import ElementTree
 
 from seepage._files import whole_file
 from seepage.errors import InputError
 
 Rows: TypeAlias = list[dict[str, Any]]
+Drawn = ParamSpec("Drawn")
+
+OBJECT_MEMBERS = {
+    "__defineGetter__",
+    "__defineSetter__",
+    "__lookupGetter__",
+    "__lookupSetter__",
+    "__proto__",
+    "constructor",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "propertyIsEnumerable",
+    "toLocaleString",
+    "toString",
+    "valueOf",
+}
+"""Members of every JavaScript object: Vega takes them for signals and groups that it knows."""
+
+SCRIPT = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
+"""What begins or ends a script inside a page's script, where notebooks put a chart."""
+
+
+def printable_names(draw: Callable[Drawn, Any]) -> Callable[Drawn, Any]:
+    r"""Return a chart function that draws any names: those in its arguments become drawable.
+
+    Names come from a table, and not every text can be drawn.  Characters that XML does not permit
+    and other control characters are escaped, as in ``a\x1b`` (the renderer aborts the process at
+    them); ``</script`` and its like get a blank after the ``<`` (in a notebook Altair writes a
+    chart into a script of the page); names that every JavaScript object has, such as
+    ``constructor``, get a blank at the end (Vega fails at them).  Names that differ stay different.
+
+    Examples
+    --------
+    >>> @printable_names
+    ... def drawn(rows):
+    ...     return rows
+    >>> drawn([{"name": "a\x1b"}, {"name": "toString"}, {"name": "plain <b>"}])
+    [{'name': 'a\\x1b'}, {'name': 'toString '}, {'name': 'plain <b>'}]
+    """
+
+    @wraps(draw)
+    def with_printable_names(*args: Drawn.args, **kwargs: Drawn.kwargs) -> Any:
+        names = _printable(dict.fromkeys(_texts([args, kwargs])))
+        renamed: Any = _renamed([args, kwargs], names)
+        return draw(*renamed[0], **renamed[1])
+
+    return with_printable_names
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text inside dicts, lists and tuples."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _texts(key)
+            yield from _texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)
+
+
+def _printable(names: dict[str, None]) -> dict[str, str]:
+    """Return the names that must change, each with a name that no other one has."""
+    changed: dict[str, str] = {}
+    taken = {*names, *OBJECT_MEMBERS}
+    for name in names:
+        drawn = SCRIPT.sub("< ", "".join(map(_visible, name)))
+        if drawn != name or name in OBJECT_MEMBERS:
+            while drawn in taken:
+                drawn += " "
+            taken.add(drawn)
+            changed[name] = drawn
+    return changed
+
+
+def _visible(character: str) -> str:
+    """Return a character, escaped if it is a control character, a surrogate or no character."""
+    hidden = unicodedata.category(character) in ("Cc", "Cn", "Cs", "Zl", "Zp")
+    return character.encode("unicode_escape").decode("ascii") if hidden else character
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if not names:
+        return value
+    if isinstance(value, str):
+        return names.get(value, value)
+    if isinstance(value, dict):
+        return {_renamed(key, names): _renamed(item, names) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_renamed(item, names) for item in value]
+    return value
+
 
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"]
 """Okabe and Ito's colours, and a brown: told apart by people of any colour vision."""
@@ -87,11 +185,32 @@ def finish(chart: Any) -> Any:
 
 FORMATS = (".svg", ".png", ".pdf", ".html", ".json")
 
+PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; \
+form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+</head>
+<body>
+{picture}
+</body>
+</html>
+"""
+
 
 def save_chart(chart: Any, path: str | Path) -> None:
     """Write an Altair chart as SVG, PNG, PDF, HTML or JSON, by the ending of the path.
 
     The file appears only when it is complete.
+
+    Notes
+    -----
+    The HTML page holds the chart as an SVG picture whose marks say their numbers under the pointer.
+    It has no script, and its content security policy permits none: Vega would have to compile
+    expressions on the page (`unsafe-eval`), beside names that come from a table.
 
     Examples
     --------
@@ -108,8 +227,21 @@ def save_chart(chart: Any, path: str | Path) -> None:
         )
     binary = ending in (".png", ".pdf")
     drawn: Any = BytesIO() if binary else StringIO()
-    inline = {"inline": True} if ending == ".html" else {}
     scale = {"scale_factor": 2} if ending == ".png" else {}
     with whole_file(path) as file:
-        chart.save(drawn, format=ending[1:], **inline, **scale)
-        file.write(drawn.getvalue() if binary else drawn.getvalue().encode())
+        chart.save(drawn, format="svg" if ending == ".html" else ending[1:], **scale)
+        content = drawn.getvalue()
+        if ending == ".html":
+            content = _page(content, Path(path).stem)
+        file.write(content if binary else content.encode())
+
+
+def _page(picture: str, title: str) -> str:
+    """Return a page around an SVG picture, in which each mark's description is its tooltip."""
+    root = ElementTree.fromstring(picture.replace(' xmlns="http://www.w3.org/2000/svg"', "", 1))
+    for mark in list(root.iter()):
+        if mark.get("role") == "graphics-symbol" and mark.tag != "g":
+            tip = ElementTree.Element("title")
+            tip.text = mark.get("aria-label")
+            mark.insert(0, tip)
+    return PAGE.format(title=escape(title), picture=ElementTree.tostring(root, encoding="unicode"))

@@ -294,6 +294,8 @@ def _transitions(path: str) -> list[list[float]]:
 def _stream_written(found: Any, form: str) -> str:
     if form == "json":
         return json_text(found.to_dict())
+    if form == "csv":
+        return str(found.to_csv())
     header = ["step", "backward", "forward", "total"]
     rows = [
         [str(step), *(f"{value:.6g}" for value in values)]
@@ -301,8 +303,6 @@ def _stream_written(found: Any, form: str) -> str:
             zip(found.backward, found.forward, found.total, strict=True), start=1
         )
     ]
-    if form == "csv":
-        return "\n".join(",".join(row) for row in [header, *rows])
     from seepage.cli.output import columns
 
     lines = ["Leakage over time (nats), assumed: each value depends on the previous one only"]

@@ -71,7 +71,7 @@ class LeakageMatrix(Result):
     def values(self) -> Floats:
         """The leakages in nats, rows targets and columns sources."""
         values = np.zeros((len(self.domain), len(self.domain)))
-        for targets, sources, stack in self._stacks():
+        for targets, sources, stack in self.channel_stacks():
             for sets, chosen, contrast in self._by_sets(sources):
                 found = sets.best(stack[chosen], contrast).value
                 values[targets[chosen], sources[chosen]] = found
@@ -89,7 +89,7 @@ class LeakageMatrix(Result):
         For mechanisms whose report is two-level; the contrast is epsilon for most.
         """
         slopes = np.zeros((len(self.domain), len(self.domain)))
-        for targets, sources, stack in self._stacks():
+        for targets, sources, stack in self.channel_stacks():
             for sets, chosen, contrast in self._by_sets(sources):
                 found = sets.slopes(stack[chosen], contrast)
                 slopes[targets[chosen], sources[chosen]] = found
@@ -100,7 +100,7 @@ class LeakageMatrix(Result):
         """The certified delta' of each leakage bound; 0 where the source has delta 0."""
         values = np.zeros_like(self.values)
         relaxed = [r.delta > 0 and r.mechanism is None for r in self.releases]
-        for targets, sources, stack in self._stacks() if any(relaxed) else ():
+        for targets, sources, stack in self.channel_stacks() if any(relaxed) else ():
             for target, source, channel in zip(targets, sources, stack, strict=True):
                 if relaxed[source]:
                     release, leakage = self.releases[source], float(self.values[target, source])
@@ -221,8 +221,8 @@ class LeakageMatrix(Result):
             if len(chosen):
                 yield sets, chosen, self._contrasts[sources[chosen]]
 
-    def _stacks(self) -> Iterator[tuple[Integers, Integers, Floats]]:
-        """Yield targets, sources and their channels as stacks of one shape each.
+    def channel_stacks(self) -> Iterator[tuple[Integers, Integers, Floats]]:
+        """Yield targets, sources and their channels as stacks of one shape each: all ordered pairs.
 
         A target value that never occurred has no row; here it repeats the row of one that did,
         which changes no maximum over pairs of rows.

@@ -113,7 +113,7 @@ def _lines(matrix: LeakageMatrix, reach: float) -> list[dict[str, Any]]:
     count = len(matrix.domain)
     tolerance = AGREEMENT / max(1, count - 1)
     stores: dict[tuple[str, int], dict[int, dict[int, Singles]]] = {}
-    for targets, sources, stack in matrix._stacks():
+    for targets, sources, stack in matrix.channel_stacks():
         for sets, least, most in _kinds(stack.shape[2], reach):
             found = profile_lines(stack, sets, tolerance, least, most)
             parts = np.split(found.values, np.cumsum(found.counts)[:-1])

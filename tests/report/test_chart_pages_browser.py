@@ -1,0 +1,110 @@
+"""Charts and notebooks' HTML with hostile names, opened in a real browser."""
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import seepage as sp
+from command import run
+
+HOSTILE = [
+    "</script><img src=x onerror=document.title=1>",
+    "<!--<script>document.title=1",
+    "<svg onload=document.title=1>",
+    "\"><img src=x onerror='document.title=1'>",
+    "<script>document.title=1</script>",
+    "javascript:document.title=1",
+    "constructor",
+]
+FILE = "<img src=x onerror=document.title=1>.csv"
+
+
+@pytest.fixture(scope="module")
+def table():
+    columns = [
+        [f"{name}{(i * (j + 2) + i // 3) % 3}" for i in range(60)] for j, name in enumerate(HOSTILE)
+    ]
+    return pa.table(columns, names=HOSTILE)
+
+
+@pytest.fixture
+def shown(browser, tmp_path):
+    """Open a file or a text of HTML; return its words, after a look at what it did."""
+
+    def show(page):
+        if isinstance(page, str):
+            (tmp_path / "text.html").write_text(page, encoding="utf-8")
+            page = tmp_path / "text.html"
+        opened, trouble = browser.new_page(), []
+        opened.on("request", lambda r: trouble.append(r.url) if "file:" not in r.url else None)
+        opened.on("request", lambda r: trouble.append(r.url) if r.url.endswith("/x") else None)
+        opened.on("console", lambda message: trouble.append(message.text))
+        opened.on("pageerror", lambda error: trouble.append(str(error)))
+        opened.goto(page.as_uri())
+        opened.wait_for_timeout(100)
+        title, words = opened.title(), opened.inner_text("body")
+        opened.close()
+        assert title != "1"
+        assert trouble == []
+        return words
+
+    return show
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["analyse"],
+        ["calibrate", "--limit", "2"],
+        ["benchmark", "mechanisms", "--epsilon", "1"],
+        ["benchmark", "analysers", "--epsilon", "1", "--reference", "grr"],
+    ],
+)
+def test_no_script_in_a_name_runs_on_a_chart_s_page(shown, table, tmp_path, command):
+    pyarrow.csv.write_csv(table, tmp_path / FILE)
+    done = run(*command, FILE, "--chart", "page.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "default-src 'none'" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    shown(tmp_path / "page.html")
+
+
+def test_names_can_be_read_on_the_page_and_in_the_picture(shown, table, tmp_path):
+    for kind in ("html", "svg"):
+        sp.save_chart(sp.analyse(table, 1.0).chart(), tmp_path / f"chart.{kind}")
+        words = shown((tmp_path / f"chart.{kind}").read_text(encoding="utf-8"))
+        for begin in ("< /script><", "< !--< scri", "<svg onload", '"><img src=', "constructor"):
+            assert begin in words
+
+
+def test_a_mark_says_its_numbers_under_the_pointer(browser, table, tmp_path):
+    found = sp.analyse(table, 1.0)
+    sp.save_chart(found.chart(), tmp_path / "chart.html")
+    page = browser.new_page()
+    page.goto((tmp_path / "chart.html").as_uri())
+    tips = page.locator("path > title").all_text_contents()
+    page.close()
+    assert len(tips) == len(HOSTILE) * (len(HOSTILE) - 1)
+    assert any(f"leakage: {found.matrix[HOSTILE[1], HOSTILE[2]].value:.4f}" in tip for tip in tips)
+
+
+def test_no_script_in_a_name_runs_in_a_notebook(shown, table):
+    found = sp.analyse(table, 1.0, mechanism="grr", name=HOSTILE[0], command=HOSTILE[1])
+    plan = sp.calibrate(table, 3.0)
+    for result in (
+        found,
+        found.matrix,
+        found.totals,
+        found.matrix.pairs,
+        plan,
+        sp.Records.from_data(table),
+    ):
+        assert HOSTILE[0][:9] in shown(result._repr_html_())
+
+
+def test_charts_in_a_notebook_hold_nothing_that_ends_their_script(table):
+    found = sp.analyse(table, 1.0, mechanism="grr")
+    for chart in (found.chart(), found.totals.chart(), sp.calibrate(table, 3.0).chart()):
+        text = chart.to_html()
+        assert text.count("</script") == text.count("<script")
+        assert "<!--" not in text
+        assert "< /script><img" in text
