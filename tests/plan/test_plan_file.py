@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import json
+from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -17,7 +18,7 @@ from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR
 from seepage.plan import Plan, make_plan, plan_schema
-from seepage.plan.plan_file import SCHEMA, certify
+from seepage.plan.plan_file import SCHEMA, PlanFile, certify
 
 
 @pytest.fixture(scope="module")
@@ -387,3 +388,21 @@ def test_the_schema_refuses_wrong_fields_and_types_too(plan, case):
     part[place[-1]] = value
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(content, plan_schema())
+
+
+def test_a_plan_of_version_0_1_still_loads():
+    plan = Plan.load(Path(__file__).with_name("plan-0.1.json"))
+    assert plan.digest == "f48d88de7d871a3b6f1455460fb6119f1034b8a88a0043f6dcf3d4ba5635d069"
+    assert plan.collection == "5632cefdbd1fbc79c2f188b8b12ef7cfc3aa5bddf04c75405ef2573341be6314"
+    assert plan.provenance.seepage == "0.1.0"
+    assert [planned.mechanism for planned in plan.attributes] == [
+        "grr",
+        "oue",
+        "she",
+        "olh",
+        "basic-rappor",
+        "ss",
+    ]
+    assert plan["age"].edges == (18, 40, 60, 90)
+    assert plan["town"].parameters == {"f": 0.25, "p": 0.5, "q": 0.75}
+    assert PlanFile.of(plan).digest == plan.digest
