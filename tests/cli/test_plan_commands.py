@@ -183,6 +183,35 @@ def test_an_edited_plan_is_refused_by_both(folder, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
 
 
+def test_one_absurd_report_or_damaged_metadata_end_in_one_line(folder, tmp_path):
+    pairs = sp.count_pairs(folder / "survey.csv", bins={"age": [18, 40, 60, 90]})
+    plan = make_plan(pairs, 2.0, limit=6.0, guarantee="worst", totals=[6.0] * 3, mechanism="she")
+    plan.save(tmp_path / "plan.json")
+    reports = plan.perturb(folder / "survey.csv")
+    place = reports.schema.get_field_index("age")
+    ages = reports.column("age").to_pylist()
+    ages[1234][1] = 1e308
+    field = reports.schema.field("age")
+    pq.write_table(
+        reports.set_column(place, field, pa.array(ages, field.type)),
+        tmp_path / "absurd.parquet",
+        use_compliant_nested_type=False,
+    )
+    field = field.with_metadata({b"seepage.reports": b'{"kind": "\xff"}'})
+    pq.write_table(
+        reports.set_column(place, field, reports.column("age")),
+        tmp_path / "metadata.parquet",
+        use_compliant_nested_type=False,
+    )
+    for name, message in {
+        "absurd": "record 1,235: column 'age' is damaged",
+        "metadata": "column 'age' of metadata.parquet must hold reports of",
+    }.items():
+        for more in ([], ["--joint", "sex,age"], ["--joint", "age,job", "--method", "em"]):
+            call = ["estimate", f"{name}.parquet", "--plan", "plan.json", *more]
+            check_refusal(run(*call, cwd=tmp_path), message)
+
+
 def test_help_has_examples():
     for command in ("perturb", "estimate"):
         done = run(command, "--help")

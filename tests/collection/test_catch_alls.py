@@ -19,7 +19,8 @@ SECRET = "a secret value"
 
 
 def codes_of(data, domain=DOMAIN, other=None, **table):
-    batches = [batch.codes for batch in open_records(data, domain, other, **table).batches()]
+    scan = open_records(data, domain, other, **table)
+    batches = [batch.codes for batch in scan.batches()]
     return [np.concatenate(column).tolist() for column in zip(*batches, strict=True)]
 
 

@@ -1,5 +1,9 @@
 """Reports are read with the plan that they were collected with, and with no other."""
 
+import math
+import random
+from pathlib import Path
+
 import msgspec
 import pyarrow as pa
 import pyarrow.csv
@@ -12,6 +16,7 @@ from seepage.collection.perturb import perturb_file
 from seepage.collection.report_source import open_reports
 from seepage.errors import InputError
 from seepage.mechanisms.reports import METADATA
+from seepage.plan import Plan
 
 PLAN = plan_for(counts(), 1.0, "oue")
 
@@ -167,3 +172,103 @@ def test_the_collection_is_in_the_file(tmp_path):
     assert schema.metadata[b"seepage.collection"].decode() == PLAN.collection
     described = msgspec.json.decode(schema.field("job").metadata[METADATA])
     assert described["origin"] == PLAN.mechanisms["job"].describe()
+
+
+# Damage -----------------------------------------------------------------------------------------
+
+
+def with_reports(table, values):
+    """The reports with the first entries of the first column replaced."""
+    field = table.schema.field(0)
+    column = table.column(0).to_pylist()
+    column[: len(values)] = values
+    return table.set_column(0, field, pa.array(column, field.type))
+
+
+DAMAGED = {
+    "grr": ([0, 1, 2], "record 3: column 'sex' is damaged: reports must hold integers"),
+    "oue": ([b"\xff" + b"\0" * 7], "record 1: column 'sex' is damaged: reports must set bits"),
+    "ss": ([b"\0" * 8], "record 1: column 'sex' is damaged: reports must hold exactly 1"),
+    "olh": ([{"seed": 1, "bucket": 9}], "record 1: column 'sex' is damaged: reports must name"),
+    "she": ([[0.0, 1e308]], "record 1: column 'sex' is damaged: reports must hold numbers from"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+@pytest.mark.parametrize("as_file", [False, True])
+def test_a_report_that_cannot_be_drawn_is_named(tmp_path, name, as_file):
+    plan = plan_for(counts(), 1.0, name)
+    values, message = DAMAGED[name]
+    table = with_reports(plan.perturb(people(100)), values)
+    if as_file:
+        pq.write_table(table, tmp_path / "r.parquet", use_compliant_nested_type=False)
+        table = tmp_path / "r.parquet"
+    assert message in refusal(table, plan)
+    for use in (
+        lambda: plan.estimate_joint(table, "sex", "job"),
+        lambda: plan.estimate_pairs(table),
+        lambda: plan.estimate_joint(table, "job", "sex", method="em"),
+    ):
+        with pytest.raises(InputError, match="is damaged"):
+            use()
+
+
+@pytest.mark.parametrize("entry", [1e308, -1e308, 205.1, -204.1, math.nan, math.inf, None])
+def test_vectors_beyond_the_noise_are_damaged(entry):
+    """At epsilon 1 the scale is 2, and noise reaches 204."""
+    plan = plan_for(counts(), 1.0, "she")
+    reports = plan.perturb(people(70_000))
+    column = reports.column(0).to_pylist()
+    column[69_999] = [0.0, entry]
+    field = reports.schema.field(0)
+    damaged = reports.set_column(0, field, pa.array(column, field.type))
+    assert "the table, record 70,000: column 'sex' is damaged" in refusal(damaged, plan)
+    column[69_999] = [-204.0, 205.0]
+    assert plan.estimate(reports.set_column(0, field, pa.array(column, field.type)))
+
+
+def test_empty_parts_of_reports_are_refused():
+    plan = plan_for(counts(), 1.0, "olh")
+    table = with_reports(plan.perturb(people(100)), [{"seed": None, "bucket": 1}])
+    assert "got empty ones" in refusal(table, plan)
+
+
+@pytest.mark.parametrize("name", ["grr", "oue", "olh", "she"])
+def test_a_changed_byte_raises_or_changes_nothing(tmp_path, name):
+    plan = plan_for(counts(200).select(["sex", "job"]), 1.0, name)
+    path = tmp_path / "reports.parquet"
+    perturb_file(plan, people(40), path)
+    content, expected = path.read_bytes(), plan.estimate(path)
+    rng = random.Random(1)
+    raised = 0
+    for place in range(0, len(content), 4):
+        damaged = bytearray(content)
+        damaged[place] ^= rng.choice([1, 0x80, 0xFF])
+        path.write_bytes(bytes(damaged))
+        try:
+            assert same(plan.estimate(path), expected)
+        except InputError:
+            raised += 1
+    assert raised > len(content) / 16
+
+
+# Version 0.1 ------------------------------------------------------------------------------------
+
+HERE = Path(__file__).parent
+FOUND_BY_0_1 = {
+    "sex": [0.6514767389617055, 0.3485232610382943],
+    "job": [0.29150477489001864, 0.307249113225796, 0.4017151432404601, 0.35448212823312797],
+    "age": [0.229501953125, 0.5612060546875, 0.435888671875],
+    "ill": [0.6877674110119766, 0.15530231861560748],
+    "town": [-0.0866666666666666, 0.20666666666666642, 0.7133333333333335],
+    "diet": [0.35782588213748323, 0.21087058931258357, 0.43130352854993315],
+}
+
+
+def test_reports_of_version_0_1_still_give_the_same_estimates():
+    plan = Plan.load(HERE.parent / "plan" / "plan-0.1.json")
+    found = plan.estimate(HERE / "reports-0.1.parquet")
+    assert found.records == 200
+    for name, frequencies in FOUND_BY_0_1.items():
+        assert found[name].frequencies.tolist() == pytest.approx(frequencies, rel=1e-12)
+    assert plan.estimate_joint(HERE / "reports-0.1.parquet", "age", "ill").records == 200

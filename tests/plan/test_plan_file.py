@@ -1,7 +1,9 @@
 """Plans as files: what is written is read back, and nothing else is accepted."""
 
+import contextlib
 import copy
 import json
+from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -16,7 +18,7 @@ from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR
 from seepage.plan import Plan, make_plan, plan_schema
-from seepage.plan.plan_file import SCHEMA
+from seepage.plan.plan_file import SCHEMA, PlanFile, certify
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +165,63 @@ def test_an_edit_of_any_field_is_noticed(plan, saved):
         part[place[-1]] = changed(part[place[-1]])
         saved.write_text(json.dumps(content))
         refusal(saved)
+
+
+JUNK = [None, True, 0, -1, 10**400, 1.5, 1e308, 5e-324, "", "x", "inf", "nan", "\0", "\ud800"]
+JUNK += [[], [1], ["a"], {}, {"x": 1}, {"f": 1e308}]
+
+
+def places(content, path=()):
+    """Every place in nested JSON, of values, lists and objects."""
+    yield path
+    if isinstance(content, (dict, list)):
+        for key in content if isinstance(content, dict) else range(len(content)):
+            yield from places(content[key], (*path, key))
+
+
+def test_anything_anywhere_is_refused_or_means_the_same(plan, saved):
+    """What a file may leave out, written in full or not, is no edit; all else raises."""
+    original = json.loads(saved.read_text())
+    accepted = 0
+    for place in list(places(original))[1:]:
+        for value in [*JUNK, ...][:: 7 if len(place) > 3 and place[2] in (1, 2) else 1]:
+            content = part = copy.deepcopy(original)
+            for key in place[:-1]:
+                part = part[key]
+            if value is ...:
+                del part[place[-1]]
+            else:
+                part[place[-1]] = value
+            saved.write_text(json.dumps(content))
+            with contextlib.suppress(InputError):
+                assert Plan.load(saved) == plan
+                accepted += 1
+            with contextlib.suppress(InputError):
+                certify(Plan.load(saved, unchecked=True), counts())
+    assert 10 < accepted < 100
+
+
+def test_any_byte_changed_is_refused(saved):
+    content = saved.read_bytes()
+    for place in range(0, len(content), 7):
+        damaged = bytearray(content)
+        damaged[place] = 0xFF
+        saved.write_bytes(bytes(damaged))
+        refusal(saved)
+
+
+@pytest.mark.parametrize("depth", [1000, 100_000])
+def test_endless_nesting_is_refused(saved, depth):
+    content = saved.read_text()
+    assert '"limit": 3' in content
+    saved.write_text(content.replace('"limit": 3', f'"limit": {"[" * depth}{"]" * depth}'))
+    assert "is no valid plan" in refusal(saved)
+
+
+@pytest.mark.parametrize("path", [None, 3, b"plan.json", "\0", ["plan.json"]])
+def test_what_is_no_path(path):
+    with pytest.raises(InputError, match="path must be the path of a file"):
+        Plan.load(path)
 
 
 def test_an_edited_plan_names_the_way_out(saved):
@@ -329,3 +388,21 @@ def test_the_schema_refuses_wrong_fields_and_types_too(plan, case):
     part[place[-1]] = value
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(content, plan_schema())
+
+
+def test_a_plan_of_version_0_1_still_loads():
+    plan = Plan.load(Path(__file__).with_name("plan-0.1.json"))
+    assert plan.digest == "f48d88de7d871a3b6f1455460fb6119f1034b8a88a0043f6dcf3d4ba5635d069"
+    assert plan.collection == "5632cefdbd1fbc79c2f188b8b12ef7cfc3aa5bddf04c75405ef2573341be6314"
+    assert plan.provenance.seepage == "0.1.0"
+    assert [planned.mechanism for planned in plan.attributes] == [
+        "grr",
+        "oue",
+        "she",
+        "olh",
+        "basic-rappor",
+        "ss",
+    ]
+    assert plan["age"].edges == (18, 40, 60, 90)
+    assert plan["town"].parameters == {"f": 0.25, "p": 0.5, "q": 0.75}
+    assert PlanFile.of(plan).digest == plan.digest

@@ -2,18 +2,21 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from seepage.data.table.sources import find_files
 from seepage.errors import InputError
-from seepage.mechanisms.reports import METADATA, Reports, reports_from_arrow
+from seepage.mechanisms.reports import (
+    DamagedReportError,
+    Reports,
+    described_reports,
+    open_parquet,
+    reports_from_arrow,
+)
 from seepage.plan.plan import Plan
 
 COLLECTION = b"seepage.collection"
@@ -47,14 +50,14 @@ class ReportSource:
     """
 
     def __init__(self, plan: Plan, parts: Sequence[pa.Table | Path]) -> None:
-        self._parts = parts
+        self._parts, self._plan = parts, plan
         self.records = 0
         for part in parts:
             if isinstance(part, pa.Table):
                 check_schema(plan, part.schema, "the table")
                 self.records += part.num_rows
             else:
-                with _opened(part) as parquet:
+                with open_parquet(part) as parquet:
                     check_schema(plan, parquet.schema_arrow, str(part))
                     self.records += parquet.metadata.num_rows
 
@@ -62,10 +65,32 @@ class ReportSource:
         """Yield the reports of these attributes, some rows at a time."""
         for part in self._parts:
             if isinstance(part, pa.Table):
-                yield from _read(part.select(list(names)).to_batches(max_chunksize=ROWS))
+                chosen = part.select(list(names))
+                yield from self._read(chosen.to_batches(max_chunksize=ROWS), "the table")
             else:
-                with _opened(part) as parquet:
-                    yield from _read(parquet.iter_batches(ROWS, columns=list(names)))
+                with open_parquet(part) as parquet:
+                    batches = parquet.iter_batches(ROWS, columns=list(names))
+                    yield from self._read(batches, str(part))
+
+    def _read(self, batches: Iterable[pa.RecordBatch], where: str) -> Iterator[list[Reports]]:
+        """Yield the reports of one table or file; a damaged one raises, with its record."""
+        before = 0
+        for batch in batches:
+            columns = list[Reports]()
+            for array, field in zip(batch.columns, batch.schema, strict=True):
+                if not len(array):
+                    continue
+                columns.append(reports_from_arrow(array, field))
+                try:
+                    self._plan.mechanisms[field.name].check_drawn(columns[-1])
+                except DamagedReportError as damage:
+                    raise InputError(
+                        f"{where}, record {before + damage.row + 1:,}: column {field.name!r} is "
+                        f"damaged: {damage.rule}"
+                    ) from None
+            if columns:
+                yield columns
+            before += batch.num_rows
 
 
 def open_reports(plan: Plan, reports: Any) -> ReportSource:
@@ -92,26 +117,6 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
     )
 
 
-@contextmanager
-def _opened(file: Path) -> Iterator[pq.ParquetFile]:
-    """Give a Parquet file of reports; an error of Arrow names it."""
-    try:
-        with pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=False) as parquet:
-            yield parquet
-    except (OSError, pa.ArrowException) as problem:
-        what = " ".join(str(problem).split())[:200]
-        raise InputError(f"{file} cannot be read as a Parquet file of reports: {what}") from None
-
-
-def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[list[Reports]]:
-    for batch in batches:
-        if batch.num_rows:
-            yield [
-                reports_from_arrow(column, field)
-                for column, field in zip(batch.columns, batch.schema, strict=True)
-            ]
-
-
 def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
     """Raise where columns are not the reports of a plan."""
     stated = (schema.metadata or {}).get(COLLECTION)
@@ -123,16 +128,8 @@ def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
         if schema.get_field_index(expected.name) < 0:
             raise InputError(f"{where} must have one column of reports {expected.name!r}")
         found = schema.field(expected.name)
-        if _origin(found) != _origin(expected) or found.type != expected.type:
+        if described_reports(found) != described_reports(expected) or found.type != expected.type:
             raise InputError(
                 f"column {found.name!r} of {where} must hold reports of "
-                f"{_origin(expected)}, got {_origin(found) or found.type}"
+                f"{described_reports(expected)}, got {described_reports(found) or found.type}"
             )
-
-
-def _origin(field: pa.Field) -> Any:
-    """Return what a field says about its reports, None where it says nothing readable."""
-    try:
-        return msgspec.json.decode((field.metadata or {}).get(METADATA, b"null"))
-    except msgspec.DecodeError:
-        return None

@@ -353,6 +353,10 @@ class Mechanism(ABC):
             )
             raise InputError(f"reports must come from {self.describe()}, got those of {origin}")
 
+    def check_drawn(self, reports: Any) -> None:
+        """Raise where this mechanism cannot have drawn a report, which could spoil an estimate."""
+        self.check_reports(reports)
+
     def check_columns(self, G: Channel | ArrayLike) -> None:
         """Raise where a channel does not have one column for each value."""
         columns = as_matrix(G).shape[1]

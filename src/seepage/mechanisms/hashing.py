@@ -38,10 +38,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.errors import InputError
 from seepage.mechanisms.exact_math import exp_below, log_nearest
 from seepage.mechanisms.randomness import CERTAIN, ROWS, Randomness, chance
-from seepage.mechanisms.reports import HashReports
+from seepage.mechanisms.reports import DamagedReportError, HashReports
 from seepage.mechanisms.two_level import TwoLevelMechanism
 
 MOST_BUCKETS = 1 << 16
@@ -237,7 +236,8 @@ class LocalHashing(TwoLevelMechanism):
         """Raise where reports are not of this very mechanism, or name another bucket."""
         super().check_reports(reports)
         if len(reports) and reports.buckets.max() >= self.buckets:
-            raise InputError(f"reports must name buckets below {self.buckets}; one names another")
+            rule = f"reports must name buckets below {self.buckets}"
+            raise DamagedReportError(rule, reports.buckets >= self.buckets)
 
 
 class BLH(LocalHashing):

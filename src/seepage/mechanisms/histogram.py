@@ -53,6 +53,9 @@ CENTRE = 0.5 - 2.0**-54
 TELLING = 700.0
 """How many nats the witness of the Gaussian mechanism speaks for its value."""
 
+MOST = 1e150
+"""The largest entry whose likelihood is computed: its square is a double."""
+
 BLOCK = 1 << 15
 """Entries handled at once, so that they stay in the cache."""
 
@@ -66,6 +69,9 @@ class HistogramEncoding(Mechanism):
     """
 
     reports = VectorReports
+
+    reach: float
+    """The magnitude that noise exceeds with a chance below 1e-40 only."""
 
     @property
     def bits(self) -> float:
@@ -111,12 +117,8 @@ class HistogramEncoding(Mechanism):
 
     def contributions(self, reports: VectorReports) -> Floats:
         """Return the vectors themselves; with one value, 1."""
-        self.check_reports(reports)
+        self.check_drawn(reports)
         return reports.vectors if self.k > 1 else np.ones((len(reports), 1))
-
-    def tally(self, reports: VectorReports) -> Floats:
-        """Return the sum of each entry over the reports; with one value, their number."""
-        return _finite(super().tally(reports))
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
         """Return the variance of one entry's noise over n, at any frequency; 0 for one value."""
@@ -128,6 +130,11 @@ class HistogramEncoding(Mechanism):
         super().check_reports(reports)
         if reports.vectors.ndim != 2 or reports.vectors.shape[1] != self.k:
             raise InputError(f"reports must hold vectors of {self.k} numbers")
+
+    def check_drawn(self, reports: Any) -> None:
+        """Raise where an entry is farther from 0 and 1 than noise reaches, or is no number."""
+        self.check_reports(reports)
+        reports.check_within(-self.reach, 1 + self.reach)
 
     def infer(self, reports: Any, rng: Seed = None, prior: ArrayLike | None = None) -> Integers:
         """Return the value with the largest posterior for each report [paper, Appendix B].
@@ -150,12 +157,12 @@ class HistogramEncoding(Mechanism):
         """
         self.check_reports(reports)
         log_prior = None if prior is None else self._log_prior(prior)
+        reports.check_within(-MOST, MOST)
         vectors, source = reports.vectors, randomness(rng)
         guesses = np.empty(len(vectors), dtype=np.int64)
         rows = max(1, BLOCK // self.k)
         for begin in range(0, len(vectors), rows):
             scores = vectors[begin : begin + rows]
-            _finite(scores.max(axis=1))
             if log_prior is not None:
                 posterior = self._evidence(scores) + log_prior
                 best = posterior.max(axis=1, keepdims=True)
@@ -181,8 +188,8 @@ class HistogramEncoding(Mechanism):
     def log_likelihood(self, reports: VectorReports) -> Floats:
         """Return the log-density of each report, one column per value u."""
         self.check_reports(reports)
-        vectors = _finite(reports.vectors)
-        return self._around_zero(vectors)[:, None] + self._evidence(vectors)
+        reports.check_within(-MOST, MOST)
+        return self._around_zero(reports.vectors)[:, None] + self._evidence(reports.vectors)
 
     def _report(self, vector: Floats) -> VectorReports:
         if vector.shape != (self.k,):
@@ -224,6 +231,8 @@ class SHE(HistogramEncoding):
         super().__init__(k, epsilon=stated)
         enough = stated >= LEAST_EPSILON
         self.scale = float_above(2 / Fraction(stated)) if enough else math.inf
+        # Chances: e^-100 of 100 b, and 2^-256 of 4 even where b is tiny.
+        self.reach = 100 * self.scale + 4 if enough else 0.0
 
     @property
     def epsilon(self) -> float:
@@ -324,6 +333,7 @@ class Gaussian(HistogramEncoding):
             )
         self._budget = min(self.parameters["epsilon"], float(LARGEST_EPSILON))
         self.sigma = gaussian_sigma(self._budget, self.parameters["delta"])
+        self.reach = 16 * self.sigma + 1  # the grid ends at 12 sigma, NumPy's noise below 14
 
     @property
     def epsilon(self) -> float:
@@ -385,9 +395,3 @@ class Gaussian(HistogramEncoding):
     def witness_report(self, likely: Booleans) -> VectorReports:
         """Return a report that speaks for the likely values with 700 nats."""
         return self._report(np.where(likely, TELLING * self.sigma * self.sigma, 0.0))
-
-
-def _finite(numbers: Floats) -> Floats:
-    if not np.isfinite(numbers).all():
-        raise InputError("reports must hold finite numbers")
-    return numbers

@@ -1,7 +1,8 @@
 """Reports: typed columns that record which mechanism, with which parameters, released them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
@@ -16,12 +18,24 @@ from seepage.mechanisms.randomness import Randomness
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 
 Origin = Mapping[str, Any]
 """The mechanism's name and parameters, as `Mechanism.describe` gives them."""
 
 METADATA = b"seepage.reports"
+
+
+class DamagedReportError(InputError):
+    """A report that its mechanism cannot have drawn: it breaks `rule`, and is number `row`.
+
+    `wrong` says which reports break the rule; `row` is the first of them, counted from 0.
+    """
+
+    def __init__(self, rule: str, wrong: Booleans) -> None:
+        self.rule, self.row = rule, int(wrong.argmax())
+        super().__init__(f"{rule}; report {self.row + 1:,} does not")
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +84,7 @@ class Reports(ABC):
 
         table = pa.Table.from_arrays([self.array()], schema=pa.schema([self.field("report")]))
         with whole_file(path) as file:
-            pq.write_table(table, file)
+            pq.write_table(table, file, write_page_checksum=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,8 +102,11 @@ class ValueReports(Reports):
     def below(self, outputs: int) -> Integers:
         """Return the values; raise where one is not an integer from 0 to `outputs` - 1."""
         values = self.values
-        if values.dtype.kind != "u" or (values.size and int(values.max()) >= outputs):
-            raise InputError(f"reports must hold integers from 0 to {outputs - 1}")
+        rule = f"reports must hold integers from 0 to {outputs - 1}"
+        if values.dtype.kind != "u":
+            raise InputError(f"{rule}, got {values.dtype}")
+        if values.size and int(values.max()) >= outputs:
+            raise DamagedReportError(rule, values >= outputs)
         return values.astype(np.int64)
 
     def sets(self, k: int) -> Booleans:
@@ -178,6 +195,8 @@ class HashReports(Reports):
     def from_array(cls, array: "pa.Array[Any]", origin: Origin) -> Self:
         """Return the reports of an array of structs."""
         seeds, buckets = array.flatten()
+        if seeds.null_count or buckets.null_count:
+            raise InputError("reports must hold a seed and a bucket each, got empty ones")
         return cls(
             origin, seeds.to_numpy(zero_copy_only=False), buckets.to_numpy(zero_copy_only=False)
         )
@@ -189,6 +208,14 @@ class VectorReports(Reports):
 
     vectors: Floats
     kind: ClassVar[str] = "vectors"
+
+    def check_within(self, least: float, most: float) -> None:
+        """Raise where an entry is no number from `least` to `most`."""
+        vectors = self.vectors
+        if vectors.size and not (vectors.min() >= least and vectors.max() <= most):
+            rule = f"reports must hold numbers from {least:.6g} to {most:.6g}"
+            within = (vectors >= least) & (vectors <= most)
+            raise DamagedReportError(rule, np.asarray(~within.all(axis=1)))
 
     def array(self) -> "pa.Array[Any]":
         """Return fixed-size lists of doubles."""
@@ -211,18 +238,52 @@ KINDS: dict[str, type[Reports]] = {
 
 def reports_from_arrow(array: Any, field: "pa.Field[Any]") -> Reports:
     """Return the reports in an Arrow column, whose field says what they are."""
-    import msgspec
     import pyarrow as pa
 
-    content = (field.metadata or {}).get(METADATA)
-    if content is None:
-        raise InputError(f"column {field.name!r} does not hold reports: its metadata is missing")
-    described = msgspec.json.decode(content)
+    described = described_reports(field)
+    if described is None:
+        raise InputError(
+            f"column {field.name!r} does not hold reports: its metadata are missing or damaged"
+        )
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
     if array.null_count:
         raise InputError(f"column {field.name!r} holds {array.null_count} empty reports")
-    return KINDS[described["kind"]].from_array(array, described["origin"])
+    try:
+        return KINDS[described["kind"]].from_array(array, described["origin"])
+    except InputError:
+        raise
+    except (AttributeError, TypeError, ValueError):  # the array is of another type
+        raise InputError(
+            f"column {field.name!r} must hold reports of kind {described['kind']!r}, "
+            f"got {array.type}"
+        ) from None
+
+
+def described_reports(field: "pa.Field[Any]") -> dict[str, Any] | None:
+    """Return what a field says about its reports, their kind and origin; None if unreadable."""
+    import msgspec
+
+    try:
+        found = msgspec.json.decode((field.metadata or {}).get(METADATA, b""))
+        known = found["kind"] in KINDS and isinstance(found["origin"], dict)
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return dict(found) if known else None
+
+
+@contextmanager
+def open_parquet(path: str | Path) -> Iterator["pq.ParquetFile"]:
+    """Give a Parquet file of reports; what Arrow cannot read in it raises an InputError."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as parquet:
+            yield parquet
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as problem:
+        what = " ".join(str(problem).split())[:200]
+        raise InputError(f"{path} cannot be read as a Parquet file of reports: {what}") from None
 
 
 def load_reports(path: str | Path) -> Reports:
@@ -238,16 +299,12 @@ def load_reports(path: str | Path) -> Reports:
     >>> back.values.tolist() == reports.values.tolist()
     True
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowInvalid) as reason:
-        raise InputError(f"cannot read reports from {str(path)!r}: {reason}") from None
-    if table.column_names != ["report"]:
-        raise InputError(f"{str(path)!r} must have one column 'report', got {table.column_names}")
-    return reports_from_arrow(table.column(0), table.schema.field(0))
+    with open_parquet(path) as parquet:
+        table = parquet.read()
+        if table.column_names != ["report"]:
+            names = _checks.shown(table.column_names)
+            raise InputError(f"{str(path)!r} must have one column 'report', got {names}")
+        return reports_from_arrow(table.column(0), table.schema.field(0))
 
 
 # Sets of values as packed bits -------------------------------------------------------------------

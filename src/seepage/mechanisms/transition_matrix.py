@@ -196,8 +196,7 @@ class MatrixMechanism(Mechanism):
         if share.shape not in ((), (self.k,)):
             raise InputError(f"frequency must be one number or {self.k}, got {share.size}")
         if share.ndim:
-            share = nearest_distribution(share)
-            second = share @ squares
+            second = (share := nearest_distribution(share)) @ squares
         else:
             own = np.diag(squares)
             second = share * own + (1 - share) * (squares.sum(axis=0) - own) / max(1, self.k - 1)
@@ -209,6 +208,11 @@ class MatrixMechanism(Mechanism):
     def _guesses(self) -> Integers:
         """The guess for each output: the likeliest value, the first of several."""
         return np.asarray(self._relative.argmax(axis=0))
+
+    def check_drawn(self, reports: ValueReports) -> None:
+        """Raise where a report is not an integer below the number of outputs."""
+        self.check_reports(reports)
+        reports.below(self.outputs)
 
     def guess(self, reports: ValueReports, source: Randomness) -> Integers:
         """Return the likeliest value of each report."""
@@ -230,8 +234,7 @@ class MatrixMechanism(Mechanism):
     def log_likelihood(self, reports: ValueReports) -> Floats:
         """Return ln C[u, r] for each reported r."""
         self.check_reports(reports)
-        table = (self._first + self._relative).T
-        return np.asarray(table[reports.below(self.outputs)])
+        return np.asarray((self._first + self._relative).T[reports.below(self.outputs)])
 
     @property
     def _likely(self) -> Booleans:  # the values (rows) that each output (column) makes likeliest

@@ -24,7 +24,7 @@ from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.exact_math import log_above, log_nearest
 from seepage.mechanisms.randomness import Randomness
-from seepage.mechanisms.reports import BitReports, count_bits, guess_supported
+from seepage.mechanisms.reports import BitReports, DamagedReportError, count_bits, guess_supported
 
 CELLS = 1 << 15
 """Memberships computed at once: they stay in the cache."""
@@ -271,9 +271,11 @@ class SetMechanism(TwoLevelMechanism):
                 f"reports of {self.k} values must have {width} words, got {words.shape[1]}"
             )
         if used and (words[:, -1] >> np.uint64(used)).any():
-            raise InputError(f"reports must set bits below {self.k} only; one sets another")
+            beyond = words[:, -1] >> np.uint64(used) > 0
+            raise DamagedReportError(f"reports must set bits below {self.k} only", beyond)
         if self.size is not None and (members(words) != self.size).any():
-            raise InputError(f"reports must hold exactly {self.size} of {self.k} values each")
+            rule = f"reports must hold exactly {self.size} of {self.k} values each"
+            raise DamagedReportError(rule, members(words) != self.size)
 
 
 def members(words: NDArray[np.uint64]) -> Integers:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from seepage import _checks
 from seepage._files import whole_file
 from seepage._results import json_ready
 from seepage.data.pairs import PairCounts
@@ -78,8 +79,8 @@ def load_plan(path: str | os.PathLike[str], *, unchecked: bool = False) -> Plan:
     unchecked
         Accept a plan whose digest does not match its content; it is good for `certify` only.
     """
-    place = os.fspath(path)
-    found = _decode(place, _read(place))
+    place, content = _read(path)
+    found = _decode(place, content)
     if found.digest != found.plan.digest:
         if not unchecked:
             raise InputError(
@@ -90,11 +91,13 @@ def load_plan(path: str | os.PathLike[str], *, unchecked: bool = False) -> Plan:
     return found.plan
 
 
-def _read(place: str) -> bytes:
+def _read(path: str | os.PathLike[str]) -> tuple[str, bytes]:
     try:
-        return Path(place).read_bytes()
+        return os.fspath(path), Path(path).read_bytes()
     except OSError as problem:
-        raise InputError(f"{place} cannot be read: {problem.strerror}") from None
+        raise InputError(f"{os.fspath(path)} cannot be read: {problem.strerror}") from None
+    except (TypeError, ValueError):
+        raise InputError(f"path must be the path of a file, got {_checks.shown(path)}") from None
 
 
 def _decode(place: str, content: bytes) -> PlanFile:
@@ -106,7 +109,7 @@ def _decode(place: str, content: bytes) -> PlanFile:
                 "use the seepage that wrote it, or a newer one"
             )
         return msgspec.json.decode(content, type=PlanFile)
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise InputError(f"{place} is no valid plan: {problem}") from None
 
 

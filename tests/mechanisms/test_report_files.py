@@ -1,0 +1,82 @@
+"""Files of one column of reports: what is damaged raises an InputError, in one line."""
+
+import contextlib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import seepage as sp
+from seepage.errors import InputError
+from seepage.mechanisms.reports import METADATA, load_reports
+
+MECHANISMS = [sp.GRR(5, 1.0), sp.OUE(5, 1.0), sp.OLH(5, 1.0), sp.SHE(5, 1.0)]
+every_kind = pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda made: made.name)
+
+
+@every_kind
+def test_a_changed_byte_raises_or_changes_nothing(tmp_path, mechanism):
+    path = tmp_path / "reports.parquet"
+    reports = mechanism.perturb([0, 1, 2, 3, 4] * 4)
+    reports.save(path)
+    content, expected = path.read_bytes(), mechanism.estimate(reports).frequencies
+    raised = 0
+    for place in range(len(content)):
+        damaged = bytearray(content)
+        damaged[place] ^= (1, 0x80, 0xFF)[place % 3]
+        path.write_bytes(bytes(damaged))
+        with contextlib.suppress(InputError):
+            raised += 1
+            assert (mechanism.estimate(load_reports(path)).frequencies == expected).all()
+            raised -= 1
+    assert raised > len(content) / 20
+
+
+NOT_JSON = [b"", b"{", b"\xff", b'{"kind": "\xff"}', b"[" * 5000]
+NOT_DESCRIBED = [b"null", b"[]", b"3", b"{}", b'{"kind": "bits"}', b'{"kind": [], "origin": {}}']
+NOT_DESCRIBED += [b'{"kind": "x", "origin": {}}', b'{"kind": "bits", "origin": 3}']
+
+
+@pytest.mark.parametrize("content", NOT_JSON + NOT_DESCRIBED)
+def test_metadata_that_say_nothing(tmp_path, content):
+    field = pa.field("report", pa.uint8(), metadata={METADATA: content})
+    pq.write_table(pa.table([[1]], schema=pa.schema([field])), tmp_path / "reports.parquet")
+    with pytest.raises(InputError, match="'report' does not hold reports: its metadata") as caught:
+        load_reports(tmp_path / "reports.parquet")
+    assert "\n" not in str(caught.value)
+
+
+@every_kind
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["x"]),
+        pa.array([1.5]),
+        pa.array([[1.0]]),
+        pa.array([{"seed": 1}]),
+        pa.array([b"xyz"], pa.binary(3)),
+    ],
+)
+def test_another_type_under_true_metadata(tmp_path, mechanism, column):
+    metadata = mechanism.perturb([0]).field("report").metadata
+    field = pa.field("report", column.type, metadata=metadata)
+    pq.write_table(pa.table([column], schema=pa.schema([field])), tmp_path / "reports.parquet")
+    with pytest.raises(InputError, match="reports"):
+        mechanism.estimate(load_reports(tmp_path / "reports.parquet"))
+
+
+@pytest.mark.parametrize("mechanism", [sp.SHE(3, 1.0), sp.Gaussian(3, 1.0, 1e-6)])
+@pytest.mark.parametrize("entry", [1e308, -1e308, 1e4, np.nan, -np.inf])
+def test_one_absurd_entry_does_not_decide_an_estimate(mechanism, entry):
+    reports = mechanism.perturb([0, 1, 2] * 100)
+    reports.vectors[17, 1] = entry
+    with pytest.raises(InputError, match=r"reports must hold numbers from .* report 18 does not"):
+        mechanism.estimate(reports)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-12, 1e-3, 1.0, 50.0, 1e4, 1e300])
+@pytest.mark.parametrize("seed", [None, 1])
+def test_no_drawn_report_is_beyond_reach(epsilon, seed):
+    for mechanism in (sp.SHE(4, epsilon), sp.Gaussian(4, epsilon, 1e-9)):
+        mechanism.check_drawn(mechanism.perturb(np.zeros(5000, dtype=int), seed))
