@@ -252,9 +252,36 @@ def test_headers_that_do_not_fit(saved, change, message):
     assert message in refused(saved)
 
 
-def test_header_that_is_no_json(saved):
-    table = pq.read_table(saved).replace_schema_metadata({"seepage": "{"})
-    pq.write_table(table, saved)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda good: b"{",
+        lambda good: b"",
+        lambda good: good.replace(b'"name":"', b'"name":"\xff'),
+        lambda good: good.replace(b'"values":["', b'"values":["\xc3'),
+        lambda good: b"\xff\xfe" + good,
+        lambda good: b'{"a":' * 100_000,
+        lambda good: good.replace(b'"version":1', b'"version":' + b"9" * 6000),
+        lambda good: good.replace(b'"records":', b'"records":' + b"9" * 6000),
+    ],
+)
+def test_header_that_is_no_json(saved, damage):
+    table = pq.read_table(saved)
+    damaged = {b"seepage": damage(table.schema.metadata[b"seepage"])}
+    pq.write_table(table.replace_schema_metadata(damaged), saved)
+    assert "is no valid file of pair counts" in refused(saved)
+
+
+def test_cells_that_are_not_utf8(saved):
+    table = pq.read_table(saved)
+    length = len(table)
+    bad = pa.StringArray.from_buffers(
+        length,
+        pa.py_buffer(np.arange(length + 1, dtype=np.int32)),
+        pa.py_buffer(b"\xff" * length),
+    )
+    changed = table.set_column(2, "value_a", bad)
+    pq.write_table(changed.replace_schema_metadata(table.schema.metadata), saved)
     assert "is no valid file of pair counts" in refused(saved)
 
 

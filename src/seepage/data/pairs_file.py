@@ -145,7 +145,7 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
     try:
         domain = Domain.from_dicts(map(msgspec.structs.asdict, header.attributes))
         pairs = _from_table(table, domain, header.population)
-    except InputError as problem:
+    except (InputError, UnicodeError) as problem:
         raise _damaged(place, str(problem)) from None
     if pairs.records != header.records:
         raise _damaged(place, f"{header.records:,} records, but counts of {pairs.records:,}")
@@ -180,7 +180,7 @@ def _read_header(place: Path, metadata: bytes | None) -> _Header:
                 "use the seepage that wrote it, or a newer one"
             )
         return msgspec.json.decode(metadata, type=_Header)
-    except msgspec.DecodeError as problem:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
         raise _damaged(place, str(problem)) from None
 
 

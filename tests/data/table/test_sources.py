@@ -1,5 +1,8 @@
 """Files, folders and globs; Parquet and Feather that cannot be read."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.feather
@@ -98,6 +101,77 @@ def test_damaged_and_truncated_files_name_themselves(tmp_path, ending):
     refused(tmp_path, f"2.{ending} cannot be read as")
     bad.write_bytes(content[:5000])
     refused([good, bad], f"2.{ending} cannot be read as")
+
+
+@pytest.mark.parametrize("huge", [columnar.HUGE, 1])
+def test_a_page_of_parquet_that_does_not_have_its_checksum(tmp_path, huge):
+    table = pa.table({"n": pa.array([7] * 500 + [9] * 500, pa.int8())})
+    file = tmp_path / "x.parquet"
+    for checksums in (True, False):
+        pyarrow.parquet.write_table(
+            table,
+            file,
+            compression="none",
+            use_dictionary=False,
+            write_page_checksum=checksums,
+            write_statistics=False,
+        )
+        content = file.read_bytes()
+        source = columnar.ColumnarSource(columnar.PARQUET, [file], huge=huge)
+        assert sum(batch.num_rows for batch in source.batches(["n"])) == 1000
+        place = content.index(bytes([7, 0, 0, 0]) * 100)
+        file.write_bytes(content[:place] + b"\x06" + content[place + 1 :])
+        source = columnar.ColumnarSource(columnar.PARQUET, [file], huge=huge)
+        if checksums:
+            with pytest.raises(TableError, match=r"x.parquet cannot be read as Parquet: .*CRC"):
+                list(source.batches(["n"]))
+        else:
+            assert sum(batch.num_rows for batch in source.batches(["n"])) == 1000
+
+
+FLIPPING = """
+import sys
+import numpy as np
+import seepage as sp
+
+good = open(sys.argv[1], "rb").read()
+for seed in range(int(sys.argv[2])):
+    rng = np.random.default_rng(seed)
+    content = bytearray(good)
+    for place in rng.integers(0, len(good), rng.integers(1, 4)):
+        content[place] = rng.choice([0, 1, 127, 128, 255, content[place] ^ 4])
+    with open(sys.argv[1], "wb") as file:
+        file.write(content)
+    try:
+        sp.count_pairs(sys.argv[1])
+    except sp.SeepageError as error:
+        assert len(str(error).splitlines()) == 1
+print("alive")
+"""
+
+
+@pytest.mark.parametrize("words", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
+def test_no_damage_of_feather_crashes_the_process(tmp_path, words):
+    rng = np.random.default_rng(0)
+    column = pa.array(rng.choice(["alpha", "beta", "a longer word"], 200)).cast(words)
+    table = pa.table({"w": column, "v": rng.choice(["x", "yy"], 200)})
+    file = tmp_path / "x.feather"
+    pyarrow.feather.write_feather(table, file, compression="uncompressed", chunksize=100)
+    done = subprocess.run(
+        [sys.executable, "-c", FLIPPING, str(file), "200"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert (done.returncode, done.stdout) == (0, "alive\n"), done.stderr[-2000:]
+
+
+def test_a_column_of_feather_whose_name_is_not_utf8(tmp_path):
+    file = tmp_path / "x.feather"
+    pyarrow.feather.write_feather(pa.table({"name": ["a"]}), file)
+    file.write_bytes(file.read_bytes().replace(b"name", b"na\xffe"))
+    refused(file, "x.feather cannot be read as Feather: ")
 
 
 @pytest.mark.parametrize("ending", ["parquet", "feather"])

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from encodings.aliases import aliases
 
 import numpy as np
 import pandas as pd
@@ -80,7 +81,9 @@ def test_columns_that_do_not_fit(options, message):
         ({"delimiter": "ab"}, "delimiter must be one ASCII character"),
         ({"delimiter": ""}, "delimiter must be one ASCII character"),
         ({"skip_lines": -1}, "skip_lines must be"),
-        ({"encoding": "klingon"}, "encoding must be one that Python knows, got 'klingon'"),
+        ({"encoding": "klingon"}, "encoding must be a text encoding that Python knows, got 'kl"),
+        ({"encoding": "hex"}, "encoding must be a text encoding that Python knows, got 'hex'"),
+        ({"encoding": "a\0b"}, "encoding must be a text encoding that Python knows"),
         ({"bins": "deciles"}, "bins must be"),
         ({"bins": {"age": [3, 2]}}, "ascending"),
         ({"bins": 2000}, r"bins must be at most max_values \(1,000\), got 2,000"),
@@ -150,3 +153,15 @@ def test_importing_the_table_layer_is_cheap():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["rot13", "base64", "zlib", "undefined", "punycode", 5, b"utf-8"])
+def test_encodings_that_are_none_of_text(name):
+    with pytest.raises(InputError, match=r"^encoding must be a text encoding"):
+        TableOptions(encoding=name)
+
+
+def test_every_text_encoding_of_python_is_one():
+    others = {"bz2_codec", "zlib_codec", "hex_codec", "uu_codec", "base64_codec", "quopri_codec"}
+    for name in sorted(set(aliases.values()) - others - {"rot_13", "mbcs", "oem"}):
+        assert TableOptions(encoding=name).encoding == name

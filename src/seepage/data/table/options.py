@@ -115,12 +115,11 @@ class TableOptions:
         mark = self.delimiter
         if mark is not None and not (isinstance(mark, str) and len(mark) == 1 and mark.isascii()):
             raise InputError(f"delimiter must be one ASCII character, got {mark!r}")
-        try:
-            codecs.lookup(self.encoding)
-        except (LookupError, TypeError):
+        if not _is_text_encoding(self.encoding):
             raise InputError(
-                f"encoding must be one that Python knows, got {self.encoding!r}"
-            ) from None
+                "encoding must be a text encoding that Python knows, "
+                f"got {_checks.shown(self.encoding)}"
+            )
 
     def _check_bins(self) -> None:
         if self.domain is not None:
@@ -172,6 +171,16 @@ class TableOptions:
             known = [choice.name for choice in choices]
             _check_known((name for name in self.bins if name != ALL_OTHERS), known, "bins: ")
         return choices
+
+
+def _is_text_encoding(name: Any) -> bool:
+    """Return whether text in this encoding can be decoded piece by piece, as files are."""
+    text = "a,\n"
+    try:
+        decoder = codecs.getincrementaldecoder(name)()
+        return text == "".join(decoder.decode(bytes([byte])) for byte in text.encode(name))
+    except (LookupError, TypeError, ValueError):
+        return False
 
 
 def _by_domain(domain: Domain, choices: Sequence[Choice]) -> list[Choice]:

@@ -143,6 +143,8 @@ class ColumnarSource:
     """Parquet or Feather files of one schema.
 
     Text in Parquet is read as dictionaries, which is how it is stored, and never spelt out.
+    Checksums of pages are verified where a file has them.  Feather has none: each batch is
+    validated, since wrong offsets or indices would read memory that is not its own.
 
     Parameters
     ----------
@@ -183,20 +185,25 @@ class ColumnarSource:
             groups = [group.num_rows for group in fragment.row_groups]
             if max(groups, default=0) * len(columns) * CELL > self._huge:
                 words = list(self._format.read_options.dictionary_columns)
-                parquet = ParquetFile(file, read_dictionary=words, pre_buffer=False)
+                parquet = ParquetFile(
+                    file, read_dictionary=words, pre_buffer=False, page_checksum_verification=True
+                )
                 yield from parquet.iter_batches(BATCH, columns=columns)
                 return
-        yield from fragment.to_batches(
+        for batch in fragment.to_batches(
             columns=columns, batch_size=BATCH, batch_readahead=AHEAD, fragment_readahead=1
-        )
+        ):
+            if self._kind == FEATHER:
+                batch.validate(full=True)
+            yield batch
 
     def _common_schema(self, plain: "ds.FileFormat") -> pa.Schema:
         first = None
         for file in self._files:
             with self._naming(file):
                 schema = _fragment(plain, file).physical_schema
-            first = schema if first is None else first
-            difference = _difference(first, schema)
+                first = schema if first is None else first
+                difference = _difference(first, schema)
             if difference:
                 raise TableError(
                     f"{file} does not have the columns of {self._files[0]}: {difference}"
@@ -212,7 +219,7 @@ class ColumnarSource:
         """Let an error of Arrow name the file that it comes from."""
         try:
             yield
-        except (pa.ArrowException, OSError) as reason:
+        except (pa.ArrowException, OSError, UnicodeError) as reason:
             what = " ".join(str(reason).split())[:200]
             raise TableError(f"{file} cannot be read as {self._kind}: {what}") from None
 
@@ -222,7 +229,7 @@ def _fragment(form: "ds.FileFormat", file: Path) -> "ds.Fragment":
 
 
 def _reading_words(schema: pa.Schema) -> "ds.ParquetFileFormat":
-    """Return the Parquet format that reads text as dictionaries.
+    """Return the Parquet format that reads text as dictionaries and verifies checksums of pages.
 
     Without `pre_buffer`, which would keep every byte read until the file ends.
     """
@@ -235,7 +242,9 @@ def _reading_words(schema: pa.Schema) -> "ds.ParquetFileFormat":
     ]
     return ds.ParquetFileFormat(
         read_options=ds.ParquetReadOptions(dictionary_columns=words),
-        default_fragment_scan_options=ds.ParquetFragmentScanOptions(pre_buffer=False),
+        default_fragment_scan_options=ds.ParquetFragmentScanOptions(
+            pre_buffer=False, page_checksum_verification=True
+        ),
     )
 
 
