@@ -151,6 +151,24 @@ def _pictures() -> Any:
     return module
 
 
+WORDS = re.compile(
+    r"\b(refuses?|refusals?|whole numbers?|row a record|for ever|reads? too high|"
+    r"right only if|in clear)\b",
+    re.IGNORECASE,
+)
+"""Words that the field does not use: raise, integer, per record, limit, biased upward, valid."""
+
+
+def test_the_words_are_those_of_the_field() -> None:
+    files = [*PAGES, *(ROOT / "src").rglob("*.py")]
+    found = [
+        f"{file.relative_to(ROOT)}: {match[0]}"
+        for file in files
+        for match in WORDS.finditer(file.read_text(encoding="utf-8"))
+    ]
+    assert not found
+
+
 @on_our_pages
 def test_every_page_is_in_the_navigation(page: Path) -> None:
     listed = re.findall(r"[\w-]+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)

@@ -108,7 +108,7 @@ def test_matrices_hold_targets_as_rows_and_nothing_elsewhere(pairs):
     with pytest.raises(DomainError, match="was not estimated"):
         found["b", "a"]
     assert len(found) == 2
-    assert repr(found).startswith("LeakageEstimates(2 of 3 attributes, largest corrected 0.")
+    assert repr(found).startswith("LeakageEstimates(2 among 3 attributes, largest corrected 0.")
     assert repr(found["a", "b"]).endswith(" of 'b' about 'a')")
     with pytest.raises(DomainError, match="chosen by target and source, got 'ab'"):
         found["ab"]

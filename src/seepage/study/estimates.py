@@ -332,8 +332,8 @@ class LeakageEstimates(Result):
             return "LeakageEstimates(none)"
         largest = max(self, key=lambda estimate: estimate.corrected)
         return (
-            f"LeakageEstimates({len(self):,} of {len(self.domain)} attributes, largest corrected "
-            f"{largest.corrected:.4g} of {largest.source!r} about {largest.target!r}, "
+            f"LeakageEstimates({len(self):,} among {len(self.domain)} attributes, largest "
+            f"corrected {largest.corrected:.4g} of {largest.source!r} about {largest.target!r}, "
             f"view {self.settings.view!r})"
         )
 
