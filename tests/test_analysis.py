@@ -52,8 +52,12 @@ def test_a_result_of_version_0_1_is_loaded_and_drawn(tmp_path):
     ]
     saved = json.loads(OLD.read_text(encoding="utf-8"))
     assert found.totals["exact"].values.tolist() == saved["totals"]["exact"]["totals"]
-    evidence = found.totals["exact"].evidence[0].to_dict()
-    assert evidence == evidence | saved["totals"]["exact"]["evidence"][0]
+    assert found.totals["exact"].evidence[0].to_dict() == {
+        **saved["totals"]["exact"]["evidence"][0],
+        "own": None,
+        "confirmed": True,
+        "beyond_own": True,
+    }
     assert found.limit == 2.0
     found.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

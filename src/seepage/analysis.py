@@ -297,7 +297,7 @@ def _read_total(name: str, saved: Mapping[str, Any], matrix: LeakageMatrix) -> T
 def _read_witness(saved: Mapping[str, Any]) -> JointWitness:
     kept = {field.name: saved[field.name] for field in fields(JointWitness) if field.name in saved}
     kept["reports"] = {name: tuple(likely) for name, likely in saved["reports"].items()}
-    for name in ("value", "held_out"):
+    for name in ("value", "held_out", "own"):
         kept[name] = None if saved.get(name) is None else from_json_number(saved[name])
     return JointWitness(**kept)
 

@@ -52,8 +52,11 @@ def test_the_command_writes_the_page(small, tmp_path):
     ("content", "message"),
     [
         (b"{", "is no JSON"),
-        (b"[]", "is no saved result, it has no 'attributes'"),
-        (b'{"attributes": []}', "has no 'epsilon'"),
+        (b"[]", "is no saved result: Expected `object`, got `array`"),
+        (b'{"attributes": []}', "missing required field `epsilon`"),
+        (b"[" * 100_000, "is no JSON"),
+        (b'{"attributes": NaN}', "is no JSON"),
+        (b"\xff", "is no JSON"),
     ],
 )
 def test_what_is_no_result_is_refused(tmp_path, content, message):

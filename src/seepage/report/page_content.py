@@ -80,15 +80,19 @@ NAMED_REPORTS = 5
 
 def _total(name: str, total: Mapping[str, Any]) -> dict[str, Any]:
     """Return a total with its name, and of its evidence what a sentence can hold."""
-    evidence = []
-    for found in total.get("evidence") or []:
-        reports = {
-            key: likely for key, likely in (found or {}).get("reports", {}).items() if likely
-        }
-        named = dict(list(reports.items())[:NAMED_REPORTS])
-        evidence.append(found and {**found, "reports": named, "more": len(reports) - len(named)})
+    evidence = [found and _witness(found) for found in total.get("evidence") or []]
     kept = {key: total.get(key) for key in ("kind", "confidence", "totals", "deltas", "notes")}
     return {"guarantee": name, **kept, "evidence": evidence}
+
+
+def _witness(found: Mapping[str, Any]) -> dict[str, Any]:
+    reports = [(name, likely) for name, likely in found["reports"].items() if likely]
+    return {
+        **{key: found.get(key) for key in ("target", "likelier", "other", "value", "held_out")},
+        "beyond_own": found.get("beyond_own", True),
+        "reports": dict(reports[:NAMED_REPORTS]),
+        "more": max(0, len(reports) - NAMED_REPORTS),
+    }
 
 
 def _each(setting: Any, count: int) -> list[Any]:

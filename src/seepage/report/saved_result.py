@@ -4,9 +4,10 @@ import base64
 import binascii
 import os
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 import numpy as np
@@ -14,9 +15,83 @@ import numpy as np
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.errors import InputError
+from seepage.leakage.release import View
+from seepage.totals import GUARANTEES
+from seepage.totals.result import Kind
 
-NEEDED = ("attributes", "epsilon", "mechanism", "view", "cpl", "totals", "domain", "counts")
 HINT = "write it with `seepage analyse DATA --format json --output result.json`"
+
+AtLeast0: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
+Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Nats: TypeAlias = AtLeast0 | Literal["inf"]
+LogRatio: TypeAlias = float | Literal["inf", "-inf"]
+Names: TypeAlias = list[str]
+
+
+class _SavedAttribute(msgspec.Struct):
+    name: str
+    values: Names
+    edges: list[LogRatio]
+
+
+class _SavedLeak(msgspec.Struct):
+    source: str
+    target: str
+    cpl: Nats
+    likelier: str | None = None
+    other: str | None = None
+    likely: Names | None = None
+
+
+class _SavedWitness(msgspec.Struct):
+    target: str
+    likelier: str
+    other: str
+    reports: dict[str, Names]
+    value: LogRatio
+    held_out: LogRatio | None = None
+    own: LogRatio | None = None
+    beyond_own: bool = True
+
+
+class _SavedTotal(msgspec.Struct):
+    kind: Kind
+    totals: list[Nats]
+    deltas: list[Share]
+    confidence: Share | None = None
+    evidence: list[_SavedWitness | None] | None = None
+    notes: Names | None = None
+
+
+class _SavedSmoothing(msgspec.Struct, forbid_unknown_fields=True):
+    min_count: AtLeast0 = 0.0
+    prior: AtLeast0 = 0.0
+
+
+class _SavedResult(msgspec.Struct):
+    """What `Analysis.to_dict` gives, as far as it is read again; version 0.1 has less of it."""
+
+    attributes: Names
+    epsilon: AtLeast0 | list[AtLeast0]
+    mechanism: str | list[str | None] | None
+    view: View
+    cpl: list[list[Nats]]
+    totals: dict[str, _SavedTotal]
+    domain: list[_SavedAttribute]
+    counts: str
+    digest: str
+    seepage: str | None = None
+    name: str | None = None
+    command: str | None = None
+    records: int | None = None
+    population: int | None = None
+    delta: Share | list[Share] | None = None
+    smoothing: _SavedSmoothing | None = None
+    tcpl: Nats | None = None
+    strongest: list[_SavedLeak] | None = None
+    refused: dict[str, str] | None = None
+    refuted: dict[str, Names] | None = None
+    limit: AtLeast0 | list[AtLeast0 | None] | None = None
 
 
 def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -32,38 +107,90 @@ def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
         return as_result(msgspec.json.decode(Path(place).read_bytes()), place)
     except OSError as problem:
         raise InputError(f"{place} cannot be read: {problem.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise InputError(f"{place} is no JSON: {problem}; {HINT}") from None
 
 
 def as_result(result: Any, place: str = "the result") -> dict[str, Any]:
-    """Return a result as plain JSON, from an `Analysis` or from what its `to_dict` gave."""
+    """Return a result as plain JSON, from an `Analysis` or from what its `to_dict` gave.
+
+    Everything in the latter that is read later has its type and size; else an InputError.
+    """
     from seepage.analysis import Analysis
 
     if isinstance(result, Analysis):
         return result.to_dict()
-    missing = [name for name in NEEDED if not isinstance(result, Mapping) or name not in result]
-    if missing:
-        raise InputError(f"{place} is no saved result, it has no {missing[0]!r}; {HINT}")
+    try:
+        saved = msgspec.convert(result, _SavedResult)
+    except (msgspec.ValidationError, RecursionError) as problem:
+        raise InputError(f"{place} is no saved result: {problem}; {HINT}") from None
+    odd = _misfit(saved)
+    if odd:
+        raise InputError(f"{place} was edited: {odd}")
     return dict(result)
+
+
+def _misfit(saved: _SavedResult) -> str:
+    """Return what does not fit the domain of a result, empty where everything does."""
+    names = [attribute.name for attribute in saved.domain]
+    count = len(names)
+    lists: dict[str, Sequence[Any] | None] = {
+        "attributes": saved.attributes,
+        "cpl": saved.cpl,
+        **{f"row {number} of cpl": row for number, row in enumerate(saved.cpl)},
+        **{
+            key: each
+            for key in ("epsilon", "mechanism", "delta", "limit")
+            if isinstance(each := getattr(saved, key), list)
+        },
+    }
+    for name, total in saved.totals.items():
+        lists |= {f"totals of {name}": total.totals, f"deltas of {name}": total.deltas}
+        lists |= {f"evidence of {name}": total.evidence} if total.evidence else {}
+    for key, each in lists.items():
+        if each is not None and len(each) != count:
+            return f"{key} has {len(each)} entries, the domain {count} attributes"
+    if saved.attributes != names:
+        return "attributes are not those of the domain"
+    guarantees = {*saved.totals, *(saved.refused or ()), *(saved.refuted or ())}
+    if unknown := guarantees - set(GUARANTEES):
+        return f"there is no guarantee {min(unknown)!r}"
+    if unknown := set(_named(saved)) - set(names):
+        return f"there is no attribute {min(unknown)!r}"
+    return ""
+
+
+def _named(saved: _SavedResult) -> chain[str]:
+    """Return the attributes that evidence, the strongest leaks and refuted totals name."""
+    witnesses = [w for total in saved.totals.values() for w in total.evidence or () if w]
+    return chain(
+        (name for leak in saved.strongest or () for name in (leak.source, leak.target)),
+        (name for witness in witnesses for name in (witness.target, *witness.reports)),
+        chain.from_iterable((saved.refuted or {}).values()),
+    )
 
 
 def pairs_of(result: Mapping[str, Any]) -> PairCounts:
     """Return the pair counts that a result carries; their digest must be the stated one."""
+    domain = Domain.from_dicts(result["domain"])
+    ends = np.cumsum(domain.sizes)
+    cells = int(ends[-1] + pair_offsets(domain.sizes)[-1])
     try:
-        domain = Domain.from_dicts(result["domain"])
-        numbers = np.frombuffer(zlib.decompress(base64.b64decode(result["counts"])), dtype="<i8")
-        ends = np.cumsum(domain.sizes)
-        if len(numbers) != ends[-1] + pair_offsets(domain.sizes)[-1]:
-            raise InputError("the result's counts do not fit its domain")
-        pairs = PairCounts(
-            domain,
-            np.split(numbers[: ends[-1]], ends[:-1]),
-            numbers[ends[-1] :],
-            population=result.get("population"),
-        )
-    except (KeyError, TypeError, binascii.Error, zlib.error) as problem:
+        packed = base64.b64decode(result["counts"], validate=True)
+        stream = zlib.decompressobj()
+        content = stream.decompress(packed, 8 * cells + 1)
+    except (ValueError, binascii.Error, zlib.error) as problem:
         raise InputError(f"the result's pair counts cannot be read: {problem}") from None
-    if pairs.digest != result.get("digest"):
+    if len(content) != 8 * cells or not stream.eof:
+        raise InputError("the result's counts do not fit its domain")
+    numbers = np.frombuffer(content, dtype="<i8")
+    pairs = PairCounts(
+        domain,
+        np.split(numbers[: ends[-1]], ends[:-1]),
+        numbers[ends[-1] :],
+        population=result.get("population"),
+    )
+    records = result.get("records")
+    if pairs.digest != result["digest"] or records not in (None, pairs.records):
         raise InputError("the result was edited: its counts do not match its digest")
     return pairs

@@ -1,0 +1,166 @@
+"""Saved results that were edited or damaged: one InputError, never another exception."""
+
+import base64
+import copy
+import json
+import math
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seepage as sp
+from command import run
+from seepage.errors import InputError
+from seepage.report import report_page
+
+OLD = Path(__file__).parent / "result-0.1.json"
+JUNK = [None, True, -1, 7, 0.5, 1e308, "x", "NaN", "inf", "-inf", [], {}, [[]], [None], {"x": 1}]
+
+
+def _saved():
+    return json.loads(OLD.read_text(encoding="utf-8"))
+
+
+def _places(node, path=()):
+    """Yield the path of every part of a value; of lists the first and the last entry."""
+    yield path
+    if isinstance(node, dict):
+        for key, part in node.items():
+            yield from _places(part, (*path, key))
+    elif isinstance(node, list):
+        for index in {0, len(node) - 1} if node else ():
+            yield from _places(node[index], (*path, index))
+
+
+def _edited(path, junk):
+    result = _saved()
+    node = result
+    for key in path[:-1]:
+        node = node[key]
+    if junk is ...:
+        del node[path[-1]]
+    else:
+        node[path[-1]] = copy.deepcopy(junk)
+    return result
+
+
+def _read(result, place):
+    """Draw and load a result; say which of both raised an InputError."""
+    place.write_text(json.dumps(result), encoding="utf-8")
+    refused = []
+    for read in (lambda: report_page(result), lambda: sp.Analysis.load(place)._repr_html_()):
+        try:
+            read()
+            refused.append("")
+        except InputError as problem:
+            refused.append(str(problem))
+    return refused
+
+
+MORE = ("exact", "merged", "worst", "sampled", "independent")
+PLACES = [path for path in _places(_saved()) if path and path[0] != "relaxation"]
+
+
+@pytest.mark.parametrize("key", sorted({path[0] for path in PLACES} - {"totals"}))
+def test_any_edit_is_read_or_refused(tmp_path, key):
+    for path in PLACES:
+        if path[0] == key:
+            for junk in [..., *JUNK]:
+                _read(_edited(path, junk), tmp_path / "result.json")
+
+
+@pytest.mark.parametrize(
+    "guarantee",
+    ["witness", *(pytest.param(n, marks=pytest.mark.slow) for n in MORE)],
+)
+def test_any_edit_of_a_total_is_read_or_refused(tmp_path, guarantee):
+    for path in PLACES:
+        if path[:2] == ("totals", guarantee):
+            for junk in [..., *JUNK]:
+                _read(_edited(path, junk), tmp_path / "result.json")
+
+
+def _counts(change):
+    result = _saved()
+    numbers = np.frombuffer(zlib.decompress(base64.b64decode(result["counts"])), dtype="<i8")
+    changed = change(numbers.copy()).tobytes()
+    return {**result, "counts": base64.b64encode(zlib.compress(changed)).decode("ascii")}
+
+
+def _with(**more):
+    return {**_saved(), **more}
+
+
+def _with_total(**more):
+    result = _saved()
+    result["totals"]["exact"] |= more
+    return result
+
+
+CUT = _saved()["counts"]
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (_with(counts=CUT[:-8]), "counts do not fit|cannot be read"),
+        (_with(counts=CUT[: len(CUT) // 2]), "counts do not fit|cannot be read"),
+        (_with(counts=CUT[:-1]), "cannot be read"),
+        (_with(counts=""), "counts do not fit"),
+        (_with(counts="é" + CUT), "cannot be read"),
+        (_with(counts="AAAA"), "cannot be read"),
+        (_counts(lambda n: n[:-1]), "counts do not fit its domain"),
+        (_counts(lambda n: np.append(n, 0)), "counts do not fit its domain"),
+        (_counts(lambda n: np.zeros(1 << 20, dtype="<i8")), "counts do not fit its domain"),
+        (_counts(lambda n: -n), "must be at least 0"),
+        (_counts(lambda n: n * 0 + 2**62), "fit 64 bits"),
+        (_counts(lambda n: n * 2), "do not match its digest"),
+        (_with(records=3), "do not match its digest"),
+        (_with(domain=[]), "3 entries, the domain 0 attributes"),
+        (_with(attributes=["sex", "race", "sex"]), "not those of the domain"),
+        (_with(epsilon=[1.0]), "epsilon has 1 entries"),
+        (_with(epsilon="1"), r"Expected `float \| array`, got `str` - at `\$.epsilon`"),
+        (_with(epsilon=-1.0), ">= 0"),
+        (_with(view="all"), r"at `\$.view`"),
+        (_with(cpl=[[0.0] * 3] * 2), "cpl has 2 entries"),
+        (_with(cpl=[[0.0] * 3, [0.0], [0.0] * 3]), "row 1 of cpl has 1 entries"),
+        (_with(cpl=[["NaN"] * 3] * 3), "Invalid enum value 'NaN'"),
+        (_with(totals={"sure": _saved()["totals"]["exact"]}), "no guarantee 'sure'"),
+        (_with(refuted={"worst": ["age"]}), "no attribute 'age'"),
+        (_with(smoothing={"least": 1}), "unknown field `least`"),
+        (_with_total(totals=[1.0, 2.0]), "totals of exact has 2 entries"),
+        (_with_total(totals=[1.0, 2.0, None]), "got `null`"),
+        (_with_total(deltas=[0.0, 0.0, 2.0]), "<= 1"),
+        (_with_total(kind="proven"), "Invalid enum value 'proven'"),
+        (_with_total(evidence=[None]), "evidence of exact has 1 entries"),
+    ],
+)
+def test_an_edited_result_is_refused_in_one_line(tmp_path, result, message):
+    (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        sp.Analysis.load(tmp_path / "result.json")
+    done = run("report", "result.json", "-o", "page.html", cwd=tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_infinite_evidence_is_loaded_as_numbers(tmp_path):
+    result = _saved()
+    found = result["totals"]["witness"]["evidence"][0]
+    found |= {"own": "inf", "held_out": "-inf", "value": "inf"}
+    (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
+    loaded = sp.Analysis.load(tmp_path / "result.json").totals["witness"].evidence[0]
+    assert (loaded.own, loaded.held_out, loaded.value) == (math.inf, -math.inf, math.inf)
+    assert not loaded.beyond_own
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 2000, -1])
+def test_a_truncated_file_is_refused(tmp_path, size):
+    (tmp_path / "result.json").write_bytes(OLD.read_bytes().rstrip()[:size])
+    done = run("report", "result.json", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "is no JSON" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
