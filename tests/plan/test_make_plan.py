@@ -1,6 +1,7 @@
 """Making plans, choosing mechanisms, and certifying plans again."""
 
 import json
+import os
 
 import numpy as np
 import pyarrow.csv
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plan_examples import DOMAIN, counts, people, plan_for
+from seepage.data.datasets import load_pairs
 from seepage.data.domain import Attribute, Domain
+from seepage.data.inputs import as_pairs, as_records
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
@@ -280,6 +283,36 @@ def test_records_are_read_in_the_domain_of_the_plan(tmp_path):
         certify(plan, tmp_path / "bad.csv")
 
 
+def test_a_dataset_is_read_in_the_domain_of_the_plan():
+    """Its own bins give way to those of the plan, and columns outside the plan are ignored."""
+    survey = as_records("survey").select(["sleep", "coffee"])
+    plan = make_plan(survey, 1.0, limit=2.5, guarantee="exact", totals=[2.5, 2.5])
+    certified = certify(plan, "survey")
+    assert certified.totals.max() <= 2.5
+    assert certified == certify(plan, survey)
+    worst = make_plan(survey, 1.0, limit=2.5, guarantee="worst", totals=[2.5, 2.5])
+    assert certify(worst, "survey") == certify(worst, survey.pairs())
+
+
+def test_a_dataset_that_is_not_at_hand_is_certified_from_its_counts(monkeypatch):
+    monkeypatch.delenv("SEEPAGE_DATA", raising=False)
+    chosen = load_pairs("adult").select(["income", "sex", "age"])
+    plan = make_plan(chosen, 1.0, limit=3.1, guarantee="worst", totals=[3.1] * 3)
+    assert certify(plan, "adult") == certify(plan, chosen)
+    other = chosen.rename({"sex": "gender"})
+    plan = make_plan(other, 1.0, limit=3.1, guarantee="worst", totals=[3.1] * 3)
+    assert certify(plan, "adult", rename={"sex": "gender"}) == certify(plan, other)
+    with pytest.raises(DomainError, match="must be of the domain asked for"):
+        certify(plan, "adult")
+
+
+@pytest.mark.skipif(not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA is not set")
+def test_adult_is_certified_in_the_bins_of_the_plan():
+    chosen = as_pairs("adult", columns=["age", "sex"], bins={"age": [0, 40, 100]})
+    plan = make_plan(chosen, 1.0, limit=2.1, guarantee="worst", totals=[2.1] * 2)
+    assert certify(plan, "adult") == certify(plan, chosen)
+
+
 def test_a_plan_is_made_from_any_data():
     settings = {"limit": 9.0, "totals": [9.0] * 4, "guarantee": "worst"}
     expected = make_plan(PAIRS, 1.0, **settings)
@@ -304,7 +337,7 @@ def test_a_plan_is_shown_in_one_line_and_as_a_table():
 
 
 def test_other_domains_are_refused():
-    with pytest.raises(DomainError, match="must be of the plan's domain"):
+    with pytest.raises(DomainError, match="asked for: attributes sex, job against"):
         certify(independent_plan(), PAIRS.select(["sex", "job"]))
 
 

@@ -164,19 +164,16 @@ def _rounded_down(epsilon: float) -> str:
 def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) -> None:
     """Certify a plan again on DATA, and write it with its new digest.
 
-    A table is read in the plan's own domain, whatever its bins; anything else as it is.
+    DATA are read in the plan's own domain.
     """
-    from seepage.data.pairs_file import is_pairs_file
     from seepage.plan import Plan, certify
 
     others = all_options_but("data", "check", "output", *OF_TABLES)
     reject_options(others, "--check computes the totals of a plan as the plan says")
     plan = Plan.load(path, unchecked=True)
-    if Path(data).exists() and not is_pairs_file(data):
-        reject_options(["bins"], "--check reads a table in the plan's own domain")
-        plan = certify(plan, data, **arguments)
-    else:
-        plan = certify(plan, read_records(data, arguments))
+    reject_options(["bins"], "--check reads a table in the plan's own domain")
+    with progress_bar("reading") as progress:
+        plan = certify(plan, data, progress=progress, **arguments)
     if output is not None:
         plan.save(output)
     emit(f"every total is within its limit ({plan.guarantee}, {plan.kind})", None)

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from seepage.data.counting.count import count_table
+from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.data.table.options import TableOptions
-from seepage.errors import InputError
+from seepage.errors import DomainError, InputError
 
 CHOICES = ("columns", "drop", "rename")
 """Table options that counts and records obey too."""
@@ -65,19 +66,46 @@ def as_records(data: Any, **options: Any) -> Records:
     return found
 
 
-def as_counted(data: Any, *, records: bool = True, **options: Any) -> PairCounts | Records:
-    """Return the records of data where it has them and they are wanted, else its pair counts."""
+def as_counted(
+    data: Any, *, records: bool = True, within: Domain | None = None, **options: Any
+) -> PairCounts | Records:
+    """Return the records of data where it has them and they are wanted, else its pair counts.
+
+    Where a domain is given as `within`, tables are read in it and what is counted already must be
+    of it; other columns are ignored.
+    """
+    reading = options if within is None else {**options, "domain": within}
     if isinstance(data, (PairCounts, Records)):
         _allow_only(CHOICES, options, "the data are counted already")
-        return _chosen(data, options)
+        return _within(_chosen(data, options), within)
     if isinstance(data, (str, os.PathLike)):
         if is_dataset_name(data):
-            return _of_dataset(str(data), records, options)
-        if _is_pairs_file(data):
-            _allow_only((*CHOICES, "progress"), options, f"{data} is counted already")
-            return _chosen(PairCounts.load(data), options)
-        check_holds_records(data)
-    return _read(data, records, options)
+            from seepage.data.datasets import DATASETS, load_pairs
+
+            if _is_read(str(data), records, reading):
+                settings = _settings(DATASETS[str(data)].table, reading)
+                return _read(DATASETS[str(data)].read(), records, settings)
+            found = load_pairs(str(data))
+        elif _is_pairs_file(data):
+            found = PairCounts.load(data)
+        else:
+            check_holds_records(data)
+            return _read(data, records, reading)
+        _allow_only((*CHOICES, "progress"), options, f"{data} is counted already")
+        return _within(_chosen(found, options), within)
+    return _read(data, records, reading)
+
+
+def _within(found: PairCounts | Records, domain: Domain | None) -> PairCounts | Records:
+    """Return the attributes of a domain; counts of another domain raise a DomainError."""
+    if domain is None:
+        return found
+    if set(domain.names) < set(found.domain.names):
+        found = found.select(domain.names)
+    if found.domain != domain:
+        where = found.domain.differences(domain)
+        raise DomainError(f"data must be of the domain asked for: {where}")
+    return found
 
 
 def _read(data: Any, records: bool, options: Mapping[str, Any]) -> PairCounts | Records:
@@ -94,26 +122,23 @@ def is_dataset_name(data: str | os.PathLike[str]) -> bool:
     return isinstance(data, str) and not Path(data).exists() and data.replace("-", "").isalnum()
 
 
-def _of_dataset(name: str, records: bool, options: dict[str, Any]) -> PairCounts | Records:
-    """Return a dataset's records or counts, read as its own settings say unless options differ."""
-    from seepage.data.datasets import BUNDLED, DATASETS, load_pairs
+def _is_read(name: str, records: bool, options: dict[str, Any]) -> bool:
+    """Return whether a dataset is read: it is at hand, and its bundled counts do not suffice."""
+    from seepage.data.datasets import BUNDLED, DATASETS
 
     reading = set(options) - {*CHOICES, *ENGINE_OPTIONS}
     at_hand = name in DATASETS and DATASETS[name].at_hand
-    if not at_hand or (not records and not reading and name in BUNDLED):
-        found = load_pairs(name)
-        _allow_only((*CHOICES, "progress"), options, f"{name} is counted already")
-        return _chosen(found, options)
-    settings = _settings(DATASETS[name].table, options)
-    return _read(DATASETS[name].read(), records, settings)
+    return at_hand and (records or bool(reading) or name not in BUNDLED)
 
 
 def _settings(own: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
     """Return a dataset's own table options, with those given in their place.
 
     Its bins are by its own names of columns; those of columns that are not used are left out, and
-    those of renamed ones follow the name.
+    those of renamed ones follow the name.  A domain that is given has bins of its own.
     """
+    if options.get("domain") is not None:
+        own = {name: value for name, value in own.items() if name not in ("bins", "columns")}
     settings = {**own, **options}
     bins, chosen = own.get("bins"), options.get("bins")
     if isinstance(bins, Mapping) and (chosen is None or isinstance(chosen, Mapping)):

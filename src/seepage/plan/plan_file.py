@@ -4,6 +4,7 @@ The schema is published beside this module as `schema.json`.
 """
 
 import os
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,14 +13,14 @@ import msgspec
 from seepage import _checks
 from seepage._files import whole_file
 from seepage._results import json_ready
-from seepage.data.pairs import PairCounts
-from seepage.data.records import Records
-from seepage.errors import DomainError, InputError
+from seepage.data.inputs import as_counted
+from seepage.errors import InputError
 from seepage.leakage.release import PUBLIC
 from seepage.plan.make_plan import check_limits, check_totals
 from seepage.plan.plan import EDITED, Plan, Provenance
 from seepage.plan.planned_attribute import PlannedAttribute
 from seepage.totals import TotalLeakage, total_leakage
+from seepage.totals.total import TotalSettings
 
 VERSION = 1
 
@@ -123,9 +124,9 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
     plan
         The plan, as `Plan.load(path, unchecked=True)` gives it.
     data
-        Any table that can be read in the plan's domain; or `PairCounts` or `Records` of that
-        domain.  Pair counts suffice for the guarantees `worst`, `independent` and `tree`, a
-        sample for `worst` only.
+        Any table that can be read in the plan's domain, or what is counted in that domain; other
+        columns are ignored.  Pair counts suffice for the guarantees `worst`, `independent` and
+        `tree`, a sample for `worst` only.
     options
         Options of `total_leakage` (`structure`, `reports`, `seed`, `progress`) and table options.
 
@@ -167,13 +168,11 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
 
 def _totals(plan: Plan, data: Any, options: dict[str, Any]) -> TotalLeakage:
     """Return the totals of a plan's budgets under its guarantee."""
-    settings = dict(options)
-    if isinstance(data, (PairCounts, Records)):
-        if data.domain != plan.domain:
-            where = data.domain.differences(plan.domain)
-            raise DomainError(f"the data must be of the plan's domain: {where}")
-    else:
-        settings["domain"] = plan.domain
+    kept = {field.name for field in fields(TotalSettings)}
+    settings = {name: value for name, value in options.items() if name in kept}
+    table = {name: value for name, value in options.items() if name not in kept}
+    records = plan.guarantee not in ("worst", "independent")
+    known = as_counted(data, records=records, within=plan.domain, **table)
     if plan.guarantee == "sampled":
         stated = max(planned.total_delta for planned in plan.attributes)
         settings = {
@@ -183,7 +182,7 @@ def _totals(plan: Plan, data: Any, options: dict[str, Any]) -> TotalLeakage:
             **settings,
         }
     return total_leakage(
-        data,
+        known,
         {planned.name: planned.epsilon for planned in plan.attributes},
         mechanism={planned.name: _released(plan, planned) for planned in plan.attributes},
         guarantee=plan.guarantee,
