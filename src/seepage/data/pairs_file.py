@@ -119,6 +119,8 @@ def is_pairs_file(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is a file of pair counts, as far as its metadata tell."""
     place = Path(path)
     try:
+        if not place.is_file():
+            return False
         with place.open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 return False
@@ -156,6 +158,8 @@ def _read(place: Path) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if place.is_fifo():
+        raise TableError(f"{place} is a pipe: pair counts can be read from files only")
     if not place.is_file():
         raise TableError(f"there is no file {str(place)!r}")
     try:

@@ -1,13 +1,18 @@
 """CSV and its relatives: delimiters, quotes, types, ragged rows, encodings."""
 
 import gzip
+import os
+import threading
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from table_oracle import labels, read, values
 
+from seepage import PairCounts, count_pairs
 from seepage.data.table import TableOptions, open_scan
 from seepage.data.table import text_files as delimited
+from seepage.data.table import text_streams as streams
 from seepage.data.table.text_files import find_delimiter
 from seepage.errors import TableError
 
@@ -234,3 +239,101 @@ def test_options_are_also_for_folders_of_text(file, tmp_path):
     options = TableOptions(column_names=["a", "b"], columns=["b"])
     batches = open_scan(tmp_path, options).read(list)
     assert [codes.tolist() for batch in batches for codes in batch.codes] == [[0], [1]]
+
+
+@pytest.mark.parametrize("start", [16, 2**18])
+def test_blanks_inside_quotes_count(file, monkeypatch, start):
+    """Pieces of 16 bytes: quotes and line ends in them go on in the next piece."""
+    monkeypatch.setattr(streams, "START", start)
+    text = '"a  b"  c\n "p  q" 1 \n"p q"   "x \n  y"\n5"  "say ""so  so"""\n'
+    expected = {"a  b": ["p  q", "p q", '5"'], "c": ["1", "x \n  y", 'say "so  so"']}
+    assert labels(file(text)) == expected
+    assert labels(file("\ufeff" + text)) == expected
+    assert labels(file('an "odd  note\n' + text), skip_lines=1, delimiter=" ") == expected
+    assert labels(file(text, encoding="utf-16"), encoding="utf-16") == expected
+
+
+def test_blanks_delimit_in_lines_that_end_with_a_carriage_return(file, monkeypatch):
+    monkeypatch.setattr(streams, "START", 16)
+    text = "a  b \r\n1   2\r\n 1 2  \r\n"
+    for end in ("\r\n", "\r", "\n"):
+        expected = {"a": ["1", "1"], "b": ["2", "2"]}
+        assert labels(file(text.replace("\r\n", end)), delimiter=" ") == expected
+
+
+def test_a_quote_that_never_ends(file, monkeypatch):
+    monkeypatch.setattr(streams, "BLOCK", 2**19)
+    path = file('a b\n0 0\n"1 2\n' + "3 4\n" * 300_000)
+    refused(path, "a record has more than 524,288 bytes; is a quote not closed?", delimiter=" ")
+    refused(file(b'a b\n"1" \xff\n'), "is not text in the encoding expected", delimiter=" ")
+
+
+def test_a_header_of_more_than_256_kb(file):
+    names = [f"a rather long name of column {number}" for number in range(12_000)]
+    text = ",".join(names) + "\n" + ",".join("x" for _ in names) + "\n"
+    assert len(text) > 2**18
+    scan = open_scan(file("a note\n" + text), TableOptions(skip_lines=1, columns=names[-2:]))
+    assert scan.read(lambda batches: sum(len(batch.codes[0]) for batch in batches)) == 1
+    noted = file("n" * 2**19 + "\r\na,b\r\n1,2\r\n")
+    assert labels(noted, skip_lines=1) == {"a": ["1"], "b": ["2"]}
+    quoted = ",".join(f'"{number}\n{"x" * 90_000}"' for number in range(4))
+    assert len(labels(file(quoted + "\n1,2,3,4\n"))) == 4
+
+
+def test_a_header_that_does_not_end(file, monkeypatch):
+    monkeypatch.setattr(delimited, "BLOCK", 2**20)
+    refused(file("abc," * 2**19), "the header of", delimiter=",")
+    refused(file("abc," * 2**19), "does not end within 1,048,576 bytes")
+
+
+@pytest.fixture
+def pipe(tmp_path):
+    """Return a function that makes a named pipe, into which a thread writes."""
+    threads = []
+
+    def make(content, name="pipe"):
+        path = tmp_path / name
+        path.unlink(missing_ok=True)
+        os.mkfifo(path)
+        threads.append(threading.Thread(target=write, args=(path, content)))
+        threads[-1].start()
+        return path
+
+    def write(path, content):
+        with suppress(BrokenPipeError):
+            path.write_bytes(content)
+
+    yield make
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+def test_a_pipe_is_read_once(pipe, compress):
+    text = b"a,b\n" + b"x,1\ny,2\n" * 100_000
+    pairs = count_pairs(pipe(compress(text)))
+    assert pairs.table("a", "b").tolist() == [[100_000, 0], [0, 100_000]]
+    blanks = pipe(compress(text.replace(b",", b"   ")), "blanks.txt")
+    assert count_pairs(blanks) == pairs
+
+
+def test_a_pipe_of_numbers_that_need_bins(pipe):
+    text = "a\n" + "".join(f"{n}\n" for n in range(2000))
+    with pytest.raises(TableError, match="is a pipe, which can be read once only, but numbers"):
+        count_pairs(pipe(text.encode()))
+    assert count_pairs(pipe(text.encode()), bins={"a": [0, 1000, 2000]}).records == 2000
+
+
+def test_what_cannot_be_read_from_a_pipe(pipe, tmp_path):
+    pairs = count_pairs(pipe(b"a,b\n1,2\n"))
+    pairs.save(tmp_path / "counts.pairs")
+    content = (tmp_path / "counts.pairs").read_bytes()
+    refused(pipe(content), "is a pipe: Parquet and Feather can be read from files only")
+    refused(pipe(b""), "is empty, or was read already: a pipe can be read once only")
+    refused(pipe(b"a,b\n1,2\n3,4,5\n"), "a record of")
+    os.mkfifo(tmp_path / "x.parquet")
+    refused(tmp_path / "x.parquet", "is a pipe: Parquet can be read from files only")
+    with pytest.raises(TableError, match="is a pipe: pair counts can be read from files only"):
+        PairCounts.load(tmp_path / "x.parquet")
+    refused("/dev/null", "/dev/null must be a file, a folder or a pipe")

@@ -51,12 +51,13 @@ def find_files(data: PathLike | Iterable[PathLike]) -> tuple[str, list[Path]]:
     """Return the kind of the data files and the files: of a file, folder, glob or list of them.
 
     A folder stands for the data files right in it, sorted by name; names that begin with a dot
-    or an underscore are ignored.  All files must be of one kind and none may be empty.
+    or an underscore are ignored.  All files must be of one kind and none may be empty.  A pipe
+    is taken for text, and not read here.
     """
     places = [data] if isinstance(data, (str, os.PathLike)) else list(data)
     try:
         files = [file for place in places for file in _expand(place)]
-        empty = [file for file in files if file.stat().st_size == 0]
+        empty = [file for file in files if file.is_file() and file.stat().st_size == 0]
         kinds = {kind_of(file): file for file in files if not empty}
     except TableError:
         raise
@@ -75,6 +76,12 @@ def find_files(data: PathLike | Iterable[PathLike]) -> tuple[str, list[Path]]:
 def kind_of(file: Path) -> str:
     """Return what kind of data file this is, by its name or else by its first bytes."""
     known = _kind_by_name(file)
+    if file.is_fifo():
+        if known not in (None, TEXT):
+            raise TableError(f"{file} is a pipe: {known} can be read from files only")
+        return TEXT
+    if not file.is_file():
+        raise TableError(f"{file} must be a file, a folder or a pipe")
     if known:
         return known
     with file.open("rb") as stream:

@@ -8,8 +8,10 @@ ignored, except in a file of one column: there they are records whose only field
 import codecs
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,14 +21,21 @@ import pyarrow.csv as pa_csv
 
 from seepage.data.table.labels import field_key, is_number
 from seepage.data.table.options import TableOptions
+from seepage.data.table.text_streams import (
+    BLOCK,
+    START,
+    join,
+    open_text,
+    single_blanks,
+    with_single_blanks,
+)
 from seepage.errors import TableError
 
-START = 2**18
-GZIP = b"\x1f\x8b"
 DELIMITERS = "\t;|, "
 """Candidates; of those that split as many lines alike the first wins: it is rarer in text."""
 
 LINES = 100
+BINARY = (b"PAR1", b"ARROW1")
 
 
 @dataclass(frozen=True)
@@ -51,51 +60,6 @@ class TextLayout:
     empty: bool
 
 
-def open_text(file: Path, delimiter: str | None = None) -> Any:
-    """Return the bytes of a text file as a stream, decompressed if it is gzipped.
-
-    Where blanks delimit, runs of blanks count as one, and those at the ends of lines as none.
-    """
-    with file.open("rb") as start:
-        compression = "gzip" if start.read(2) == GZIP else None
-    stream = pa.input_stream(str(file), compression=compression)
-    return io.BufferedReader(_SingleBlanks(stream), START) if delimiter == " " else stream
-
-
-class _SingleBlanks(io.RawIOBase):
-    """A stream with runs of blanks replaced by one and those at line ends removed."""
-
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-        self._ready = b""
-        self._cut_line = b""
-
-    def readable(self) -> bool:
-        """Return True: this is a stream to read from."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill the buffer and return the number of bytes, 0 at the end."""
-        while not self._ready:
-            chunk = self._stream.read(START)
-            lines, newline, self._cut_line = (self._cut_line + chunk).rpartition(b"\n")
-            if not chunk:
-                lines, self._cut_line = lines + newline + self._cut_line, b""
-                self._ready = _single_blanks(lines)
-                break
-            self._ready = _single_blanks(lines + newline)
-        part, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
-        buffer[: len(part)] = part
-        return len(part)
-
-
-def _single_blanks(lines: bytes) -> bytes:
-    lines = lines.replace(b"\r\n", b"\n")
-    while b"  " in lines:
-        lines = lines.replace(b"  ", b" ")
-    return lines.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip(b" ")
-
-
 @contextmanager
 def naming(file: Path) -> Iterator[None]:
     """Let an error on reading a text file name it, in one line."""
@@ -110,32 +74,54 @@ def naming(file: Path) -> Iterator[None]:
         raise TableError(f"{file} cannot be read as CSV: {what[:200]}") from None
 
 
-def find_layout(file: Path, options: TableOptions) -> TextLayout:
-    """Return how a text file is cut, from its first 256 kB and the options."""
-    text, complete = _start(file, options)
+def find_layout(
+    file: Path, options: TableOptions, stream: io.BufferedReader
+) -> tuple[TextLayout, bytes]:
+    """Return how a text file is cut, and the bytes read to tell it.
+
+    These are the first 256 kB, or more until the header has ended and a record has begun.
+    """
+    start, size = b"", START
+    with naming(file):
+        if file.is_fifo() and stream.peek(8).startswith(BINARY):
+            raise TableError(f"{file} is a pipe: Parquet and Feather can be read from files only")
+        while True:
+            start += stream.read(size - len(start))
+            complete = len(start) < size
+            layout = _layout(file, options, start, complete)
+            if layout is not None:
+                return layout, start
+            if size >= BLOCK:
+                raise TableError(f"the header of {file} does not end within {BLOCK:,} bytes")
+            size *= 2
+
+
+def _layout(file: Path, options: TableOptions, start: bytes, complete: bool) -> TextLayout | None:
+    """Return how a text is cut that begins so; None where that does not tell."""
+    text = _lines(start, options.skip_lines, complete)
     mark = options.delimiter or _delimiter_by_name(file) or find_delimiter(text)
     if mark == " ":
-        text = _single_blanks(text.encode()).decode()
-    with naming(file):
-        rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
-        header, names = 0, options.column_names
-        if names is None:
-            header, names = _header(rows, file)
-        left = any(rows) if len(names) > 1 else next(rows, None) is not None
-        return TextLayout(mark, tuple(names), header, complete and not left)
+        text = with_single_blanks(text)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
+    header, names = 0, options.column_names
+    if names is None:
+        header, names = next(((place, row) for place, row in enumerate(rows, 1) if row), (0, []))
+    left = any(rows) if len(names) > 1 else next(rows, None) is not None
+    if options.column_names is None:
+        if not left and not complete:
+            return None
+        names = _header_names(names, file)
+    return TextLayout(mark, tuple(names), header, complete and not left)
 
 
-def _start(file: Path, options: TableOptions) -> tuple[str, bool]:
-    """Return the first lines after the skipped ones, and whether they are all."""
-    with naming(file), open_text(file) as stream:
-        content = stream.read(START)
-        complete = len(content) < START or not stream.read(1)
-        decoder = codecs.getincrementaldecoder(options.encoding)()
-        text = decoder.decode(content, final=complete).removeprefix("\ufeff")
+def _lines(start: bytes, skip_lines: int, complete: bool) -> str:
+    """Return the whole lines of the beginning of a text, after those that are skipped."""
+    text = codecs.getincrementaldecoder("utf-8")().decode(start, final=complete)
+    text = text.removeprefix("\ufeff")
     if not complete:
-        text = text[: text.rfind("\n") + 1]
-    parts = text.split("\n", options.skip_lines)
-    return (parts[-1] if len(parts) > options.skip_lines else ""), complete
+        text = text[: max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1]
+    parts = re.split("\r\n|\r|\n", text, maxsplit=skip_lines) if skip_lines else [text]
+    return parts[-1] if len(parts) > skip_lines else ""
 
 
 def _delimiter_by_name(file: Path) -> str | None:
@@ -169,11 +155,11 @@ def _alike(lines: Sequence[str], mark: str) -> int:
     return widths.count(widths[0]) if widths and widths[0] > 1 else 0
 
 
-def _header(rows: Iterable[list[str]], file: Path) -> tuple[int, list[str]]:
-    """Return the number of the header row and its names; raise where it looks like a record."""
-    place, row = next(((place, row) for place, row in enumerate(rows, 1) if row), (0, []))
+def _header_names(row: Sequence[str], file: Path) -> list[str]:
+    """Return the names in a header; raise where there is none, or it looks like a record."""
     if not row:
-        raise TableError(f"{file} is empty")
+        again = ", or was read already: a pipe can be read once only" if file.is_fifo() else ""
+        raise TableError(f"{file} is empty{again}")
     names = [name.strip() for name in row]
     number = next((name for name in names if is_number(field_key(name))), None)
     if number is not None:
@@ -181,10 +167,7 @@ def _header(rows: Iterable[list[str]], file: Path) -> tuple[int, list[str]]:
             f"the first line of {file} must name the columns, but has the number {number}; give "
             "column_names (and skip_lines=1 if that line is the header nevertheless)"
         )
-    return place, [name or f"column {number}" for number, name in enumerate(names, 1)]
-
-
-BLOCK = 2**23
+    return [name or f"column {number}" for number, name in enumerate(names, 1)]
 
 
 class TextSource:
@@ -203,7 +186,8 @@ class TextSource:
 
     def __init__(self, files: Sequence[Path], options: TableOptions) -> None:
         self._options = options
-        self._files = [(file, find_layout(file, options)) for file in files]
+        self._pipes: dict[Path, io.BufferedReader] = {}
+        self._files = [(file, self._find_layout(file)) for file in files]
         first, layout = self._files[0]
         self.names = layout.names
         for file, other in self._files:
@@ -213,6 +197,16 @@ class TextSource:
                 raise TableError(
                     f"{file} does not have the columns of {first}: it {lacking} {odd[0]!r}"
                 )
+
+    def _find_layout(self, file: Path) -> TextLayout:
+        with naming(file), ExitStack() as closing:
+            text = open_text(file, self._options.encoding)
+            stream = closing.enter_context(io.BufferedReader(text, START))
+            layout, start = find_layout(file, self._options, stream)
+            if file.is_fifo():
+                closing.pop_all()
+                self._pipes[file] = join(start, stream)
+            return layout
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Return the batches of these columns, from the first record on."""
@@ -224,17 +218,35 @@ class TextSource:
         self, file: Path, layout: TextLayout, columns: Sequence[str]
     ) -> Iterator[pa.RecordBatch]:
         ragged: list[Any] = []
-        try:
-            with naming(file):
-                yield from self._open(file, layout, columns, ragged.append)
-        except TableError:
-            if not ragged:
-                raise
-            raise self._ragged_error(file, layout) from None
+        with ExitStack() as closing:
+            try:
+                with naming(file):
+                    stream = self._text(file, layout)
+                    if file.is_fifo():
+                        closing.callback(stream.close)
+                    yield from self._parse(stream, layout, columns, ragged.append)
+            except TableError:
+                if not ragged:
+                    raise
+                raise self._ragged_error(file, layout, ragged[0]) from None
 
-    def _open(
+    def _text(self, file: Path, layout: TextLayout) -> Any:
+        """Return the text of a file as a stream; that of a pipe only once."""
+        if not file.is_fifo():
+            stream: Any = open_text(file, self._options.encoding)
+        elif file in self._pipes:
+            stream = self._pipes.pop(file)
+        else:
+            raise TableError(
+                f"{file} is a pipe, which can be read once only, but numbers with many values are "
+                "read twice to bin them; give a file"
+            )
+        blanks = layout.delimiter == " "
+        return single_blanks(stream, self._options.skip_lines) if blanks else stream
+
+    def _parse(
         self,
-        file: Path,
+        stream: Any,
         layout: TextLayout,
         columns: Sequence[str],
         on_ragged: Callable[[Any], None],
@@ -246,14 +258,13 @@ class TextSource:
             return "error"
 
         return pa_csv.open_csv(
-            open_text(file, layout.delimiter),
+            stream,
             read_options=pa_csv.ReadOptions(
                 use_threads=threads,
                 block_size=BLOCK,
                 column_names=list(layout.names),
                 skip_rows=self._options.skip_lines,
                 skip_rows_after_names=layout.header,
-                encoding=self._options.encoding,
             ),
             parse_options=pa_csv.ParseOptions(
                 delimiter=layout.delimiter,
@@ -269,16 +280,17 @@ class TextSource:
             ),
         )
 
-    def _ragged_error(self, file: Path, layout: TextLayout) -> TableError:
+    def _ragged_error(self, file: Path, layout: TextLayout, row: Any) -> TableError:
         """Return the error that names the first ragged record; Arrow numbers rows only serially."""
-        ragged: list[Any] = []
-        try:
-            for _ in self._open(file, layout, layout.names[:1], ragged.append, threads=False):
-                pass
-        except pa.ArrowInvalid:
+        record = "a record"
+        if not file.is_fifo():
+            ragged: list[Any] = []
+            with suppress(pa.ArrowInvalid):
+                text, first = self._text(file, layout), layout.names[:1]
+                deque(self._parse(text, layout, first, ragged.append, threads=False), maxlen=0)
             row = ragged[0]
-        record = row.number - self._options.skip_lines - (layout.header > 0)
+            record = f"record {row.number - self._options.skip_lines - (layout.header > 0)}"
         return TableError(
-            f"record {record} of {file} has {row.actual_columns} fields, but there are "
+            f"{record} of {file} has {row.actual_columns} fields, but there are "
             f"{row.expected_columns} columns (delimiter {layout.delimiter!r})"
         )
