@@ -5,6 +5,7 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from seepage import _checks
 from seepage._files import whole_file
 from seepage.errors import InputError
 
@@ -101,11 +102,14 @@ def save_chart(chart: Any, path: str | Path) -> None:
         ...
     seepage.errors.InputError: a chart's file must end in .svg, .png, .pdf, .html, .json, ...
     """
-    ending = Path(path).suffix.lower()
+    ending = _checks.path(path).suffix.lower()
     if ending not in FORMATS:
         raise InputError(
             f"a chart's file must end in {', '.join(FORMATS)}, got {Path(path).name!r}"
         )
+    from altair import TopLevelMixin
+
+    _checks.instance(chart, "chart", TopLevelMixin, "an Altair chart")
     binary = ending in (".png", ".pdf")
     drawn: Any = BytesIO() if binary else StringIO()
     inline = {"inline": True} if ending == ".html" else {}

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from seepage import _checks
 from seepage.data.counting.count import count_table
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
@@ -67,6 +68,7 @@ def as_records(data: Any, **options: Any) -> Records:
 
 def as_counted(data: Any, *, records: bool = True, **options: Any) -> PairCounts | Records:
     """Return the records of data where it has them and they are wanted, else its pair counts."""
+    _checks.progress(options.get("progress"))
     if isinstance(data, (PairCounts, Records)):
         _allow_only(CHOICES, options, "the data are counted already")
         return _chosen(data, options)
@@ -91,7 +93,8 @@ def _read(data: Any, records: bool, options: Mapping[str, Any]) -> PairCounts | 
 
 def is_dataset_name(data: str | os.PathLike[str]) -> bool:
     """Return whether a text can only be the name of a dataset: no file, no path and no pattern."""
-    return isinstance(data, str) and not Path(data).exists() and data.replace("-", "").isalnum()
+    file = _checks.input_path(data, "data")
+    return isinstance(data, str) and not file.exists() and data.replace("-", "").isalnum()
 
 
 def _of_dataset(name: str, records: bool, options: dict[str, Any]) -> PairCounts | Records:

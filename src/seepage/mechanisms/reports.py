@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
@@ -35,8 +36,14 @@ class Reports(ABC):
     def __len__(self) -> int:
         return len(self._arrays()[0])
 
-    def __getitem__(self, rows: slice) -> Self:
-        """Return some of the reports."""
+    def __getitem__(self, rows: slice | NDArray[np.bool_] | Integers) -> Self:
+        """Return some of the reports, by a slice, a mask or their numbers."""
+        if not isinstance(rows, slice):
+            rows = _checks.array(rows, "rows")
+            kind, count = rows.dtype.kind, len(self)
+            numbers = kind in "iu" and bool(np.all((rows >= -count) & (rows < count)))
+            if rows.ndim != 1 or not (numbers or (kind == "b" and len(rows) == count)):
+                raise InputError("rows must be a slice, one boolean for each report, or numbers")
         return type(self)(self.origin, *(array[rows] for array in self._arrays()))
 
     def _arrays(self) -> list[Any]:
@@ -87,6 +94,7 @@ class ValueReports(Reports):
 
     def below(self, outputs: int) -> Integers:
         """Return the values; raise where one is not an integer from 0 to `outputs` - 1."""
+        _checks.integer(outputs, "outputs", 1, _checks.MOST_RECORDS)
         values = self.values
         if values.dtype.kind != "u" or (values.size and int(values.max()) >= outputs):
             raise InputError(f"reports must hold integers from 0 to {outputs - 1}")
@@ -242,7 +250,7 @@ def load_reports(path: str | Path) -> Reports:
     import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(_checks.path(path))
     except (OSError, pa.ArrowInvalid) as reason:
         raise InputError(f"cannot read reports from {str(path)!r}: {reason}") from None
     if table.column_names != ["report"]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from seepage import _checks
 from seepage._files import whole_file
 from seepage._results import json_ready
 from seepage.data.pairs import PairCounts
@@ -78,7 +79,8 @@ def load_plan(path: str | os.PathLike[str], *, unchecked: bool = False) -> Plan:
     unchecked
         Accept a plan whose digest does not match its content; it is good for `certify` only.
     """
-    place = os.fspath(path)
+    _checks.flag(unchecked, "unchecked")
+    place = str(_checks.path(path))
     found = _decode(place, _read(place))
     if found.digest != found.plan.digest:
         if not unchecked:

@@ -85,9 +85,12 @@ class TableOptions:
     def __post_init__(self) -> None:
         for name in ("columns", "drop", "missing_markers", "column_names"):
             object.__setattr__(self, name, _texts(getattr(self, name), name))
-        if not isinstance(self.rename, Mapping):
-            raise InputError(f"rename must be a mapping from old to new, got {self.rename!r}")
+        _checks.mapping(self.rename, "rename", "a mapping from old to new")
         _texts(self.rename.values(), "rename")
+        if self.delimiter is not None:
+            _checks.text(self.delimiter, "delimiter")
+        if self.domain is not None:
+            _checks.instance(self.domain, "domain", Domain, "a Domain")
         _checks.choice(self.missing, "missing", ("category", "drop"))
         _checks.integer(self.max_values, "max_values", 1, LARGEST_ALPHABET)
         _checks.integer(self.few, "few", 0, LARGEST_ALPHABET)
@@ -115,12 +118,11 @@ class TableOptions:
         mark = self.delimiter
         if mark is not None and not (isinstance(mark, str) and len(mark) == 1 and mark.isascii()):
             raise InputError(f"delimiter must be one ASCII character, got {mark!r}")
-        try:
-            codecs.lookup(self.encoding)
-        except (LookupError, TypeError):
+        if not _is_text_encoding(self.encoding):
             raise InputError(
-                f"encoding must be one that Python knows, got {self.encoding!r}"
-            ) from None
+                "encoding must be a text encoding that Python knows, "
+                f"got {_checks.shown(self.encoding)}"
+            )
 
     def _check_bins(self) -> None:
         if self.domain is not None:
@@ -174,6 +176,16 @@ class TableOptions:
         return choices
 
 
+def _is_text_encoding(name: Any) -> bool:
+    """Return whether text in this encoding can be decoded piece by piece, as files are."""
+    text = "a,\n"
+    try:
+        decoder = codecs.getincrementaldecoder(name)()
+        return text == "".join(decoder.decode(bytes([byte])) for byte in text.encode(name))
+    except (LookupError, TypeError, ValueError):
+        return False
+
+
 def _by_domain(domain: Domain, choices: Sequence[Choice]) -> list[Choice]:
     by_name = {choice.name: choice for choice in choices}
     _check_known(domain.names, list(by_name), "domain: ")
@@ -184,11 +196,11 @@ def _texts(names: Any, option: str) -> tuple[str, ...] | None:
     if names is None:
         return None
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
-        raise InputError(f"{option} must be a list of texts, got {names!r}")
+        raise InputError(f"{option} must be a list of texts, got {_checks.shown(names)}")
     texts = tuple(names)
     for name in texts:
         if not isinstance(name, str):
-            raise InputError(f"{option} must be a list of texts, got {name!r} in it")
+            raise InputError(f"{option} must be a list of texts, got {_checks.shown(name)} in it")
     return texts
 
 
