@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO
 from uuid import uuid4
 
+from seepage import _checks
 from seepage.errors import InputError
 
 
@@ -61,7 +62,7 @@ def writable(path: str | os.PathLike[str], what: str = "the output") -> Path:
         ...
     seepage.errors.InputError: the output must be a file, got '/dev/null'
     """
-    final = Path(path)
+    final = _checks.path(path, what)
     try:
         special = final.exists() and not final.is_file()
     except OSError as problem:

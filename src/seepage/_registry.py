@@ -55,7 +55,8 @@ class Registry(Mapping[str, T], Generic[T]):
 
     def find(self, name: Any) -> T:
         """Return the item of a name, or raise an InputError that lists the known names."""
-        return self[_checks.choice(str(name).casefold(), self.kind, self)]
+        known = name.casefold() if isinstance(name, str) else name
+        return self[_checks.choice(known, self.kind, self)]
 
     def __getitem__(self, name: str) -> T:
         self._load()

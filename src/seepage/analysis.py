@@ -261,9 +261,9 @@ def analyse(
 
 
 def _chosen_guarantees(guarantees: str | Iterable[str], structure: Any) -> list[str]:
-    if guarantees == "all":
+    if isinstance(guarantees, str) and guarantees == "all":
         return [name for name in GUARANTEES if name != "tree" or structure is not None]
-    names = [guarantees] if isinstance(guarantees, str) else guarantees
+    names = [guarantees] if isinstance(guarantees, str) else _checks.items(guarantees, "guarantees")
     return [_checks.choice(name, "guarantee", GUARANTEES) for name in names]
 
 

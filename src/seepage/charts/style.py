@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias
 from xml.etree import ElementTree
 
+from seepage import _checks
 from seepage._files import whole_file
 from seepage.errors import InputError
 
@@ -220,11 +221,14 @@ def save_chart(chart: Any, path: str | Path) -> None:
         ...
     seepage.errors.InputError: a chart's file must end in .svg, .png, .pdf, .html, .json, ...
     """
-    ending = Path(path).suffix.lower()
+    ending = _checks.path(path).suffix.lower()
     if ending not in FORMATS:
         raise InputError(
             f"a chart's file must end in {', '.join(FORMATS)}, got {Path(path).name!r}"
         )
+    from altair import TopLevelMixin
+
+    _checks.instance(chart, "chart", TopLevelMixin, "an Altair chart")
     binary = ending in (".png", ".pdf")
     drawn: Any = BytesIO() if binary else StringIO()
     scale = {"scale_factor": 2} if ending == ".png" else {}

@@ -39,7 +39,7 @@ FIXED = ("domain", "bins")
 
 
 def open_records(
-    data: Any, domain: Domain, other: str | Mapping[str, str] | None = None, **table: Any
+    data: Any, domain: Domain, /, other: str | Mapping[str, str] | None = None, **table: Any
 ) -> TableScan:
     """Return records as a scan that codes them in a domain.
 
@@ -69,7 +69,7 @@ def open_records(
         known_data = dataset(data)
         settings = {name: known_data.table[name] for name in known_data.table if name not in FIXED}
         data, table = known_data.read(), {**settings, **table}
-    options = TableOptions(domain=domain, **table)
+    options = TableOptions.from_keywords(domain=domain, **table)
     caught = catch_alls(domain, other)
     source = _open(data, options)
     columns = [
@@ -116,7 +116,9 @@ def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[st
     """
     if other is None:
         return {}
-    named = dict(other) if isinstance(other, Mapping) else {ALL_OTHERS: other}
+    named = (
+        dict(other) if isinstance(other, Mapping) else {ALL_OTHERS: _checks.text(other, "other")}
+    )
     found = dict[str, str]()
     if ALL_OTHERS in named:
         value = named.pop(ALL_OTHERS)

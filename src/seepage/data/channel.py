@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from seepage import _checks
 from seepage._numerics import Floats
 from seepage.data.domain import Attribute
 from seepage.errors import ChannelError
@@ -39,7 +40,7 @@ def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> Floats:
     try:
         given = np.asarray(channel)
         matrix = given.astype(np.float64) if given.dtype.kind in NUMBERS else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         matrix = None
     if matrix is None:
         raise ChannelError(f"{name} must be a matrix of probabilities")
@@ -147,6 +148,8 @@ class Channel:
     unseen: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        _checks.instance(self.given, "given", Attribute, "an Attribute")
+        _checks.instance(self.output, "output", Attribute, "an Attribute")
         name = f"the channel of {self.output.name!r} given {self.given.name!r}"
         matrix = as_matrix(self.matrix, name)
         if matrix.shape != (self.given.size, self.output.size):

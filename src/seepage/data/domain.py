@@ -43,10 +43,10 @@ class Attribute:
     edges: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", tuple(self.values))
-        object.__setattr__(self, "edges", tuple(float(edge) for edge in self.edges))
         if not isinstance(self.name, str) or not self.name:
-            raise DomainError(f"an attribute's name must be text, got {self.name!r}")
+            raise DomainError(f"an attribute's name must be text, got {_checks.shown(self.name)}")
+        object.__setattr__(self, "values", tuple(_checks.items(self.values, "values")))
+        object.__setattr__(self, "edges", tuple(_checks.numbers(self.edges, "edges")))
         if not self.values:
             raise DomainError(f"attribute {self.name!r} must have at least one value, got none")
         if not all(isinstance(value, str) for value in self.values):
@@ -79,15 +79,17 @@ class Attribute:
 
     def code(self, value: str) -> int:
         """Return the code of a value's name; an unknown one raises, with the nearest name."""
-        try:
+        if isinstance(value, str) and value in self._codes:
             return self._codes[value]
-        except KeyError:
-            hint = _checks.near_miss(value, self.values)
-            raise DomainError(f"attribute {self.name!r} has no value {value!r}{hint}") from None
+        hint = _checks.near_miss(value, self.values)
+        raise DomainError(f"attribute {self.name!r} has no value {_checks.shown(value)}{hint}")
 
     def restrict(self, codes: Iterable[int]) -> "Attribute":
         """Return the attribute with these codes only, in this order, as a plain category."""
-        return Attribute(self.name, tuple(self.values[code] for code in codes))
+        numbers = [
+            _checks.integer(c, "code", 0, self.size - 1) for c in _checks.items(codes, "codes")
+        ]
+        return Attribute(self.name, tuple(self.values[code] for code in numbers))
 
 
 class Domain:
@@ -101,7 +103,9 @@ class Domain:
     """
 
     def __init__(self, attributes: Iterable[Attribute]) -> None:
-        self._attributes = tuple(attributes)
+        self._attributes: tuple[Attribute, ...] = tuple(_checks.items(attributes, "attributes"))
+        for attribute in self._attributes:
+            _checks.instance(attribute, "each of attributes", Attribute, "an Attribute")
         if not self._attributes:
             raise DomainError("a domain must have at least one attribute, got none")
         self._names = tuple(attribute.name for attribute in self._attributes)
@@ -131,18 +135,22 @@ class Domain:
         try:
             position = operator.index(name)
         except TypeError:
-            raise DomainError(f"an attribute is its name or number, got {name!r}") from None
+            raise DomainError(
+                f"an attribute is its name or number, got {_checks.shown(name)}"
+            ) from None
         if not -len(self) <= position < len(self):
-            raise DomainError(f"attribute number must be below {len(self)}, got {position}")
+            raise DomainError(
+                f"attribute number must be below {len(self)}, got {_checks.shown(position)}"
+            )
         return position % len(self)
 
     def select(self, names: Iterable[str | SupportsIndex]) -> "Domain":
         """Return the domain of these attributes, in this order."""
-        return Domain(self._attributes[self.index(name)] for name in names)
+        return Domain(self._attributes[self.index(name)] for name in _checks.items(names, "names"))
 
     def rename(self, names: Mapping[str, str]) -> "Domain":
         """Return the domain with attributes renamed, old name to new."""
-        for name in names:
+        for name in _checks.mapping(names, "names"):
             self.index(name)
         return Domain(replace(a, name=names.get(a.name, a.name)) for a in self._attributes)
 
@@ -155,9 +163,13 @@ class Domain:
     @classmethod
     def from_dicts(cls, attributes: Iterable[Mapping[str, Any]]) -> "Domain":
         """Return the domain that `to_dicts` wrote."""
+        each = [_checks.mapping(a, "attribute") for a in _checks.items(attributes, "attributes")]
+        for a in each:
+            if missing := {"name", "values", "edges"} - set(a):
+                raise DomainError(f"an attribute must have {min(missing)!r}")
         return cls(
-            Attribute(a["name"], tuple(a["values"]), tuple(map(from_json_number, a["edges"])))
-            for a in attributes
+            Attribute(a["name"], a["values"], tuple(map(from_json_number, a["edges"])))
+            for a in each
         )
 
     def __getitem__(self, name: str | SupportsIndex) -> Attribute:
@@ -170,7 +182,7 @@ class Domain:
         return iter(self._attributes)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._index
+        return isinstance(name, str) and name in self._index
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Domain) and self._attributes == other._attributes
@@ -185,6 +197,7 @@ class Domain:
 
     def differences(self, other: "Domain") -> str:
         """Return one line that says where two domains differ, empty where they are equal."""
+        _checks.instance(other, "other", Domain, "a Domain")
         if self.names != other.names:
             return f"attributes {', '.join(self.names)} against {', '.join(other.names)}"
         for mine, theirs in zip(self, other, strict=True):

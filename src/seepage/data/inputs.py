@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from seepage import _checks
 from seepage.data.counting.count import count_table
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
@@ -75,6 +76,7 @@ def as_counted(
     of it; other columns are ignored.
     """
     reading = options if within is None else {**options, "domain": within}
+    _checks.progress(options.get("progress"))
     if isinstance(data, (PairCounts, Records)):
         _allow_only(CHOICES, options, "the data are counted already")
         return _within(_chosen(data, options), within)
@@ -119,7 +121,8 @@ def _read(data: Any, records: bool, options: Mapping[str, Any]) -> PairCounts | 
 
 def is_dataset_name(data: str | os.PathLike[str]) -> bool:
     """Return whether a text can only be the name of a dataset: no file, no path and no pattern."""
-    return isinstance(data, str) and not Path(data).exists() and data.replace("-", "").isalnum()
+    file = _checks.input_path(data, "data")
+    return isinstance(data, str) and not file.exists() and data.replace("-", "").isalnum()
 
 
 def _is_read(name: str, records: bool, options: dict[str, Any]) -> bool:

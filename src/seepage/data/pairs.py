@@ -127,8 +127,8 @@ class PairCounts(Result):
         *,
         population: int | None = None,
     ) -> None:
-        self.domain = domain
-        self._marginals = tuple(_frozen(part) for part in marginals)
+        self.domain = _checks.instance(domain, "domain", Domain, "a Domain")
+        self._marginals = tuple(map(_frozen, _checks.items(marginals, "marginals")))
         self._counts = _frozen(counts)
         self._offsets = pair_offsets(domain.sizes)
         self._check_shapes()
@@ -237,11 +237,7 @@ class PairCounts(Result):
         -----
         Target values that never occurred have no row; they are in the channel's `unseen`.
         """
-        floor, extra = _checks.real(min_count, "min_count"), _checks.real(prior, "prior")
-        if not (0 <= floor < np.inf and 0 <= extra < np.inf):
-            raise DomainError(
-                f"min_count and prior must be finite and at least 0, got {min_count} and {prior}"
-            )
+        floor, extra = _checks.weight(min_count, "min_count"), _checks.weight(prior, "prior")
         attribute = self.domain[target]
         seen = np.flatnonzero(self.marginal(target))
         if not len(seen):
@@ -256,7 +252,8 @@ class PairCounts(Result):
 
     def select(self, names: Iterable[str | SupportsIndex]) -> "PairCounts":
         """Return the counts of these attributes only, in this order."""
-        chosen = np.array([self.domain.index(name) for name in names], dtype=np.int64)
+        wanted = _checks.items(names, "names")
+        chosen = np.array([self.domain.index(name) for name in wanted], dtype=np.int64)
         domain = self.domain.select(chosen)
         offsets = pair_offsets(domain.sizes)
         counts = np.empty(offsets[-1], dtype=np.int64)
@@ -380,7 +377,7 @@ def _exact_sum(counts: Integers) -> int:
 
 def _frozen(counts: ArrayLike) -> Integers:
     """Return counts as a read-only array of 64-bit integers; what are no counts raises."""
-    array = np.asarray(counts)
+    array = _checks.array(counts, "counts")
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise DomainError("counts must be one-dimensional arrays of integers")
     if array.size and (array.min() < 0 or int(array.max()) > LARGEST_COUNT):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 import numpy as np
 
+from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Integers
 from seepage.data.domain import Domain
@@ -141,7 +142,7 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
     Everything is checked: that each cell comes once and is in the domain, and that all tables sum
     to their marginals and the marginals to the number of records.
     """
-    place = Path(path)
+    place = _checks.input_path(path)
     table = _read(place)
     header = _read_header(place, (table.schema.metadata or {}).get(KEY))
     try:

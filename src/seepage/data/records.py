@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import Any, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,13 +30,6 @@ from seepage.data.counting.kernel import Codes
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
-
-if TYPE_CHECKING:
-    pass
-
-
-MOST_RECORDS = 1 << 53
-"""Sums of weights are taken in double precision, which is exact up to here."""
 
 MOST_CELLS = 1 << 27
 """The largest table of counts that is made: 1 GB."""
@@ -76,6 +69,7 @@ class Records(Result):
         *,
         population: int | None = None,
     ) -> None:
+        _checks.instance(domain, "domain", Domain, "a Domain")
         columns = _checked_codes(domain, codes)
         counts = _checked_weights(columns.shape[1], weights)
         self.domain = domain
@@ -138,6 +132,7 @@ class Records(Result):
         """
         from seepage.data.table import TableOptions
 
+        _checks.progress(progress)
         options = TableOptions.from_keywords(**table)
         start = _start(sample, seed)
         _checks.choice(engine, "engine", ENGINES)
@@ -162,7 +157,8 @@ class Records(Result):
         >>> len(Records.from_joint(domain, [[3, 0], [1, 2]]))
         3
         """
-        table = np.asarray(counts)
+        _checks.instance(domain, "domain", Domain, "a Domain")
+        table = _checks.array(counts, "counts")
         if table.shape != domain.sizes:
             raise DomainError(
                 f"a joint table must have one axis per attribute, shape {domain.sizes}, "
@@ -211,7 +207,7 @@ class Records(Result):
         return np.bincount(index, self.weights, minlength=cells).astype(np.int64)
 
     def _positions(self, names: Iterable[str | SupportsIndex] | None) -> list[int]:
-        chosen = range(len(self.domain)) if names is None else names
+        chosen = range(len(self.domain)) if names is None else _checks.items(names, "names")
         positions = [self.domain.index(name) for name in chosen]
         if len(set(positions)) < len(positions):
             raise DomainError("an attribute may be chosen only once")
@@ -264,7 +260,7 @@ class Records(Result):
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Codes:
         """Return the codes of n people drawn with replacement, one row each."""
-        size = _checks.integer(n, "n", 0)
+        size = _checks.integer(n, "n", 0, _checks.MOST_DRAWS)
         if not self.records:
             raise DomainError("sampling needs at least one record, and these have none")
         ends = np.cumsum(self.weights)
@@ -306,9 +302,9 @@ def _start(sample: int | None, seed: int | None) -> Callable[[], Gathering]:
 
 def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
     """Return codes as contiguous columns of the smallest unsigned integers, checked."""
-    array = np.asarray(codes)
+    array = _checks.array(codes, "codes")
     if not array.size:
-        array = array.reshape(-1, len(domain)).astype(np.uint8)
+        array = np.zeros((0, len(domain)), dtype=np.uint8)
     if array.ndim != 2 or array.shape[1] != len(domain) or array.dtype.kind not in "iu":
         raise DomainError(
             f"codes must be integers, one row per record and {len(domain)} columns, "
@@ -326,9 +322,9 @@ def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
 def _checked_weights(rows: int, weights: ArrayLike | None) -> Integers:
     if weights is None:
         return np.ones(rows, dtype=np.int64)
-    array = np.asarray(weights)
+    array = _checks.array(weights, "weights")
     if array.shape != (rows,) or (array.size and array.dtype.kind not in "iu"):
         raise DomainError(f"weights must be {rows} integers, one for each row")
-    if array.size and (array.min() < 0 or sum(array.tolist()) > MOST_RECORDS):
+    if array.size and (array.min() < 0 or sum(array.tolist()) > _checks.MOST_RECORDS):
         raise DomainError("weights must be at least 0 and sum to at most 2^53")
     return array.astype(np.int64)

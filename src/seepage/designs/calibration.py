@@ -165,6 +165,7 @@ def find_budgets(
     problem = make_problem(known, limit, mechanism, public, left_out, least, options=settings)
     problem = replace(problem, guarantee=_guarantee(guarantee, problem))
     importance = _weights(problem, weights)
+    _checks.flag(audit, "audit")
     equal = equal_budgets(problem)
     epsilons, gain = equal, None
     if budgets == "per-attribute":
@@ -185,6 +186,7 @@ def find_budgets(
 
 
 def _guarantee(guarantee: str, problem: Problem) -> str:
+    _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
     if guarantee == "auto":
         return choose_guarantee(problem.data, problem.matrix(np.ones(len(problem.domain))))
     if guarantee == "witness":

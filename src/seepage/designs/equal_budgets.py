@@ -150,7 +150,8 @@ def make_problem(
         The guarantee and its options, see `Problem`.
     """
     domain = data.domain
-    known, absent = _named(domain, public), _named(domain, left_out)
+    known = _named(domain, public, "public")
+    absent = _named(domain, left_out, "left_out")
     both = known & absent
     if both.any():
         name = domain.names[int(np.argmax(both))]
@@ -168,9 +169,9 @@ def make_problem(
     return problem
 
 
-def _named(domain: Domain, names: Iterable[str]) -> Booleans:
+def _named(domain: Domain, names: Iterable[str], what: str) -> Booleans:
     chosen = np.zeros(len(domain), dtype=np.bool_)
-    for name in names:
+    for name in _checks.items(names, what):
         chosen[domain.index(name)] = True
     return chosen
 

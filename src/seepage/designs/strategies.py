@@ -181,6 +181,7 @@ def compare_strategies(
     """
     allowed = _checks.epsilon(limit, "limit")
     generator = _checks.generator(seed)
+    _checks.flag(simulate, "simulate")
     known = as_counted(data, **table_options)
     pairs = as_pairs(known)
     count = len(pairs.domain)

@@ -246,7 +246,9 @@ def leakage_curve(
     ([0.0, 0.706, 2.079, 2.079], 2.079)
     """
     matrix = as_dense_or_sparse(channel)
-    budgets = np.array([_checks.epsilon(value) for value in epsilons], dtype=np.float64)
+    budgets = np.array(
+        [_checks.epsilon(value) for value in _checks.items(epsilons, "epsilons")], dtype=np.float64
+    )
     if is_sparse(matrix) or not len(budgets):
         values = np.array([leakage_bound(matrix, budget).value for budget in budgets])
     else:
@@ -292,7 +294,7 @@ def epsilon_for_leakage(channel: Channel | ArrayLike | SparseLike, leakage: Any)
     matrix = as_dense_or_sparse(channel)
     allowed = _checks.real(leakage, "leakage")
     if not allowed >= 0:
-        raise InputError(f"leakage must be at least 0, got {leakage!r}")
+        raise InputError(f"leakage must be at least 0, got {_checks.shown(leakage)}")
     if allowed >= saturation(matrix):
         return math.inf
     goal, step = round_down(allowed, 3 * matrix.shape[1] + 8), 2.0**-50

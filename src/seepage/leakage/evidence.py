@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, round_up
 from seepage.data.channel import Channel, as_matrix
 from seepage.leakage.likely_sets import CELL_ROUNDINGS, LikelySets, profile
@@ -50,6 +51,8 @@ class Witness:
         >>> Witness(1, 2, ("yes",)).sentence(0.25, "smoker", "sex")
         'a report that favours smoker yes is 1.28 times likelier under sex 1 than under sex 2'
         """
+        value = _checks.real(value, "value")
+        _checks.text(source, "source"), _checks.text(target, "target")
         favoured = ", ".join(map(str, self.likely[:5])) or "nothing"
         favoured = f"{source} {favoured}" if source else favoured
         likelier, other = (f"{target} {x}" if target else x for x in (self.likelier, self.other))

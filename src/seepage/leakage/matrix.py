@@ -52,10 +52,10 @@ class LeakageMatrix(Result):
         view: View,
         smoothing: Mapping[str, float],
     ) -> None:
-        self.pairs = pairs
-        self.releases = tuple(releases)
+        self.pairs = _checks.instance(pairs, "pairs", PairCounts, "PairCounts")
+        self.releases: tuple[Release, ...] = tuple(_checks.items(releases, "releases"))
         self.view: View = view
-        self.smoothing = dict(smoothing)
+        self.smoothing = dict(_checks.mapping(smoothing, "smoothing"))
 
     @property
     def domain(self) -> Domain:
@@ -123,7 +123,8 @@ class LeakageMatrix(Result):
     def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> Leakage:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise DomainError(
-                f"a leakage has a target and a source: give matrix[target, source], got {pair!r}"
+                f"a leakage has a target and a source: give matrix[target, source], "
+                f"got {_checks.shown(pair)}"
             )
         target, source = (self.domain.index(name) for name in pair)
         if target == source:
@@ -135,6 +136,7 @@ class LeakageMatrix(Result):
 
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the largest leakages, largest first, each with its target and source by name."""
+        _checks.integer(count, "count", 0)
         names = self.domain.names
         order = np.argsort(-self.values, axis=None, kind="stable")
         targets, sources = np.divmod(order, len(names))
@@ -300,7 +302,7 @@ def leakage_matrix(
     if not pairs.records:
         raise DomainError("there is no leakage without records, and these counts have none")
     smoothing = {
-        "min_count": _checks.epsilon(min_count, "min_count"),
-        "prior": _checks.epsilon(prior, "prior"),
+        "min_count": _checks.weight(min_count, "min_count"),
+        "prior": _checks.weight(prior, "prior"),
     }
     return LeakageMatrix(pairs, releases(pairs.domain, epsilon, mechanism, delta), view, smoothing)

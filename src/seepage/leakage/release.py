@@ -87,6 +87,10 @@ def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> 
             made = MECHANISMS.find(how).create(attribute.size, budget, slack)
             found.append(Release(budget, slack, made))
         else:
+            if not (hasattr(how, "k") and hasattr(how, "likely_sets")):
+                raise InputError(
+                    f"mechanism must be a name or a Mechanism, got {_checks.shown(how)}"
+                )
             if how.k != attribute.size:
                 raise InputError(
                     f"the mechanism of {attribute.name!r} must have k = {attribute.size}, "

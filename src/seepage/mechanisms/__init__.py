@@ -5,6 +5,7 @@ A new mechanism is one class in one file and one `register(...)`; see `Mechanism
 
 import inspect
 
+from seepage import _checks
 from seepage._registry import MECHANISMS
 from seepage.errors import InputError
 from seepage.leakage.release import PUBLIC
@@ -70,7 +71,9 @@ def register(family: type[Mechanism]) -> type[Mechanism]:
     seepage.errors.InputError: mechanism Unfinished must define draw, reports
     """
     if not (isinstance(family, type) and issubclass(family, Mechanism)):
-        raise InputError(f"a mechanism must be a subclass of Mechanism, got {family!r}")
+        raise InputError(
+            f"a mechanism must be a subclass of Mechanism, got {_checks.shown(family)}"
+        )
     attributes = {name for name in ("name", "reports") if not hasattr(family, name)}
     missing = sorted(attributes | family.__abstractmethods__)
     if missing:

@@ -159,6 +159,7 @@ class Mechanism(ABC):
     ) -> Iterator[Any]:
         """Yield the reports in batches of so many rows, in memory that does not grow."""
         checked, source = self.checked_codes(codes), randomness(rng)
+        _checks.integer(rows, "rows", 1, _checks.MOST_RECORDS)
         for begin in range(0, len(checked), rows):
             yield self.draw(checked[begin : begin + rows], source)
 
@@ -214,6 +215,9 @@ class Mechanism(ABC):
         consistent
             Move the frequencies to the nearest distribution (Euclidean projection).
         """
+        _checks.flag(consistent, "consistent")
+        if not isinstance(reports, (Reports, Iterable)):
+            self.check_reports(reports)
         batches: Iterable[Any] = [reports] if isinstance(reports, Reports) else reports
         total, records = np.zeros(self.k), 0
         for batch in batches:
@@ -337,7 +341,7 @@ class Mechanism(ABC):
 
     def checked_codes(self, codes: ArrayLike) -> Integers:
         """Return codes as integers from 0 to k - 1; raise where one is not."""
-        array = np.asarray(codes)
+        array = _checks.array(codes, "codes")
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise InputError("codes must be a one-dimensional array of integers")
         if array.size and (array.min() < 0 or array.max() >= self.k):

@@ -122,8 +122,9 @@ class HistogramEncoding(Mechanism):
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
         """Return the variance of one entry's noise over n, at any frequency; 0 for one value."""
-        count = _checks.integer(n, "n", 1)
-        return np.full(np.shape(frequency), self.noise_variance / count if self.k > 1 else 0.0)
+        count = _checks.integer(n, "n", 1, _checks.MOST_RECORDS)
+        share = _checks.probabilities(frequency, "frequency")
+        return np.full(share.shape, self.noise_variance / count if self.k > 1 else 0.0)
 
     def check_reports(self, reports: Any) -> None:
         """Raise where reports are not of this very mechanism, or not vectors of k numbers."""

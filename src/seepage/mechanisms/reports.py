@@ -49,8 +49,14 @@ class Reports(ABC):
     def __len__(self) -> int:
         return len(self._arrays()[0])
 
-    def __getitem__(self, rows: slice) -> Self:
-        """Return some of the reports."""
+    def __getitem__(self, rows: slice | NDArray[np.bool_] | Integers) -> Self:
+        """Return some of the reports, by a slice, a mask or their numbers."""
+        if not isinstance(rows, slice):
+            rows = _checks.array(rows, "rows")
+            kind, count = rows.dtype.kind, len(self)
+            numbers = kind in "iu" and bool(np.all((rows >= -count) & (rows < count)))
+            if rows.ndim != 1 or not (numbers or (kind == "b" and len(rows) == count)):
+                raise InputError("rows must be a slice, one boolean for each report, or numbers")
         return type(self)(self.origin, *(array[rows] for array in self._arrays()))
 
     def _arrays(self) -> list[Any]:
@@ -101,6 +107,7 @@ class ValueReports(Reports):
 
     def below(self, outputs: int) -> Integers:
         """Return the values; raise where one is not an integer from 0 to `outputs` - 1."""
+        _checks.integer(outputs, "outputs", 1, _checks.MOST_RECORDS)
         values = self.values
         rule = f"reports must hold integers from 0 to {outputs - 1}"
         if values.dtype.kind != "u":
@@ -299,7 +306,7 @@ def load_reports(path: str | Path) -> Reports:
     >>> back.values.tolist() == reports.values.tolist()
     True
     """
-    with open_parquet(path) as parquet:
+    with open_parquet(_checks.path(path)) as parquet:
         table = parquet.read()
         if table.column_names != ["report"]:
             names = _checks.shown(table.column_names)

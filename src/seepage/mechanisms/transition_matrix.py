@@ -190,8 +190,8 @@ class MatrixMechanism(Mechanism):
             All k frequencies f, moved to the nearest distribution; or one frequency, taken for
             each value in turn with the rest spread evenly over the others.
         """
-        count = _checks.integer(n, "n", 1)
-        share = np.asarray(frequency, dtype=np.float64)
+        count = _checks.integer(n, "n", 1, _checks.MOST_RECORDS)
+        share = _checks.probabilities(frequency, "frequency")
         squares = self.channel() @ self._weights() ** 2
         if share.shape not in ((), (self.k,)):
             raise InputError(f"frequency must be one number or {self.k}, got {share.size}")
@@ -347,7 +347,7 @@ class UtilityExponential(MatrixMechanism):
 def _checked_utility(utility: ArrayLike) -> Floats:
     try:
         matrix = np.array(utility, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError("utility must be a matrix of numbers") from None
     with np.errstate(over="ignore", invalid="ignore"):
         usable = matrix.ndim == 2 and matrix.size and np.isfinite(np.ptp(matrix))

@@ -164,9 +164,9 @@ class TwoLevelMechanism(Mechanism):
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
         """Return (f p (1-p) + (1-f) q (1-q)) / (n (p - q)^2); infinite where p = q."""
-        count = _checks.integer(n, "n", 1)
+        count = _checks.integer(n, "n", 1, _checks.MOST_RECORDS)
         true, other = self.support
-        share = np.asarray(frequency, dtype=np.float64)
+        share = _checks.probabilities(frequency, "frequency")
         spread = share * true * (1 - true) + (1 - share) * other * (1 - other)
         if true == other:
             return np.full(share.shape, np.inf)

@@ -80,8 +80,9 @@ def load_plan(path: str | os.PathLike[str], *, unchecked: bool = False) -> Plan:
     unchecked
         Accept a plan whose digest does not match its content; it is good for `certify` only.
     """
-    place, content = _read(path)
-    found = _decode(place, content)
+    _checks.flag(unchecked, "unchecked")
+    place = str(_checks.path(path))
+    found = _decode(place, _read(place))
     if found.digest != found.plan.digest:
         if not unchecked:
             raise InputError(
@@ -92,13 +93,11 @@ def load_plan(path: str | os.PathLike[str], *, unchecked: bool = False) -> Plan:
     return found.plan
 
 
-def _read(path: str | os.PathLike[str]) -> tuple[str, bytes]:
+def _read(place: str) -> bytes:
     try:
-        return os.fspath(path), Path(path).read_bytes()
+        return Path(place).read_bytes()
     except OSError as problem:
-        raise InputError(f"{os.fspath(path)} cannot be read: {problem.strerror}") from None
-    except (TypeError, ValueError):
-        raise InputError(f"path must be the path of a file, got {_checks.shown(path)}") from None
+        raise InputError(f"{place} cannot be read: {problem.strerror}") from None
 
 
 def _decode(place: str, content: bytes) -> PlanFile:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 import numpy as np
 
+from seepage import _checks
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.errors import InputError
@@ -102,7 +103,7 @@ def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
     path
         A file that `Analysis.save` or `seepage analyse --format json` wrote.
     """
-    place = os.fspath(path)
+    place = str(_checks.path(path))
     try:
         return as_result(msgspec.json.decode(Path(place).read_bytes()), place)
     except OSError as problem:

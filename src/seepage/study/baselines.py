@@ -132,7 +132,14 @@ def register_analyser(found: Analyser) -> Analyser:
         ...
     seepage.errors.InputError: an analyser named 'SPL-ANL' is registered already
     """
+    check_analyser(found)
     return ANALYSERS.add(found.name, found)
+
+
+def check_analyser(found: object) -> None:
+    """Raise an InputError for what has not the name and the method of an analyser."""
+    if isinstance(found, type) or not isinstance(found, Analyser):
+        raise InputError(f"analyser must be a name or an Analyser, got {_checks.shown(found)}")
 
 
 def analysers() -> dict[str, Analyser]:
@@ -151,7 +158,7 @@ def analyser(name: str) -> Analyser:
     >>> analyser("grf 0.3").name, analyser("oue:inferred").view
     ('GRF 0.3', 'inferred')
     """
-    key = name.casefold()
+    key = _checks.text(name, "analyser").casefold()
     if key in ANALYSERS:
         return ANALYSERS[key]
     if key.startswith("grf "):

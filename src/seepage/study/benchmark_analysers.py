@@ -17,7 +17,14 @@ from seepage.data.domain import how_many, sample_caution
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.study.baselines import Analyser, Leakages, analyse_with, analyser, analysers
+from seepage.study.baselines import (
+    Analyser,
+    Leakages,
+    analyse_with,
+    analyser,
+    analysers,
+    check_analyser,
+)
 
 Region = Literal["P1", "R1", "R2", "R3"]
 
@@ -157,7 +164,9 @@ def benchmark_analysers(
     """
     several = data if isinstance(data, Mapping) else {"data": data}
     tables = {name: as_pairs(one, **table_options) for name, one in several.items()}
-    budgets = [positive_epsilon(epsilon) for epsilon in epsilons]
+    _checks.progress(progress)
+    _checks.text(reference, "reference")
+    budgets = [positive_epsilon(epsilon) for epsilon in _checks.items(epsilons, "epsilons")]
     contenders = _contenders(chosen)
     slack = _checks.real(tolerance, "tolerance")
     scores: list[AnalyserScore] = []
@@ -199,7 +208,11 @@ def positive_epsilon(epsilon: Any) -> float:
 def _contenders(chosen: Sequence[str | Analyser] | None) -> list[Analyser]:
     if chosen is None:
         return list(analysers().values())
-    return [analyser(one) if isinstance(one, str) else one for one in chosen]
+    wanted = _checks.items(chosen, "chosen")
+    found = [analyser(one) if isinstance(one, str) else one for one in wanted]
+    for one in found:
+        check_analyser(one)
+    return found
 
 
 def check_comparable(name: str, pairs: PairCounts) -> None:

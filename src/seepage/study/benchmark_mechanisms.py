@@ -139,7 +139,9 @@ def benchmark_mechanisms(
     """
     pairs = as_pairs(data, **table_options)
     check_comparable("the data set", pairs)
-    budgets = [positive_epsilon(epsilon) for epsilon in epsilons]
+    _checks.progress(progress)
+    budgets = [positive_epsilon(epsilon) for epsilon in _checks.items(epsilons, "epsilons")]
+    mechanisms = _checks.texts(mechanisms, "mechanisms")
     fixed = _checks.integer(seed, "seed", 0)
     if not pairs.records:
         raise InputError("a benchmark needs records, and these counts have none")

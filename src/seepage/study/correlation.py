@@ -57,7 +57,9 @@ class CorrelationMatrix(Result):
 
     def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> float:
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise DomainError(f"a correlation is chosen by two attributes, got {pair!r}")
+            raise DomainError(
+                f"a correlation is chosen by two attributes, got {_checks.shown(pair)}"
+            )
         first, second = (self.domain.index(name) for name in pair)
         return float(self.values[first, second])
 

@@ -25,6 +25,10 @@ RARE = 10
 
 REPORTED = ("target", "source", "plug_in", "corrected", "lower", "upper", "p_value")
 
+MOST_REPLICAS = 10**9
+MOST_SURROGATES = 10**7
+"""Enough for p-values of 1e-7; each takes 8 bytes."""
+
 
 @dataclass(frozen=True)
 class EstimateSettings:
@@ -49,8 +53,8 @@ class EstimateSettings:
 
     def __post_init__(self) -> None:
         for name, least, most in (
-            ("replicas", 1, None),
-            ("surrogates", 0, None),
+            ("replicas", 1, MOST_REPLICAS),
+            ("surrogates", 0, MOST_SURROGATES),
             ("seed", 0, LARGEST_SEED),
         ):
             number = _checks.integer(getattr(self, name), name, least, most)
@@ -59,8 +63,7 @@ class EstimateSettings:
         object.__setattr__(self, "confidence", share)
         _checks.choice(self.view, "view", VIEWS)
         _checks.choice(self.method, "method", METHODS)
-        if not isinstance(self.population, bool):
-            raise InputError(f"population must be True or False, got {self.population!r}")
+        _checks.flag(self.population, "population")
         if not 0 < share < 1:
             raise InputError(f"confidence must be above 0 and below 1, got {share!r}")
 
@@ -247,8 +250,9 @@ class LeakageEstimates(Result):
         estimates: Mapping[tuple[int, ...], LeakageEstimate],
         settings: EstimateSettings,
     ) -> None:
-        self.domain = domain
+        self.domain = _checks.instance(domain, "domain", Domain, "a Domain")
         self.settings = settings
+        _checks.mapping(estimates, "estimates")
         self._estimates = dict(sorted(estimates.items()))
 
     def _matrix(self, values: Iterable[float]) -> Floats:
@@ -317,7 +321,9 @@ class LeakageEstimates(Result):
 
     def __getitem__(self, names: Any) -> LeakageEstimate:
         if not isinstance(names, tuple) or len(names) < 2:
-            raise DomainError(f"estimates are chosen by target and source, got {names!r}")
+            raise DomainError(
+                f"estimates are chosen by target and source, got {_checks.shown(names)}"
+            )
         key = tuple(self.domain.index(name) for name in names)
         if key not in self._estimates:
             target, *sources = (self.domain.names[index] for index in key)

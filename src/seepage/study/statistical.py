@@ -128,6 +128,7 @@ def estimate_leakage(
     >>> one.lower < exact["sex", "occupation"].value < one.upper, one.p_value
     (True, 0.01)
     """
+    _checks.progress(progress)
     drawn = secrets.randbits(63) if seed is None else seed
     settings = EstimateSettings(replicas, surrogates, drawn, view, method, population, confidence)
     if sources is None:
@@ -201,8 +202,8 @@ def _ordered_pairs(
         return [(x, u) for x in targets for u in range(len(domain)) if u != x]
     if target is not None:
         raise InputError("give either a target or pairs, not both")
-    named = list(pairs)
-    if any(isinstance(pair, str) or len(pair) != 2 for pair in named):
+    named = _checks.items(pairs, "pairs")
+    if any(not isinstance(pair, (tuple, list)) or len(pair) != 2 for pair in named):
         raise InputError("pairs must be a list of two names each, (target, source)")
     chosen = dict.fromkeys((domain.index(x), domain.index(u)) for x, u in named)
     for x, u in chosen:

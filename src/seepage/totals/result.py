@@ -182,7 +182,9 @@ class TotalLeakage(Result):
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for part in (self.values, self.deltas):
+        _checks.instance(self.matrix, "matrix", LeakageMatrix, "a LeakageMatrix")
+        for name in ("values", "deltas"):
+            part = _checks.instance(getattr(self, name), name, np.ndarray, "an array")
             part.flags.writeable = False
 
     @property
@@ -331,9 +333,10 @@ class TotalsComparison(Result):
     def __getitem__(self, guarantee: str) -> TotalLeakage:
         """Return the totals under one guarantee."""
         known = {total.guarantee: total for total in self.totals}
+        _checks.choice(guarantee, "guarantee", [*known, *self.refused])
         if guarantee in self.refused:
             raise GuaranteeError(self.refused[guarantee])
-        return known[_checks.choice(guarantee, "guarantee", known)]
+        return known[guarantee]
 
     def chart(self) -> Any:
         """Return all totals in one Altair chart, refuted assumptions marked."""

@@ -33,11 +33,14 @@ from seepage.totals.tree import row_bounds
 STATIONARY_TOLERANCE = 1e-9
 """A second singular value of P - 1 below this means a second stationary distribution."""
 
+MOST_STEPS = 10**6
+
 
 def _count_steps(epsilon: Any, steps: int | None, known: int | None) -> int:
     """Return the number of steps, on which all that is given must agree."""
-    told = None if steps is None else _checks.integer(steps, "steps", 1)
-    given = (known, told, None if np.ndim(epsilon) == 0 else len(epsilon))
+    told = None if steps is None else _checks.integer(steps, "steps", 1, MOST_STEPS)
+    each = _checks.array(epsilon, "epsilon")
+    given = (known, told, None if each.ndim == 0 else len(each))
     counts = {count for count in given if count is not None}
     if not counts:
         raise InputError("the number of steps must be given: steps=..., or one epsilon each")
@@ -102,7 +105,7 @@ def _backward_channels(
         if len(given) > 1:
             raise InputError("transitions that change need initial or backward beside them")
         return [_reverse(given[0], stationary(given[0]))] * (steps - 1)
-    share = as_matrix(np.atleast_2d(np.asarray(initial)), "initial")[0]
+    share = as_matrix(np.atleast_2d(_checks.array(initial, "initial")), "initial")[0]
     if len(share) != len(given[0]):
         raise InputError(f"initial must have {len(given[0])} probabilities, got {len(share)}")
     back = []

@@ -46,7 +46,8 @@ class TotalSettings:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        _checks.integer(self.reports, "reports", 1)
+        _checks.integer(self.reports, "reports", 1, _checks.MOST_DRAWS)
+        _checks.progress(self.progress)
         for name in ("target_delta", "confidence"):
             value = _checks.probability(getattr(self, name), name)
             if value in (0, 1):
@@ -196,7 +197,10 @@ def compare_totals(
     {'independent': ('a', 'b', 'differ')}
     """
     settings, table_options = TotalSettings.split(options)
-    names = [_checks.choice(name, "guarantee", GUARANTEES) for name in guarantees]
+    names = [
+        _checks.choice(name, "guarantee", GUARANTEES)
+        for name in _checks.items(guarantees, "guarantees")
+    ]
     known = _counted(data, True, sample, settings.seed, table_options)
     matrix = leakage_matrix(as_pairs(known), epsilon, mechanism=mechanism, view=view, delta=delta)
     return compare_prepared(known, matrix, names, settings)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, log_ratio, round_up
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_pairs
@@ -46,16 +47,18 @@ class Forest:
 
     def __post_init__(self) -> None:
         edges = []
-        for edge in self.edges:
-            if isinstance(edge, str) or len(edge) != 2:
-                raise InputError(f"an edge must be a pair of attributes, got {edge!r}")
-            edges.append((str(edge[0]), str(edge[1])))
+        for edge in _checks.items(self.edges, "edges"):
+            ends = _checks.items(edge, "an edge", "a pair of attributes")
+            if len(ends) != 2:
+                given = _checks.shown(edge)
+                raise InputError(f"an edge must be a pair of attributes, got {given}")
+            edges.append((str(ends[0]), str(ends[1])))
         object.__setattr__(self, "edges", tuple(edges))
 
     @classmethod
     def path(cls, names: Iterable[str]) -> "Forest":
         """Return the path through attributes in this order, as for data over time."""
-        return cls(tuple(pairwise(names)))
+        return cls(tuple(pairwise(_checks.items(names, "names"))))
 
     def neighbours(self, domain: Domain) -> list[list[int]]:
         """Return each attribute's neighbours; edges that close a cycle raise an InputError."""
@@ -91,11 +94,10 @@ class IndependentGroups:
     groups: tuple[Sequence[str], ...]
 
     def __post_init__(self) -> None:
-        groups = []
-        for group in self.groups:
-            if isinstance(group, str):
-                raise InputError(f"a group must be a list of attributes, got {group!r}")
-            groups.append(tuple(group))
+        groups = (
+            tuple(_checks.items(group, "a group", "a list of attributes"))
+            for group in _checks.items(self.groups, "groups")
+        )
         object.__setattr__(self, "groups", tuple(groups))
 
     def members(self, domain: Domain) -> list[list[int]]:
@@ -122,7 +124,8 @@ def structure_totals(
         return group_totals(data, released, view, structure)
     if isinstance(structure, (str, bytes)) or not isinstance(structure, (Forest, Iterable)):
         raise InputError(
-            f"structure must be a list of edges, a Forest or IndependentGroups, got {structure!r}"
+            "structure must be a list of edges, a Forest or IndependentGroups, "
+            f"got {_checks.shown(structure)}"
         )
     forest = structure if isinstance(structure, Forest) else Forest(tuple(structure))
     return forest_totals(as_pairs(data), released, view, forest)

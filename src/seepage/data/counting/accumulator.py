@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from seepage import _checks
 from seepage._numerics import Integers
 from seepage.data.counting.kernel import Codes, PairCells, count_batch
 from seepage.data.domain import MISSING, Attribute, Domain
@@ -198,6 +199,10 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
     >>> merge_pairs([one, two]).table("sex", "kids").tolist()
     [[3], [1]]
     """
+    parts = [
+        _checks.instance(part, "each of parts", PairCounts, "PairCounts")
+        for part in _checks.items(parts, "parts")
+    ]
     if not parts:
         raise DomainError("there must be counts to merge, got none")
     first = parts[0].domain

@@ -311,6 +311,7 @@ def load_pairs(name: str | Path) -> PairCounts:
     >>> sp.load_pairs("adult")
     PairCounts(48,842 records, 15 attributes)
     """
+    _checks.input_path(name, "name")
     if name in BUNDLED:
         bundled = resources.files("seepage.data.datasets") / "bundled" / BUNDLED[str(name)]
         with resources.as_file(bundled) as path:

@@ -85,9 +85,12 @@ class TableOptions:
     def __post_init__(self) -> None:
         for name in ("columns", "drop", "missing_markers", "column_names"):
             object.__setattr__(self, name, _texts(getattr(self, name), name))
-        if not isinstance(self.rename, Mapping):
-            raise InputError(f"rename must be a mapping from old to new, got {self.rename!r}")
+        _checks.mapping(self.rename, "rename", "a mapping from old to new")
         _texts(self.rename.values(), "rename")
+        if self.delimiter is not None:
+            _checks.text(self.delimiter, "delimiter")
+        if self.domain is not None:
+            _checks.instance(self.domain, "domain", Domain, "a Domain")
         _checks.choice(self.missing, "missing", ("category", "drop"))
         _checks.integer(self.max_values, "max_values", 1, LARGEST_ALPHABET)
         _checks.integer(self.few, "few", 0, LARGEST_ALPHABET)
@@ -193,11 +196,11 @@ def _texts(names: Any, option: str) -> tuple[str, ...] | None:
     if names is None:
         return None
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
-        raise InputError(f"{option} must be a list of texts, got {names!r}")
+        raise InputError(f"{option} must be a list of texts, got {_checks.shown(names)}")
     texts = tuple(names)
     for name in texts:
         if not isinstance(name, str):
-            raise InputError(f"{option} must be a list of texts, got {name!r} in it")
+            raise InputError(f"{option} must be a list of texts, got {_checks.shown(name)} in it")
     return texts
 
 
