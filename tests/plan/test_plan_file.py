@@ -220,7 +220,7 @@ def test_endless_nesting_is_refused(saved, depth):
 
 @pytest.mark.parametrize("path", [None, 3, b"plan.json", "\0", ["plan.json"]])
 def test_what_is_no_path(path):
-    with pytest.raises(InputError, match="path must be the path of a file"):
+    with pytest.raises(InputError, match="path must be a path"):
         Plan.load(path)
 
 

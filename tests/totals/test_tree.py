@@ -57,15 +57,25 @@ def test_pair_bounds_are_ordered_maxima_over_sets(counts, epsilon):
     assert pair_bounds(channel, epsilon)[0, 1] == pytest.approx(best, rel=1e-9, abs=1e-12)
 
 
+def small_counts(rng):
+    counts = rng.integers(0, 5, (2, 3)) + np.eye(2, 3)
+    return counts / counts.sum(axis=1, keepdims=True)
+
+
+def wide_range(rng):
+    """Cells from 1 down to 1e-80: an input may tell most and still be lost in a sum's rounding."""
+    return rng.dirichlet([0.02] * 3, 2)
+
+
 @pytest.mark.parametrize("epsilon", [1e-12, 0.1, 1.0, 50.0, 800.0])
-def test_pair_bounds_are_never_below_the_exact_ones(epsilon):
-    """Against sums of the same doubles in 60 digits; above by rounding alone."""
+@pytest.mark.parametrize("draw", [small_counts, wide_range])
+def test_pair_bounds_are_never_below_the_exact_ones(draw, epsilon):
+    """Against sums of the same doubles in 150 digits; above by rounding alone."""
     rng = np.random.default_rng(5)
-    with localcontext(prec=60):
+    with localcontext(prec=150):
         growth = Decimal(epsilon).exp() - 1
         for _ in range(60):
-            counts = rng.integers(0, 5, (2, 3)) + np.eye(2, 3)
-            channel = counts / counts.sum(axis=1, keepdims=True)
+            channel = draw(rng)
             sets = itertools.product([False, True], repeat=3)
             sums = [[sum(map(Decimal, row[list(s)].tolist()), Decimal(0)) for row in channel]
                     for s in sets]  # fmt: skip

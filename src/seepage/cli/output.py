@@ -159,7 +159,7 @@ class FileCommand(click.Command):
         try:
             return super().invoke(ctx)
         except SeepageError as problem:
-            raise type(problem)(_in_options(str(problem), self.params)) from problem
+            raise InputError(_in_options(str(problem), self.params)) from problem
 
 
 def _in_options(message: str, params: Sequence[click.Parameter]) -> str:

@@ -38,9 +38,6 @@ NEGLIGIBLE = 2.0**-10
 FEWEST_GROUPS = 8
 """With fewer groups of reports their spread tells nothing, and the limits are all there can be."""
 
-ROUNDS = 4
-"""Steps of Dinkelbach's iteration to the best set of one size."""
-
 
 class LeakageInterval(NamedTuple):
     """An estimated leakage with its confidence limits."""
@@ -149,7 +146,7 @@ def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
     """Return for each x' the source values, those first that speak for x and against x'.
 
     For sets of any size by F_x / F_x', whose beginnings hold the best set; for sets of one size
-    by F_x - H F_x' with H the best ratio, whose beginning is it [`seepage.leakage.likely_sets`].
+    the best set comes first [`seepage.leakage.likely_sets`].
     """
     correlation = terms.correlation()
     if sets.kind == "singletons":
@@ -158,13 +155,8 @@ def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
     if sets.kind == "all":
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.argsort(np.where(gap > 0, correlation / gap, np.inf), axis=1, kind="stable")
-    floor, ratio = float(np.exp(-sets.contrast)), np.ones((len(gap), 1))
-    for _ in range(ROUNDS):
-        order = np.argsort(ratio * correlation - correlation[x], axis=1, kind="stable")
-        inside = np.take_along_axis(np.stack([gap, correlation]), order[None], axis=2)
-        more, less = inside[:, :, : sets.size].sum(axis=2, keepdims=True)
-        ratio = 1.0 + (1.0 - floor) * more / (floor + (1.0 - floor) * less)
-    return order
+    likely = sets.best_of_pairs(correlation[x], correlation)[1]
+    return np.argsort(~likely, axis=1, kind="stable")
 
 
 def _limits(

@@ -26,9 +26,8 @@ from seepage.data.channel import Channel, as_matrix
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_pairs
 from seepage.errors import InputError
-from seepage.leakage.likely_sets import best_of_all
+from seepage.leakage.likely_sets import LikelySets, best_of_all
 from seepage.totals.result import summed_up
-from seepage.totals.tree import row_bounds
 
 STATIONARY_TOLERANCE = 1e-9
 """A second singular value of P - 1 below this means a second stationary distribution."""
@@ -326,9 +325,9 @@ def _best_limit(matrix: Floats, value: float, budget: float) -> float:
     """Return the largest limit among the best sets S of all pairs of rows at a leakage."""
     if math.isinf(value) or budget == 0:
         return value
-    best = budget
+    best, sets = budget, LikelySets("all", value)
     for row in matrix:
-        chosen = row_bounds(row, matrix, value)[1]
+        chosen = sets.best_of_pairs(row, matrix)[1]
         high = np.where(chosen, row, 0.0).sum(axis=1)
         low = np.where(chosen, matrix, 0.0).sum(axis=1)
         best = max(best, float(_limits(high, low, budget, len(row)).max()))

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import UNIT, Booleans, Floats, log_ratio, round_up
+from seepage._numerics import UNIT, Floats, round_up
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import Release
+from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import View
 from seepage.totals.composition import merged_totals
 from seepage.totals.exact_total import exact_totals, fits
@@ -145,35 +146,18 @@ def pair_bounds(channel: Floats, epsilon: float) -> Floats:
 
     Notes
     -----
-    Dinkelbach's iteration for all pairs of one z at a time, O(m^2 t) per round.
+    All pairs of one z at a time, O(m^2 t log t).
 
     Examples
     --------
     >>> pair_bounds(np.array([[0.9, 0.1], [0.2, 0.8]]), 1.0).round(4).tolist()
     [[0.0, 0.6393], [0.7063, 0.0]]
     """
-    bounds = np.array([row_bounds(row, channel, epsilon)[0] for row in channel])
-    guard = -np.expm1(-epsilon) * 4 * (channel.shape[1] + 8) * UNIT
-    raised = np.where(bounds > 0, round_up(bounds, 2 * channel.shape[1]) + guard, 0.0)
+    sets, terms = LikelySets("all", epsilon), channel.shape[1]
+    bounds = np.array([sets.best_of_pairs(row, channel)[0] for row in channel])
+    guard = -np.expm1(-epsilon) * 4 * (terms + 8) * UNIT
+    raised = np.where(bounds > 0, round_up(bounds, 3 * terms + 8) + guard, 0.0)
     return np.asarray(np.minimum(raised, epsilon))
-
-
-def row_bounds(row: Floats, channel: Floats, epsilon: float) -> tuple[Floats, Booleans]:
-    """Return the bound of one row against each row of a channel, and the sets S that attain it.
-
-    At ratio H the best S is {u : G[z,u] > H G[z',u]}; H grows until it no longer does.
-    """
-    value, best = np.zeros(len(channel)), np.zeros(channel.shape, dtype=np.bool_)
-    while True:
-        scaled = row * np.exp(-value)[:, None]
-        chosen = (scaled > channel) | ((channel == 0) & (row > 0))
-        gap = np.where(chosen, row - channel, 0.0).sum(axis=1)
-        low = np.where(chosen, channel, 0.0).sum(axis=1)
-        found = log_ratio(np.maximum(gap, 0.0), low, epsilon)
-        grown = found > value
-        if not grown.any():
-            return value, best
-        value[grown], best[grown] = found[grown], chosen[grown]
 
 
 def _relaxed(channel: Floats, bounds: Floats, epsilon: float, delta: float) -> Floats:
