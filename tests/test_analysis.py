@@ -1,6 +1,7 @@
 """`analyse`: one call from any data to matrix and totals, saved and loaded whole."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -51,10 +52,13 @@ def test_a_result_of_version_0_1_is_loaded_and_drawn(tmp_path):
     ]
     saved = json.loads(OLD.read_text(encoding="utf-8"))
     assert found.totals["exact"].values.tolist() == saved["totals"]["exact"]["totals"]
-    assert found.totals["exact"].evidence[0].to_dict() == saved["totals"]["exact"]["evidence"][0]
+    evidence = found.totals["exact"].evidence[0].to_dict()
+    assert evidence == evidence | saved["totals"]["exact"]["evidence"][0]
     assert found.limit == 2.0
     found.report(tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_text(encoding="utf-8") == report_page(saved)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    added = re.compile(r',"(own|confirmed|beyond_own)":(null|true|false|[0-9.]+)')
+    assert added.sub("", page) == report_page(saved)
 
 
 def test_a_result_that_was_edited_is_not_loaded(tmp_path):

@@ -4,10 +4,9 @@ Each message is one line: what is wrong, the rule, what was given, and a hint.  
 prints that line and exits with 2; any other exception is a bug in `seepage`.
 """
 
-import re
 import unicodedata
 
-LONGEST_WORD = 80
+LONGEST_WORD = 200
 LONGEST_LINE = 500
 
 
@@ -20,7 +19,7 @@ class SeepageError(Exception):
     Examples
     --------
     >>> len(str(SeepageError("there is no column '" + "x" * 5000 + "'")))
-    92
+    219
     >>> print(SeepageError("there is no column 'a\x1b[2J'"))
     there is no column 'a\x1b[2J'
     """
@@ -48,14 +47,14 @@ class TableError(InputError):
 def _in_one_line(message: str) -> str:
     """Return a message without line breaks, control characters and endless words."""
     plain = "".join(map(_visible, message))
-    plain = re.sub(rf"\S{{{LONGEST_WORD + 1},}}", lambda word: _shortened(word[0], 70), plain)
-    return _shortened(plain, LONGEST_LINE - 3)
+    shorter = (_shortened(word, LONGEST_WORD) for word in plain.split(" "))
+    return _shortened(" ".join(shorter), LONGEST_LINE)
 
 
 def _shortened(text: str, size: int) -> str:
-    if len(text) <= size + 3:
-        return text
-    return f"{text[: size * 5 // 7]}...{text[-(size - size * 5 // 7) :]}"
+    """Return a text of at most so many characters: its beginning and its end."""
+    end = size // 3
+    return text if len(text) <= size else f"{text[: size - end - 3]}...{text[-end:]}"
 
 
 def _visible(character: str) -> str:

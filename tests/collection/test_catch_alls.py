@@ -19,7 +19,7 @@ SECRET = "a secret value"
 
 
 def codes_of(data, domain=DOMAIN, other=None, **table):
-    batches = list(open_records(data, domain, other, **table))
+    batches = [batch.codes for batch in open_records(data, domain, other, **table).batches()]
     return [np.concatenate(column).tolist() for column in zip(*batches, strict=True)]
 
 

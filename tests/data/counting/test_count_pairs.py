@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import seepage as sp
-from seepage.data.pairs_file import save_pairs
 from seepage.errors import InputError, TableError
 
 real_data = pytest.mark.skipif(
@@ -133,7 +132,7 @@ def test_engines_agree_with_crosstab_on_adult(engine):
 def test_what_is_counted_already_is_taken_with_its_columns_chosen(people, tmp_path):
     pairs = sp.count_pairs(people)
     chosen = pairs.select(["town", "sex"])
-    save_pairs(pairs, tmp_path / "people.pairs")
+    pairs.save(tmp_path / "people.pairs")
     for data in (pairs, sp.Records.from_data(people), tmp_path / "people.pairs"):
         assert sp.count_pairs(data) == pairs
         assert sp.count_pairs(data, columns=["town", "sex"]) == chosen
