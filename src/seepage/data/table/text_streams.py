@@ -50,7 +50,7 @@ def single_blanks(stream: Any, skip_lines: int) -> io.BufferedReader:
 
 def with_single_blanks(text: str) -> str:
     """Return lines as `single_blanks` does."""
-    return _single_blanks(QUOTED.split(text.encode())).decode()
+    return _single_blanks(_by_quotes(text.encode())).decode()
 
 
 class _Changed(io.RawIOBase):
@@ -89,7 +89,7 @@ class _SingleBlanks(_Changed):
         """Fill the buffer and return the number of bytes, 0 at the end."""
         while not self._ready:
             chunk = self._stream.read(START)
-            parts = QUOTED.split(self._cut_line + chunk)
+            parts = _by_quotes(self._cut_line + chunk)
             self._cut_line = _cut_off_last_line(parts) if chunk else b""
             self._ready = _single_blanks(parts)
             if not chunk:
@@ -101,11 +101,15 @@ class _SingleBlanks(_Changed):
         return len(part)
 
 
+def _by_quotes(text: bytes) -> list[bytes]:
+    """Return the parts of a text, by turns outside quotes and quoted."""
+    return QUOTED.split(text) if b'"' in text else [text]
+
+
 def _cut_off_last_line(parts: list[bytes]) -> bytes:
     """Remove what follows the last line end outside quotes, and return it.
 
-    Parts are by turns outside quotes and quoted.  A carriage return at the very end does not
-    count: the rest of the line end may follow.
+    A carriage return at the very end does not count: the rest of the line end may follow.
     """
     for place in range(len(parts) - 1, -1, -2):
         text = parts[place]
@@ -120,7 +124,7 @@ def _cut_off_last_line(parts: list[bytes]) -> bytes:
 
 
 def _single_blanks(parts: list[bytes]) -> bytes:
-    """Return lines with single blanks, given by turns outside quotes and quoted."""
+    """Return lines with single blanks outside quotes."""
     if any(NO_TEXT in part for part in parts):
         b"".join(parts).decode()
     lines = NO_TEXT.join(parts[::2]).replace(b"\r\n", b"\n")
