@@ -5,11 +5,6 @@ import pytest
 from seepage import cli
 
 
-@pytest.fixture(autouse=True)
-def _known(monkeypatch):
-    monkeypatch.setitem(cli.COMMANDS, "reproduce", "Every table and figure of the paper.")
-
-
 def test_listing(capsys):
     cli.main(["reproduce", "--list"])
     lines = capsys.readouterr().out.splitlines()
