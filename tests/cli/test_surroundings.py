@@ -1,10 +1,13 @@
-"""Commands under odd surroundings: closed streams, little memory."""
+"""Commands under odd surroundings: closed streams, little memory, a terminal."""
 
+import io
 import shlex
 import subprocess
 import sys
 
 import pytest
+
+from seepage.cli.output import emit
 
 PROGRAM = shlex.join([sys.executable, "-c", "from seepage.cli import main; main()"])
 
@@ -57,3 +60,17 @@ def test_running_out_of_memory_is_said_in_one_line(tmp_path):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr == "seepage: not enough memory; choose fewer columns or coarser bins\n"
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_is_not_moved_by_names(monkeypatch, terminal):
+    class Screen(io.StringIO):
+        def isatty(self):
+            return terminal
+
+    screen = Screen()
+    monkeypatch.setattr("sys.stdout", screen)
+    emit("a\x1b[2J\tb\nc\x9b \u202e", None)
+    assert screen.getvalue() == (
+        "a\\x1b[2J\tb\nc\\x9b \\u202e\n" if terminal else "a\x1b[2J\tb\nc\x9b \u202e\n"
+    )

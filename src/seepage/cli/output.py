@@ -21,11 +21,19 @@ from seepage.errors import InputError, SeepageError, TableError
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.totals import TotalLeakage
 
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Characters that move a terminal's cursor or turn its text; tabs and line feeds are not."""
+
 
 def emit(text: str, output: str | None) -> None:
-    """Write text to the screen, or to a file that appears whole or not at all."""
+    """Write text to the screen, or to a file that appears whole or not at all.
+
+    On a terminal control characters, which names may hold, are shown escaped.
+    """
     if output is None:
-        click.echo(text.rstrip("\n"))
+        if sys.stdout is not None and sys.stdout.isatty():
+            text = CONTROL.sub(lambda c: c[0].encode("unicode_escape").decode("ascii"), text)
+        click.echo(text.rstrip("\n"), color=True)  # or Click would take escape sequences out
         return
     with whole_file(output) as file:
         file.write((text.rstrip("\n") + "\n").encode())
