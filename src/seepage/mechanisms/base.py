@@ -51,10 +51,8 @@ class Estimate(Result):
     consistent: bool
 
     def _headline(self) -> str:
-        return (
-            f"Estimate({len(self.frequencies)} values from {self.records:,} reports, "
-            f"largest standard error {self.standard_errors.max():.3g})"
-        )
+        error = f"largest standard error {self.standard_errors.max():.3g}"
+        return f"Estimate({len(self.frequencies)} values from {self.records:,} reports, {error})"
 
     def _columns(self) -> dict[str, Any]:
         return {
@@ -67,10 +65,9 @@ class Estimate(Result):
 class Mechanism(ABC):
     """An LDP mechanism for one attribute with k values.
 
-    A subclass defines the class attributes `name` and `reports`, the constructor
-    `(k, epsilon)`, and `epsilon`, `draw`, `contributions`, `variance` and `log_likelihood`;
-    everything else has a default.  Most mechanisms need less: see `TwoLevelMechanism`, and
-    `MatrixMechanism` for a transition matrix.
+    A subclass defines the class attributes `name` and `reports`, the constructor `(k, epsilon)`,
+    and `epsilon`, `draw`, `contributions`, `variance` and `log_likelihood`.  Most mechanisms need
+    less: see `TwoLevelMechanism`, and `MatrixMechanism` for a transition matrix.
 
     Parameters
     ----------

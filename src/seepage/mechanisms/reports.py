@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-
 Origin = Mapping[str, Any]
 """The mechanism's name and parameters, as `Mechanism.describe` gives them."""
 
@@ -28,10 +27,7 @@ METADATA = b"seepage.reports"
 
 
 class DamagedReportError(InputError):
-    """A report that its mechanism cannot have drawn: it breaks `rule`, and is number `row`.
-
-    `wrong` says which reports break the rule; `row` is the first of them, counted from 0.
-    """
+    """A report that its mechanism cannot have drawn: the first of the `wrong` ones, `row`."""
 
     def __init__(self, rule: str, wrong: Booleans) -> None:
         self.rule, self.row = rule, int(wrong.argmax())
@@ -289,8 +285,7 @@ def open_parquet(path: str | Path) -> Iterator["pq.ParquetFile"]:
         with pq.ParquetFile(path, page_checksum_verification=True, pre_buffer=False) as parquet:
             yield parquet
     except (OSError, pa.ArrowException, UnicodeDecodeError) as problem:
-        what = " ".join(str(problem).split())[:200]
-        raise InputError(f"{path} cannot be read as a Parquet file of reports: {what}") from None
+        raise InputError(f"{path} cannot be read as a Parquet file of reports: {problem}") from None
 
 
 def load_reports(path: str | Path) -> Reports:
