@@ -71,5 +71,5 @@ def test_seeds_and_refusals():
     assert make_survey(50, seed=1) == make_survey(50, seed=1)
     assert make_survey(50, seed=1) != make_survey(50, seed=2)
     assert make_survey(7).num_rows == 7
-    with pytest.raises(InputError, match="records must be an integer at least 1"):
+    with pytest.raises(InputError, match="records must be an integer from 1 to"):
         make_survey(0)
