@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import operator
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -325,3 +326,21 @@ def test_sizes_count_the_largest_table():
     assert [column.count for column in columns] == [2, 6, 4094]
     assert exact_size(columns) == 2 * 6 * 12
     assert MatrixColumns(np.array([[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]])).count == 2
+
+
+@pytest.mark.parametrize("kind", ["all", "subsets"])
+@pytest.mark.parametrize("dtype", [np.float64, np.longdouble])
+def test_a_value_of_large_weight_does_not_hide_what_tells_most(kind, dtype):
+    """Weights from 1 down to 1e-80, against every set in exact fractions."""
+    rng = np.random.default_rng(3)
+    upper, lower = (rng.dirichlet([0.02] * 4, 600) for _ in range(2))
+    columns = TwoLevelColumns(4, LikelySets(kind, 300.0, 2))
+    found = columns.best(upper.astype(dtype), lower.astype(dtype))
+    weights = [list(map(Fraction, column)) for column in columns.matrix().T.tolist()]
+    for ratio, high, low in zip(found, upper.tolist(), lower.tolist(), strict=True):
+        above, below = list(map(Fraction, high)), list(map(Fraction, low))
+        exact = max(
+            sum(map(operator.mul, weight, above)) / sum(map(operator.mul, weight, below))
+            for weight in weights
+        )
+        assert Fraction(float(ratio)) >= exact * (1 - Fraction(1, 10**13))

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Floats
+from seepage._numerics import Booleans, Floats, Integers
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
@@ -111,19 +111,39 @@ class TwoLevelColumns:
         return self._climb(upper, lower)[0]
 
     def _climb(self, upper: Reals, lower: Reals) -> tuple[Reals, Booleans]:
-        """Return the largest ratio of each row and the set that attains it."""
+        """Return the largest ratio of each row and the set that attains it.
+
+        `seepage.leakage.solver` works on rows that sum to 1, in doubles, and returns logarithms:
+        scaling these rows and taking exponentials would lose the last digits of long doubles, and
+        rows of zeros have no scale.  Hence this iteration of its own.
+
+        A value of large weight whose own ratio is h has an excess of 0 but for rounding, which can
+        hide the excess of all others.  So where h grows no longer, the excesses are lowered by
+        more than their rounding errors and tried again: a larger ratio than h cannot be hidden
+        then [if F(S) is the excess of S and M(S) its weight, the S of the largest F - margin M has
+        a ratio above h by about the margin wherever any set's is above it by twice as much].
+        """
         ratio = _ratio(upper.sum(axis=1), lower.sum(axis=1))
         chosen = self._exceeding(upper, lower, ratio)
         if self.sets.kind == "subsets":
             ratio = self._ratio(upper, lower, chosen)
-        growing = np.arange(len(ratio))
-        while len(growing):
-            rows = upper[growing], lower[growing]
-            sets = self._exceeding(*rows, ratio[growing])
-            found = self._ratio(*rows, sets)
-            grown = found > ratio[growing]
-            growing = growing[grown]
-            ratio[growing], chosen[growing] = found[grown], sets[grown]
+
+        def grow(growing: Integers, margin: float) -> Integers:
+            """Raise the ratios of some rows in place; return the rows that grew."""
+            ever = np.zeros(len(ratio), dtype=np.bool_)
+            while len(growing):
+                rows = upper[growing], lower[growing]
+                sets = self._exceeding(*rows, ratio[growing], margin)
+                found = self._ratio(*rows, sets)
+                grown = found > ratio[growing]
+                growing = growing[grown]
+                ratio[growing], chosen[growing] = found[grown], sets[grown]
+                ever[growing] = True
+            return np.flatnonzero(ever)
+
+        every = np.arange(len(ratio))
+        grow(every, 0.0)
+        grow(grow(every, 8 * (self.k + 4) * float(np.finfo(upper.dtype).eps)), 0.0)
         return ratio, chosen
 
     def _singletons(self, upper: Reals, lower: Reals) -> Reals:
@@ -136,10 +156,13 @@ class TwoLevelColumns:
         weights = np.where(chosen, np.asarray(1, dtype=upper.dtype), self._floor(upper.dtype))
         return _ratio((weights * upper).sum(axis=1), (weights * lower).sum(axis=1))
 
-    def _exceeding(self, upper: Reals, lower: Reals, ratio: Reals) -> Booleans:
-        """Return the best set of each row at a ratio."""
+    def _exceeding(self, upper: Reals, lower: Reals, ratio: Reals, margin: float = 0.0) -> Booleans:
+        """Return the best set of each row at a ratio, by excesses lowered by a relative margin."""
         with np.errstate(invalid="ignore", over="ignore"):
-            excess = np.where(lower > 0, upper - ratio[:, None] * lower, upper)
+            scaled = ratio[:, None] * lower
+            excess = np.where(lower > 0, upper - scaled, upper)
+            if margin:
+                excess -= np.where(lower > 0, margin * (upper + scaled), 0)
         if self.sets.kind == "all":
             return np.asarray(excess > 0)
         kept = np.argpartition(-excess, self.sets.size - 1, axis=1)[:, : self.sets.size]
