@@ -136,7 +136,7 @@ def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
         (("perturb", "t.pairs", "--plan", "plan.json", "-o", "x"), "must hold records"),
         (("merge", "t.pairs", "./t.pairs", "-o", "m"), "each file must be given once"),
         (("benchmark", "analysers", "t.pairs", "t.pairs"), "each DATA must be given once"),
-        (("analyse", "t.csv", "--encoding", "nosuch"), "one that Python knows, got 'nosuch'"),
+        (("analyse", "t.csv", "--encoding", "nosuch"), "encoding that Python knows, got 'nosuch'"),
         (("analyse", "t.csv", "--delimiter", ""), "must be one ASCII character, got ''"),
         (("analyse", "t.csv", "--bins", "3", "--bins", "4"), "each column once, got '4' too"),
         (("analyse", "t.csv", "--rename", "sleep=a", "--rename", "sleep=b"), "got 'sleep' twice"),

@@ -80,7 +80,10 @@ def test_columns_that_do_not_fit(options, message):
         ({"delimiter": "ab"}, "delimiter must be one ASCII character"),
         ({"delimiter": ""}, "delimiter must be one ASCII character"),
         ({"skip_lines": -1}, "skip_lines must be"),
-        ({"encoding": "klingon"}, "encoding must be one that Python knows, got 'klingon'"),
+        (
+            {"encoding": "klingon"},
+            "encoding must be a text encoding that Python knows, got 'klingon'",
+        ),
         ({"bins": "deciles"}, "bins must be"),
         ({"bins": {"age": [3, 2]}}, "ascending"),
         ({"bins": 2000}, r"bins must be at most max_values \(1,000\), got 2,000"),
