@@ -25,7 +25,6 @@ RARE = 10
 
 REPORTED = ("target", "source", "plug_in", "corrected", "lower", "upper", "p_value")
 
-MOST_REPLICAS = 10**9
 MOST_SURROGATES = 10**7
 """Enough for p-values of 1e-7; each takes 8 bytes."""
 
@@ -53,7 +52,7 @@ class EstimateSettings:
 
     def __post_init__(self) -> None:
         for name, least, most in (
-            ("replicas", 1, MOST_REPLICAS),
+            ("replicas", 1, None),
             ("surrogates", 0, MOST_SURROGATES),
             ("seed", 0, LARGEST_SEED),
         ):

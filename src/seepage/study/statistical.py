@@ -152,7 +152,7 @@ def estimate_leakage(
     if records * settings.replicas > MOST_REPORTS:
         raise InputError(
             f"records times replicas must be at most {MOST_REPORTS:,}, "
-            f"got {records:,} times {replicas:,}"
+            f"got {records:,} times {_checks.shown(replicas)}"
         )
     found: dict[Key, LeakageEstimate] = {}
     for key, estimate in _estimates(keys, make, settings, _threads(threads)):

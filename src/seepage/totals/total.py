@@ -46,7 +46,8 @@ class TotalSettings:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        _checks.integer(self.reports, "reports", 1, _checks.MOST_DRAWS)
+        if _checks.integer(self.reports, "reports", 1) > _checks.MOST_RECORDS:
+            raise InputError(f"reports must be at most 2^53, got {_checks.shown(self.reports)}")
         _checks.progress(self.progress)
         for name in ("target_delta", "confidence"):
             value = _checks.probability(getattr(self, name), name)
