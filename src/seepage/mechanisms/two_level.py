@@ -196,6 +196,15 @@ class TwoLevelMechanism(Mechanism):
         hidden = float(1 - self.true) * (1.0 - none_else / self.k)
         return hidden + float(self.true) * _chosen_over(float(self.other), self.k)
 
+    def inferred_channel(self) -> Floats:
+        """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1) elsewhere.
+
+        With 1 - a as it is in doubles, so that simulated collections are repeated bit for bit.
+        """
+        channel = np.full((self.k, self.k), (1.0 - self.hit_rate) / max(1, self.k - 1))
+        np.fill_diagonal(channel, self.hit_rate)
+        return channel
+
     @property
     def guess_contrast(self) -> float:
         """The logarithm of a (k - 1)/(1 - a): p (k - 1)/(w - p) for sets of w values."""

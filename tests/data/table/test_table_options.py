@@ -81,16 +81,9 @@ def test_columns_that_do_not_fit(options, message):
         ({"delimiter": "ab"}, "delimiter must be one ASCII character"),
         ({"delimiter": ""}, "delimiter must be one ASCII character"),
         ({"skip_lines": -1}, "skip_lines must be"),
-<<<<<<< HEAD
         ({"encoding": "klingon"}, "encoding must be a text encoding that Python knows, got 'kl"),
         ({"encoding": "hex"}, "encoding must be a text encoding that Python knows, got 'hex'"),
         ({"encoding": "a\0b"}, "encoding must be a text encoding that Python knows"),
-=======
-        (
-            {"encoding": "klingon"},
-            "encoding must be a text encoding that Python knows, got 'klingon'",
-        ),
->>>>>>> fpy
         ({"bins": "deciles"}, "bins must be"),
         ({"bins": {"age": [3, 2]}}, "ascending"),
         ({"bins": 2000}, r"bins must be at most max_values \(1,000\), got 2,000"),
