@@ -1,6 +1,7 @@
 """Reports are read with the plan that they were collected with, and with no other."""
 
 import math
+import os
 import random
 from pathlib import Path
 
@@ -272,3 +273,9 @@ def test_reports_of_version_0_1_still_give_the_same_estimates():
     for name, frequencies in FOUND_BY_0_1.items():
         assert found[name].frequencies.tolist() == pytest.approx(frequencies, rel=1e-12)
     assert plan.estimate_joint(HERE / "reports-0.1.parquet", "age", "ill").records == 200
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_a_pipe_is_refused_with_the_reason(tmp_path):
+    os.mkfifo(tmp_path / "reports")
+    assert "must be a file: reports are read more than once" in refusal(tmp_path / "reports")

@@ -110,7 +110,11 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
     if isinstance(reports, pa.Table):
         return ReportSource(plan, [reports])
     if isinstance(reports, (str, os.PathLike, list, tuple)):
-        return ReportSource(plan, find_files(reports)[1])
+        files = find_files(reports)[1]
+        for file in files:
+            if not file.is_file():
+                raise InputError(f"{file} must be a file: reports are read more than once")
+        return ReportSource(plan, files)
     raise InputError(
         "reports must be an Arrow table as `perturb` returns it, or the path of a Parquet file, "
         f"got {type(reports).__name__}"
