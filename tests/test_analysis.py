@@ -59,10 +59,7 @@ def test_a_result_of_version_0_1_is_loaded_and_drawn(tmp_path):
     }
     assert found.limit == 2.0
     found.report(tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert page.startswith("<!doctype html>")
-    assert len(page) > 0.99 * len(report_page(saved))
-    assert all(str(total) in page for total in saved["totals"]["exact"]["totals"])
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == report_page(saved)
 
 
 def test_a_result_that_was_edited_is_not_loaded(tmp_path):
