@@ -5,6 +5,7 @@ import importlib.util
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -212,3 +213,22 @@ def test_pictures_are_drawn(tmp_path: Path) -> None:
         assert text.startswith("<svg")
         assert len(text) > 5_000
     assert (tmp_path / "adult.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_the_site_is_whole(tmp_path: Path) -> None:
+    """Every page is built with its headings, code and pictures, and fetches nothing."""
+    pytest.importorskip("zensical")
+    for folder in ("docs", "src"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    shutil.copy(ROOT / "mkdocs.yml", tmp_path)
+    build = [sys.executable, "-m", "zensical", "build", "--strict"]
+    done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for page in sorted((tmp_path / "docs").rglob("*.md")):
+        path = page.relative_to(tmp_path / "docs").with_suffix(".html")
+        built = (tmp_path / "build" / "site" / path).read_text(encoding="utf-8")
+        names = re.findall(r"^::: seepage\.(\w+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        for anchor in _anchors(page) | {f"seepage.{name}" for name in names}:
+            assert f'id="{anchor}"' in built, f"{path} has no #{anchor}"
+        assert built.count("<pre") >= len(list(blocks(page)))
+        assert not re.findall(r"<(?:script|img|link)\b[^>]*(?:src|href)=\"?https?:", built)
