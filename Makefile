@@ -68,6 +68,10 @@ bench: $(DEV_READY) ## Measure every number that README quotes; peers need the e
 journeys: $(READY) ## Print the size of the package and the files that two journeys run through
 	$(BIN)/python scripts/journeys.py --files
 
+.PHONY: wheel
+wheel: ## Build the wheel into dist/, install it into an empty environment and try it
+	$(PYTHON) scripts/make_wheel.py
+
 .PHONY: docs
 docs: $(DEV_READY) ## Build the documentation into build/site/
 	$(BIN)/python scripts/make_pictures.py
