@@ -1,4 +1,4 @@
-"""Draw the pictures of the documentation from the bundled Adult counts, as a hook of MkDocs."""
+"""Draw the pictures of the documentation from the bundled Adult counts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -49,11 +49,6 @@ def make_pictures(folder: Path) -> None:
         sp.save_chart(draw(pairs), folder / name)
     command = "seepage analyse adult --epsilon 1 --limit 5 --report adult.html"
     sp.analyse("adult", 1.0, limit=5.0, command=command).report(folder / "adult.html")
-
-
-def on_pre_build(config: Any) -> None:
-    """Draw the pictures before MkDocs looks for files."""
-    make_pictures(PICTURES)
 
 
 if __name__ == "__main__":
