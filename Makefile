@@ -61,7 +61,7 @@ fuzz: $(DEV_READY) ## Attack with generated tables, damaged files, junk argument
 	$(BIN)/python scripts/fuzz.py
 
 .PHONY: bench
-bench: $(DEV_READY) ## Measure every number that README quotes; peers need the extra `bench`
+bench: $(DEV_READY) ## Measure every number that docs/speed.md quotes; peers need the extra `bench`
 	$(BIN)/python -m benchmarks
 
 .PHONY: journeys
