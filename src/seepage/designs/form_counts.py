@@ -141,8 +141,15 @@ class FormCounter:
     def table(self, attributes: Sequence[int]) -> FormTable:
         """Return the counts of a form, the last attribute counted within the others."""
         order = tuple(attributes)
+        return self._made(order, self._compiled(order) if self.compiled and order else None)
+
+    def plain_table(self, attributes: Sequence[int]) -> FormTable:
+        """Return the counts of a form without the compiled kernels."""
+        return self._made(tuple(attributes), None)
+
+    def _made(self, order: tuple[int, ...], found: Floats | None) -> FormTable:
+        counts = self._numpy(order) if found is None else found
         sizes = self.layout.sizes[list(order)]
-        counts = self._compiled(order) if self.compiled and order else self._numpy(order)
         answers = int(np.prod(sizes))
         shares = counts.reshape(self.stratum_count, answers, -1) * self.scale[:, None, :]
         return FormTable(order, sizes, shares.reshape(-1, self.layout.width))

@@ -164,7 +164,14 @@ class FormProblem:
 
     def row(self, form: FittedForm) -> Floats:
         """Return the precision of every quantity from one report of a form."""
-        return self.precisions.row(form.attributes, form.epsilons.tolist())
+        if set(form.mechanisms) == {"grr"}:
+            return self.precisions.row(form.attributes, form.epsilons.tolist())
+        found = np.zeros(self.precisions.count)
+        for j, name, epsilon in zip(
+            form.attributes, form.mechanisms, form.epsilons.tolist(), strict=True
+        ):
+            found[j] = self.precisions.of_mechanism(j, name, epsilon)
+        return found
 
 
 def join(form: Iterable[int], item: Iterable[int]) -> Form:

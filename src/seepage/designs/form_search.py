@@ -9,17 +9,28 @@ it would need tells most of the others.
 
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from seepage._numerics import Floats
+from seepage.designs.form_budgets import refine
 from seepage.designs.form_problem import FittedForm, Form, FormProblem, join
 from seepage.designs.shares import Shares, best_shares, evaluate
 
 BETTER = 1e-6
 """A gain counts as larger from this share on."""
+
+ENTRIES = 4
+"""Times that forms left out may come in again while shares are improved."""
+
+PATIENCE = 6
+"""Rounds without a form that pays after which the search ends."""
+
+PAYS = 2e-4
+"""By which share of the objective a form must gain more to be added."""
 
 STARTS = 6
 """Forms that are improved for one set of prices."""
@@ -64,9 +75,11 @@ class Pool:
     forms: list[FittedForm] = field(default_factory=list)
     rows: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     shares: Floats = field(default_factory=lambda: np.zeros(0))
+    keys: set[tuple[Any, ...]] = field(default_factory=set)
 
     def add(self, forms: list[FittedForm], weight: float = 0.1) -> None:
-        """Add forms with a positive starting share."""
+        """Add forms with a positive starting share, but those that are there already."""
+        forms = [form for form in forms if self.is_new(form)]
         if not forms:
             return
         rows = np.array([self.problem.row(form) for form in forms])
@@ -76,15 +89,36 @@ class Pool:
         fresh = np.full(len(forms), begin / len(forms))
         self.shares = np.concatenate([self.shares * (1 - begin), fresh])
 
+    def is_new(self, form: FittedForm) -> bool:
+        """Note a form; return whether none with nearly the same budgets was noted before."""
+        digits = np.round(form.epsilons / form.level, 4).tolist()
+        key = (form.attributes, form.mechanisms, round(math.log(form.level), 5), *digits)
+        if key in self.keys:
+            return False
+        self.keys.add(key)
+        return True
+
     def settle(self, tolerance: float, most: int) -> Shares:
-        """Improve the shares."""
-        found = best_shares(self.rows, self.problem.weights, self.shares, tolerance, most)
-        self.shares = found.shares
+        """Improve the shares; a form left out that pays at the present prices comes in again."""
+        found = self.state
+        for _ in range(ENTRIES):
+            paying = (self.shares < 1e-9) & (self.rows @ found.prices > found.objective)
+            shares = self.shares * 0.95 + 0.05 * paying / paying.sum() if paying.any() else None
+            start = self.shares if shares is None else shares
+            better = best_shares(self.rows, self.problem.weights, start, tolerance, most)
+            if better.objective <= found.objective:
+                found, self.shares = better, better.shares
+            if found.gap <= tolerance or shares is None:
+                break
         return found
 
-    def spread(self, weight: float = 0.05) -> None:
-        """Give every form a positive share again."""
-        self.shares = self.shares * (1 - weight) + weight / len(self.shares)
+    def saved(self) -> tuple[list[FittedForm], Floats, Floats]:
+        """Return forms, rows and shares, to be restored after an interrupt."""
+        return list(self.forms), self.rows, self.shares
+
+    def restore(self, saved: tuple[list[FittedForm], Floats, Floats]) -> None:
+        """Go back to what was saved."""
+        self.forms, self.rows, self.shares = saved
 
     @property
     def state(self) -> Shares:
@@ -246,10 +280,9 @@ def generate(
     search: FormSearch,
     pool: Pool,
     rng: np.random.Generator,
-    report: Callable[[Shares], None],
-    patience: int = 12,
-) -> None:
-    """Add forms that pay until none is found, or time is over.
+    patience: int = PATIENCE,
+) -> Iterator[Shares]:
+    """Add forms that pay until none is found, or time is over; yield the state after each round.
 
     Parameters
     ----------
@@ -257,45 +290,47 @@ def generate(
         What finds forms, and where they go; the pool's shares give the prices.
     rng
         Of the starts.
-    report
-        Called with the state after each round.
     patience
         Rounds without a new form after which the search ends.
     """
     problem, idle = search.problem, 0
-    singles = {form.attributes: form for form in pool.forms}
-    known = {(form.attributes, form.level) for form in pool.forms}
+    singles = {form.attributes: form for form in reversed(pool.forms)}
     while idle < patience and not search.timer.over():
         state = pool.state
-        fresh = []
-        for start in _starts(problem, pool, singles, state.prices, rng):
+        fresh, seen = list[FittedForm](), set[Form]()
+        for start in _starts(search, pool, singles, state.prices, rng):
             if search.timer.over():
                 break
-            form, gain = search.improve(start, state.prices, rng)
-            key = (form.attributes, form.level)
-            if key not in known and gain > state.objective * (1 + 1e-4):
-                known.add(key)
+            found = search.improve(start, state.prices, rng)[0]
+            if found.attributes in seen:
+                continue
+            seen.add(found.attributes)
+            form = refine(problem, found, state.prices)
+            if search.gain(form, state.prices) > state.objective * (1 + PAYS):
                 fresh.append(form)
-        idle = 0 if fresh else idle + 1
+        before = len(pool.forms)
         pool.add(fresh)
-        report(pool.settle(1e-4, 300))
+        idle = 0 if len(pool.forms) > before else idle + 1
+        yield pool.settle(1e-4, 300)
 
 
 def _starts(
-    problem: FormProblem,
+    search: FormSearch,
     pool: Pool,
     singles: dict[Form, FittedForm],
     prices: Floats,
     rng: np.random.Generator,
 ) -> list[FittedForm]:
     """Return items drawn by what they gain alone, and forms in use."""
+    problem = search.problem
     gains = np.array([problem.row(singles[item]) @ prices for item in problem.items])
     chance = gains + gains.max() * 1e-3
     count = min(STARTS // 2, len(problem.items))
     drawn = rng.choice(len(problem.items), count, replace=False, p=chance / chance.sum())
     starts = [singles[problem.items[place]] for place in drawn.tolist()]
-    used = [form for form, _ in pool.support if len(form.attributes) > 1]
-    if used:
-        some = rng.choice(len(used), min(STARTS - count, len(used)), replace=False)
-        starts += [used[place] for place in some.tolist()]
+    used = list(dict.fromkeys(form.attributes for form, _ in pool.support))
+    equal = [found for found in (search.found.get(form) for form in used) if found is not None]
+    if equal:
+        some = rng.choice(len(equal), min(STARTS - count, len(equal)), replace=False)
+        starts += [equal[place] for place in some.tolist()]
     return starts

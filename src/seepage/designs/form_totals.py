@@ -85,10 +85,30 @@ class ExactForms:
         compiled: bool | None = None,
     ) -> None:
         self.counter = FormCounter(records, public, known, compiled)
-        self.public = bool(len(public))
+        self.public_places, self.known_places = tuple(public), tuple(known)
         sizes = self.counter.layout.sizes
         self._guards = np.array([rounding([int(size)]) for size in sizes])
         self._buffer = np.empty((0, 0))
+
+    @property
+    def public(self) -> bool:
+        """Whether any attribute is released in the clear."""
+        return bool(self.public_places)
+
+    @property
+    def known(self) -> bool:
+        """Whether the adversary knows any attribute of the person."""
+        return bool(self.known_places)
+
+    def again(self, attributes: Sequence[int], epsilons: Floats) -> Floats:
+        """Return the totals of a form counted anew, by NumPy."""
+        counter = self.counter
+        plain = counter.plain_table(attributes)
+        budgets = np.asarray(epsilons, dtype=np.float64)
+        found = largest_ratios(
+            plain.shares, plain.sizes, budgets, counter.seen, counter.layout.starts
+        )
+        return self._rounded(found, plain.attributes, budgets)
 
     def fits(self, attributes: Sequence[int]) -> bool:
         """Return whether the table of a form can be made."""
@@ -101,9 +121,12 @@ class ExactForms:
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the total of every attribute of the table, rounded up."""
         budgets = np.asarray(epsilons, dtype=np.float64)
-        found = np.log(self._ratios(table, budgets))
-        guard = float(self._guards[list(table.attributes)].sum())
-        totals = round_up(found, 8) + (guard + self._guards)
+        return self._rounded(self._ratios(table, budgets), table.attributes, budgets)
+
+    def _rounded(self, ratios: Floats, attributes: Sequence[int], budgets: Floats) -> Floats:
+        """Return logarithms rounded up by more than the rounding errors in the ratios."""
+        guard = float(self._guards[list(attributes)].sum())
+        totals = round_up(np.log(ratios), 8) + (guard + self._guards)
         if self.public:
             return totals
         return np.minimum(totals, summed_up(budgets.tolist()))

@@ -12,6 +12,7 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage.data.records import Records
+from seepage.mechanisms import mechanism
 
 GRID = 1024
 """Budgets at which precisions are tabulated, to tell which forms can pay."""
@@ -84,6 +85,13 @@ class Precisions:
         if epsilon <= 0 or self.sizes[j] == 1:
             return 0.0
         return 1 / (self._square(j, epsilon) - self.squares[j])
+
+    def of_mechanism(self, j: int, name: str, epsilon: float) -> float:
+        """Return the precision of attribute j from one report of any mechanism."""
+        shares = self.frequencies[j]
+        noise = float(mechanism(name, self.sizes[j], epsilon).variance(1, shares).sum())
+        variance = noise + 1 - self.squares[j]
+        return 1 / variance if variance > 0 else 0.0
 
     def row(self, attributes: Sequence[int], epsilons: Sequence[float]) -> Floats:
         """Return the precision of every quantity from one report of a form."""
