@@ -187,3 +187,31 @@ def plan_chart(rows: Rows, guarantee: str) -> Any:
             width=WIDTH, height=alt.Step(STEP), title=f"Budgets and totals ({guarantee})"
         )
     )
+
+
+@printable_names
+def comparison_chart(rows: Rows, axis: str) -> Any:
+    """Return the error of each strategy as a bar on a logarithmic axis, the least one below.
+
+    Parameters
+    ----------
+    rows
+        One for each strategy: `strategy`, `error`, and its `basis`, which gives the colour.
+    axis
+        What the error is.
+    """
+    import altair as alt
+
+    order = [row["strategy"] for row in sorted(rows, key=lambda row: -row["error"])]
+    bars = (
+        chart_of(rows)
+        .mark_circle(size=90)
+        .encode(
+            y=alt.Y("strategy:N", sort=order, title=None, axis=alt.Axis(labelLimit=360)),
+            x=alt.X("error:Q", title=axis, scale=alt.Scale(type="log")),
+            color=coloured("basis", ["certified", "by assumption"], ""),
+            tooltip=["strategy:N", "error:Q", "basis:N"],
+        )
+    )
+    title = "Ways to keep the same limit, by the error to expect"
+    return finish(bars.properties(width=WIDTH, height=alt.Step(STEP), title=title))
