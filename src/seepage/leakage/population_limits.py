@@ -19,7 +19,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, Integers
-from seepage._results import Result
+from seepage._results import Result, json_ready
 from seepage.data.domain import Domain
 from seepage.errors import DomainError, InputError
 from seepage.leakage.deviations import Limits, kl_lower, kl_upper
@@ -134,6 +134,18 @@ class LeakageLimits(Result):
         off = np.flatnonzero(~np.eye(len(self.domain), dtype=np.bool_))
         order = off[np.lexsort((-self.values.flat[off], -self.lower.flat[off]))]
         return [self._leak(*divmod(int(at), len(self.domain))) for at in order[:count]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the limits as JSON holds them; rows are targets, columns sources."""
+        found: dict[str, Any] = json_ready(
+            {
+                "confidence": self.confidence,
+                "lower": self.lower,
+                "upper": self.upper,
+                "too_few": [vars(few) for few in self.too_few],
+            }
+        )
+        return found
 
     def _leak(self, target: int, source: int) -> LimitedLeak:
         parts = (part[target, source] for part in (self.lower, self.values, self.upper))
