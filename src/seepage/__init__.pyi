@@ -16,6 +16,7 @@ from seepage.data.pairs import PairCounts as PairCounts
 from seepage.data.records import Records as Records
 from seepage.designs.calibration import Calibration as Calibration
 from seepage.designs.calibration import find_budgets as find_budgets
+from seepage.designs.shape import shape as shape
 from seepage.designs.strategies import compare_strategies as compare_strategies
 from seepage.errors import ChannelError as ChannelError
 from seepage.errors import DomainError as DomainError
