@@ -120,6 +120,7 @@ class Analysis(Result):
             "direction": "rows targets, columns sources",
             "smoothing": matrix.smoothing,
             "cpl": matrix.values,
+            "interval": matrix.interval().to_dict(),
             "relaxation": matrix.relaxations,
             "tcpl": matrix.tcpl,
             "strongest": [self._leak(*pair) for pair in matrix.strongest(strongest)],

@@ -15,6 +15,7 @@ from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
 from seepage.leakage.evidence import Leakage, relaxation
 from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.population_limits import LeakageLimits, population_limits
 from seepage.leakage.release import VIEWS, Release, View, releases
 
 
@@ -143,6 +144,34 @@ class LeakageMatrix(Result):
         ranked = np.flatnonzero(targets != sources)[:count]
         pairs = zip(targets[ranked].tolist(), sources[ranked].tolist(), strict=True)
         return [Leak(names[t], names[s], float(self.values[t, s])) for t, s in pairs]
+
+    def interval(self, confidence: float = 0.95) -> LeakageLimits:
+        """Return lower and upper limits of every leakage for the people behind the table.
+
+        All limits of all pairs hold at once with this confidence, if the records are drawn from
+        these people at random, one record per person [theory-population].  They use the counts as
+        they are, without smoothing.  Public attributes, whose leakage has no cap, may have an
+        infinite upper limit.
+
+        Parameters
+        ----------
+        confidence
+            Above 0 and below 1.
+
+        Notes
+        -----
+        Clopper-Pearson limits for every likely set of up to 12 source values; for all sets of
+        larger alphabets the kl limits, bounded over all sets at once.  O(m t) binomial tails for
+        each pair with GRR, O(m 2^t) and O(m^2 t) per round for the two others.
+
+        Examples
+        --------
+        >>> import seepage as sp
+        >>> limits = sp.leakage_matrix("adult", 1.0, mechanism="grr").interval()
+        >>> limits.strongest(1)[0][:2]
+        ('education', 'education-num')
+        """
+        return population_limits(self, confidence)
 
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}"
