@@ -201,6 +201,9 @@ VIEWS = {
     "report": "the adversary keeps the whole report",
     "inferred": "the adversary keeps only the value inferred from the report",
 }
+ROBUST = (
+    "Robust bounds: the most over channels with rows within {:g} of the table's (total variation)"
+)
 LONGEST_NAME = 24
 CELL = 6
 RARE = 10
@@ -229,6 +232,7 @@ def _heading(matrix: LeakageMatrix, name: str) -> str:
         f"{name}: {how_many(matrix.pairs)}, {len(matrix.domain)} attributes\n"
         f"Mechanism: {how}, epsilon {epsilon}\n"
         f"View: {matrix.view} ({VIEWS[matrix.view]})"
+        + (f"\n{ROBUST.format(matrix.radius)}" if matrix.radius else "")
     )
 
 
