@@ -79,6 +79,7 @@ class Analysis(Result):
             mechanism=saved["mechanism"],
             view=saved["view"],
             delta=saved.get("delta") or 0.0,
+            radius=saved.get("radius") or 0.0,
             **saved.get("smoothing") or {},
         )
         cpl = [[from_json_number(value) for value in row] for row in saved["cpl"]]
@@ -119,6 +120,7 @@ class Analysis(Result):
             "view": matrix.view,
             "direction": "rows targets, columns sources",
             "smoothing": matrix.smoothing,
+            "radius": matrix.radius,
             "cpl": matrix.values,
             "interval": matrix.interval().to_dict(),
             "relaxation": matrix.relaxations,
@@ -177,6 +179,7 @@ def analyse(
     delta: Any = 0.0,
     min_count: float = 0.0,
     prior: float = 0.0,
+    radius: Any = 0.0,
     structure: Any = None,
     target_delta: float = 0.01,
     confidence: float = 0.95,
@@ -209,6 +212,10 @@ def analyse(
         `structure`).  Those that lack what they need are listed in `totals.refused`.
     min_count, prior
         Smoothing of the channels, see `PairCounts.channel`; off by default.
+    radius
+        Above 0 every leakage is a robust bound, for an adversary whose rows are within this total
+        variation distance of the table's, see `leakage_matrix`.  Of the totals only `worst` and
+        `independent` are then computed, and there is no page.
     structure, target_delta, confidence, reports, seed
         As in `total_leakage`.
     sample
@@ -253,6 +260,7 @@ def analyse(
         delta=delta,
         min_count=min_count,
         prior=prior,
+        radius=radius,
     )
     if name is None:
         name = Path(data).name if isinstance(data, (str, os.PathLike)) else ""

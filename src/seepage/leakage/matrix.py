@@ -12,7 +12,7 @@ from seepage._results import Result
 from seepage.data.channel import Channel
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts
-from seepage.errors import DomainError
+from seepage.errors import DomainError, InputError
 from seepage.leakage.evidence import Leakage, relaxation
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.population_limits import LeakageLimits, population_limits
@@ -44,6 +44,9 @@ class LeakageMatrix(Result):
         `"report"`: the adversary keeps the whole report; `"inferred"`: only a guessed value.
     smoothing
         `min_count` and `prior` of `PairCounts.channel`, both 0 by default.
+    radius
+        Above 0 every entry is a robust bound: the most over all channels whose rows are within
+        this total variation distance of the table's.
     """
 
     def __init__(
@@ -52,11 +55,13 @@ class LeakageMatrix(Result):
         releases: Sequence[Release],
         view: View,
         smoothing: Mapping[str, float],
+        radius: float = 0.0,
     ) -> None:
         self.pairs = _checks.instance(pairs, "pairs", PairCounts, "PairCounts")
         self.releases: tuple[Release, ...] = tuple(_checks.items(releases, "releases"))
         self.view: View = view
         self.smoothing = dict(_checks.mapping(smoothing, "smoothing"))
+        self.radius = _checks.probability(radius, "radius")
 
     @property
     def domain(self) -> Domain:
@@ -72,11 +77,11 @@ class LeakageMatrix(Result):
     def values(self) -> Floats:
         """The leakages in nats, rows targets and columns sources."""
         values = np.zeros((len(self.domain), len(self.domain)))
-        for targets, sources, stack in self.channel_stacks():
+        for targets, sources, stack in () if self.radius else self.channel_stacks():
             for sets, chosen, contrast in self._by_sets(sources):
                 found = sets.best(stack[chosen], contrast).value
                 values[targets[chosen], sources[chosen]] = found
-        for source in np.flatnonzero(self._kind < 0):
+        for source in np.flatnonzero((self._kind < 0) | (self.radius > 0)):
             for target in range(len(self.domain)):
                 if target != source:
                     values[target, source] = self[target, source].value
@@ -89,6 +94,8 @@ class LeakageMatrix(Result):
 
         For mechanisms whose report is two-level; the contrast is epsilon for most.
         """
+        if self.radius:
+            raise InputError("slopes are those of a matrix with radius 0")
         slopes = np.zeros((len(self.domain), len(self.domain)))
         for targets, sources, stack in self.channel_stacks():
             for sets, chosen, contrast in self._by_sets(sources):
@@ -101,6 +108,11 @@ class LeakageMatrix(Result):
         """The certified delta' of each leakage bound; 0 where the source has delta 0."""
         values = np.zeros_like(self.values)
         relaxed = [r.delta > 0 and r.mechanism is None for r in self.releases]
+        if self.radius:
+            for target, source in zip(*np.nonzero(~np.eye(len(values), dtype=bool)), strict=True):
+                if relaxed[source]:
+                    values[target, source] = self[target, source].relaxation
+            return values
         for targets, sources, stack in self.channel_stacks() if any(relaxed) else ():
             for target, source, channel in zip(targets, sources, stack, strict=True):
                 if relaxed[source]:
@@ -133,7 +145,10 @@ class LeakageMatrix(Result):
                 f"{self.domain.names[target]!r} is no source about itself; "
                 "its own report leaks its epsilon"
             )
-        return self.releases[source].leakage(self.channel(target, source), self.view)
+        release, channel = self.releases[source], self.channel(target, source)
+        if self.radius:
+            return release.robust_leakage(channel, self.view, self.radius)
+        return release.leakage(channel, self.view)
 
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the largest leakages, largest first, each with its target and source by name."""
@@ -177,6 +192,8 @@ class LeakageMatrix(Result):
         shape = f"{len(self.domain)} x {len(self.domain)}"
         if self.pairs.population is not None:
             shape += f" from a {how_many(self.pairs)}"
+        if self.radius:
+            shape += f", robust bounds, radius={self.radius:g}"
         return f"LeakageMatrix({shape}, view={self.view!r}, rows targets, columns sources)"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
@@ -202,6 +219,8 @@ class LeakageMatrix(Result):
         subtitle = f"{', '.join(mechanisms)}; epsilon {', '.join(budgets[:4])}; view: {self.view}"
         if self.pairs.population is not None:
             subtitle += f"; {how_many(self.pairs)}"
+        if self.radius:
+            subtitle += f"; robust bounds, radius {self.radius:g}"
         order = [names[index] for index in self.related_order()]
         most = float(self.epsilons[np.isfinite(self.epsilons)].max(initial=0.0))
         return matrix_chart(names, self.values.tolist(), most, subtitle, order)
@@ -281,6 +300,7 @@ def leakage_matrix(
     delta: Any = 0.0,
     min_count: float = 0.0,
     prior: float = 0.0,
+    radius: Any = 0.0,
     **table_options: Any,
 ) -> LeakageMatrix:
     """Return the leakage of every attribute about every other.
@@ -303,6 +323,10 @@ def leakage_matrix(
         The relaxation of every attribute, or one for each.
     min_count, prior
         Smoothing of rare cells, see `PairCounts.channel`; off by default.
+    radius
+        Above 0 for robust bounds: the most over all channels whose rows are within this total
+        variation distance of the table's, see `leakage_bound`.  Exact up to 12 source values and
+        for mechanisms whose report favours one value (GRR, EXP); others have an upper bound.
     table_options
         The table options of `count_pairs`.
 
@@ -334,4 +358,5 @@ def leakage_matrix(
         "min_count": _checks.weight(min_count, "min_count"),
         "prior": _checks.weight(prior, "prior"),
     }
-    return LeakageMatrix(pairs, releases(pairs.domain, epsilon, mechanism, delta), view, smoothing)
+    released = releases(pairs.domain, epsilon, mechanism, delta)
+    return LeakageMatrix(pairs, released, view, smoothing, radius)

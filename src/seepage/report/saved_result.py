@@ -88,6 +88,7 @@ class _SavedResult(msgspec.Struct):
     population: int | None = None
     delta: Share | list[Share] | None = None
     smoothing: _SavedSmoothing | None = None
+    radius: Share | None = None
     tcpl: Nats | None = None
     strongest: list[_SavedLeak] | None = None
     refused: dict[str, str] | None = None
