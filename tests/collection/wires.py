@@ -1,15 +1,26 @@
 """Wires, exact chances and vectors that the tests of clients share."""
 
+import hashlib
+import json
 import math
+import shutil
+import subprocess
 from collections import defaultdict
 from fractions import Fraction
 from itertools import accumulate, pairwise, product
+from pathlib import Path
 
 import numpy as np
+import pytest
 
+import seepage
 from seepage.collection.wire_draws import SPAN
 from seepage.mechanisms import GRR, OUE, RAPPOR, Exponential, MatrixMechanism, SubsetSelection
 from seepage.mechanisms.wire_format import mechanism_wire
+
+CLIENT = Path(seepage.__file__).parent / "collection" / "client"
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="Node is not installed: `make node`")
 
 MECHANISMS = {
     "grr": GRR(5, 1.3),
@@ -88,11 +99,20 @@ def attribute(name, k):
     return {"name": name, "values": [f"{name}{value}" for value in range(k)]}
 
 
+def wire_of(attributes, forms):
+    return {
+        "format": "seepage collection",
+        "version": 1,
+        "attributes": attributes,
+        "forms": forms,
+    }
+
+
 def one_question_wire(mechanism):
     """The wire of a collection that asks one question."""
     question = {"attribute": "x", **mechanism_wire(mechanism)}
     form = {"until": str(SPAN), "type": "product", "questions": [question]}
-    return {"attributes": [attribute("x", mechanism.k)], "forms": [form]}
+    return wire_of([attribute("x", mechanism.k)], [form])
 
 
 def three_forms_wire():
@@ -106,9 +126,9 @@ def three_forms_wire():
         "attributes": ["c", "a"],
         "thresholds": mechanism_wire(together)["thresholds"],
     }
-    return {
-        "attributes": [attribute(name, k) for name, k in sizes.items()],
-        "forms": [
+    return wire_of(
+        [attribute(name, k) for name, k in sizes.items()],
+        [
             {
                 "until": first,
                 "type": "product",
@@ -124,4 +144,29 @@ def three_forms_wire():
             },
             {**joint, "until": third},
         ],
-    }
+    )
+
+
+def client_file(wire):
+    """What a client loads: the wire form and its digest."""
+    content = json.dumps(wire, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return {"collection": hashlib.sha256(content.encode()).hexdigest(), "wire": wire}
+
+
+def install_client(folder):
+    """Copy the module into a folder where Node takes it for an ES module; return its path."""
+    (folder / "package.json").write_text('{"type": "module"}')
+    return shutil.copy(CLIENT / "seepage.js", folder)
+
+
+def run_client(module, **job):
+    """Run a job of `client_driver.mjs` in Node."""
+    done = subprocess.run(
+        [NODE, Path(__file__).with_name("client_driver.mjs"), module],
+        input=json.dumps(job),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
