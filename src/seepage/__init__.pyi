@@ -70,5 +70,6 @@ from seepage.totals import stream_leakage as stream_leakage
 from seepage.totals import total_leakage as total_leakage
 from seepage.totals.experience_result import Experience as Experience
 from seepage.totals.experienced import experienced_loss as experienced_loss
+from seepage.verdict import Verdict as Verdict
 
 _HOMES: dict[str, str]

@@ -21,6 +21,7 @@ from seepage._numerics import Booleans, Floats, Integers
 from seepage._results import Progress
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_counted
+from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage.release import VIEWS, Release, View, releases
@@ -97,29 +98,37 @@ def experienced_loss(
         raise InputError(f"confidence must be above 0 and below 1, got {level:g}")
     _checks.progress(progress)
     known = as_counted(data, records=True, **table_options)
-    if not isinstance(known, Records):
+    released = releases(known.domain, epsilon, mechanism, delta)
+    return experience_of(known, released, view, count, level, seed, progress, rare=least)
+
+
+USUAL_PEOPLE = 1_000
+"""People drawn where nothing else is asked for."""
+
+
+def usual_people(data: PairCounts | Records, released: Sequence[Release]) -> int:
+    """Return how many people to draw by default: none without records or mechanisms."""
+    named = all(release.public or release.mechanism is not None for release in released)
+    return USUAL_PEOPLE if named and isinstance(data, Records) and data.records > 1 else 0
+
+
+def experience_of(
+    data: PairCounts | Records,
+    released: Sequence[Release],
+    view: View,
+    people: int,
+    confidence: float = 0.95,
+    seed: int | None = 0,
+    progress: Progress | None = None,
+    *,
+    rare: int = 500,
+) -> Experience:
+    """Return the same for data that are counted and releases that are there already."""
+    if not isinstance(data, Records):
         raise GuaranteeError(
             "what people experience needs records, and pair counts do not tell how sources act "
             "together; give the table itself"
         )
-    released = releases(known.domain, epsilon, mechanism, delta)
-    return experience_of(
-        known, released, view, count, confidence=level, rare=least, seed=seed, progress=progress
-    )
-
-
-def experience_of(
-    data: Records,
-    released: Sequence[Release],
-    view: View,
-    people: int,
-    *,
-    confidence: float = 0.95,
-    rare: int = 500,
-    seed: int | None = 0,
-    progress: Progress | None = None,
-) -> Experience:
-    """Return the same for records and releases that are there already."""
     if data.records < 2:
         raise GuaranteeError("what people experience needs at least two records")
     mechanisms = simulated(data.domain, released, people, "experienced losses")
