@@ -12,7 +12,7 @@ from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.shaped_columns import RatioLimit
-from seepage.designs.shaped_form import FormTable, check_cells, occurring, shape_form
+from seepage.designs.shaped_form import AnswerCounts, check_cells, occurring, shape_form
 from seepage.designs.shaped_mechanism import ShapedMechanism
 from seepage.errors import InputError
 from seepage.totals.result import refuse_sample
@@ -126,7 +126,7 @@ def shape(
 
 def form_table(
     counted: PairCounts | Records, sources: Sequence[str], targets: Iterable[str]
-) -> tuple[FormTable, Integers]:
+) -> tuple[AnswerCounts, Integers]:
     """Return the counts of targets by the cells of a form, and the counts of the cells."""
     domain = counted.domain
     sizes = tuple(domain[name].size for name in sources)
@@ -144,7 +144,7 @@ def form_table(
         tables = {name: _by_cell(counted, cells, len(counts), name) for name in targets}
     if not counts.sum():
         raise InputError("shaping needs at least one record, and there is none")
-    return FormTable(tuple(sources), sizes, tables), counts
+    return AnswerCounts(tuple(sources), sizes, tables), counts
 
 
 def _cells(records: Records, sources: Sequence[str]) -> Integers:

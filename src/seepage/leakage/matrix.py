@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers
+from seepage._numerics import Booleans, Floats, Integers, clustered_order
 from seepage._results import Result
 from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many
@@ -76,7 +76,7 @@ class LeakageMatrix(Result):
     @cached_property
     def values(self) -> Floats:
         """The leakages in nats, rows targets and columns sources."""
-        return self._values([np.ones(size, dtype=np.bool_) for size in self.domain.sizes])
+        return self._values(self._all)
 
     def among(self, least: int) -> Floats:
         """Return the leakages among target values, not missing, that so many records have."""
@@ -88,6 +88,10 @@ class LeakageMatrix(Result):
         """Return one of these leakages with its witness."""
         row, column = self.domain.index(target), self.domain.index(source)
         return self._restricted(row, column, self._kept(least)[row])
+
+    @property
+    def _all(self) -> list[Booleans]:
+        return [np.ones(size, dtype=np.bool_) for size in self.domain.sizes]
 
     def _kept(self, least: int) -> list[Booleans]:
         _checks.integer(least, "least", 0)
@@ -265,16 +269,7 @@ class LeakageMatrix(Result):
 
         Leaves of average-linkage clustering on epsilon minus the larger leakage of both ways.
         """
-        if len(self.domain) < 3:
-            return list(range(len(self.domain)))
-        from scipy.cluster.hierarchy import leaves_list, linkage
-        from scipy.spatial.distance import squareform
-
-        strength = np.minimum(np.maximum(self.values, self.values.T), 700.0)
-        distance = strength.max() - strength
-        np.fill_diagonal(distance, 0.0)
-        tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
-        return [int(leaf) for leaf in leaves_list(tree)]
+        return clustered_order(np.maximum(self.values, self.values.T))
 
     @cached_property
     def _sets(self) -> list[LikelySets | None]:
@@ -312,7 +307,7 @@ class LeakageMatrix(Result):
         A target value that never occurred has no row; here it repeats the row of one that did,
         which changes no maximum over pairs of rows.
         """
-        return self._stacks([np.ones(size, dtype=np.bool_) for size in self.domain.sizes])
+        return self._stacks(self._all)
 
     def _stacks(self, kept: Sequence[Booleans]) -> Iterator[tuple[Integers, Integers, Floats]]:
         """Yield the same stacks, with rows for those target values only that are kept."""
@@ -395,9 +390,7 @@ def leakage_matrix(
     pairs = as_pairs(data, **table_options)
     if not pairs.records:
         raise DomainError("there is no leakage without records, and these counts have none")
-    smoothing = {
-        "min_count": _checks.weight(min_count, "min_count"),
-        "prior": _checks.weight(prior, "prior"),
-    }
+    weights = {"min_count": min_count, "prior": prior}
+    smoothing = {name: _checks.weight(value, name) for name, value in weights.items()}
     released = releases(pairs.domain, epsilon, mechanism, delta)
     return LeakageMatrix(pairs, released, view, smoothing, radius)
