@@ -61,16 +61,25 @@ fuzz: $(DEV_READY) ## Attack with generated tables, damaged files, junk argument
 	$(BIN)/python scripts/fuzz.py
 
 .PHONY: bench
-bench: $(DEV_READY) ## Measure every number that README quotes; peers need the extra `bench`
+bench: $(DEV_READY) ## Measure every number that docs/speed.md quotes; peers need the extra `bench`
 	$(BIN)/python -m benchmarks
 
 .PHONY: journeys
 journeys: $(READY) ## Print the size of the package and the files that two journeys run through
 	$(BIN)/python scripts/journeys.py --files
 
+.PHONY: wheel
+wheel: ## Build the wheel into dist/, install it into an empty environment and try it
+	$(PYTHON) scripts/make_wheel.py
+
 .PHONY: docs
 docs: $(DEV_READY) ## Build the documentation into build/site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python scripts/make_pictures.py
+	$(BIN)/zensical build --strict --clean
+
+.PHONY: docs-serve
+docs-serve: docs ## Show the documentation, with its search, at http://localhost:8000
+	$(BIN)/zensical serve
 
 .PHONY: lock
 lock: ## Resolve the locked versions again (needs uv)
@@ -79,4 +88,4 @@ lock: ## Resolve the locked versions again (needs uv)
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) dist build site .cache .pytest_cache .mypy_cache .ruff_cache

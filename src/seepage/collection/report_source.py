@@ -124,7 +124,8 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
 def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
     """Raise where columns are not the reports of a plan."""
     stated = (schema.metadata or {}).get(COLLECTION)
-    if stated is not None and stated.decode(errors="replace") != plan.collection:
+    known = (plan.collection, plan.earlier_collection)
+    if stated is not None and stated.decode(errors="replace") not in known:
         raise InputError(
             f"{where} holds reports of another plan: its attributes, values or mechanisms differ"
         )
