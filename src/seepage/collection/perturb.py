@@ -34,7 +34,7 @@ from seepage.mechanisms.randomness import Seed, randomness
 from seepage.mechanisms.reports import ValueReports
 from seepage.plan.plan import Plan
 
-FIXED = ("domain", "bins", "pool")
+FIXED = ("domain", "bins", "pool", "person")
 """What a plan decides about reading a table, so that callers cannot."""
 
 
