@@ -140,16 +140,17 @@ def _analyse_reports(
     data: str, form: str, output: str | None, strongest: int, options: dict[str, Any]
 ) -> None:
     """Analyse collected reports alone: every leakage with its interval."""
+    from seepage.cli.collect import reports_named
     from seepage.collection.report_leakage import analyse_reports
     from seepage.plan import Plan
 
     used = ("data", "plan", "view", "strongest", "form", "output")
     reject_options(all_options_but(*used), "with --plan, DATA are reports, and the plan says how")
 
+    plan = Plan.load(options["plan"])
+    reports = reports_named(data, plan)
     with progress_bar("analysing") as progress:
-        found = analyse_reports(
-            Plan.load(options["plan"]), data, view=options["view"], progress=progress
-        )
+        found = analyse_reports(plan, reports, view=options["view"], progress=progress)
     if form == "json":
         emit(json_text(found.to_dict()), output)
     elif form == "csv":

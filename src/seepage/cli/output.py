@@ -241,13 +241,20 @@ def _heading(matrix: LeakageMatrix, name: str) -> str:
 
 
 def _strongest(matrix: LeakageMatrix, count: int) -> str:
+    """Return the leaks with the largest lower limits for the people behind the table."""
     budgets = dict(zip(matrix.domain.names, matrix.epsilons, strict=True))
+    limits = matrix.interval()
     lines = [
-        f"  {source} -> {target}: {value:.2f} of at most {budgets[source]:.2f}"
-        + _because(matrix, source, target, value)
-        for target, source, value in matrix.strongest(count)
+        f"  {leak.source} -> {leak.target}: {leak.leakage:.2f} of at most "
+        f"{budgets[leak.source]:.2f}, {leak.lower:.2f} to {leak.upper:.2f} among the people"
+        + _because(matrix, leak.source, leak.target, leak.leakage)
+        for leak in limits.strongest(count)
     ]
-    return "\n".join(["Strongest leaks (source -> target, in nats)", *lines]) if lines else ""
+    if not lines:
+        return ""
+    about = f"confidence {limits.confidence:g} for all limits at once"
+    lines += [f"  {few.sentence()}" for few in limits.too_few]
+    return "\n".join([f"Strongest leaks (source -> target, in nats; {about})", *lines])
 
 
 def _because(matrix: LeakageMatrix, source: str, target: str, value: float) -> str:

@@ -1,6 +1,7 @@
 """Reports in memory or in files, as batches that a plan's mechanisms can read."""
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from seepage.collection.report_lines import line_files, read_report_lines
 from seepage.data.table.sources import find_files
 from seepage.errors import InputError
 from seepage.mechanisms.reports import (
@@ -101,8 +103,9 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
     plan
         The plan that they were collected with.
     reports
-        An Arrow table, or the path of a Parquet file, of a folder of such, a glob, or a list of
-        paths.  Columns that are no attributes of the plan are ignored.
+        An Arrow table, or the path of a Parquet file or JSON Lines, of a folder of such, a glob,
+        or a list of paths.  Columns that are no attributes of the plan are ignored.  Lines that
+        are left out are named in a warning.
     """
     plan.check_certified()
     if isinstance(reports, pa.RecordBatch):
@@ -110,6 +113,11 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
     if isinstance(reports, pa.Table):
         return ReportSource(plan, [reports])
     if isinstance(reports, (str, os.PathLike, list, tuple)):
+        if lines := line_files(reports):
+            found = read_report_lines(plan, lines)
+            for note in found.notes:
+                warnings.warn(note, stacklevel=4)
+            return ReportSource(plan, [found.table])
         files = find_files(reports)[1]
         for file in files:
             if not file.is_file():
@@ -124,7 +132,8 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
 def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
     """Raise where columns are not the reports of a plan."""
     stated = (schema.metadata or {}).get(COLLECTION)
-    if stated is not None and stated.decode(errors="replace") != plan.collection:
+    known = (plan.collection, plan.earlier_collection)
+    if stated is not None and stated.decode(errors="replace") not in known:
         raise InputError(
             f"{where} holds reports of another plan: its attributes, values or mechanisms differ"
         )

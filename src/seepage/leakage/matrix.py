@@ -7,14 +7,15 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Booleans, Floats, Integers, clustered_order
 from seepage._results import Result
 from seepage.data.channel import Channel
-from seepage.data.domain import Domain, how_many
+from seepage.data.domain import MISSING, Domain, how_many
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError, InputError
 from seepage.leakage.evidence import Leakage, relaxation
 from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.population_limits import LeakageLimits, population_limits
 from seepage.leakage.release import VIEWS, Release, View, releases
 
 
@@ -75,17 +76,59 @@ class LeakageMatrix(Result):
     @cached_property
     def values(self) -> Floats:
         """The leakages in nats, rows targets and columns sources."""
+        return self._values(self._all)
+
+    def among(self, least: int) -> Floats:
+        """Return the leakages among target values, not missing, that so many records have."""
+        return self._values(self._kept(least))
+
+    def leak_among(
+        self, target: str | SupportsIndex, source: str | SupportsIndex, least: int
+    ) -> Leakage:
+        """Return one of these leakages with its witness."""
+        row, column = self.domain.index(target), self.domain.index(source)
+        return self._restricted(row, column, self._kept(least)[row])
+
+    @property
+    def _all(self) -> list[Booleans]:
+        return [np.ones(size, dtype=np.bool_) for size in self.domain.sizes]
+
+    def _kept(self, least: int) -> list[Booleans]:
+        _checks.integer(least, "least", 0)
+        return [
+            (marginal >= least) & (np.array(attribute.values) != MISSING)
+            for attribute, marginal in zip(self.domain, self.pairs.marginals, strict=True)
+        ]
+
+    def _values(self, kept: Sequence[Booleans]) -> Floats:
+        """Return the leakages over the rows of each target that are kept."""
         values = np.zeros((len(self.domain), len(self.domain)))
-        for targets, sources, stack in () if self.radius else self.channel_stacks():
+        for targets, sources, stack in () if self.radius else self._stacks(kept):
             for sets, chosen, contrast in self._by_sets(sources):
                 found = sets.best(stack[chosen], contrast).value
                 values[targets[chosen], sources[chosen]] = found
         for source in np.flatnonzero((self._kind < 0) | (self.radius > 0)):
             for target in range(len(self.domain)):
                 if target != source:
-                    values[target, source] = self[target, source].value
+                    leak = self._restricted(target, int(source), kept[target])
+                    values[target, source] = leak.value
         values.flags.writeable = False
         return values
+
+    def _restricted(self, target: int, source: int, kept: Booleans) -> Leakage:
+        rows = np.flatnonzero(kept & (self.pairs.marginals[target] > 0))
+        if target == source or len(rows) < 2:
+            return Leakage(0.0, None)
+        channel = self.channel(target, source)
+        places = [channel.given.code(self.domain[target].values[row]) for row in rows]
+        part = Channel(channel.matrix[places], channel.given.restrict(places), channel.output)
+        return self._leakage(source, part)
+
+    def _leakage(self, source: int, channel: Channel) -> Leakage:
+        release = self.releases[source]
+        if self.radius:
+            return release.robust_leakage(channel, self.view, self.radius)
+        return release.leakage(channel, self.view)
 
     @cached_property
     def slopes(self) -> Floats:
@@ -144,10 +187,7 @@ class LeakageMatrix(Result):
                 f"{self.domain.names[target]!r} is no source about itself; "
                 "its own report leaks its epsilon"
             )
-        release, channel = self.releases[source], self.channel(target, source)
-        if self.radius:
-            return release.robust_leakage(channel, self.view, self.radius)
-        return release.leakage(channel, self.view)
+        return self._leakage(source, self.channel(target, source))
 
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the largest leakages, largest first, each with its target and source by name."""
@@ -158,6 +198,34 @@ class LeakageMatrix(Result):
         ranked = np.flatnonzero(targets != sources)[:count]
         pairs = zip(targets[ranked].tolist(), sources[ranked].tolist(), strict=True)
         return [Leak(names[t], names[s], float(self.values[t, s])) for t, s in pairs]
+
+    def interval(self, confidence: float = 0.95) -> LeakageLimits:
+        """Return lower and upper limits of every leakage for the people behind the table.
+
+        All limits of all pairs hold at once with this confidence, if the records are drawn from
+        these people at random, one record per person [theory-population].  They use the counts as
+        they are, without smoothing.  Public attributes, whose leakage has no cap, may have an
+        infinite upper limit.
+
+        Parameters
+        ----------
+        confidence
+            Above 0 and below 1.
+
+        Notes
+        -----
+        Clopper-Pearson limits for every likely set of up to 12 source values; for all sets of
+        larger alphabets the kl limits, bounded over all sets at once.  O(m t) binomial tails for
+        each pair with GRR, O(m 2^t) and O(m^2 t) per round for the two others.
+
+        Examples
+        --------
+        >>> import seepage as sp
+        >>> limits = sp.leakage_matrix("adult", 1.0, mechanism="grr").interval()
+        >>> limits.strongest(1)[0][:2]
+        ('education', 'education-num')
+        """
+        return population_limits(self, confidence)
 
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}"
@@ -201,16 +269,7 @@ class LeakageMatrix(Result):
 
         Leaves of average-linkage clustering on epsilon minus the larger leakage of both ways.
         """
-        if len(self.domain) < 3:
-            return list(range(len(self.domain)))
-        from scipy.cluster.hierarchy import leaves_list, linkage
-        from scipy.spatial.distance import squareform
-
-        strength = np.minimum(np.maximum(self.values, self.values.T), 700.0)
-        distance = strength.max() - strength
-        np.fill_diagonal(distance, 0.0)
-        tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
-        return [int(leaf) for leaf in leaves_list(tree)]
+        return clustered_order(np.maximum(self.values, self.values.T))
 
     @cached_property
     def _sets(self) -> list[LikelySets | None]:
@@ -248,6 +307,10 @@ class LeakageMatrix(Result):
         A target value that never occurred has no row; here it repeats the row of one that did,
         which changes no maximum over pairs of rows.
         """
+        return self._stacks(self._all)
+
+    def _stacks(self, kept: Sequence[Booleans]) -> Iterator[tuple[Integers, Integers, Floats]]:
+        """Yield the same stacks, with rows for those target values only that are kept."""
         floor, extra = self.smoothing["min_count"], self.smoothing["prior"]
         for low, high, cells in self.pairs.tables_by_shape():
             smooth = np.maximum(cells, floor) + extra
@@ -256,7 +319,9 @@ class LeakageMatrix(Result):
                 (high, low, smooth.transpose(0, 2, 1), cells.transpose(0, 2, 1)),
             ):
                 seen = raw.sum(axis=2) > 0
-                first = seen.argmax(axis=1)
+                seen &= np.stack([kept[target] for target in targets])
+                known = np.where(seen.any(axis=1)[:, None], seen, raw.sum(axis=2) > 0)
+                first = known.argmax(axis=1)
                 repeated = counts[np.arange(len(counts)), first][:, None, :]
                 rows = np.where(seen[:, :, None], counts, repeated)
                 yield targets, sources, rows / rows.sum(axis=2, keepdims=True)
@@ -325,9 +390,7 @@ def leakage_matrix(
     pairs = as_pairs(data, **table_options)
     if not pairs.records:
         raise DomainError("there is no leakage without records, and these counts have none")
-    smoothing = {
-        "min_count": _checks.weight(min_count, "min_count"),
-        "prior": _checks.weight(prior, "prior"),
-    }
+    weights = {"min_count": min_count, "prior": prior}
+    smoothing = {name: _checks.weight(value, name) for name, value in weights.items()}
     released = releases(pairs.domain, epsilon, mechanism, delta)
     return LeakageMatrix(pairs, released, view, smoothing, radius)
