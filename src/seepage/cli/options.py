@@ -162,6 +162,9 @@ TABLE_OPTIONS = (
         metavar="N",
         help="Merge values of fewer than N records into (other); below 1: a share of all records.",
     ),
+    click.option(
+        "--person", metavar="COLUMN", help="Keep the first record of each person in this column."
+    ),
 )
 
 OUTPUT_OPTIONS = (
@@ -268,6 +271,7 @@ OF_TABLES = (
     "encoding",
     "max_values",
     "pool",
+    "person",
 )
 """The parameters of all that `table_options` adds."""
 
