@@ -2,13 +2,17 @@
 
 import copy
 import json
+import re
+import subprocess
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 import wires
 from scipy.stats import chisquare
 
+from command import run
 from seepage.collection.client_vectors import client_vectors
 from seepage.mechanisms import GRR, OLH, OUE, SubsetSelection
 from seepage.mechanisms.exact_math import exp_below
@@ -276,3 +280,20 @@ def test_a_double_submission_is_sent_once(module):
     found = person(module, {"do": "report"}, {"do": "sends"})
     assert values(found)[1] == [True, False]
     assert len(found["posted"]) == 1
+
+
+def test_the_code_of_the_guide_runs(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
+    console, code = (
+        re.search(rf"^```{language}\n(.*?)^```", page, re.M | re.S)[1]
+        for language in ("console", "js")
+    )
+    for command in re.findall(r"^\$ seepage (.*)$", console, re.MULTILINE):
+        assert run(*command.split(), cwd=tmp_path).returncode == 0
+    (tmp_path / "example.mjs").write_text(code)
+    done = subprocess.run(
+        [wires.NODE, "example.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    names = "[ 'sex', 'race', 'income' ]"
+    assert done.stdout.strip() == f"{names} {names}"
