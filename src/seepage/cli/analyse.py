@@ -72,6 +72,9 @@ from seepage.errors import InputError
 @click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Of sampled, witness and --sample."
 )
+@click.option(
+    "--radius", type=float, default=0.0, help="Robust bounds: rows within this total variation."
+)
 @click.option("--limit", type=float, help="The allowed total in nats, for --report and JSON.")
 @click.option("--report", type=OutputFile(), help="Write the report, one self-contained page.")
 @click.option("--plan", metavar="PLAN", help="DATA are reports collected with this plan.")
@@ -102,9 +105,12 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     _checks.integer(strongest, "--strongest", 0)
     if options["report"] is None and form != "json":
         reject_options(["limit"], "it is shown by --report and kept by --format json")
+    if _checks.probability(options["radius"], "--radius"):
+        reject_options(["report"], "the page shows the table's own leakages, not robust bounds")
     budget = _checks.epsilon(options["epsilon"])
     wanted, name = _wanted(options["totals"]), Path(data).name
-    shared = {key: options[key] for key in ("delta", "view", "min_count", "prior", "limit", "seed")}
+    settings = ("delta", "view", "min_count", "prior", "radius", "limit", "seed")
+    shared = {key: options[key] for key in settings}
     _checks.delta(options["delta"])
     known = _read(data, wanted, options)
     epsilon, mechanism = _settings(known.domain, budget, options)

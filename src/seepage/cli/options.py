@@ -156,6 +156,12 @@ TABLE_OPTIONS = (
         show_default=True,
         help="Raise an error for a column with more values.",
     ),
+    click.option(
+        "--pool",
+        type=float,
+        metavar="N",
+        help="Merge values of fewer than N records into (other); below 1: a share of all records.",
+    ),
 )
 
 OUTPUT_OPTIONS = (
@@ -261,6 +267,7 @@ OF_TABLES = (
     "delimiter",
     "encoding",
     "max_values",
+    "pool",
 )
 """The parameters of all that `table_options` adds."""
 

@@ -34,7 +34,7 @@ from seepage.mechanisms.randomness import Seed, randomness
 from seepage.mechanisms.reports import ValueReports
 from seepage.plan.plan import Plan
 
-FIXED = ("domain", "bins")
+FIXED = ("domain", "bins", "pool")
 """What a plan decides about reading a table, so that callers cannot."""
 
 
@@ -136,6 +136,8 @@ class _CatchAllColumn(Column):
     Where records with missing values are dropped, missing values without a category and values
     outside have codes behind those of the domain.  So the column is read as if they were.
     """
+
+    pooling = False
 
     def __init__(
         self,

@@ -53,7 +53,7 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     """
     if any(release.delta > 0 and release.mechanism is not None for release in matrix.releases):
         bounded = [Release(r.epsilon, r.delta) if r.delta > 0 else r for r in matrix.releases]
-        matrix = LeakageMatrix(matrix.pairs, bounded, matrix.view, matrix.smoothing)
+        matrix = LeakageMatrix(matrix.pairs, bounded, matrix.view, matrix.smoothing, matrix.radius)
     parts = np.array([direct(release, matrix.view) for release in matrix.releases])
     values = [summed_up((own, *row)) for own, row in zip(parts[:, 0], matrix.values, strict=True)]
     deltas = [

@@ -221,7 +221,9 @@ class TotalLeakage(Result):
     def normalised_tcpl(self) -> float | None:
         """TCPL over that of the bound at the same budgets [paper, V-B]; None where that is 0."""
         budgets = [Release(release.epsilon, release.delta) for release in self.matrix.releases]
-        bound = LeakageMatrix(self.matrix.pairs, budgets, "report", self.matrix.smoothing)
+        bound = LeakageMatrix(
+            self.matrix.pairs, budgets, "report", self.matrix.smoothing, self.matrix.radius
+        )
         return self.tcpl / bound.tcpl if bound.tcpl > 0 else None
 
     @cached_property

@@ -278,3 +278,16 @@ def test_the_command_starts_a_session_of_its_own(needs_spark, tmp_path):
     assert done.returncode == 2
     assert "seepage: Spark does not start at nowhere: Java did not start" in done.stderr
     assert not missing.exists()
+
+
+def test_rare_values_are_pooled_as_by_the_local_engine(spark, tmp_path):
+    folder = written(people(), tmp_path)
+    expected = sp.count_pairs(folder, pool=400)
+    assert "(other)" in expected.domain["kids"].values
+    assert sp.count_pairs(folder, engine="spark", pool=400) == expected
+    assert sp.count_pairs(computed(spark, str(folder)), pool=0.1333) == sp.count_pairs(
+        folder, pool=0.1333
+    )
+    assert Records.from_data(folder, engine="spark", pool=400).pairs() == expected
+    domain = expected.domain
+    assert sp.count_pairs(folder, engine="spark", domain=domain) == expected

@@ -60,7 +60,10 @@ class TableOptions:
         encoding.
     domain
         Code into this domain: its columns, its values and its bins.  A value outside raises
-        an error.
+        an error, unless the attribute has the value "(other)".
+    pool
+        Values that fewer records have are merged into "(other)"; below 1 a share of the records.
+        Off by default.  Bins are not merged.
 
     Examples
     --------
@@ -81,6 +84,7 @@ class TableOptions:
     skip_lines: int = 0
     encoding: str = "utf-8"
     domain: Domain | None = None
+    pool: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("columns", "drop", "missing_markers", "column_names"):
@@ -97,6 +101,7 @@ class TableOptions:
         _checks.integer(self.skip_lines, "skip_lines", 0)
         self._check_text_format()
         self._check_bins()
+        self._check_pool()
 
     @classmethod
     def from_keywords(cls, **keywords: Any) -> "TableOptions":
@@ -138,6 +143,13 @@ class TableOptions:
                     f"bins must be at most max_values ({self.max_values:,}), got {bins:,}"
                 )
 
+    def _check_pool(self) -> None:
+        if self.pool is None:
+            return
+        object.__setattr__(self, "pool", as_pool(self.pool))
+        if self.domain is not None:
+            raise InputError("pool and domain exclude each other: a domain has its own values")
+
     @property
     def dropping(self) -> bool:
         """Whether records with missing values are dropped."""
@@ -174,6 +186,23 @@ class TableOptions:
             known = [choice.name for choice in choices]
             _check_known((name for name in self.bins if name != ALL_OTHERS), known, "bins: ")
         return choices
+
+
+def as_pool(value: Any) -> float:
+    """Return a number of records of at least 1, or a share above 0 and below 1.
+
+    Examples
+    --------
+    >>> as_pool(100), as_pool(0.001)
+    (100.0, 0.001)
+    """
+    number = _checks.weight(value, "pool")
+    if number == 0 or (number > 1 and number != int(number)):
+        raise InputError(
+            "pool must be a number of records of at least 1 or a share between 0 and 1, "
+            f"got {_checks.shown(value)}"
+        )
+    return number
 
 
 def _is_text_encoding(name: Any) -> bool:
