@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 import re
 import subprocess
 from itertools import product
@@ -13,9 +14,12 @@ import wires
 from scipy.stats import chisquare
 
 from command import run
+from plan_examples import counts, plan_for
 from seepage.collection.client_vectors import client_vectors
+from seepage.errors import InputError
 from seepage.mechanisms import GRR, OLH, OUE, SubsetSelection
 from seepage.mechanisms.exact_math import exp_below
+from seepage.plan import Plan
 
 pytestmark = wires.needs_node
 
@@ -108,6 +112,29 @@ def test_a_tampered_plan_is_refused(module):
     found = load(module, tampered(raise_keep))
     assert found["error"] == "PlanError"
     assert "does not match its digest" in found["message"]
+
+
+def test_the_file_of_a_plan_is_loaded_as_it_is(module, tmp_path):
+    plan_for(counts(), 1.0).save(tmp_path / "plan.json")
+    content = (tmp_path / "plan.json").read_text()
+    assert load(module, json.loads(content))["factors"] == [[pytest.approx(math.e)] * 4]
+
+
+def test_a_plan_whose_wire_form_was_edited_is_edited(tmp_path):
+    place = tmp_path / "plan.json"
+    plan_for(counts(), 1.0).save(place)
+    content = json.loads(place.read_text())
+    content["wire"]["forms"][0]["questions"][0]["keep"] = "1"
+    place.write_text(json.dumps(content))
+    with pytest.raises(InputError, match="was edited"):
+        Plan.load(place)
+    plan = Plan.load(place, unchecked=True)
+    assert plan.edited
+    place.write_text(json.dumps({**content, "wire": None, "collection": ""}))
+    assert not Plan.load(place).edited
+    plan_for(counts(), 1.0, "olh").save(place)
+    assert json.loads(place.read_text())["wire"] is None
+    assert not Plan.load(place).edited
 
 
 def test_a_plan_tampered_with_its_digest_is_refused_by_the_digest_that_is_trusted(module):
