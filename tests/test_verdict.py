@@ -36,7 +36,7 @@ def test_a_limit_that_a_certified_total_keeps_is_within():
     found = verdict_of(COPIES, ["exact", "worst"], 3.1)
     assert found.names("within") == ["x0", "x1", "x2"]
     assert found.decision.startswith("These budgets keep the limits: all 3 attributes stay within")
-    assert "certified by" in found.basis
+    assert "3 within, by exact (the largest log-ratio over all reports" in found.basis
     assert found.settle == ""
 
 

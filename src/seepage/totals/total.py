@@ -8,7 +8,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, round_down
-from seepage._results import Progress
+from seepage._results import Progress, begin_stage
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
@@ -217,6 +217,7 @@ def compare_prepared(
     totals: list[TotalLeakage] = []
     refused: dict[str, str] = {}
     for name in names:
+        begin_stage(settings.progress, f"{name} totals")
         try:
             totals.append(compute_total(name, known, matrix, settings))
         except GuaranteeError as reason:
@@ -342,14 +343,17 @@ def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> F
     worst, slack = worst_totals(matrix)
     beaten = np.isfinite(found.values) & ((found.values < worst) | (slack > delta))
     notes = []
-    for attribute, rare in zip(matrix.domain, found.rare, strict=True):
-        if len(rare):
-            names = ", ".join(repr(attribute.values[x]) for x in rare[:3])
-            notes.append(
-                f"{attribute.name!r}: {names}{', ...' if len(rare) > 3 else ''} too rare to "
-                f"certify at delta {delta:g}, so its total is the worst one; about "
-                f"{found.enough:,} reports would do for all"
-            )
+    rare = [
+        f"{attribute.name!r} ({', '.join(repr(attribute.values[x]) for x in few[:3])}"
+        f"{', ...' if len(few) > 3 else ''})"
+        for attribute, few in zip(matrix.domain, found.rare, strict=True)
+        if len(few)
+    ]
+    if rare:
+        notes.append(
+            f"values too rare to certify at delta {delta:g}, so that the total is the worst one: "
+            f"{', '.join(rare)}; about {found.enough:,} reports would do for all"
+        )
     values, deltas = np.where(beaten, found.values, worst), np.where(beaten, delta, slack)
     return values, deltas, {"confidence": settings.confidence, "notes": notes}
 
