@@ -229,9 +229,11 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
         The plan that they were collected with.
     reports
         An Arrow table, or the path of a Parquet file, of a folder of such, a glob, or a list of
-        paths.  Columns that are no attributes of the plan are ignored.
+        paths.  Columns that are no attributes of the plan are ignored.  A source is itself.
     """
     plan.check_certified()
+    if isinstance(reports, ReportSource):
+        return reports
     if isinstance(reports, pa.RecordBatch):
         reports = pa.Table.from_batches([reports])
     if isinstance(reports, pa.Table):
