@@ -17,8 +17,8 @@ from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR
-from seepage.plan import Plan, make_plan, plan_schema
-from seepage.plan.plan_file import SCHEMA, PlanFile, certify
+from seepage.plan import Plan, certify, make_plan, plan_schema
+from seepage.plan.plan_file import SCHEMA
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,10 @@ def edit(path, change):
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))
+
+
+def first_question(content):
+    return content["plan"]["forms"][0]["channel"]["questions"][0]
 
 
 def refusal(path, **options):
@@ -59,10 +63,13 @@ def test_a_saved_plan_is_read_back_equal(plan, saved):
 
 def test_the_file_says_what_a_reader_needs(plan, saved):
     content = json.loads(saved.read_text())
-    assert (content["format"], content["version"]) == ("seepage plan", 1)
+    assert (content["format"], content["version"]) == ("seepage plan", 2)
     assert content == plan.to_dict()
-    sex = content["plan"]["attributes"][0]
-    assert (sex["name"], sex["mechanism"], sex["epsilon"]) == ("sex", "grr", 0.5)
+    (form,) = content["plan"]["forms"]
+    sex = form["channel"]["questions"][0]
+    assert (sex["attribute"], sex["mechanism"], sex["epsilon"]) == ("sex", "grr", 0.5)
+    assert (form["channel"]["type"], form["share"]) == ("product", str(2**64))
+    assert form["record"] == pytest.approx(0.5 + 1.0 + 2.0 + 0.7, rel=1e-15)
     assert (content["plan"]["guarantee"], content["plan"]["kind"]) == ("worst", "certified")
     assert content["plan"]["provenance"]["digest"] == counts().digest
     assert content["plan"]["provenance"]["settings"] == {"limit": 3, "how": ["equal"]}
@@ -130,6 +137,8 @@ def test_a_plan_cannot_be_changed(plan):
         plan.guarantee = "exact"
     with pytest.raises(AttributeError):
         plan["sex"].epsilon = 3.0
+    with pytest.raises(AttributeError):
+        plan.forms[0].channel.questions[0].epsilon = 3.0
 
 
 def leaves(content, path=()):
@@ -225,14 +234,14 @@ def test_what_is_no_path(path):
 
 
 def test_an_edited_plan_names_the_way_out(saved):
-    edit(saved, lambda content: content["plan"]["attributes"][0].update(epsilon=0.6))
+    edit(saved, lambda content: first_question(content).update(epsilon=0.6))
     message = refusal(saved)
     assert "was edited" in message
     assert f"seepage calibrate --check {saved} DATA" in message
 
 
 def test_an_edited_plan_is_good_for_certifying_only(saved):
-    edit(saved, lambda content: content["plan"]["attributes"][0].update(epsilon=0.6))
+    edit(saved, lambda content: first_question(content).update(epsilon=0.6))
     plan = Plan.load(saved, unchecked=True)
     assert plan.edited
     assert plan["sex"].epsilon == 0.6
@@ -247,6 +256,8 @@ def test_layout_is_no_edit(plan, saved):
     assert Plan.load(saved) == plan
 
 
+QUESTIONS = ["plan", "forms", 0, "channel", "questions"]
+
 WRONG = {
     "unknown at the top": (["x"], 1, "unknown field `x`"),
     "unknown in the plan": (["plan", "x"], 1, "unknown field `x` - at `$.plan`"),
@@ -255,14 +266,24 @@ WRONG = {
         1,
         "unknown field `eps` - at `$.plan.attributes[1]`",
     ),
-    "text for a number": (
-        ["plan", "attributes", 2, "epsilon"],
-        "1",
-        "Expected `float`, got `str` - at `$.plan.attributes[2].epsilon`",
+    "unknown in a form": (
+        ["plan", "forms", 0, "eps"],
+        1,
+        "unknown field `eps` - at `$.plan.forms[0]`",
     ),
-    "negative": (["plan", "attributes", 0, "epsilon"], -1, "$.plan.attributes[0].epsilon"),
-    "boolean": (["plan", "attributes", 0, "epsilon"], True, "$.plan.attributes[0].epsilon"),
-    "delta of 1": (["plan", "attributes", 0, "delta"], 1, "$.plan.attributes[0].delta"),
+    "unknown in a question": (
+        [*QUESTIONS, 1, "eps"],
+        1,
+        "unknown field `eps` - at `$.plan.forms[0].channel.questions[1]`",
+    ),
+    "text for a number": (
+        [*QUESTIONS, 2, "epsilon"],
+        "1",
+        "Expected `float`, got `str` - at `$.plan.forms[0].channel.questions[2].epsilon`",
+    ),
+    "negative": ([*QUESTIONS, 0, "epsilon"], -1, "questions[0].epsilon"),
+    "boolean": ([*QUESTIONS, 0, "epsilon"], True, "questions[0].epsilon"),
+    "delta of 1": ([*QUESTIONS, 0, "delta"], 1, "questions[0].delta"),
     "number for a name": (["plan", "attributes", 0, "name"], 3, "$.plan.attributes[0].name"),
     "a value twice": (
         ["plan", "attributes", 0, "values"],
@@ -274,35 +295,56 @@ WRONG = {
         [1, 2],
         "at `$.plan.attributes[0]`",
     ),
-    "unknown mechanism": (
-        ["plan", "attributes", 1, "mechanism"],
-        "gr",
-        "did you mean 'grr'? - at `$.plan.attributes[1]`",
+    "no distribution": (
+        ["plan", "attributes", 0, "frequencies"],
+        [0.5, 0.6],
+        "the frequencies of 'sex' must be 2 numbers",
     ),
+    "unknown mechanism": ([*QUESTIONS, 1, "mechanism"], "gr", "did you mean 'grr'? - at `$.plan`"),
     "unknown parameter": (
-        ["plan", "attributes", 1, "parameters"],
+        [*QUESTIONS, 1, "parameters"],
         {"f": 1},
-        "does not take the parameters f - at `$.plan.attributes[1]`",
+        "form 1: mechanism 'grr' does not take the parameters f - at `$.plan`",
     ),
     "delta of a pure mechanism": (
-        ["plan", "attributes", 0, "delta"],
+        [*QUESTIONS, 0, "delta"],
         0.5,
-        "has delta 0, got delta 0.5 - at `$.plan.attributes[0]`",
+        "has delta 0, got delta 0.5 - at `$.plan`",
     ),
-    "a budget without a mechanism": (
-        ["plan", "attributes", 0, "mechanism"],
-        None,
-        "must be 0 - at `$.plan.attributes[0]`",
+    "a question for nothing": ([*QUESTIONS, 0, "attribute"], "sax", "did you mean 'sex'?"),
+    "a question twice": ([*QUESTIONS, 0, "attribute"], "job", "ask for 'job' at most once"),
+    "no questions": (QUESTIONS, [], "at least one attribute, got none"),
+    "an unknown channel": (["plan", "forms", 0, "channel", "type"], "x", "Invalid value 'x'"),
+    "no share": (["plan", "forms", 0, "share"], "0", "at least 1 out of 2^64"),
+    "a number for a share": (["plan", "forms", 0, "share"], 1, "$.plan.forms[0].share"),
+    "digits of another script": (["plan", "forms", 0, "share"], "\u0663", "$.plan.forms[0].share"),
+    "half of the people": (["plan", "forms", 0, "share"], str(2**63), "must sum to 2^64"),
+    "more than all people": (["plan", "forms", 0, "share"], str(2**64 + 1), "out of 2^64"),
+    "too few totals": (["plan", "forms", 0, "totals"], [1.0], "one total for each of 4"),
+    "too few deltas": (["plan", "forms", 0, "total_deltas"], [0.1], "one for each of 4 totals"),
+    "a form that is not there": (["plan", "attributes", 0, "form"], 2, "must be from 1 to 1"),
+    "another guarantee of the form": (
+        ["plan", "forms", 0, "guarantee"],
+        "exact",
+        "must be that of its forms, 'exact', got 'worst'",
     ),
+    "an unknown guarantee of the form": (
+        ["plan", "forms", 0, "guarantee"],
+        "sure",
+        "guarantee must be one of",
+    ),
+    "no forms": (["plan", "forms"], [], "at least one form"),
     "public and collected": (
         ["plan", "attributes", 0, "public"],
         True,
-        "must have no mechanism - at `$.plan.attributes[0]`",
+        "so no form must ask for it, and form 1 does - at `$.plan`",
     ),
     "unknown guarantee": (["plan", "guarantee"], "sure", "guarantee must be one of"),
     "a lower bound": (["plan", "guarantee"], "witness", "guarantee must be one of"),
     "a kind that is not its guarantee's": (["plan", "kind"], "assumed", "'certified'"),
     "confidence of 1": (["plan", "confidence"], 1.0, "$.plan.confidence"),
+    "an unknown scope": (["plan", "scope"], "world", "$.plan.scope"),
+    "a population without confidence": (["plan", "scope"], "population", "have a confidence"),
     "records as text": (
         ["plan", "provenance", "records"],
         "9",
@@ -328,8 +370,10 @@ def test_what_is_wrong_is_named_with_its_place(saved, case, unchecked):
 
 
 def test_a_missing_field_is_named(saved):
-    edit(saved, lambda content: content["plan"]["attributes"][1].pop("epsilon"))
-    assert "missing required field `epsilon` - at `$.plan.attributes[1]`" in refusal(saved)
+    edit(saved, lambda content: first_question(content).pop("epsilon"))
+    message = refusal(saved)
+    assert "missing required field `epsilon`" in message
+    assert "at `$.plan.forms[0].channel.questions[0]`" in message
 
 
 def test_an_attribute_twice_is_refused(saved):
@@ -338,10 +382,10 @@ def test_an_attribute_twice_is_refused(saved):
 
 
 def test_another_version_is_refused_before_its_fields(saved):
-    edit(saved, lambda content: content.update(version=2, new_field=1))
+    edit(saved, lambda content: content.update(version=3, new_field=1))
     message = refusal(saved)
-    assert "version 2" in message
-    assert "reads 1" in message
+    assert "version 3" in message
+    assert "reads up to 2" in message
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b"PAR1", b'{"plan": 1}'])
@@ -368,6 +412,11 @@ BY_TYPE = [
     "unknown at the top",
     "unknown in the plan",
     "unknown in an attribute",
+    "unknown in a form",
+    "unknown in a question",
+    "a number for a share",
+    "digits of another script",
+    "an unknown scope",
     "text for a number",
     "negative",
     "boolean",
@@ -390,10 +439,14 @@ def test_the_schema_refuses_wrong_fields_and_types_too(plan, case):
         jsonschema.validate(content, plan_schema())
 
 
-def test_a_plan_of_version_0_1_still_loads():
-    plan = Plan.load(Path(__file__).with_name("plan-0.1.json"))
-    assert plan.digest == "f48d88de7d871a3b6f1455460fb6119f1034b8a88a0043f6dcf3d4ba5635d069"
-    assert plan.collection == "5632cefdbd1fbc79c2f188b8b12ef7cfc3aa5bddf04c75405ef2573341be6314"
+VERSION_1 = Path(__file__).with_name("plan-0.1.json")
+
+
+def test_a_plan_of_version_0_1_is_a_plan_of_one_form(tmp_path):
+    plan = Plan.load(VERSION_1)
+    assert plan.earlier_collection == (
+        "5632cefdbd1fbc79c2f188b8b12ef7cfc3aa5bddf04c75405ef2573341be6314"
+    )
     assert plan.provenance.seepage == "0.1.0"
     assert [planned.mechanism for planned in plan.attributes] == [
         "grr",
@@ -405,4 +458,41 @@ def test_a_plan_of_version_0_1_still_loads():
     ]
     assert plan["age"].edges == (18, 40, 60, 90)
     assert plan["town"].parameters == {"f": 0.25, "p": 0.5, "q": 0.75}
-    assert PlanFile.of(plan).digest == plan.digest
+    (form,) = plan.forms
+    assert form.attributes == plan.domain.names
+    assert form.totals == tuple(planned.total for planned in plan.attributes)
+    plan.save(tmp_path / "again.json")
+    assert Plan.load(tmp_path / "again.json") == plan
+    assert json.loads((tmp_path / "again.json").read_text())["version"] == 2
+
+
+def test_an_edit_of_any_field_of_version_1_is_noticed(tmp_path):
+    original = json.loads(VERSION_1.read_text())
+    path = tmp_path / "plan.json"
+    noticed = 0
+    for place in [place for place, _ in leaves(original) if place[0] == "plan"]:
+        content = part = copy.deepcopy(original)
+        for key in place[:-1]:
+            part = part[key]
+        part[place[-1]] = changed(part[place[-1]])
+        path.write_text(json.dumps(content))
+        refusal(path)
+        noticed += 1
+    assert noticed > 40
+
+
+def test_promises_that_do_not_follow_from_the_forms_are_refused(plan, saved):
+    """Even where somebody has computed the digest of what was edited."""
+    cases = {
+        "about the whole record": lambda p: p["forms"][0].update(record=1.0),
+        "must be the largest of its forms": lambda p: p["attributes"][0].update(total=1.0),
+        "with delta 0.0": lambda p: p["attributes"][0].update(total_delta=0.5),
+    }
+    for message, change in cases.items():
+        content = plan.to_dict()
+        change(content["plan"])
+        saved.write_text(json.dumps(content))
+        content["digest"] = Plan.load(saved, unchecked=True).digest
+        saved.write_text(json.dumps(content))
+        assert message in refusal(saved)
+        assert message in refusal(saved, unchecked=True)

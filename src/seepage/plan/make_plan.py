@@ -3,28 +3,26 @@
 `calibrate`: from an allowed total to a plan that keeps it.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._results import json_ready
-from seepage.data.domain import Domain
+from seepage.data.domain import Attribute, Domain
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.designs.calibration import Calibration, find_budgets
 from seepage.errors import InputError
 from seepage.leakage.release import Release, for_each
 from seepage.mechanisms import Mechanism
-from seepage.plan.plan import CLAIMS, Plan, Provenance
-from seepage.plan.planned_attribute import PlannedAttribute, best_mechanism
+from seepage.plan.form import ProductChannel
+from seepage.plan.plan import Plan
+from seepage.plan.plan_checks import CLAIMS
+from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
+from seepage.plan.planned_attribute import PlannedAttribute
+from seepage.plan.question import Question, best_mechanism
 from seepage.totals.result import GUARANTEES, TotalLeakage, refuse_sample
-
-NOT_COLLECTED: dict[str, Any] = {"mechanism": None, "epsilon": 0.0}
-"""Fields of an attribute that is not collected."""
 
 
 def make_plan(
@@ -93,34 +91,28 @@ def make_plan(
     refuse_sample(pairs, claim["guarantee"], "plans")
     budgets = [_checks.epsilon(value) for value in for_each(domain, epsilon, "epsilon")]
     slacks = [_checks.delta(value) for value in for_each(domain, delta, "delta")]
-    limits = [_limit(value) for value in for_each(domain, limit, "limit")]
     chosen = for_each(domain, mechanism, "mechanism")
     known = {domain[name].name for name in public}
     kept = _collected(domain, budgets, collect, known)
-    planned = []
-    for i, attribute in enumerate(domain):
-        how = (
-            _fields(chosen[i], attribute.size, budgets[i], slacks[i]) if kept[i] else NOT_COLLECTED
-        )
-        planned.append(
-            PlannedAttribute(
-                name=attribute.name,
-                public=attribute.name in known,
-                **how,
-                limit=limits[i],
-                total=json_ready(values[i]),
-                total_delta=deltas[i],
-                values=attribute.values,
-                edges=tuple(json_ready(attribute.edges)),
-            )
-        )
+    if not any(kept):
+        raise InputError("a plan must collect at least one attribute, got none")
+    questions = [
+        _question(attribute, chosen[i], budgets[i], slacks[i])
+        for i, attribute in enumerate(domain)
+        if kept[i]
+    ]
+    plan = plan_of_forms(
+        pairs,
+        [FormDraft(1.0, ProductChannel(questions=tuple(questions)), totals=values, deltas=deltas)],
+        limit=limit,
+        public=known,
+        settings=settings,
+        notes=(*totals.notes, *notes) if isinstance(totals, TotalLeakage) else notes,
+        **claim,
+    )
     if isinstance(totals, TotalLeakage):
         _check_source(totals, pairs)
-        _check_budgets(totals.matrix.releases, planned)
-        notes = (*totals.notes, *notes)
-    provenance = Provenance.of(pairs, _plain(settings or {}))
-    plan = Plan(attributes=tuple(planned), provenance=provenance, notes=tuple(notes), **claim)
-    check_limits(plan)
+        _check_budgets(totals.matrix.releases, plan.attributes)
     return plan
 
 
@@ -133,7 +125,6 @@ def _promised(
         free = all(r.mechanism is None for r in totals.matrix.releases)
         claim = {
             "guarantee": totals.guarantee,
-            "kind": totals.kind,
             "basis": "bound" if free else "mechanism",
             "view": totals.view,
             "confidence": totals.confidence,
@@ -146,7 +137,7 @@ def _promised(
             f"got {len(numbers)}"
         )
     name = _checks.choice(guarantee, "guarantee", CLAIMS)
-    return numbers, [0.0] * len(numbers), {"guarantee": name, "kind": GUARANTEES[name]}
+    return numbers, [0.0] * len(numbers), {"guarantee": name, "basis": "bound"}
 
 
 def _total(value: Any) -> float:
@@ -200,27 +191,18 @@ def _check_budgets(releases: Iterable[Release], planned: Iterable[PlannedAttribu
             )
 
 
-def _fields(chosen: Any, k: int, epsilon: float, delta: float) -> dict[str, Any]:
-    """Return the fields that say how an attribute with k values is collected."""
+def _question(attribute: Attribute, chosen: Any, epsilon: float, delta: float) -> Question:
+    """Return how an attribute is asked for, from what the caller chose."""
+    name, k = attribute.name, attribute.size
     if chosen is None:
-        return {"mechanism": best_mechanism(k, epsilon), "epsilon": epsilon}
+        best = best_mechanism(k, epsilon)
+        return Question(attribute=name, mechanism=best, epsilon=epsilon)
     if not isinstance(chosen, Mechanism):
-        return {"mechanism": str(chosen).casefold(), "epsilon": epsilon, "delta": delta}
-    described = chosen.describe()
+        named = str(chosen).casefold()
+        return Question(attribute=name, mechanism=named, epsilon=epsilon, delta=delta)
     if chosen.k != k:
         raise InputError(f"the mechanism of an attribute with {k} values has k = {chosen.k}")
-    return {
-        "mechanism": described.pop("mechanism"),
-        "epsilon": described.pop("epsilon", chosen.epsilon),
-        "delta": described.pop("delta", 0.0),
-        "parameters": {name: described[name] for name in described if name != "k"},
-    }
-
-
-def _limit(value: Any) -> float | None:
-    if value is None or value == math.inf:
-        return None
-    return _checks.epsilon(value, "limit")
+    return Question.of(name, chosen)
 
 
 def _collected(
@@ -233,24 +215,6 @@ def _collected(
     if chosen & public:
         raise InputError(f"{min(chosen & public)!r} cannot be both public and collected")
     return [name in chosen for name in domain.names]
-
-
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as what reading them back from JSON gives."""
-    try:
-        return dict(msgspec.json.decode(msgspec.json.encode(json_ready(settings))))
-    except TypeError as problem:
-        raise InputError(f"settings must be plain JSON: {problem}") from None
-
-
-def check_limits(plan: Plan) -> None:
-    """Raise where a total is above its limit."""
-    for planned in plan.attributes:
-        if planned.exceeds:
-            raise InputError(
-                f"the total of {planned.name!r} must be at most its limit {planned.limit}, "
-                f"got {planned.total} under guarantee {plan.guarantee!r}; lower the budgets"
-            )
 
 
 def calibrate(

@@ -1,4 +1,4 @@
-"""`Plan`: which attribute is collected through which mechanism, and what that promises."""
+"""`Plan`: who is asked what, through which mechanisms, and what that promises."""
 
 import hashlib
 import os
@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsIndex
 import msgspec
 import numpy as np
 
-from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Result
-from seepage._version import __version__
 from seepage.data.domain import Domain
-from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.randomness import Seed
-from seepage.plan.planned_attribute import PlannedAttribute
-from seepage.totals.result import GUARANTEES
+from seepage.plan.form import Form
+from seepage.plan.plan_checks import check_forms, check_guarantee
+from seepage.plan.planned_attribute import PlannedAttribute, asked_in
+from seepage.plan.provenance import Provenance
+from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,49 +32,14 @@ if TYPE_CHECKING:
 EDITED = "edited by hand"
 """Key under which a plan notes that its file's digest does not match."""
 
-CLAIMS = [name for name, kind in GUARANTEES.items() if kind != "lower bound"]
-"""The guarantees that a plan can rest on: all but lower bounds."""
-
-
-class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a plan was computed from.
-
-    Parameters
-    ----------
-    digest
-        SHA-256 of the pair counts, `PairCounts.digest`.
-    records
-        How many records they count.
-    population
-        Where those are a sample, how many records it was drawn from; not set otherwise.
-    seepage
-        The version of this package.
-    settings
-        What the caller chose, as plain JSON.
-    """
-
-    digest: str
-    records: Annotated[int, msgspec.Meta(ge=0)]
-    seepage: str
-    settings: dict[str, Any] = {}
-    population: Annotated[int, msgspec.Meta(ge=0)] | msgspec.UnsetType = msgspec.UNSET
-
-    @classmethod
-    def of(cls, pairs: PairCounts, settings: dict[str, Any]) -> "Provenance":
-        """Return the provenance of a plan that was computed from these counts."""
-        return cls(
-            digest=pairs.digest,
-            records=pairs.records,
-            population=msgspec.UNSET if pairs.population is None else pairs.population,
-            seepage=__version__,
-            settings=settings,
-        )
-
 
 class Plan(
     Result, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True
 ):
-    """A collection that can be deployed: domain, mechanisms, budgets, and what they promise.
+    """A collection that can be deployed: domain, forms, mechanisms, and what they promise.
+
+    Everyone is given one form, drawn by the shares without looking at the record.  The collection
+    in which everyone is asked everything is the plan with one form.
 
     Made by `calibrate` or `make_plan`; it is immutable.  `save` and `load` keep it as JSON with
     a digest of its content, so that a plan edited by hand is noticed (`certify` makes it valid
@@ -85,9 +50,11 @@ class Plan(
     ----------
     attributes
         The attributes in the order of the domain, collected or not.
+    forms
+        What is asked together, of which share of people, and what each form promises.
     guarantee, kind
-        The name of what the totals rest on, and whether that is certified, statistical or
-        assumed.
+        The name of what the totals rest on, `"by form"` where forms differ, and whether that is
+        certified, statistical or assumed (of the weakest form).
     basis
         `"bound"`: the totals hold for any mechanisms with these budgets; `"mechanism"`: for the
         ones in the plan.
@@ -95,6 +62,9 @@ class Plan(
         What the adversary of the totals keeps: the whole `"report"` or a value `"inferred"`.
     confidence
         Of all totals together, where they are statistical.
+    scope
+        For whom the totals hold: the `"table"` of the provenance, or with this confidence the
+        `"population"` that it is a sample of.
     provenance
         What the plan was computed from.
     notes
@@ -120,23 +90,21 @@ class Plan(
     """
 
     attributes: tuple[PlannedAttribute, ...]
+    forms: tuple[Form, ...]
     guarantee: str
     kind: Literal["certified", "statistical", "assumed"]
     basis: Literal["bound", "mechanism"] = "bound"
     view: Literal["report", "inferred"] = "report"
     confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)] | None = None
+    scope: Literal["table", "population"] = "table"
     provenance: Provenance
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _checks.choice(self.guarantee, "guarantee", CLAIMS)
-        if self.kind != GUARANTEES[self.guarantee]:
-            raise InputError(
-                f"the kind of guarantee {self.guarantee!r} must be "
-                f"{GUARANTEES[self.guarantee]!r}, got {self.kind!r}"
-            )
-        if len(self.domain) and not self.mechanisms:
-            raise InputError("a plan must collect at least one attribute, got none")
+        check_guarantee(self)
+        check_forms(self)
+        bound = tuple(asked_in(self.forms, planned) for planned in self.attributes)
+        msgspec.structs.force_setattr(self, "attributes", bound)
 
     @cached_property
     def domain(self) -> Domain:
@@ -144,19 +112,37 @@ class Plan(
         return Domain(planned.attribute for planned in self.attributes)
 
     @cached_property
+    def channels(self) -> tuple[dict[str, Mechanism], ...]:
+        """The mechanisms of each form by the name of their report.
+
+        That is the attribute's name in a product, and "report" for the one report of a matrix.
+        """
+        return tuple(form.channel.mechanisms(self.domain) for form in self.forms)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether everyone is asked the same, with one report for each answer."""
+        return len(self.forms) == 1 and self.forms[0].is_product
+
+    @cached_property
     def mechanisms(self) -> dict[str, Mechanism]:
-        """The mechanism of each attribute that is collected, in order."""
-        made = {planned.name: planned.made for planned in self.attributes}
-        return {name: mechanism for name, mechanism in made.items() if mechanism is not None}
+        """The mechanism of each attribute that is collected, in order, where all are asked it."""
+        if not self.is_single:
+            raise InputError(
+                f"the plan has {len(self.forms)} forms, which have mechanisms of their own; "
+                "see `channels`"
+            )
+        (made,) = self.channels
+        return {name: made[name] for name in self.domain.names if name in made}
 
     @property
     def collected(self) -> Domain:
-        """The attributes that are collected: those of the reports."""
-        return self.domain.select(self.mechanisms)
+        """The attributes that some form asks for."""
+        return self.domain.select(planned.name for planned in self.attributes if planned.asking)
 
     @property
     def epsilons(self) -> Floats:
-        """The stated budget of every attribute, 0 where it is not collected."""
+        """The largest stated budget of every attribute, 0 where it is not collected."""
         return np.array([planned.epsilon for planned in self.attributes])
 
     @property
@@ -184,12 +170,29 @@ class Plan(
         content = msgspec.json.decode(msgspec.json.encode(self), type=Plan)
         return hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()
 
+    @property
+    def wire(self) -> Wire:
+        """All that a client needs to make reports, as text, integers and lists; see `plan.wire`.
+
+        A mechanism that is not drawn by integer chances (SHE, Gaussian, one of another package)
+        has no wire form and raises an InputError.
+        """
+        return plan_wire(self)
+
     @cached_property
     def collection(self) -> str:
-        """SHA-256 of what the meaning of reports depends on: values, bins and mechanisms.
+        """SHA-256 of what the meaning of reports depends on: forms, values, bins, mechanisms.
 
-        Reports carry it; plans that differ in limits, totals or notes alone share it.
+        That of the wire form; a mechanism that has none stands there by its parameters.  Reports
+        carry it; plans that differ in limits, totals or notes alone share it.
         """
+        return wire_digest(described_collection(self))
+
+    @property
+    def earlier_collection(self) -> str | None:
+        """The digest that reports of version 0.1 carry; None for a plan that it did not have."""
+        if not self.is_single:
+            return None
         described = [
             [name, self.domain[name].values, self[name].edges, mechanism.describe()]
             for name, mechanism in self.mechanisms.items()
@@ -199,10 +202,12 @@ class Plan(
     # Display and files --------------------------------------------------------------------------
 
     def _headline(self) -> str:
-        used = sorted({float(f"{made.epsilon:.4g}") for made in self.mechanisms.values()})
+        each = [mechanism.epsilon for made in self.channels for mechanism in made.values()]
+        used = sorted({float(f"{epsilon:.4g}") for epsilon in each})
         budgets = " to ".join(f"{epsilon:g}" for epsilon in dict.fromkeys((used[0], used[-1])))
+        forms = f"{len(self.forms)} forms, " if len(self.forms) > 1 else ""
         return (
-            f"Plan({len(self.mechanisms)} of {len(self.attributes)} attributes collected, "
+            f"Plan({forms}{len(self.collected)} of {len(self.attributes)} attributes collected, "
             f"epsilon {budgets}, largest total {self.totals.max():.4g}, "
             f"guarantee {self.guarantee} ({self.kind}))"
         )
@@ -211,6 +216,9 @@ class Plan(
         fields = ("name", "mechanism", "epsilon", "delta", "limit", "total", "public")
         columns = {field: [getattr(a, field) for a in self.attributes] for field in fields}
         columns["total"] = self.totals.tolist()
+        if len(self.forms) > 1:
+            columns["forms"] = [len(planned.asking) for planned in self.attributes]
+            columns["form"] = [planned.form for planned in self.attributes]
         return {"attribute": columns.pop("name"), **columns}
 
     def chart(self) -> Any:
@@ -258,7 +266,7 @@ class Plan(
 
     def certify(self, data: Any, **options: Any) -> "Plan":
         """Return the plan with its totals computed again; see `seepage.plan.certify`."""
-        from seepage.plan.plan_file import certify
+        from seepage.plan.certify import certify
 
         return certify(self, data, **options)
 
@@ -270,9 +278,15 @@ class Plan(
         *,
         seed: Seed = None,
         other: str | Mapping[str, str] | None = None,
+        form: str | None = None,
+        identifier: str | None = None,
+        key: bytes | str | os.PathLike[str] | None = None,
         **table_options: Any,
     ) -> "pa.Table":
-        """Return the reports of a table's records: one column per attribute, one row per record.
+        """Return the reports of a table's records, one row per record.
+
+        One column per attribute; where there are several forms, a column `form` (from 1) and one
+        column for each report of each form, `"2:sex"`, empty for people with another form.
 
         Parameters
         ----------
@@ -284,7 +298,15 @@ class Plan(
         other
             The value that stands for values outside the domain, of all attributes that have it;
             or a mapping from attribute to value, `"*"` for all others.  Without it a record with
-            such a value raises a DomainError with its row and column.
+            such a value raises a DomainError with its row and column.  Something is always sent:
+            a missing answer is a value like any other where the domain has it.
+        form
+            A column of `data` with the number of everybody's form, assigned earlier.  By default
+            it is drawn like the noise.
+        identifier, key
+            A column of stable identifiers from which forms are derived, so that nobody who is
+            asked again answers a second form; and the secret key, bytes or the path of its file
+            (see `seepage.collection.form_assignment`).
         table_options
             Table options of `count_pairs`, but for `domain` and `bins`, which the plan decides.
 
@@ -294,7 +316,16 @@ class Plan(
         """
         from seepage.collection.perturb import perturb_table
 
-        return perturb_table(self, data, seed=seed, other=other, **table_options)
+        return perturb_table(
+            self,
+            data,
+            seed=seed,
+            other=other,
+            form=form,
+            identifier=identifier,
+            key=key,
+            **table_options,
+        )
 
     def estimate(self, reports: Any, *, consistent: bool = False) -> "Frequencies":
         """Return the estimated frequencies of every collected attribute.

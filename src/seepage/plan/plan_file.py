@@ -1,10 +1,9 @@
-"""Plans as files: versioned JSON, strictly validated, with a digest; and certified again.
+"""Plans as files: versioned JSON, strictly validated, with a digest.
 
 The schema is published beside this module as `schema.json`.
 """
 
 import os
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,34 +11,51 @@ import msgspec
 
 from seepage import _checks
 from seepage._files import whole_file
-from seepage._results import json_ready
-from seepage.data.inputs import as_counted
 from seepage.errors import InputError
-from seepage.leakage.release import PUBLIC
-from seepage.plan.make_plan import check_limits, check_totals
-from seepage.plan.plan import EDITED, Plan, Provenance
-from seepage.plan.planned_attribute import PlannedAttribute
-from seepage.totals import TotalLeakage, total_leakage
-from seepage.totals.total import TotalSettings
+from seepage.plan.plan import EDITED, Plan
+from seepage.plan.plan_checks import check_promises
+from seepage.plan.plan_version_1 import decode_version_1
+from seepage.plan.wire import Wire, has_wire
 
-VERSION = 1
+VERSION = 2
 
 SCHEMA = Path(__file__).with_name("schema.json")
 """The JSON schema of a plan file."""
 
 
 class PlanFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of a plan file."""
+    """The content of a plan file.
+
+    Parameters
+    ----------
+    digest, plan
+        The plan, and SHA-256 of its content.
+    collection, wire
+        What clients load: the wire form, and its digest; both follow from the plan.  No wire form
+        where a mechanism has none.
+    """
 
     format: Literal["seepage plan"] = "seepage plan"
-    version: Literal[1] = 1
+    version: Literal[2] = 2
     digest: str
     plan: Plan
+    collection: str = ""
+    wire: Wire | None = None
 
     @classmethod
     def of(cls, plan: Plan) -> "PlanFile":
-        """Return a plan with its digest."""
-        return cls(digest=plan.digest, plan=plan)
+        """Return a plan with its digest, and what clients load."""
+        wire = plan.wire if has_wire(plan) else None
+        return cls(digest=plan.digest, plan=plan, collection=plan.collection, wire=wire)
+
+    @property
+    def intact(self) -> bool:
+        """Whether digest and wire form are those of the plan."""
+        return (
+            self.digest == self.plan.digest
+            and self.collection in ("", self.plan.collection)
+            and (self.wire is None or (has_wire(self.plan) and self.wire == self.plan.wire))
+        )
 
 
 class _PlanVersion(msgspec.Struct):
@@ -82,15 +98,16 @@ def load_plan(path: str | os.PathLike[str], *, unchecked: bool = False) -> Plan:
     """
     _checks.flag(unchecked, "unchecked")
     place = str(_checks.path(path))
-    found = _decode(place, _read(place))
-    if found.digest != found.plan.digest:
-        if not unchecked:
-            raise InputError(
-                f"{place} was edited: its content does not match its digest; certify it again "
-                f"with `seepage calibrate --check {place} DATA`"
-            )
-        found.plan.__dict__[EDITED] = True
-    return found.plan
+    plan, intact = _decode(place, _read(place))
+    if intact:
+        return plan
+    if not unchecked:
+        raise InputError(
+            f"{place} was edited: its content does not match its digest; certify it again "
+            f"with `seepage calibrate --check {place} DATA`"
+        )
+    plan.__dict__[EDITED] = True
+    return plan
 
 
 def _read(place: str) -> bytes:
@@ -100,101 +117,29 @@ def _read(place: str) -> bytes:
         raise InputError(f"{place} cannot be read: {problem.strerror}") from None
 
 
-def _decode(place: str, content: bytes) -> PlanFile:
+def _decode(place: str, content: bytes) -> tuple[Plan, bool]:
+    """Return the plan of a file, and whether its digest matches its content."""
     try:
         version = msgspec.json.decode(content, type=_PlanVersion).version
+        if version == 1:
+            return decode_version_1(content)
         if version != VERSION:
             raise InputError(
-                f"{place} has version {version} of the plan format, this seepage reads {VERSION}; "
-                "use the seepage that wrote it, or a newer one"
+                f"{place} has version {version} of the plan format, this seepage reads up to "
+                f"{VERSION}; use the seepage that wrote it, or a newer one"
             )
-        return msgspec.json.decode(content, type=PlanFile)
+        found = msgspec.json.decode(content, type=PlanFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise InputError(f"{place} is no valid plan: {problem}") from None
+    intact = found.intact
+    if intact:
+        _check_written(place, found.plan)
+    return found.plan, intact
 
 
-def certify(plan: Plan, data: Any, **options: Any) -> Plan:
-    """Return a plan with its totals computed again; a total above its limit raises an InputError.
-
-    This makes a plan valid again that was edited by hand: `save` the plan that is returned.
-
-    Parameters
-    ----------
-    plan
-        The plan, as `Plan.load(path, unchecked=True)` gives it.
-    data
-        Any table that can be read in the plan's domain, or what is counted in that domain; other
-        columns are ignored.  Pair counts suffice for the guarantees `worst`, `independent` and
-        `tree`, a sample for `worst` only.
-    options
-        Options of `total_leakage` (`structure`, `reports`, `seed`, `progress`) and table options.
-
-    Returns
-    -------
-    Plan
-        The same budgets and limits, with new totals, provenance and digest.
-
-    Notes
-    -----
-    Statistical totals are computed from fresh reports unless a seed is given, so that budgets
-    cannot be tried until one seed lets them pass.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> from seepage.plan import make_plan
-    >>> adult = sp.load_pairs("adult").select(["sex", "race", "income"])
-    >>> plan = make_plan(adult, 1.0, limit=3.1, guarantee="worst", totals=[3.1, 3.1, 3.1])
-    >>> certify(plan, adult).totals.round(9).tolist()
-    [3.0, 3.0, 3.0]
-    """
-    found = _totals(plan, data, options)
-    check_totals(found, plan.guarantee, plan.domain)
-    totals = zip(plan.attributes, found.values.tolist(), found.deltas.tolist(), strict=True)
-    certified = msgspec.structs.replace(
-        plan,
-        attributes=tuple(
-            msgspec.structs.replace(planned, total=json_ready(total), total_delta=delta)
-            for planned, total, delta in totals
-        ),
-        provenance=Provenance.of(found.matrix.pairs, plan.provenance.settings),
-        notes=tuple(dict.fromkeys((*found.notes, *plan.notes))),
-        confidence=found.confidence,
-    )
-    check_limits(certified)
-    return certified
-
-
-def _totals(plan: Plan, data: Any, options: dict[str, Any]) -> TotalLeakage:
-    """Return the totals of a plan's budgets under its guarantee."""
-    kept = {field.name for field in fields(TotalSettings)}
-    settings = {name: value for name, value in options.items() if name in kept}
-    table = {name: value for name, value in options.items() if name not in kept}
-    records = plan.guarantee not in ("worst", "independent")
-    known = as_counted(data, records=records, within=plan.domain, **table)
-    if plan.guarantee == "sampled":
-        stated = max(planned.total_delta for planned in plan.attributes)
-        settings = {
-            "seed": None,
-            "confidence": plan.confidence or 0.95,
-            **({"target_delta": stated} if 0 < stated < 1 else {}),
-            **settings,
-        }
-    return total_leakage(
-        known,
-        {planned.name: planned.epsilon for planned in plan.attributes},
-        mechanism={planned.name: _released(plan, planned) for planned in plan.attributes},
-        guarantee=plan.guarantee,
-        delta={planned.name: planned.delta for planned in plan.attributes},
-        view=plan.view,
-        **settings,
-    )
-
-
-def _released(plan: Plan, planned: PlannedAttribute) -> Any:
-    """Return the release of an attribute, as `total_leakage` takes it."""
-    if planned.public:
-        return PUBLIC
-    if plan.basis == "bound":
-        return None
-    return planned.made if planned.parameters else planned.mechanism
+def _check_written(place: str, plan: Plan) -> None:
+    """Raise where a digest that matches was computed for promises that do not follow."""
+    try:
+        check_promises(plan)
+    except InputError as problem:
+        raise InputError(f"{place} is no valid plan: {problem}") from None

@@ -1,157 +1,143 @@
-"""One attribute of a plan: its values, its mechanism, and what is promised about it."""
+"""One attribute of a plan: its values, in which forms it is asked for, and what is promised."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from seepage import _checks
+from seepage._results import json_ready
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
-from seepage.mechanisms import BasicRAPPOR, Mechanism, registered
+from seepage.mechanisms import Mechanism
+from seepage.plan.form import Form, check_frequencies
+from seepage.plan.question import Budget, Question, Unbounded
 
-Budget = Annotated[float, msgspec.Meta(ge=0)]
-Relaxation = Annotated[float, msgspec.Meta(ge=0, lt=1)]
-Unbounded = Budget | Literal["inf"]
-"""A number of at least 0; JSON has no infinity, so it is the text "inf"."""
-
-
-TIE = 1e-9
-"""Variances within this relative distance are equal; the shorter report wins."""
-
-
-def best_mechanism(k: int, epsilon: float) -> str:
-    """Return the name of the registered mechanism with the least variance at a pure budget.
-
-    Parameters
-    ----------
-    k
-        The alphabet size.
-    epsilon
-        The budget.
-
-    Notes
-    -----
-    Compared is `variance(1, 1/k)`: closed-form variances are affine in the frequency, so this is
-    the mean over the k values whatever their distribution.  Of equal ones the shortest report
-    wins, then the one registered first.  Mechanisms that need a delta are not considered.
-
-    Examples
-    --------
-    >>> [best_mechanism(k, 1.0) for k in (1, 2, 4, 100)]
-    ['grr', 'grr', 'grr', 'ss']
-    """
-    size, budget = _checks.integer(k, "k", 1), _checks.epsilon(epsilon)
-    made: list[Mechanism] = [
-        family(size, budget)  # type: ignore[call-arg]
-        for family in registered().values()
-        if not family.approximate
-    ]
-    variances = [float(mechanism.variance(1, 1 / size)) for mechanism in made]
-    least = [m for m, v in zip(made, variances, strict=True) if v <= min(variances) * (1 + TIE)]
-    return min(least, key=lambda mechanism: mechanism.bits).name
-
-
-def build_mechanism(
-    name: str, k: int, epsilon: float, delta: float, parameters: Mapping[str, float]
-) -> Mechanism:
-    """Return a mechanism from what a plan says of it.
-
-    Parameters
-    ----------
-    name
-        A registered name, or `"basic-rappor"`.
-    k
-        The alphabet size.
-    epsilon, delta
-        The stated budget; a delta above 0 only for approximate mechanisms.
-    parameters
-        What the constructor takes besides: `f`, `p` and `q` of basic RAPPOR, whose epsilon
-        follows from them and must be the one stated.
-
-    Examples
-    --------
-    >>> build_mechanism("grr", 4, 1.0, 0.0, {})
-    GRR(mechanism=grr, k=4, epsilon=1.0)
-    """
-    families: dict[str, Any] = {**registered(), BasicRAPPOR.name: BasicRAPPOR}
-    family = families[_checks.choice(name, "mechanism", families)]
-    if delta > 0 and not family.approximate:
-        raise InputError(f"mechanism {name!r} has delta 0, got delta {delta}")
-    budget = [] if family is BasicRAPPOR else [epsilon, delta] if family.approximate else [epsilon]
-    try:
-        made: Mechanism = family(k, *budget, **parameters)
-    except TypeError:
-        given = ", ".join(sorted(parameters))
-        raise InputError(f"mechanism {name!r} does not take the parameters {given}") from None
-    if family is BasicRAPPOR and made.epsilon > epsilon:
-        raise InputError(f"epsilon of {name!r} must be {made.epsilon!r}, got {epsilon!r}")
-    return made
+ASKED = "forms that ask for it"
+"""Key under which an attribute of a plan knows its forms."""
 
 
 class PlannedAttribute(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True
 ):
-    """One attribute of a plan: how it is collected, and what is promised about it.
+    """One attribute of a plan, and what is promised about it.
 
     Parameters
     ----------
     name
         The attribute's name.
-    mechanism
-        The mechanism that perturbs it; None for an attribute that is not collected, whose
-        epsilon is 0.
     public
         Whether its value is public already: released as it is, without a mechanism.
-    epsilon, delta
-        The budget that the mechanism is made with.
-    parameters
-        Further parameters of the mechanism.
     limit
         The largest admissible total in nats; None for no limit.
     total, total_delta
-        What all reports together leak about it, under the plan's guarantee, and the delta with
-        which that holds.
+        What all reports of one form together leak about it, the largest over all forms, and the
+        delta with which that holds.
+    form
+        The number of the form that attains it, from 1.
     values, edges
         The values in the order of their codes, and the bin edges of a binned number.
+    frequencies
+        Nominal frequencies of the values, fixed beforehand: they decide how much each form counts
+        in an estimate.  Empty: all alike.
+
+    Notes
+    -----
+    `forms`, `mechanism`, `epsilon`, `delta`, `parameters` and `made` say how a plan collects it;
+    an attribute outside of a plan is not collected.
     """
 
     name: str
-    mechanism: str | None
     public: bool = False
-    epsilon: Budget
-    delta: Relaxation = 0.0
-    parameters: dict[str, float] = {}
     limit: Budget | None = None
     total: Unbounded
     total_delta: Budget = 0.0
+    form: Annotated[int, msgspec.Meta(ge=1)] = 1
     values: tuple[str, ...]
     edges: tuple[float | Literal["inf", "-inf"], ...] = ()
+    frequencies: tuple[Budget, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.attribute.size and self.made is None and (self.epsilon or self.delta):
-            raise InputError(
-                f"attribute {self.name!r} is not collected, so its epsilon and delta must be 0"
-            )
-        if self.public and self.made is not None:
-            raise InputError(f"attribute {self.name!r} is public, so it must have no mechanism")
+        if self.attribute.size and self.frequencies:
+            check_frequencies(self.frequencies, self.attribute.size, f"{self.name!r}")
+
+    @classmethod
+    def of(cls, attribute: Attribute, **fields: object) -> "PlannedAttribute":
+        """Return a planned attribute with these values and bin edges."""
+        return cls(
+            name=attribute.name,
+            values=attribute.values,
+            edges=tuple(json_ready(attribute.edges)),
+            **fields,  # type: ignore[arg-type]
+        )
 
     @cached_property
     def attribute(self) -> Attribute:
         """The attribute with its values and bin edges."""
         return Attribute(self.name, self.values, tuple(map(float, self.edges)))
 
+    # How it is collected ------------------------------------------------------------------------
+
+    @property
+    def asking(self) -> tuple[tuple[int, Form], ...]:
+        """The forms that ask for it, each with its number."""
+        return tuple(self.__dict__.get(ASKED, ()))
+
+    @property
+    def mechanism(self) -> str | None:
+        """The names of the mechanisms that perturb it; None where it is not collected."""
+        used = [question.mechanism if question else "matrix" for question in self._questions]
+        return ", ".join(dict.fromkeys(used)) or None
+
+    @property
+    def epsilon(self) -> float:
+        """The largest stated budget over its forms; 0 where it is not collected."""
+        if len(self._questions) == 1 and (question := self._questions[0]) is not None:
+            return question.epsilon
+        budgets = [
+            question.epsilon if (question := form.question(self.name)) else float(form.record)
+            for _, form in self.asking
+        ]
+        return max(budgets, default=0.0)
+
+    @property
+    def delta(self) -> float:
+        """The largest stated relaxation over its forms."""
+        return max((question.delta for question in self._questions if question), default=0.0)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """Further parameters of its mechanism; empty where several forms ask for it."""
+        alone = self._questions[0] if len(self._questions) == 1 else None
+        return dict(alone.parameters) if alone else {}
+
     @cached_property
     def made(self) -> Mechanism | None:
-        """The mechanism itself; None where the attribute is not collected."""
-        if self.mechanism is None:
+        """The mechanism of the one form that asks for it; None where none does."""
+        if not self.asking:
             return None
-        return build_mechanism(
-            self.mechanism, self.attribute.size, self.epsilon, self.delta, self.parameters
-        )
+        if len(self.asking) > 1 or self._questions[0] is None:
+            raise InputError(
+                f"{self.name!r} is asked for in {len(self.asking)} forms or together with others, "
+                "so it has no mechanism of its own; see `Plan.forms`"
+            )
+        return self._questions[0].made_for(self.attribute.size)
+
+    @property
+    def _questions(self) -> list[Question | None]:
+        return [form.question(self.name) for _, form in self.asking]
+
+    # What is promised ---------------------------------------------------------------------------
 
     @property
     def exceeds(self) -> bool:
         """Whether the total is above its limit."""
         return self.limit is not None and not float(self.total) <= self.limit
+
+
+def asked_in(forms: Iterable[Form], planned: PlannedAttribute) -> PlannedAttribute:
+    """Return the same attribute, which knows the forms that ask for it."""
+    known = msgspec.structs.replace(planned)
+    asking = [(n, form) for n, form in enumerate(forms, 1) if planned.name in form.attributes]
+    known.__dict__[ASKED] = tuple(asking)
+    return known
