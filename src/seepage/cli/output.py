@@ -243,6 +243,13 @@ def _heading(matrix: LeakageMatrix, name: str) -> str:
 def _strongest(matrix: LeakageMatrix, count: int) -> str:
     """Return the leaks with the largest lower limits for the people behind the table."""
     budgets = dict(zip(matrix.domain.names, matrix.epsilons, strict=True))
+    if matrix.radius:
+        bounds = [
+            f"  {source} -> {target}: {value:.2f} of at most {budgets[source]:.2f}"
+            + _because(matrix, source, target, value)
+            for target, source, value in matrix.strongest(count)
+        ]
+        return "\n".join(["Largest robust bounds (source -> target, in nats)", *bounds])
     limits = matrix.interval()
     lines = [
         f"  {leak.source} -> {leak.target}: {leak.leakage:.2f} of at most "

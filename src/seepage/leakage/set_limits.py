@@ -167,6 +167,7 @@ def _simple_upper(a: Floats, r: Floats) -> Floats:
     kl(a, q) is the integral of (s - a)/(s (1 - s)) over s from a to q, so at least
     (q - a)^2/(2 v) with v the largest s (1 - s) there: q (1 - q), a (1 - a) or 1/4.
     """
+    a = np.clip(a, 0.0, 1.0)
     wilson = (a + r + np.sqrt(r * (r + 2 * a * (1 - a)))) / (1 + 2 * r)
     middle = np.where(wilson <= 0.5, wilson, np.maximum(a + np.sqrt(r / 2), 0.5))
     return np.minimum(np.where(a < 0.5, middle, a + np.sqrt(2 * r * a * (1 - a))), 1.0)
