@@ -132,7 +132,7 @@ class Analysis(Result):
             "smoothing": matrix.smoothing,
             "radius": matrix.radius,
             "cpl": matrix.values,
-            "interval": matrix.interval().to_dict(),
+            "interval": None if matrix.radius else matrix.interval().to_dict(),
             "relaxation": matrix.relaxations,
             "tcpl": matrix.tcpl,
             "verdict": self.verdict.to_dict(),
