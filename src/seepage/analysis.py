@@ -362,7 +362,15 @@ def _read_total(name: str, saved: Mapping[str, Any], matrix: LeakageMatrix) -> T
     evidence = tuple(found and _read_witness(found) for found in saved.get("evidence") or ())
     notes = tuple(saved.get("notes") or ())
     return TotalLeakage(
-        name, saved["kind"], values, deltas, matrix, saved.get("confidence"), evidence, notes
+        name,
+        saved["kind"],
+        values,
+        deltas,
+        matrix,
+        saved.get("confidence"),
+        evidence,
+        notes,
+        saved.get("scope") or "table",
     )
 
 

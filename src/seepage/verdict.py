@@ -271,7 +271,7 @@ def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
             parts.append(f"{len(chosen)} not certifiable: the smallest total that holds is larger")
             continue
         by = dict.fromkeys(one.lower_by if state == "exceeded" else one.upper_by for one in chosen)
-        word = "proven by" if state == "exceeded" else "certified by"
+        word = "proven by" if state == "exceeded" else "by"
         reasons = "; ".join(_reason(name, totals) for name in by)
         parts.append(f"{len(chosen)} {state}, {word} {reasons}" + _but_for_delta(chosen))
     return f"It rests on: {'. '.join(parts)}."

@@ -2,16 +2,24 @@
 
 import copy
 import json
+import math
+import re
+import subprocess
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 import wires
 from scipy.stats import chisquare
 
+from command import run
+from plan_examples import counts, plan_for
 from seepage.collection.client_vectors import client_vectors
+from seepage.errors import InputError
 from seepage.mechanisms import GRR, OLH, OUE, SubsetSelection
 from seepage.mechanisms.exact_math import exp_below
+from seepage.plan import Plan
 
 pytestmark = wires.needs_node
 
@@ -104,6 +112,29 @@ def test_a_tampered_plan_is_refused(module):
     found = load(module, tampered(raise_keep))
     assert found["error"] == "PlanError"
     assert "does not match its digest" in found["message"]
+
+
+def test_the_file_of_a_plan_is_loaded_as_it_is(module, tmp_path):
+    plan_for(counts(), 1.0).save(tmp_path / "plan.json")
+    content = (tmp_path / "plan.json").read_text()
+    assert load(module, json.loads(content))["factors"] == [[pytest.approx(math.e)] * 4]
+
+
+def test_a_plan_whose_wire_form_was_edited_is_edited(tmp_path):
+    place = tmp_path / "plan.json"
+    plan_for(counts(), 1.0).save(place)
+    content = json.loads(place.read_text())
+    content["wire"]["forms"][0]["questions"][0]["keep"] = "1"
+    place.write_text(json.dumps(content))
+    with pytest.raises(InputError, match="was edited"):
+        Plan.load(place)
+    plan = Plan.load(place, unchecked=True)
+    assert plan.edited
+    place.write_text(json.dumps({**content, "wire": None, "collection": ""}))
+    assert not Plan.load(place).edited
+    plan_for(counts(), 1.0, "olh").save(place)
+    assert json.loads(place.read_text())["wire"] is None
+    assert not Plan.load(place).edited
 
 
 def test_a_plan_tampered_with_its_digest_is_refused_by_the_digest_that_is_trusted(module):
@@ -276,3 +307,20 @@ def test_a_double_submission_is_sent_once(module):
     found = person(module, {"do": "report"}, {"do": "sends"})
     assert values(found)[1] == [True, False]
     assert len(found["posted"]) == 1
+
+
+def test_the_code_of_the_guide_runs(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "client.md").read_text()
+    console, code = (
+        re.search(rf"^```{language}\n(.*?)^```", page, re.M | re.S)[1]
+        for language in ("console", "js")
+    )
+    for command in re.findall(r"^\$ seepage (.*)$", console, re.MULTILINE):
+        assert run(*command.split(), cwd=tmp_path).returncode == 0
+    (tmp_path / "example.mjs").write_text(code)
+    done = subprocess.run(
+        [wires.NODE, "example.mjs"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    names = "[ 'sex', 'race', 'income' ]"
+    assert done.stdout.strip() == f"{names} {names}"

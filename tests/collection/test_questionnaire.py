@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 from collector import collecting
 
@@ -11,7 +12,11 @@ from command import run
 from plan_examples import counts, plan_for
 from seepage.collection.client_files import write_client
 from seepage.collection.questionnaire import checked_endpoint, questionnaire_page, read_labels
+from seepage.data.domain import Attribute, Domain
+from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
+from seepage.mechanisms import MatrixMechanism
+from seepage.plan import FormDraft, MatrixChannel, plan_of_forms
 
 PLAN = plan_for(counts(), 1.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})
 CODEBOOK = """attribute,value,label
@@ -34,10 +39,10 @@ def site(tmp_path):
         yield server
 
 
-def publish(site, *, send=True, edit=lambda page: page, **options):
+def publish(site, plan=PLAN, *, send=True, edit=lambda page: page, **options):
     """Write the page into the folder that is served; failed attempts follow at once."""
     endpoint = f"{site.address}/reports" if send else None
-    page = questionnaire_page(PLAN, endpoint=endpoint, **options)
+    page = questionnaire_page(plan, endpoint=endpoint, **options)
     page = page.replace('"sending":{}', '"sending":{"pause":1}')
     (site.folder / "survey.html").write_text(edit(page), encoding="utf-8")
     return f"{site.address}/survey.html"
@@ -119,6 +124,25 @@ def test_labels_and_limits_are_shown(site, visit, tmp_path):
     rows = [row.inner_text().split("\t") for row in page.locator("tbody tr").all()]
     assert rows[0] == ["What is your <sex>?", "2.8 times", "55 times"]  # e^1 and e^4, rounded up
     assert rows[3][0] == "Ill, this year?"
+
+
+def test_long_lists_and_answers_that_are_reported_together(site, visit):
+    domain = Domain([Attribute("town", tuple(f"town {v}" for v in range(20))), PLAN.domain["sex"]])
+    pairs = PairCounts(domain, [[1] * 20, [10, 10]], [1, 0] * 10 + [0, 1] * 10)
+    weights = np.ones((40, 40)) + 2 * np.eye(40)
+    channel = MatrixChannel.of(["town", "sex"], MatrixMechanism(weights / 42))
+    form = FormDraft(1.0, channel, "worst", [channel.record] * 2)
+    page = visit().open(publish(site, plan_of_forms(pairs, [form], limit=2.0)))
+    page.get_by_label("town").select_option("town 7")
+    page.get_by_label("M").check()
+    page.get_by_role("button", name="Add noise").click()
+    page.wait_for_selector(".card")
+    line = shown_line(page)
+    assert f"number {line['report']}" in page.locator(".card").inner_text()
+    rows = [row.inner_text().split("\t") for row in page.locator("tbody tr").all()]
+    assert rows == [["town", "3 times", "3 times"], ["sex", "3 times", "3 times"]]
+    send(page)
+    assert site.arrived == [line]
 
 
 def test_all_can_be_done_with_the_keyboard(site, visit):

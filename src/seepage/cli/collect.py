@@ -1,6 +1,7 @@
 """`seepage perturb` and `estimate`: from records to reports, and from reports to frequencies."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -41,6 +42,19 @@ if TYPE_CHECKING:
     type=SEED,
     help="FOR RESEARCH ONLY: the same reports again.  Whoever knows the seed can undo the noise.",
 )
+@click.option(
+    "--form-column", metavar="COLUMN", help="Column with the number of everybody's form, from 1."
+)
+@click.option(
+    "--identifier",
+    metavar="COLUMN",
+    help="Column of stable identifiers: whoever is asked again gets the same form.",
+)
+@click.option(
+    "--key-file",
+    type=click.Path(dir_okay=False),
+    help="The secret key by which --identifier gives forms; a new one is written if there is none.",
+)
 @click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a column of DATA.")
 @click.option(
     "--missing-marker", multiple=True, metavar="TEXT", help="Text that means missing, as ?."
@@ -53,6 +67,9 @@ def perturb(
     output: str,
     other: tuple[str, ...],
     seed: int | None,
+    form_column: str | None,
+    identifier: str | None,
+    key_file: str | None,
     rename: tuple[str, ...],
     missing_marker: tuple[str, ...],
     delimiter: str | None,
@@ -60,14 +77,18 @@ def perturb(
 ) -> None:
     """Perturb the records of DATA as a plan says, into the Parquet file of reports OUTPUT.
 
-    Randomness comes from the operating system.  A record with a value outside the plan's domain
-    raises an error with its row and column, unless --other names a value for it.  OUTPUT appears
-    when all is written, and not at all otherwise.
+    Randomness comes from the operating system: the noise, and who is given which form of the plan.
+    With --identifier the form is derived from a person's identifier, so that nobody answers two
+    forms when asked again: keep the key file, and keep it secret.
+
+    A record with a value outside the plan's domain raises an error with its row and column, unless
+    --other names a value for it.  OUTPUT appears when all is written, and not at all otherwise.
 
     \b
     Examples:
       seepage perturb survey.csv --plan plan.json -o reports.parquet
       seepage perturb survey.csv --plan plan.json -o reports.parquet --other job=other
+      seepage perturb survey.csv --plan plan.json -o reports.parquet --identifier id --key-file key
     """
     from seepage.collection.perturb import perturb_file
     from seepage.plan import Plan
@@ -87,12 +108,27 @@ def perturb(
             output,
             seed=seed,
             other=_catch_alls(other, plan.collected),
+            form=form_column,
+            identifier=identifier,
+            key=_key(identifier, key_file),
             progress=progress,
             **table,
         )
-    click.echo(f"{written:,} reports of {len(plan.collected)} attributes -> {output}")
+    forms = "" if plan.is_single else f", {len(plan.forms)} forms"
+    click.echo(f"{written:,} reports of {len(plan.collected)} attributes{forms} -> {output}")
     if seed is not None:
         click.echo("drawn from a seed: for research only, these reports protect nobody", err=True)
+
+
+def _key(identifier: str | None, path: str | None) -> str | bytes | None:
+    """Return the key file of identifiers; write a new key where there is none yet."""
+    if identifier is None or path is None or Path(path).exists():
+        return path
+    from seepage.collection.form_assignment import new_key
+
+    key = new_key(path)
+    click.echo(f"a new key was written to {path}: keep it secret, and for the next time", err=True)
+    return key
 
 
 def _catch_alls(settings: Iterable[str], domain: Domain) -> dict[str, str] | None:

@@ -21,8 +21,8 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage._results import Result
-from seepage.collection.frequencies import ReportSums, sum_reports
 from seepage.collection.joint import METHODS, invert, most_likely
+from seepage.collection.report_sums import ReportSums, sum_reports
 from seepage.data.channel import Channel
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts

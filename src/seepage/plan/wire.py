@@ -27,15 +27,28 @@ Wire = dict[str, Any]
 
 def plan_wire(plan: "Plan") -> Wire:
     """Return the wire form of a plan; a mechanism without one raises an InputError."""
-    for made in plan.channels:
-        for name, mechanism in made.items():
-            if type(mechanism) not in DRAWN and name != REPORT:
-                known = ", ".join(sorted({kind.name for kind in DRAWN}))
-                raise InputError(
-                    f"{name!r} is collected by {mechanism.name!r}, which a client cannot draw; "
-                    f"plan one of {known}"
-                )
+    for name, mechanism in _undrawn(plan):
+        known = ", ".join(sorted({kind.name for kind in DRAWN}))
+        raise InputError(
+            f"{name!r} is collected by {mechanism.name!r}, which a client cannot draw; "
+            f"plan one of {known}"
+        )
     return described_collection(plan)
+
+
+def has_wire(plan: "Plan") -> bool:
+    """Say whether clients can draw all reports of a plan."""
+    return not _undrawn(plan)
+
+
+def _undrawn(plan: "Plan") -> list[tuple[str, Mechanism]]:
+    """Return the mechanisms that a client cannot draw, by attribute."""
+    return [
+        (name, mechanism)
+        for made in plan.channels
+        for name, mechanism in made.items()
+        if type(mechanism) not in DRAWN and name != REPORT
+    ]
 
 
 def described_collection(plan: "Plan") -> Wire:

@@ -194,7 +194,7 @@ function thank() {
 
 function explain(problem) {
   const words = {
-    StorageError: "This browser does not let the page remember what it has drawn (private mode, or storage that is full or blocked). Asking again would then reveal more, so nothing was sent.",
+    StorageError: "This browser does not let the page remember what it has drawn: its storage is full or blocked. Asking again would then reveal more, so nothing was sent.",
     PlanError: "This page is damaged or was changed, so nothing was sent.",
   };
   const kind = Object.keys(words).find((name) => problem.constructor.name === name);
