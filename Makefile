@@ -48,12 +48,18 @@ java: ## Install Java for the tests of Spark, where apt-get can
 	  { apt-get update -qq && apt-get install -qq -y openjdk-17-jre-headless; } >/dev/null 2>&1 || \
 	  echo "no Java: the tests of Spark will be skipped"
 
+.PHONY: node
+node: ## Install Node for the tests of the client, where apt-get can
+	@command -v node >/dev/null || \
+	  { apt-get update -qq && apt-get install -qq -y nodejs; } >/dev/null 2>&1 || \
+	  echo "no Node: the tests of the client in Node will be skipped"
+
 .PHONY: test
-test: lint docs browser java ## Lint, types, the documentation and the default tests
+test: lint docs browser java node ## Lint, types, the documentation and the default tests
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
 
 .PHONY: test-slow
-test-slow: $(DEV_READY) browser java ## The long tests
+test-slow: $(DEV_READY) browser java node ## The long tests
 	$(BIN)/pytest -m slow
 
 .PHONY: fuzz
@@ -61,16 +67,25 @@ fuzz: $(DEV_READY) ## Attack with generated tables, damaged files, junk argument
 	$(BIN)/python scripts/fuzz.py
 
 .PHONY: bench
-bench: $(DEV_READY) ## Measure every number that README quotes; peers need the extra `bench`
+bench: $(DEV_READY) ## Measure every number that docs/speed.md quotes; peers need the extra `bench`
 	$(BIN)/python -m benchmarks
 
 .PHONY: journeys
 journeys: $(READY) ## Print the size of the package and the files that two journeys run through
 	$(BIN)/python scripts/journeys.py --files
 
+.PHONY: wheel
+wheel: ## Build the wheel into dist/, install it into an empty environment and try it
+	$(PYTHON) scripts/make_wheel.py
+
 .PHONY: docs
 docs: $(DEV_READY) ## Build the documentation into build/site/
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	$(BIN)/python scripts/make_pictures.py
+	$(BIN)/zensical build --strict --clean
+
+.PHONY: docs-serve
+docs-serve: docs ## Show the documentation, with its search, at http://localhost:8000
+	$(BIN)/zensical serve
 
 .PHONY: lock
 lock: ## Resolve the locked versions again (needs uv)
@@ -79,4 +94,4 @@ lock: ## Resolve the locked versions again (needs uv)
 
 .PHONY: clean
 clean: ## Remove what was built
-	rm -rf $(VENV) dist build site .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) dist build site .cache .pytest_cache .mypy_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""Measurements behind every number that README quotes; `python -m benchmarks` prints them.
+"""Measurements behind every number that docs/speed.md quotes; `python -m benchmarks` prints them.
 
 A module of this folder measures one layer.  Its `main()` returns `Figure`s, each a measurement
 beside a peer of the same run, since ratios travel between machines and seconds do not.  A module

@@ -1,5 +1,9 @@
-"""Draw the pictures of the documentation from the bundled Adult counts, as a hook of MkDocs."""
+"""Draw the pictures of the documentation from the bundled Adult counts.
 
+With `--committed` those of README, which are part of the repository; a test keeps them current.
+"""
+
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +13,7 @@ import numpy as np
 import seepage as sp
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+ASSETS = Path(__file__).parents[1] / "docs" / "assets"
 
 EPSILONS = np.linspace(0.0, 8.0, 81).tolist()
 
@@ -33,6 +38,45 @@ def mechanisms(pairs: sp.PairCounts) -> Any:
     return sp.benchmark_mechanisms(pairs, [1.0, 3.0]).chart()
 
 
+def about_sex(pairs: sp.PairCounts) -> Any:
+    """Return what a noisy answer about each other attribute tells about sex."""
+    import altair as alt
+
+    others = [name for name in pairs.domain.names if name not in ("sex", "fnlwgt", "education-num")]
+    found = sp.leakage_matrix(pairs.select(["sex", *others]), 1.0, mechanism="grr")
+    rows = [{"source": name, "leakage": found["sex", name].value} for name in others]
+    itself = "sex itself, if it were asked"
+    rows.append({"source": itself, "leakage": 1.0})
+    base = alt.Chart(alt.Data(values=rows)).encode(  # type: ignore[no-untyped-call]
+        y=alt.Y("source:N", sort="-x", title=None, axis=alt.Axis(labelLimit=260)),
+        x=alt.X(
+            "leakage:Q",
+            title="nats told about sex",
+            scale=alt.Scale(domain=[0, 1.1]),
+            axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1]),
+        ),
+    )
+    colour = alt.when(alt.datum.source == itself).then(alt.value("#999999"))
+    bars = base.mark_bar().encode(color=colour.otherwise(alt.value("#D55E00")))
+    texts = base.mark_text(align="left", dx=4, fontSize=12).encode(
+        text=alt.Text("leakage:Q", format=".2f")
+    )
+    title = alt.TitleParams(
+        "Nobody was asked for sex",
+        subtitle=f"What one noisy answer tells about it all the same. Adult, {pairs.records:,} "
+        "people, randomised response, epsilon 1",
+        anchor="start",
+        fontSize=16,
+        subtitleFontSize=12,
+    )
+    chart = (bars + texts).properties(title=title, width=480, height=280)
+    return chart.configure_axis(labelFontSize=12, titleFontSize=12, grid=False).configure_view(
+        stroke=None
+    )
+
+
+COMMITTED: dict[str, Callable[[sp.PairCounts], Any]] = {"about-sex.svg": about_sex}
+
 CHARTS: dict[str, Callable[[sp.PairCounts], Any]] = {
     "matrix.svg": matrix,
     "curve.svg": curve,
@@ -51,10 +95,15 @@ def make_pictures(folder: Path) -> None:
     sp.analyse("adult", 1.0, limit=5.0, command=command).report(folder / "adult.html")
 
 
-def on_pre_build(config: Any) -> None:
-    """Draw the pictures before MkDocs looks for files."""
-    make_pictures(PICTURES)
+def make_committed(folder: Path) -> None:
+    """Write README's pictures into a folder."""
+    pairs = sp.load_pairs("adult")
+    for name, draw in COMMITTED.items():
+        sp.save_chart(draw(pairs), folder / name)
 
 
 if __name__ == "__main__":
-    make_pictures(PICTURES)
+    if "--committed" in sys.argv:
+        make_committed(ASSETS)
+    else:
+        make_pictures(PICTURES)

@@ -98,7 +98,8 @@ def examples() -> dict[str, Any]:
     grr = sp.GRR(2, 1.0)
     found = [
         *(pairs, pairs.domain, pairs.domain["sex"], channel, sp.Records.from_data(people())),
-        *(plan, plan["sex"], analysis, analysis.matrix, analysis.totals),
+        *(plan, plan["sex"], analysis, analysis.matrix, analysis.totals, analysis.verdict),
+        sp.experienced_loss(people(), 1.0, mechanism="grr", people=5),
         *(plan.estimate(reports), plan.estimate_pairs(reports)),
         plan.estimate_joint(reports, "sex", "smoker"),
         *(sp.total_leakage(people(), 1.0), sp.leakage_curve(channel, [1.0])),
@@ -114,6 +115,7 @@ def examples() -> dict[str, Any]:
             sp.Gaussian(2, 1.0, 0.1),
         ),
         *(sp.mechanism(name, 2, 1.0) for name in ("rappor", "oue", "blh", "olh", "she", "ss")),
+        sp.shape(people(), ["sex", "smoker"], limits=2.0),
     ]
     return {type(example).__name__: example for example in found}
 
@@ -133,6 +135,8 @@ def valid(name: str) -> dict[str, Any]:
         "epsilon": 1.0,
         "epsilons": [1.0],
         "limit": 2.0,
+        "limits": 2.0,
+        "sources": "sex",
         "leakage": 0.1,
         "k": 2,
         "n": 2,

@@ -22,6 +22,7 @@ LAYERS = [
     ["designs"],
     ["plan", "collection"],
     ["study"],
+    ["strongest_leaks", "verdict"],
     ["analysis", "report"],
     ["cli"],
 ]

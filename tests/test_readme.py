@@ -1,42 +1,58 @@
-"""README shows what the commands really print."""
+"""README shows what the commands really print, and its pictures are current."""
 
 import contextlib
 import io
 import re
-from pathlib import Path
 
 import pytest
 
 from command import run
+from pictures import ROOT, script, shown_in
+from seepage.cli import COMMANDS
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PICTURES = script("make_pictures")
 
 
-def test_the_first_output_is_real(monkeypatch):
+def test_the_number_is_real(monkeypatch):
+    """The sentence above the command says what the command prints."""
     monkeypatch.setenv("COLUMNS", "120")
-    [(command, block)] = re.findall(
-        r"<!-- output of: seepage (.*?) -->\n```\n(.*?)```", README, re.S
-    )
+    [(command, block)] = re.findall(r"```console\n\$ seepage (.*?)\n(.*?)```", README, re.DOTALL)
     printed = run(*command.split()).stdout.splitlines()
     shown = [line for line in block.splitlines() if line != "..."]
-    places = [printed.index(line) for line in shown if line]
-    assert len(places) >= 15
+    places = [printed.index(line) for line in shown]
+    assert len(places) >= 2
     assert places == sorted(places)
+    [(part, whole)] = re.findall(r"tells (\d\.\d\d) of the (\d\.\d\d) nats", README)
+    assert f"relationship -> sex: {part} of at most {whole}" in block
 
 
 @pytest.mark.parametrize(
-    ("code", "output"), re.findall(r"```python\n(.*?)```\n```\n(.*?)```", README, re.S)
+    ("code", "output"), re.findall(r"```python\n(.*?)```\n```\n(.*?)```", README, re.DOTALL)
 )
 def test_python_prints_what_is_shown(code, output, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile("import seepage as sp\n" + code, "README.md", "exec"), {})
+        exec(compile(code, "README.md", "exec"), {})
     assert printed.getvalue() == output
 
 
-def test_every_command_exists():
-    commands = re.findall(r"`seepage (\w+)", README)
-    assert len(set(commands)) >= 9
-    for command in set(commands):
-        assert run(command, "--help").returncode == 0
+def test_the_blocks_are_short():
+    blocks = re.findall(r"```(?:python|sh)\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) == 3
+    assert all(len(re.findall(r"^\S", block, re.MULTILINE)) <= 6 for block in blocks)
+
+
+def test_all_commands_are_listed():
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `seepage (\w+)", page, re.MULTILINE)) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("name", PICTURES.COMMITTED)
+def test_the_picture_is_current(name, tmp_path):
+    assert f"docs/assets/{name}" in README
+    PICTURES.make_committed(tmp_path)
+    saved = (ROOT / "docs" / "assets" / name).read_text(encoding="utf-8")
+    made = (tmp_path / name).read_text(encoding="utf-8")
+    assert shown_in(made) == shown_in(saved), "run scripts/make_pictures.py --committed"

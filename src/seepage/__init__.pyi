@@ -16,6 +16,9 @@ from seepage.data.pairs import PairCounts as PairCounts
 from seepage.data.records import Records as Records
 from seepage.designs.calibration import Calibration as Calibration
 from seepage.designs.calibration import find_budgets as find_budgets
+from seepage.designs.design import Design as Design
+from seepage.designs.design import find_design as find_design
+from seepage.designs.shape import shape as shape
 from seepage.designs.strategies import compare_strategies as compare_strategies
 from seepage.errors import ChannelError as ChannelError
 from seepage.errors import DomainError as DomainError
@@ -23,6 +26,7 @@ from seepage.errors import InputError as InputError
 from seepage.errors import SeepageError as SeepageError
 from seepage.errors import TableError as TableError
 from seepage.leakage import LeakageCurve as LeakageCurve
+from seepage.leakage import LeakageLimits as LeakageLimits
 from seepage.leakage import LeakageMatrix as LeakageMatrix
 from seepage.leakage import epsilon_for_leakage as epsilon_for_leakage
 from seepage.leakage import exact_leakage as exact_leakage
@@ -68,5 +72,8 @@ from seepage.totals import TotalLeakage as TotalLeakage
 from seepage.totals import compare_totals as compare_totals
 from seepage.totals import stream_leakage as stream_leakage
 from seepage.totals import total_leakage as total_leakage
+from seepage.totals.experience_result import Experience as Experience
+from seepage.totals.experienced import experienced_loss as experienced_loss
+from seepage.verdict import Verdict as Verdict
 
 _HOMES: dict[str, str]

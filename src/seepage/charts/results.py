@@ -159,6 +159,56 @@ def totals_chart(rows: Rows) -> Any:
     )
 
 
+EXPERIENCED = ["promised epsilon", "nine in ten people", "the median person"]
+"""What the marks of `experience_chart` are."""
+
+
+@printable_names
+def experience_chart(rows: Rows, people: int) -> Any:
+    """Return promised against experienced, one row per attribute.
+
+    Parameters
+    ----------
+    rows
+        One for each attribute: `attribute`, `promised` (epsilon), the quantiles `low` (5%),
+        `median` and `high` (95%) of the loss, `share` and `permuted_share` of people above 1.1
+        epsilon.
+    people
+        How many were drawn.
+    """
+    import altair as alt
+
+    drawn = [
+        row | {"told": f"{row['share']:.0%} above, {row['permuted_share']:.0%} if unrelated"}
+        for row in rows
+    ]
+    order = [row["attribute"] for row in drawn]
+    base = chart_of(drawn).encode(y=alt.Y("attribute:N", sort=order, title=None))
+    colours = alt.Scale(domain=EXPERIENCED, range=[PALETTE[1], "#9CCDEB", PALETTE[0]])
+
+    def mark(layer: Any, field: str, place: int, **more: Any) -> Any:
+        return layer.encode(
+            x=alt.X(f"{field}:Q", title="Realised privacy loss (nats)", scale=alt.Scale(zero=True)),
+            color=alt.Color("mark:N", title=None, scale=colours, legend=alt.Legend(orient="top")),
+            tooltip=["attribute:N", "promised:Q", "median:Q", "high:Q", "told:N"],
+            **more,
+        ).transform_calculate(mark=f"'{EXPERIENCED[place]}'")
+
+    layers = [
+        mark(base.mark_bar(height=12), "low", 1, x2="high:Q"),
+        mark(base.mark_tick(thickness=4, height=14, opacity=1), "median", 2),
+        mark(base.mark_tick(thickness=3, height=20, opacity=1), "promised", 0),
+        base.mark_text(align="left", dx=6, fontSize=11, color="#444444").encode(
+            x="high:Q", text="told:N"
+        ),
+    ]
+    title = alt.TitleParams(
+        "Promised and experienced",
+        subtitle=f"{people:,} drawn people; share whose reports tell more than 1.1 times epsilon",
+    )
+    return finish(alt.layer(*layers).properties(width=WIDTH, height=alt.Step(STEP), title=title))
+
+
 @printable_names
 def plan_chart(rows: Rows, guarantee: str) -> Any:
     """Return a plan's budgets inside its totals, with each attribute's limit as a mark.
@@ -187,3 +237,31 @@ def plan_chart(rows: Rows, guarantee: str) -> Any:
             width=WIDTH, height=alt.Step(STEP), title=f"Budgets and totals ({guarantee})"
         )
     )
+
+
+@printable_names
+def comparison_chart(rows: Rows, axis: str) -> Any:
+    """Return the error of each strategy as a bar on a logarithmic axis, the least one below.
+
+    Parameters
+    ----------
+    rows
+        One for each strategy: `strategy`, `error`, and its `basis`, which gives the colour.
+    axis
+        What the error is.
+    """
+    import altair as alt
+
+    order = [row["strategy"] for row in sorted(rows, key=lambda row: -row["error"])]
+    bars = (
+        chart_of(rows)
+        .mark_circle(size=90)
+        .encode(
+            y=alt.Y("strategy:N", sort=order, title=None, axis=alt.Axis(labelLimit=360)),
+            x=alt.X("error:Q", title=axis, scale=alt.Scale(type="log")),
+            color=coloured("basis", ["certified", "by assumption"], ""),
+            tooltip=["strategy:N", "error:Q", "basis:N"],
+        )
+    )
+    title = "Ways to keep the same limit, by the error to expect"
+    return finish(bars.properties(width=WIDTH, height=alt.Step(STEP), title=title))

@@ -175,8 +175,10 @@ def in_panels(
 
 
 def finish(chart: Any) -> Any:
-    """Return a chart in the common style."""
-    return (
+    """Return a chart in the common style, which notebooks display without a network."""
+    from seepage.charts.notebook import as_picture
+
+    return as_picture(
         chart.configure_axis(labelFontSize=12, titleFontSize=13, gridColor="#e5e5e5")
         .configure_legend(labelFontSize=12, titleFontSize=12)
         .configure_title(fontSize=14, anchor="start")

@@ -72,6 +72,9 @@ from seepage.errors import InputError
 @click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Of sampled, witness and --sample."
 )
+@click.option(
+    "--radius", type=float, default=0.0, help="Robust bounds: rows within this total variation."
+)
 @click.option("--limit", type=float, help="The allowed total in nats, for --report and JSON.")
 @click.option("--report", type=OutputFile(), help="Write the report, one self-contained page.")
 @click.option("--plan", metavar="PLAN", help="DATA are reports collected with this plan.")
@@ -102,9 +105,12 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     _checks.integer(strongest, "--strongest", 0)
     if options["report"] is None and form != "json":
         reject_options(["limit"], "it is shown by --report and kept by --format json")
+    if _checks.probability(options["radius"], "--radius"):
+        reject_options(["report"], "the page shows the table's own leakages, not robust bounds")
     budget = _checks.epsilon(options["epsilon"])
     wanted, name = _wanted(options["totals"]), Path(data).name
-    shared = {key: options[key] for key in ("delta", "view", "min_count", "prior", "limit", "seed")}
+    settings = ("delta", "view", "min_count", "prior", "radius", "limit", "seed")
+    shared = {key: options[key] for key in settings}
     _checks.delta(options["delta"])
     known = _read(data, wanted, options)
     epsilon, mechanism = _settings(known.domain, budget, options)
@@ -134,16 +140,17 @@ def _analyse_reports(
     data: str, form: str, output: str | None, strongest: int, options: dict[str, Any]
 ) -> None:
     """Analyse collected reports alone: every leakage with its interval."""
+    from seepage.cli.collect import reports_named
     from seepage.collection.report_leakage import analyse_reports
     from seepage.plan import Plan
 
     used = ("data", "plan", "view", "strongest", "form", "output")
     reject_options(all_options_but(*used), "with --plan, DATA are reports, and the plan says how")
 
+    plan = Plan.load(options["plan"])
+    reports = reports_named(data, plan)
     with progress_bar("analysing") as progress:
-        found = analyse_reports(
-            Plan.load(options["plan"]), data, view=options["view"], progress=progress
-        )
+        found = analyse_reports(plan, reports, view=options["view"], progress=progress)
     if form == "json":
         emit(json_text(found.to_dict()), output)
     elif form == "csv":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +20,9 @@ from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
 from seepage.data.domain import Domain
 from seepage.data.inputs import check_holds_records
 from seepage.errors import InputError
+
+if TYPE_CHECKING:
+    from seepage.plan import Plan
 
 
 @click.command("perturb", cls=FileCommand)
@@ -168,6 +171,9 @@ def estimate(
 ) -> None:
     """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob of such.
 
+    REPORTS may also be JSON Lines as clients send them, plain or gzip.  Lines that are malformed
+    or belong to another plan are left out, and named by their numbers.
+
     Estimates are unbiased, so they may be negative and need not sum to 1; --consistent and
     --method em give distributions.  Standard errors are those of the unbiased estimates.
 
@@ -176,6 +182,7 @@ def estimate(
       seepage estimate reports.parquet --plan plan.json
       seepage estimate reports.parquet --plan plan.json --consistent --format csv -o result.csv
       seepage estimate reports.parquet --plan plan.json --joint sex,income --method em
+      seepage estimate reports.jsonl.gz --plan plan.json
     """
     from seepage.plan import Plan
 
@@ -183,14 +190,26 @@ def estimate(
         reject_options(["method"], "it says how --joint is estimated")
     plan = Plan.load(plan_path)
     if joint is None:
-        found: Any = plan.estimate(reports, consistent=consistent)
+        found: Any = plan.estimate(reports_named(reports, plan), consistent=consistent)
     elif consistent:
         raise InputError("--consistent is for single attributes; for --joint use --method em")
     else:
-        found = plan.estimate_joint(
-            reports, *_two_names(joint, plan.collected.names), method=method
-        )
+        names = _two_names(joint, plan.collected.names)
+        found = plan.estimate_joint(reports_named(reports, plan), *names, method=method)
     emit(_frequencies_written(found, form), output)
+
+
+def reports_named(reports: str, plan: "Plan") -> Any:
+    """Return reports that can be read; lines that are left out are named on standard error."""
+    from seepage.collection.report_lines import line_files, read_report_lines
+
+    files = line_files(reports)
+    if not files:
+        return reports
+    found = read_report_lines(plan, files)
+    for note in found.notes:
+        click.echo(f"seepage: {note}", err=True)
+    return found.table
 
 
 def _two_names(text: str, known: tuple[str, ...]) -> tuple[str, str]:

@@ -156,6 +156,15 @@ TABLE_OPTIONS = (
         show_default=True,
         help="Raise an error for a column with more values.",
     ),
+    click.option(
+        "--pool",
+        type=float,
+        metavar="N",
+        help="Merge values of fewer than N records into (other); below 1: a share of all records.",
+    ),
+    click.option(
+        "--person", metavar="COLUMN", help="Keep the first record of each person in this column."
+    ),
 )
 
 OUTPUT_OPTIONS = (
@@ -261,6 +270,8 @@ OF_TABLES = (
     "delimiter",
     "encoding",
     "max_values",
+    "pool",
+    "person",
 )
 """The parameters of all that `table_options` adds."""
 

@@ -19,6 +19,7 @@ from seepage.analysis import Analysis
 from seepage.data.domain import how_many, sample_caution
 from seepage.errors import InputError, SeepageError, TableError
 from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.pooling_gain import pooling_gain
 from seepage.totals import TotalLeakage
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -201,8 +202,14 @@ VIEWS = {
     "report": "the adversary keeps the whole report",
     "inferred": "the adversary keeps only the value inferred from the report",
 }
+ROBUST = (
+    "Robust bounds: the most over channels with rows within {:g} of the table's (total variation)"
+)
 LONGEST_NAME = 24
 CELL = 6
+WORTH_POOLING = 0.01
+"""The share of all leakages that pooling must take away to be mentioned."""
+
 RARE = 10
 """Target values seen fewer times are named: a leakage that rests on them may be chance."""
 
@@ -229,17 +236,25 @@ def _heading(matrix: LeakageMatrix, name: str) -> str:
         f"{name}: {how_many(matrix.pairs)}, {len(matrix.domain)} attributes\n"
         f"Mechanism: {how}, epsilon {epsilon}\n"
         f"View: {matrix.view} ({VIEWS[matrix.view]})"
+        + (f"\n{ROBUST.format(matrix.radius)}" if matrix.radius else "")
     )
 
 
 def _strongest(matrix: LeakageMatrix, count: int) -> str:
+    """Return the leaks with the largest lower limits for the people behind the table."""
     budgets = dict(zip(matrix.domain.names, matrix.epsilons, strict=True))
+    limits = matrix.interval()
     lines = [
-        f"  {source} -> {target}: {value:.2f} of at most {budgets[source]:.2f}"
-        + _because(matrix, source, target, value)
-        for target, source, value in matrix.strongest(count)
+        f"  {leak.source} -> {leak.target}: {leak.leakage:.2f} of at most "
+        f"{budgets[leak.source]:.2f}, {leak.lower:.2f} to {leak.upper:.2f} among the people"
+        + _because(matrix, leak.source, leak.target, leak.leakage)
+        for leak in limits.strongest(count)
     ]
-    return "\n".join(["Strongest leaks (source -> target, in nats)", *lines]) if lines else ""
+    if not lines:
+        return ""
+    about = f"confidence {limits.confidence:g} for all limits at once"
+    lines += [f"  {few.sentence()}" for few in limits.too_few]
+    return "\n".join([f"Strongest leaks (source -> target, in nats; {about})", *lines])
 
 
 def _because(matrix: LeakageMatrix, source: str, target: str, value: float) -> str:
@@ -337,6 +352,9 @@ def _notes(analysis: Analysis) -> str:
         notes.append(f"leakages, and all totals but worst, are {caution}")
     told = dict.fromkeys(note for total in analysis.totals.totals for note in total.notes)
     notes += [note for note in told if caution is None or caution not in note]
+    gain = pooling_gain(matrix)
+    if gain is not None and gain.before - gain.after >= WORTH_POOLING * gain.before:
+        notes.append(gain.sentence())
     return "\n".join(notes)
 
 

@@ -27,7 +27,7 @@ from seepage.data.table.options import ALL_OTHERS, Choice
 from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_files, open_source
 from seepage.errors import InputError
 
-FIXED = ("domain", "bins")
+FIXED = ("domain", "bins", "pool", "person")
 """What a plan decides about reading a table, so that callers cannot."""
 
 
@@ -151,6 +151,8 @@ class _CatchAllColumn(Column):
     Where records with missing values are dropped, missing values without a category and values
     outside have codes behind those of the domain.  So the column is read as if they were.
     """
+
+    pooling = False
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """Reports in memory or in files, as batches that a plan's mechanisms can read."""
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._numerics import Booleans, Integers
+from seepage.collection.report_lines import line_files, read_report_lines
 from seepage.data.table.sources import find_files
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
@@ -228,8 +230,9 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
     plan
         The plan that they were collected with.
     reports
-        An Arrow table, or the path of a Parquet file, of a folder of such, a glob, or a list of
-        paths.  Columns that are no attributes of the plan are ignored.  A source is itself.
+        An Arrow table, or the path of a Parquet file or JSON Lines, of a folder of such, a glob,
+        or a list of paths.  Columns that are no attributes of the plan are ignored.  Lines that
+        are left out are named in a warning.  A source is itself.
     """
     plan.check_certified()
     if isinstance(reports, ReportSource):
@@ -239,6 +242,11 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
     if isinstance(reports, pa.Table):
         return ReportSource(plan, [reports])
     if isinstance(reports, (str, os.PathLike, list, tuple)):
+        if lines := line_files(reports):
+            found = read_report_lines(plan, lines)
+            for note in found.notes:
+                warnings.warn(note, stacklevel=4)
+            return ReportSource(plan, [found.table])
         files = find_files(reports)[1]
         for file in files:
             if not file.is_file():

@@ -3,10 +3,12 @@
 from seepage.leakage.bound import LeakageCurve, epsilon_for_leakage, leakage_bound, leakage_curve
 from seepage.leakage.exact import exact_leakage
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
+from seepage.leakage.population_limits import LeakageLimits
 from seepage.leakage.release import Release, releases
 
 __all__ = [
     "LeakageCurve",
+    "LeakageLimits",
     "LeakageMatrix",
     "Release",
     "epsilon_for_leakage",

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Booleans, Floats, Integers, clustered_order
 from seepage._results import Result
 from seepage.data.channel import Channel
-from seepage.data.domain import Domain, how_many
+from seepage.data.domain import MISSING, Domain, how_many
 from seepage.data.pairs import PairCounts
-from seepage.errors import DomainError
+from seepage.errors import DomainError, InputError
 from seepage.leakage.evidence import Leakage, relaxation
 from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.population_limits import LeakageLimits, population_limits
 from seepage.leakage.release import VIEWS, Release, View, releases
 
 
@@ -43,6 +44,9 @@ class LeakageMatrix(Result):
         `"report"`: the adversary keeps the whole report; `"inferred"`: only a guessed value.
     smoothing
         `min_count` and `prior` of `PairCounts.channel`, both 0 by default.
+    radius
+        Above 0 every entry is a robust bound: the most over all channels whose rows are within
+        this total variation distance of the table's.
     """
 
     def __init__(
@@ -51,11 +55,13 @@ class LeakageMatrix(Result):
         releases: Sequence[Release],
         view: View,
         smoothing: Mapping[str, float],
+        radius: float = 0.0,
     ) -> None:
         self.pairs = _checks.instance(pairs, "pairs", PairCounts, "PairCounts")
         self.releases: tuple[Release, ...] = tuple(_checks.items(releases, "releases"))
         self.view: View = view
         self.smoothing = dict(_checks.mapping(smoothing, "smoothing"))
+        self.radius = _checks.probability(radius, "radius")
 
     @property
     def domain(self) -> Domain:
@@ -70,17 +76,59 @@ class LeakageMatrix(Result):
     @cached_property
     def values(self) -> Floats:
         """The leakages in nats, rows targets and columns sources."""
+        return self._values(self._all)
+
+    def among(self, least: int) -> Floats:
+        """Return the leakages among target values, not missing, that so many records have."""
+        return self._values(self._kept(least))
+
+    def leak_among(
+        self, target: str | SupportsIndex, source: str | SupportsIndex, least: int
+    ) -> Leakage:
+        """Return one of these leakages with its witness."""
+        row, column = self.domain.index(target), self.domain.index(source)
+        return self._restricted(row, column, self._kept(least)[row])
+
+    @property
+    def _all(self) -> list[Booleans]:
+        return [np.ones(size, dtype=np.bool_) for size in self.domain.sizes]
+
+    def _kept(self, least: int) -> list[Booleans]:
+        _checks.integer(least, "least", 0)
+        return [
+            (marginal >= least) & (np.array(attribute.values) != MISSING)
+            for attribute, marginal in zip(self.domain, self.pairs.marginals, strict=True)
+        ]
+
+    def _values(self, kept: Sequence[Booleans]) -> Floats:
+        """Return the leakages over the rows of each target that are kept."""
         values = np.zeros((len(self.domain), len(self.domain)))
-        for targets, sources, stack in self.channel_stacks():
+        for targets, sources, stack in () if self.radius else self._stacks(kept):
             for sets, chosen, contrast in self._by_sets(sources):
                 found = sets.best(stack[chosen], contrast).value
                 values[targets[chosen], sources[chosen]] = found
-        for source in np.flatnonzero(self._kind < 0):
+        for source in np.flatnonzero((self._kind < 0) | (self.radius > 0)):
             for target in range(len(self.domain)):
                 if target != source:
-                    values[target, source] = self[target, source].value
+                    leak = self._restricted(target, int(source), kept[target])
+                    values[target, source] = leak.value
         values.flags.writeable = False
         return values
+
+    def _restricted(self, target: int, source: int, kept: Booleans) -> Leakage:
+        rows = np.flatnonzero(kept & (self.pairs.marginals[target] > 0))
+        if target == source or len(rows) < 2:
+            return Leakage(0.0, None)
+        channel = self.channel(target, source)
+        places = [channel.given.code(self.domain[target].values[row]) for row in rows]
+        part = Channel(channel.matrix[places], channel.given.restrict(places), channel.output)
+        return self._leakage(source, part)
+
+    def _leakage(self, source: int, channel: Channel) -> Leakage:
+        release = self.releases[source]
+        if self.radius:
+            return release.robust_leakage(channel, self.view, self.radius)
+        return release.leakage(channel, self.view)
 
     @cached_property
     def slopes(self) -> Floats:
@@ -88,6 +136,8 @@ class LeakageMatrix(Result):
 
         For mechanisms whose report is two-level; the contrast is epsilon for most.
         """
+        if self.radius:
+            raise InputError("slopes are those of a matrix with radius 0")
         slopes = np.zeros((len(self.domain), len(self.domain)))
         for targets, sources, stack in self.channel_stacks():
             for sets, chosen, contrast in self._by_sets(sources):
@@ -100,6 +150,11 @@ class LeakageMatrix(Result):
         """The certified delta' of each leakage bound; 0 where the source has delta 0."""
         values = np.zeros_like(self.values)
         relaxed = [r.delta > 0 and r.mechanism is None for r in self.releases]
+        if self.radius:
+            for target, source in zip(*np.nonzero(~np.eye(len(values), dtype=bool)), strict=True):
+                if relaxed[source]:
+                    values[target, source] = self[target, source].relaxation
+            return values
         for targets, sources, stack in self.channel_stacks() if any(relaxed) else ():
             for target, source, channel in zip(targets, sources, stack, strict=True):
                 if relaxed[source]:
@@ -132,7 +187,7 @@ class LeakageMatrix(Result):
                 f"{self.domain.names[target]!r} is no source about itself; "
                 "its own report leaks its epsilon"
             )
-        return self.releases[source].leakage(self.channel(target, source), self.view)
+        return self._leakage(source, self.channel(target, source))
 
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the largest leakages, largest first, each with its target and source by name."""
@@ -144,10 +199,40 @@ class LeakageMatrix(Result):
         pairs = zip(targets[ranked].tolist(), sources[ranked].tolist(), strict=True)
         return [Leak(names[t], names[s], float(self.values[t, s])) for t, s in pairs]
 
+    def interval(self, confidence: float = 0.95) -> LeakageLimits:
+        """Return lower and upper limits of every leakage for the people behind the table.
+
+        All limits of all pairs hold at once with this confidence, if the records are drawn from
+        these people at random, one record per person [theory-population].  They use the counts as
+        they are, without smoothing.  Public attributes, whose leakage has no cap, may have an
+        infinite upper limit.
+
+        Parameters
+        ----------
+        confidence
+            Above 0 and below 1.
+
+        Notes
+        -----
+        Clopper-Pearson limits for every likely set of up to 12 source values; for all sets of
+        larger alphabets the kl limits, bounded over all sets at once.  O(m t) binomial tails for
+        each pair with GRR, O(m 2^t) and O(m^2 t) per round for the two others.
+
+        Examples
+        --------
+        >>> import seepage as sp
+        >>> limits = sp.leakage_matrix("adult", 1.0, mechanism="grr").interval()
+        >>> limits.strongest(1)[0][:2]
+        ('education', 'education-num')
+        """
+        return population_limits(self, confidence)
+
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}"
         if self.pairs.population is not None:
             shape += f" from a {how_many(self.pairs)}"
+        if self.radius:
+            shape += f", robust bounds, radius={self.radius:g}"
         return f"LeakageMatrix({shape}, view={self.view!r}, rows targets, columns sources)"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
@@ -173,6 +258,8 @@ class LeakageMatrix(Result):
         subtitle = f"{', '.join(mechanisms)}; epsilon {', '.join(budgets[:4])}; view: {self.view}"
         if self.pairs.population is not None:
             subtitle += f"; {how_many(self.pairs)}"
+        if self.radius:
+            subtitle += f"; robust bounds, radius {self.radius:g}"
         order = [names[index] for index in self.related_order()]
         most = float(self.epsilons[np.isfinite(self.epsilons)].max(initial=0.0))
         return matrix_chart(names, self.values.tolist(), most, subtitle, order)
@@ -182,16 +269,7 @@ class LeakageMatrix(Result):
 
         Leaves of average-linkage clustering on epsilon minus the larger leakage of both ways.
         """
-        if len(self.domain) < 3:
-            return list(range(len(self.domain)))
-        from scipy.cluster.hierarchy import leaves_list, linkage
-        from scipy.spatial.distance import squareform
-
-        strength = np.minimum(np.maximum(self.values, self.values.T), 700.0)
-        distance = strength.max() - strength
-        np.fill_diagonal(distance, 0.0)
-        tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
-        return [int(leaf) for leaf in leaves_list(tree)]
+        return clustered_order(np.maximum(self.values, self.values.T))
 
     @cached_property
     def _sets(self) -> list[LikelySets | None]:
@@ -229,6 +307,10 @@ class LeakageMatrix(Result):
         A target value that never occurred has no row; here it repeats the row of one that did,
         which changes no maximum over pairs of rows.
         """
+        return self._stacks(self._all)
+
+    def _stacks(self, kept: Sequence[Booleans]) -> Iterator[tuple[Integers, Integers, Floats]]:
+        """Yield the same stacks, with rows for those target values only that are kept."""
         floor, extra = self.smoothing["min_count"], self.smoothing["prior"]
         for low, high, cells in self.pairs.tables_by_shape():
             smooth = np.maximum(cells, floor) + extra
@@ -237,7 +319,9 @@ class LeakageMatrix(Result):
                 (high, low, smooth.transpose(0, 2, 1), cells.transpose(0, 2, 1)),
             ):
                 seen = raw.sum(axis=2) > 0
-                first = seen.argmax(axis=1)
+                seen &= np.stack([kept[target] for target in targets])
+                known = np.where(seen.any(axis=1)[:, None], seen, raw.sum(axis=2) > 0)
+                first = known.argmax(axis=1)
                 repeated = counts[np.arange(len(counts)), first][:, None, :]
                 rows = np.where(seen[:, :, None], counts, repeated)
                 yield targets, sources, rows / rows.sum(axis=2, keepdims=True)
@@ -252,6 +336,7 @@ def leakage_matrix(
     delta: Any = 0.0,
     min_count: float = 0.0,
     prior: float = 0.0,
+    radius: Any = 0.0,
     **table_options: Any,
 ) -> LeakageMatrix:
     """Return the leakage of every attribute about every other.
@@ -274,6 +359,10 @@ def leakage_matrix(
         The relaxation of every attribute, or one for each.
     min_count, prior
         Smoothing of rare cells, see `PairCounts.channel`; off by default.
+    radius
+        Above 0 for robust bounds: the most over all channels whose rows are within this total
+        variation distance of the table's, see `leakage_bound`.  Exact up to 12 source values and
+        for mechanisms whose report favours one value (GRR, EXP); others have an upper bound.
     table_options
         The table options of `count_pairs`.
 
@@ -301,8 +390,7 @@ def leakage_matrix(
     pairs = as_pairs(data, **table_options)
     if not pairs.records:
         raise DomainError("there is no leakage without records, and these counts have none")
-    smoothing = {
-        "min_count": _checks.weight(min_count, "min_count"),
-        "prior": _checks.weight(prior, "prior"),
-    }
-    return LeakageMatrix(pairs, releases(pairs.domain, epsilon, mechanism, delta), view, smoothing)
+    weights = {"min_count": min_count, "prior": prior}
+    smoothing = {name: _checks.weight(value, name) for name, value in weights.items()}
+    released = releases(pairs.domain, epsilon, mechanism, delta)
+    return LeakageMatrix(pairs, released, view, smoothing, radius)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from seepage._files import whole_file
+from seepage.errors import InputError
 from seepage.report.page_content import page_content
 from seepage.report.saved_result import as_result
 
@@ -67,7 +68,13 @@ def report_page(result: "Analysis | Mapping[str, Any]") -> str:
     >>> page.startswith("<!doctype html>"), "https://" in page
     (True, False)
     """
-    return render_page(page_content(as_result(result)))
+    content = as_result(result)
+    if content.get("radius"):
+        raise InputError(
+            f"radius must be 0 for a page, which shows the table's own leakages, "
+            f"got {content['radius']:g}"
+        )
+    return render_page(page_content(content))
 
 
 def write_report(result: "Analysis | Mapping[str, Any]", path: str | os.PathLike[str]) -> None:

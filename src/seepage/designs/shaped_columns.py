@@ -1,0 +1,234 @@
+"""Admissible reports: likelihood vectors within limits on what they tell, and the best of them.
+
+A report is a vector w > 0 of likelihoods over cells.  What it tells about a secret is a ratio of
+means of w, so each limit is linear in w, and the admissible reports form a polyhedral cone.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+
+from seepage._numerics import Booleans, Floats, Integers
+from seepage.errors import InputError
+
+MARGIN = 1e-8
+"""Limits are lowered by this while reports are chosen, for what rounding takes."""
+
+SMALLEST_LIMIT = 1e-6
+"""A smaller limit is taken as 0: rounding would take a good part of it."""
+
+MOST_ENUMERATED = 16
+"""Cells up to which all extreme rays are enumerated: 2^16 sets."""
+
+INTERIOR = 0.9
+"""First reports lie this far on the way from the neutral report to the boundary."""
+
+LARGEST_LIMIT = 16.0
+"""Larger limits are kept as this one: e^16 is what linear programs can take."""
+
+ACCURACY = {
+    "presolve": False,
+    "primal_feasibility_tolerance": 1e-10,
+    "dual_feasibility_tolerance": 1e-10,
+}
+"""Options of the linear programs: the finest tolerances, and no presolve for so few rows."""
+
+
+class RatioLimit(NamedTuple):
+    """One limit: the mean likelihoods of a report given the values of a secret.
+
+    With n[x, z] the counts, P(z | x) . w <= e^limit P(z | x') . w for all values x, x' that occur.
+    """
+
+    name: str
+    counts: Integers
+    """One row per value x of the secret, one column per cell z; each row has a positive sum."""
+    limit: float
+    kind: str = "target"
+    """`"target"`, `"answer"`, `"record"` or `"known"`."""
+
+    @property
+    def rows(self) -> Floats:
+        """P(z | x)."""
+        return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
+
+
+class AdmissibleReports:
+    """The cone of admissible reports, cut at those whose chance at the nominal frequencies is 1.
+
+    Parameters
+    ----------
+    limits
+        What a report may tell.  One of them must bound all cells against each other.
+    frequencies
+        The nominal frequencies f of the cells; reports are scaled to w . f = 1.
+    margin
+        By how much limits are lowered.
+    """
+
+    def __init__(
+        self, limits: Sequence[RatioLimit], frequencies: Floats, margin: float = MARGIN
+    ) -> None:
+        self.limits = [one for one in limits if len(one.counts) > 1]
+        self.frequencies = frequencies
+        self.cells = len(frequencies)
+        self._bounded = [
+            (one.rows, math.exp(min(one.limit, LARGEST_LIMIT) - margin))
+            for one in self.limits
+            if one.limit >= SMALLEST_LIMIT
+        ]
+
+    @cached_property
+    def equalities(self) -> Floats:
+        """Rows a with a . w = 0: the differences of the rows of limits that are 0."""
+        closed = [one.rows for one in self.limits if one.limit < SMALLEST_LIMIT]
+        return np.vstack([np.zeros((0, self.cells)), *(rows[1:] - rows[0] for rows in closed)])
+
+    @cached_property
+    def span(self) -> Floats:
+        """An orthonormal basis, one column each, of the span of all admissible reports."""
+        if not len(self.equalities):
+            return np.eye(self.cells)
+        _, sizes, right = np.linalg.svd(self.equalities)
+        rank = int((sizes > 1e-10 * max(1.0, sizes.max())).sum())
+        return np.asarray(right[rank:].T)
+
+    def first(self) -> Floats:
+        """Return reports 1 +- t d for each direction d of the span; equal shares sum to 1.
+
+        t is a share of the largest that is admissible: with rows r of a limit l,
+        1 + t max r.d <= e^l (1 + t min r.d), and so for -d.
+        """
+        directions = self.span @ self.span.T
+        directions = directions - directions @ self.frequencies[:, None]
+        directions = directions[np.abs(directions).max(axis=1) > 1e-9]
+        reach = np.full(len(directions), np.inf)
+        for rows, most in self._bounded:
+            along = directions @ rows.T
+            high, low = along.max(axis=1), along.min(axis=1)
+            with np.errstate(divide="ignore"):
+                reach = np.minimum(
+                    reach, (most - 1) / np.maximum(high - most * low, most * high - low)
+                )
+        moves = INTERIOR * reach[:, None] * directions
+        return np.vstack([1 + moves, 1 - moves])
+
+    def admits(self, reports: Floats) -> Booleans:
+        """Return which reports are within all limits."""
+        within = np.ones(len(reports), dtype=bool)
+        if len(self.equalities):
+            within &= np.abs(reports @ self.equalities.T).max(axis=1) < 1e-12
+        for rows, most in self._bounded:
+            means = reports @ rows.T
+            within &= means.max(axis=1) <= most * means.min(axis=1)
+        return within
+
+    # Extreme rays -------------------------------------------------------------------------------
+
+    @property
+    def enumerable(self) -> bool:
+        """Whether all extreme rays are enumerated: one binary secret besides the record."""
+        return self.cells <= MOST_ENUMERATED and self._record_and_pair() is not None
+
+    def _record_and_pair(self) -> tuple[float, list[tuple[Floats, float]]] | None:
+        records = [most for rows, most in self._bounded if _is_whole(rows)]
+        others = [(rows, most) for rows, most in self._bounded if not _is_whole(rows)]
+        fits = records and not len(self.equalities) and len(others) <= 1
+        if not fits or any(len(rows) > 2 for rows, _ in others):
+            return None
+        return min(records), others
+
+    def extreme_rays(self) -> Floats:
+        """Return every extreme ray, where `enumerable`.
+
+        Notes
+        -----
+        Within w_max <= e^eps w_min the extreme rays have two levels.  A binary secret adds two
+        half-spaces that are never tight at once, so a new ray lies on an edge of the cone: one
+        limit tight, and one cell between the two levels.
+        """
+        found = self._record_and_pair()
+        if found is None:
+            raise InputError("extreme rays are enumerated for one binary secret at most")
+        largest, others = found
+        if self.cells == 2:
+            return self._scaled(_two_cells(largest, others))
+        sets = np.arange(1 << self.cells)
+        high = (sets[:, None] >> np.arange(self.cells)) & 1
+        levels = 1 + (largest - 1) * high
+        sizes = high.sum(axis=1)
+        proper = (sizes > 0) & (sizes < self.cells)
+        sides = [a - most * b for rows, most in others for a, b in (rows, rows[::-1])]
+        values = [levels @ side for side in sides]
+        within = proper & np.all([value <= 0 for value in values], axis=0) if values else proper
+        rays = [levels[within]]
+        for cell in range(self.cells):
+            below = sets[(high[:, cell] == 0) & (sizes > 0) & (sizes < self.cells - 1)]
+            above = below | 1 << cell
+            for value in values:
+                crossing = value[below] * value[above] < 0
+                low, up = value[below[crossing]], value[above[crossing]]
+                edge = levels[below[crossing]]
+                edge[:, cell] += (largest - 1) * low / (low - up)
+                rays.append(edge)
+        return self._scaled(np.vstack(rays))
+
+    def _scaled(self, reports: Floats) -> Floats:
+        return np.asarray(reports / (reports @ self.frequencies)[:, None])
+
+    # Linear programs ----------------------------------------------------------------------------
+
+    @cached_property
+    def _program(self) -> dict[str, Floats]:
+        """The constraints of `largest`: rows in w and one lowest mean for each longer limit."""
+        longer = [index for index, (rows, _) in enumerate(self._bounded) if len(rows) > 2]
+        width = self.cells + len(longer)
+        blocks = [np.zeros((0, width))]
+        for index, (rows, most) in enumerate(self._bounded):
+            wide = np.zeros((2 * len(rows), width))
+            if len(rows) == 2:
+                wide = wide[:2]
+                wide[:, : self.cells] = rows - most * rows[::-1]
+            else:
+                wide[:, : self.cells] = np.vstack([rows, -rows])
+                lowest = self.cells + longer.index(index)
+                wide[: len(rows), lowest], wide[len(rows) :, lowest] = -most, 1.0
+            blocks.append(wide)
+        equal = np.zeros((1 + len(self.equalities), width))
+        equal[0, : self.cells] = self.frequencies
+        equal[1:, : self.cells] = self.equalities
+        above = np.vstack(blocks)
+        return {
+            "A_ub": above,
+            "b_ub": np.zeros(len(above)),
+            "A_eq": equal,
+            "b_eq": np.eye(1, len(equal))[0],
+        }
+
+    def largest(self, gain: Floats) -> Floats | None:
+        """Return an admissible report that maximises gain . w; None where the solver fails."""
+        width = self._program["A_ub"].shape[1]
+        costs = np.zeros(width)
+        costs[: self.cells] = -gain / max(np.abs(gain).max(), 1e-300)
+        found = linprog(costs, **self._program, bounds=(0, None), options=ACCURACY)  # type: ignore[call-overload]
+        return self._scaled(found.x[None, : self.cells])[0] if found.status == 0 else None
+
+
+def _is_whole(rows: Floats) -> bool:
+    return rows.shape[0] == rows.shape[1] and bool((rows == np.eye(len(rows))).all())
+
+
+def _two_cells(largest: float, others: Iterable[tuple[Floats, float]]) -> Floats:
+    """Return the two extreme rays (1, r) of two cells: the smallest and the largest ratio."""
+    least, most = 1 / largest, largest
+    for rows, limit in others:
+        for a, b in (rows - limit * rows[::-1]).tolist():  # a + b r <= 0
+            if b > 0:
+                most = min(most, -a / b)
+            elif b < 0:
+                least = max(least, -a / b)
+    return np.array([[1.0, least], [1.0, most]])

@@ -1,0 +1,228 @@
+"""Limits of leakages among people: coverage, order, oracles over every set."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import seepage as sp
+import strategies
+from seepage.errors import InputError
+from seepage.leakage.deviations import clopper_pearson, kl_lower, kl_upper
+from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.linear_limits import upper_over_all_sets
+from seepage.leakage.set_limits import set_limits, statements
+
+CATEGORICAL = ["workclass", "education", "marital-status", "occupation", "relationship"]
+CATEGORICAL += ["race", "sex", "income"]
+
+
+def pair_counts(table):
+    table = np.asarray(table)
+    names = [tuple(map(str, range(size))) for size in table.shape]
+    domain = sp.Domain([sp.Attribute("a", names[0]), sp.Attribute("b", names[1])])
+    return sp.PairCounts(domain, [table.sum(1), table.sum(0)], table.reshape(-1))
+
+
+def oracle(counts, sets, c, contrast, limits):
+    """Try every set and every two rows; `limits` of counts give (lower, upper)."""
+    rows, size = counts.shape
+    masks = [[number >> u & 1 for u in range(size)] for number in range(1, 2**size - 1)]
+    masks = np.array([m for m in masks if sets == "all" or sum(m) == 1])
+    low, high = (
+        1 + math.expm1(contrast) * np.asarray(part)
+        for part in limits(counts @ masks.T, counts.sum(axis=1)[:, None], c)
+    )
+    others = [(x, y) for x in range(rows) for y in range(rows) if x != y]
+    lower = max(float((low[x] / high[y]).max()) for x, y in others)
+    upper = max(float((high[x] / low[y]).max()) for x, y in others)
+    return max(0.0, math.log(lower)), math.log(upper)
+
+
+def chernoff(k, n, c):
+    return kl_lower(k / n, c / n), kl_upper(k / n, c / n)
+
+
+@given(strategies.tables(least=2, targets=3, sources=5), st.sampled_from([0.5, 1.0, 3.0]))
+@settings(max_examples=40, deadline=None)
+def test_limits_are_those_of_every_set_tried(counts, epsilon):
+    if counts.shape[1] < 2:
+        return
+    for kind in ("singletons", "all"):
+        found = set_limits(
+            counts[None], LikelySets(kind, epsilon), np.array([9.0]), np.array([epsilon])
+        )
+        low, high = oracle(counts, kind, 9.0, epsilon, clopper_pearson)
+        assert found.lower[0] == pytest.approx(low, abs=1e-9)
+        assert found.upper[0] == pytest.approx(min(high, epsilon), abs=1e-9)
+
+
+def test_many_sets_give_what_all_of_them_give():
+    """With 9 values most sets are ruled out by a simpler inequality; the maximum is the same."""
+    rng = np.random.default_rng(3)
+    for _ in range(4):
+        counts = rng.multinomial(400, rng.dirichlet([0.5] * 9), size=3)
+        found = set_limits(counts[None], LikelySets("all", 1.5), np.array([12.0]), np.array([1.5]))
+        low, high = oracle(counts, "all", 12.0, 1.5, clopper_pearson)
+        assert found.upper[0] == pytest.approx(min(high, 1.5), abs=1e-9)
+        assert low - 0.05 <= found.lower[0] <= low + 1e-9
+
+
+def test_lines_bound_every_set_from_above():
+    rng = np.random.default_rng(0)
+    excess = []
+    for _ in range(60):
+        rows, size = int(rng.integers(2, 4)), int(rng.integers(3, 8))
+        base = rng.dirichlet([0.7] * size)
+        counts = np.array(
+            [
+                rng.multinomial(n, rng.dirichlet(base * rng.choice([3, 300]) + 1e-3))
+                for n in rng.integers(20, 5000, rows)
+            ]
+        )
+        c, contrast = float(rng.uniform(5, 30)), float(rng.choice([0.5, 1, 2, 4]))
+        totals = counts.sum(axis=1)
+        found = upper_over_all_sets(counts / totals[:, None], c / totals, contrast)
+        truth = oracle(counts, "all", c, contrast, chernoff)[1]
+        excess.append(found - truth)
+    assert min(excess) >= -1e-12
+    assert np.mean(excess) <= 0.0045
+
+
+def test_the_best_set_is_no_prefix():
+    """Counts (0, 50, 0) and (6, 983, 11) at epsilon 3: the best set is {first}."""
+    counts = np.array([[0, 50, 0], [6, 983, 11]])
+    c = math.log(2 * 6 / 0.05)
+    found = upper_over_all_sets(counts / [[50], [1000]], c / np.array([50, 1000]), 3.0)
+    truth = oracle(counts, "all", c, 3.0, chernoff)[1]
+    assert truth - 1e-12 <= found <= truth + 0.002
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "values", "number"),
+    [
+        ("singletons", 1, 2, 1),
+        ("singletons", 1, 3, 3),
+        ("subsets", 2, 4, 3),
+        ("subsets", 2, 5, 10),
+        ("all", 1, 2, 1),
+        ("all", 1, 5, 15),
+    ],
+)
+def test_statements_are_counted_once_for_a_set_and_its_complement(kind, size, values, number):
+    assert statements(LikelySets(kind, 1.0, size), values) == number
+
+
+@given(strategies.tables(targets=4, sources=5), st.sampled_from([None, "grr", "ss", "exp", "oue"]))
+@settings(max_examples=60, deadline=None)
+def test_limits_enclose_the_table_and_widen_as_they_should(counts, mechanism):
+    matrix = sp.leakage_matrix(pair_counts(counts), 1.0, mechanism=mechanism)
+    found, sure = matrix.interval(), matrix.interval(0.999)
+    order = [0.0, sure.lower, found.lower, matrix.values, found.upper, sure.upper, 1.0]
+    for low, high in pairwise(order):
+        assert np.all(low <= high + 1e-12)
+
+
+def test_limits_tend_to_the_table():
+    table = np.array([[30, 20, 10], [10, 20, 30]])
+    for mechanism in (None, "grr"):
+        widths = []
+        for times in (1, 10, 1000, 10**7):
+            found = sp.leakage_matrix(pair_counts(table * times), 1.0, mechanism=mechanism)
+            limits = found.interval()
+            widths.append((limits.upper - limits.lower).max())
+        assert widths == sorted(widths, reverse=True)
+        assert widths[-1] < 1e-3
+
+
+def test_unseen_values_and_single_records_leave_everything_open():
+    found = sp.leakage_matrix(pair_counts([[5, 5], [0, 0], [6, 4]]), 1.0, mechanism="grr")
+    limits = found.interval()
+    assert limits.upper[0, 1] > 0.9
+    assert limits.lower[0, 1] == 0.0
+    assert [(few.attribute, few.values[0]) for few in limits.too_few] == [("a", "1"), ("b", "1")]
+    assert "too few records to say about 1 (0)" in limits.too_few[0].sentence()
+
+
+def test_enough_records_are_enough():
+    """With as many as are said to be needed, a share of 0 excludes half of the budget."""
+    limits = sp.leakage_matrix(pair_counts([[3, 3], [2000, 3000]]), 1.0, mechanism="grr").interval()
+    needed = limits.too_few[0].needed
+    for seen, few in ((needed, 0), (needed - 1, 1)):
+        table = [[seen, 0], [2000, 3000]]
+        found = sp.leakage_matrix(pair_counts(table), 1.0, mechanism="grr").interval()
+        assert len([f for f in found.too_few if f.attribute == "a"]) == few
+
+
+def test_a_constant_attribute_leaks_nothing():
+    limits = sp.leakage_matrix(pair_counts([[5, 9]]), 1.0).interval()
+    assert not limits.upper.any()
+
+
+def test_a_matrix_mechanism_has_limits_of_its_reports():
+    channel = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]])
+    pairs = pair_counts([[4000, 1000], [1000, 4000]])
+    mechanism = sp.MatrixMechanism(channel)
+    matrix = sp.leakage_matrix(pairs, 1.0, mechanism=[mechanism, mechanism])
+    found = matrix.interval()
+    assert 0 < found.lower[0, 1] < matrix.values[0, 1] < found.upper[0, 1] < math.log(5)
+
+
+def test_smoothing_is_left_out():
+    pairs = pair_counts([[40, 1], [5, 60]])
+    plain = sp.leakage_matrix(pairs, 1.0, mechanism="grr")
+    smooth = sp.leakage_matrix(pairs, 1.0, mechanism="grr", prior=5.0)
+    assert (smooth.interval().upper == plain.interval().upper).all()
+    assert (smooth.interval().values == plain.values).all()
+
+
+@pytest.mark.parametrize("confidence", [0, 1, -1, "high", None, math.nan])
+def test_confidence_is_a_probability(confidence):
+    with pytest.raises(InputError, match="confidence must be"):
+        sp.leakage_matrix(pair_counts([[1, 2], [3, 4]]), 1.0).interval(confidence)
+
+
+def test_leaks_are_ranked_by_what_is_established():
+    limits = sp.leakage_matrix("adult", 1.0, mechanism="grr").interval()
+    ranked = limits.strongest(300)
+    assert len(ranked) == 15 * 14
+    assert [leak.lower for leak in ranked] == sorted((r.lower for r in ranked), reverse=True)
+    assert limits[ranked[0].target, ranked[0].source] == ranked[0]
+    columns = limits.to_arrow()
+    assert columns.column_names[:5] == ["target", "source", "lower", "leakage", "upper"]
+    assert columns.num_rows == 15 * 14
+
+
+def test_adult_keeps_its_promise():
+    matrix = sp.leakage_matrix("adult", 1.0, mechanism="grr", columns=CATEGORICAL)
+    off = ~np.eye(8, dtype=np.bool_)
+    assert matrix.values[off].mean() == pytest.approx(0.422, abs=1e-3)
+    assert matrix.interval().upper[off].mean() <= 0.58
+
+
+def _channel(rng, shape):
+    """A population with zero cells: G of some target values misses source values."""
+    joint = rng.dirichlet([0.4] * shape[0])[:, None] * rng.dirichlet([0.5] * shape[1], shape[0])
+    joint[rng.random(shape) < 0.2] = 0.0
+    return joint / joint.sum()
+
+
+@pytest.mark.parametrize("mechanism", ["grr", None])
+@pytest.mark.parametrize("shape", [(3, 4), (2, 2), (4, 14)])
+def test_limits_hold_for_the_population(mechanism, shape):
+    """All limits hold at once in at least 95 %: fewer in 60 draws than 1 in 10,000 by chance."""
+    rng = np.random.default_rng(8)
+    joint = _channel(rng, shape)
+    true = sp.leakage_matrix(
+        pair_counts((joint * 10**12).astype(np.int64)), 1.0, mechanism=mechanism
+    )
+    missed = 0
+    for _ in range(60):
+        sample = rng.multinomial(2000, joint.reshape(-1)).reshape(shape)
+        found = sp.leakage_matrix(pair_counts(sample), 1.0, mechanism=mechanism).interval()
+        inside = (found.lower <= true.values + 1e-9) & (true.values <= found.upper + 1e-9)
+        missed += not inside.all()
+    assert missed <= 10
