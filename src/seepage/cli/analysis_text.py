@@ -79,6 +79,8 @@ def _strongest(analysis: Analysis, count: int) -> str:
     """Return the leaks with the largest lower limits for the people behind the table."""
     matrix = analysis.matrix
     budgets = dict(zip(matrix.domain.names, matrix.epsilons, strict=True))
+    if matrix.radius:
+        return _robust(matrix, budgets, count)
     lines = []
     for leak in analysis.leaks(count):
         ends = f"{' = '.join(leak.sources)} -> {' = '.join(leak.targets)}"
@@ -97,6 +99,15 @@ def _strongest(analysis: Analysis, count: int) -> str:
         f"  in words: among values with at least {support(matrix):,} records, missing ones left out"
     )
     return "\n".join([head, *lines, *(f"  {few.sentence()}" for few in limits.too_few)])
+
+
+def _robust(matrix: LeakageMatrix, budgets: dict[str, float], count: int) -> str:
+    lines = []
+    for target, source, value in matrix.strongest(count):
+        lines.append(f"  {source} -> {target}: {value:.2f} of at most {budgets[source]:.2f}")
+        witness = matrix[target, source].witness
+        lines += [f"      {witness.sentence(value, source, target)}"] if witness else []
+    return "\n".join(["Largest robust bounds (source -> target, in nats)", *lines])
 
 
 def _matrix_text(matrix: LeakageMatrix, width: int) -> str:
