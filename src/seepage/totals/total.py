@@ -16,12 +16,7 @@ from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
-from seepage.totals.composition import (
-    check_pure,
-    independent_totals,
-    merged_totals,
-    worst_totals,
-)
+from seepage.totals.composition import check_pure, independent_totals, merged_totals, worst_totals
 from seepage.totals.exact_total import exact_totals, fits
 from seepage.totals.population_totals import SCOPES, population_fits, population_total
 from seepage.totals.report_columns import columns_of
@@ -37,9 +32,10 @@ from seepage.totals.tree import structure_totals
 from seepage.totals.witness_search import search_witness
 
 FROM_PAIRS = ("worst", "independent", "tree")
+"""Guarantees that pair counts suffice for."""
+
 ROBUST = ("worst", "independent")
 """Totals that follow from the budgets or the matrix alone, robust where the matrix is."""
-"""Guarantees that pair counts suffice for."""
 
 
 @dataclass(frozen=True)
