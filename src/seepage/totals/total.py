@@ -16,12 +16,7 @@ from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
-from seepage.totals.composition import (
-    check_pure,
-    independent_totals,
-    merged_totals,
-    worst_totals,
-)
+from seepage.totals.composition import check_pure, independent_totals, merged_totals, worst_totals
 from seepage.totals.exact_total import exact_totals, fits
 from seepage.totals.population_totals import SCOPES, population_fits, population_total
 from seepage.totals.report_columns import columns_of
