@@ -55,10 +55,16 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    text = TextColumn("{task.description}")
+    columns = (text, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with bars.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+        def show(done: int, total: int | None) -> None:
+            bar.update(task, completed=done, total=total)
+
+        show.describe = lambda text: bar.update(task, description=text)  # type: ignore[attr-defined]
+        yield show
 
 
 def columns(rows: Sequence[Sequence[str]], indent: str = "  ", left: bool = False) -> str:
