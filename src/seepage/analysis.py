@@ -78,8 +78,11 @@ class Analysis(Result):
         return judge(self.matrix, self.totals, self.limits)
 
     def leaks(self, count: int = 10) -> list[EstablishedLeak]:
-        """Return the strongest leaks by what is established, see `seepage.strongest_leaks`."""
-        return find_leaks(self.matrix, count)
+        """Return the strongest leaks by what is established, see `seepage.strongest_leaks`.
+
+        None of a matrix of robust bounds, which establish nothing.
+        """
+        return [] if self.matrix.radius else find_leaks(self.matrix, count)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the report: one self-contained HTML page, which appears whole or not at all."""
@@ -132,7 +135,7 @@ class Analysis(Result):
             "smoothing": matrix.smoothing,
             "radius": matrix.radius,
             "cpl": matrix.values,
-            "interval": matrix.interval().to_dict(),
+            "interval": None if matrix.radius else matrix.interval().to_dict(),
             "relaxation": matrix.relaxations,
             "tcpl": matrix.tcpl,
             "verdict": self.verdict.to_dict(),

@@ -11,11 +11,9 @@ from scipy.stats import chisquare
 
 from chromium import launched
 from command import run
-from plan_examples import counts, people, plan_for
+from plan_examples import counts, people, plan_for, three_forms
 from seepage.collection.client_files import write_client
 from seepage.collection.client_vectors import client_vectors
-from seepage.mechanisms import MatrixMechanism
-from seepage.plan import FormDraft, MatrixChannel, ProductChannel, Question, plan_of_forms
 
 DRIVE = """
 async ({ records, endpoint }) => {
@@ -49,32 +47,7 @@ async () => {
 """
 
 SHARES = [0.5, 0.3, 0.2]
-
-
-def asks(**questions):
-    return ProductChannel(
-        questions=tuple(
-            Question(attribute=name, mechanism=mechanism, epsilon=epsilon)
-            for name, (mechanism, epsilon) in questions.items()
-        )
-    )
-
-
-def three_forms():
-    """Two forms with a report for each answer, and one with a report of both answers together."""
-    pairs = counts()
-    weights = np.ones((6, 6)) + (np.exp(2.0) - 1.0) * np.eye(6)
-    together = MatrixMechanism(weights / weights.sum(axis=1, keepdims=True))
-    channels = [
-        asks(sex=("grr", 1.0), job=("ss", 2.0)),
-        asks(job=("grr", 2.0), ill=("oue", 1.5)),
-        MatrixChannel.of(["ill", "age"], together),
-    ]
-    drafts = [
-        FormDraft(share, channel, "worst", [channel.record] * 4)
-        for share, channel in zip(SHARES, channels, strict=True)
-    ]
-    return plan_of_forms(pairs, drafts, limit=4.0)
+"""Of `three_forms`."""
 
 
 def binned(rows):
@@ -119,25 +92,30 @@ def collect(browser, site, plan, records):
 def check_everyone_asked_the_same(browser, site, rows):
     plan = plan_for(counts(), 2.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "rappor"})
     records = binned(rows)
-    reports = collect(browser, site, plan, records)
-    plan.save(site.folder / "whole-plan.json")
-    done = run("estimate", reports, "--plan", site.folder / "whole-plan.json", "--format", "json")
+    check_estimates(plan, collect(browser, site, plan, records), records)
+
+
+def check_estimates(plan, reports, records):
+    """`seepage estimate` finds the frequencies of those who were asked, within standard errors."""
+    place = reports.with_name("whole-plan.json")
+    plan.save(place)
+    done = run("estimate", reports, "--plan", place, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     found = json.loads(done.stdout)
-    assert found["records"] == rows
+    assert found["records"] == len(records)
     for name, estimate in found["attributes"].items():
         gaps = np.array(estimate["frequencies"]) - share_of(records, name, estimate["values"])
         assert np.abs(gaps / estimate["standard_errors"]).max() < 4.5
 
 
 def check_three_forms(browser, site, rows):
-    plan = three_forms()
-    reports = collect(browser, site, plan, binned(rows))
+    plan, records = three_forms(counts()), binned(rows)
+    reports = collect(browser, site, plan, records)
     forms = [json.loads(line)["form"] for line in site.lines]
     seen = np.bincount(forms, minlength=4)[1:]
     assert chisquare(seen, rows * np.array(SHARES)).pvalue > 1e-6
     assert chisquare(seen, rows * np.array(SHARES[::-1])).pvalue < 1e-6
-    return plan, reports
+    check_estimates(plan, reports, records)
 
 
 def test_reports_of_people_give_their_frequencies(browser, site):

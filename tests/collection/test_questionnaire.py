@@ -23,6 +23,7 @@ CODEBOOK = """attribute,value,label
 sex,,What is your <sex>?
 sex,F,Female
 ill,,"Ill, this year?"
+town,1,not in the plan
 """
 
 
@@ -350,7 +351,7 @@ def test_the_command_writes_all_files(tmp_path):
         (["-o", "."], "'plan.json' exists and is no file of a client"),
         (["-o", "out", "--endpoint", "https://a.org"], "are for the page of --questionnaire"),
         (["--questionnaire", "s.html", "--endpoint", "http://a.org"], "--endpoint must be an"),
-        (["--questionnaire", "s.html", "--labels", "wrong.csv"], "line 2: "),
+        (["--questionnaire", "s.html", "--labels", "wrong.csv"], "--labels must name attributes"),
         (["--questionnaire", "s.html", "--labels", "none.csv"], "none.csv cannot be read"),
         (["--questionnaire", "s.html", "--labels", "plan.json"], "must have the columns"),
     ],

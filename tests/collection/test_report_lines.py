@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from command import run
-from plan_examples import collected, counts, people, plan_for
+from plan_examples import collected, counts, people, plan_for, three_forms
 from seepage.collection.report_lines import LONGEST_LINE, line_files, read_report_lines
-from seepage.collection.wire_draws import form_bytes, perturb_record
+from seepage.collection.wire_draws import draw_form, form_bytes, perturb_record
 from seepage.errors import InputError
 from seepage.mechanisms.randomness import Randomness
 
@@ -181,6 +181,77 @@ def test_a_line_that_is_too_long_is_malformed(tmp_path, length):
     found = read(written(tmp_path / "reports.jsonl", lines))
     assert found.table.num_rows == 2
     assert found.notes == ("reports.jsonl: 1 line left out as malformed (line 2)",)
+
+
+# Several forms -----------------------------------------------------------------------------------
+
+
+def forms_lines(plan, rows):
+    """Lines of people whose forms are drawn, one of them with one report for all answers."""
+    wire, source = plan.wire, Randomness(np.random.default_rng(2))
+    bins = plan.domain["age"].values
+    for person in people(rows).to_pylist():
+        person["age"] = bins[(person["age"] >= 40) + (person["age"] >= 60)]
+        form = draw_form(wire, source.bytes(8).tobytes())
+        data = source.bytes(form_bytes(wire, form)).tobytes()
+        yield {"plan": plan.collection, **perturb_record(wire, form, person, data)}
+
+
+def test_lines_of_several_forms_become_their_columns(tmp_path):
+    plan = three_forms(counts())
+    lines = list(forms_lines(plan, 300))
+    table = read(written(tmp_path / "reports.jsonl", lines), plan=plan).table
+    assert table.schema.equals(plan.perturb(people(3)).schema, check_metadata=True)
+    assert table["form"].to_pylist() == [line["form"] for line in lines]
+    for number, asked in ((1, "sex"), (2, "job"), (3, "report")):
+        expected = [
+            line.get("reports", line).get(asked) if line["form"] == number else None
+            for line in lines
+        ]
+        assert table[f"{number}:{asked}"].to_pylist() == expected
+    for number, asked in ((1, "job"), (2, "ill")):
+        for packed, line in zip(table[f"{number}:{asked}"].to_pylist(), lines, strict=True):
+            if line["form"] != number:
+                assert packed is None
+            else:
+                bits = sum(1 << value for value in line["reports"][asked])
+                assert int.from_bytes(packed, "little") == bits
+
+
+def test_a_line_must_answer_its_own_form(tmp_path):
+    plan = three_forms(counts())
+    base = {"plan": plan.collection}
+    good = [
+        {**base, "form": 1, "reports": {"sex": 0, "job": [0]}},
+        {**base, "form": 2, "reports": {"job": 3, "ill": []}},
+        {**base, "form": 3, "report": 0},
+    ]
+    outputs = plan.channels[2]["report"].outputs
+    wrong = [
+        {**good[0], "form": 2},
+        {**good[1], "form": 3},
+        {**good[2], "form": 1},
+        {**good[2], "form": 4},
+        {**good[2], "report": outputs},
+        {**good[2], "report": -1},
+        {**good[2], "reports": {}},
+        {**base, "form": 3, "reports": {"report": 0}},
+    ]
+    found = read(written(tmp_path / "reports.jsonl", [*good, *wrong]), plan=plan)
+    assert found.table.num_rows == 3
+    assert "8 lines left out as malformed (lines 4, 5, 6, 7, 8, 9, 10, 11)" in found.notes[0]
+
+
+def test_estimates_from_several_forms_are_near_the_truth(tmp_path):
+    plan, rows = three_forms(counts()), 6000
+    found = plan.estimate(written(tmp_path / "reports.jsonl", forms_lines(plan, rows)))
+    records = people(rows)
+    assert found.records == rows
+    for name in ("sex", "job", "ill"):
+        values = records[name].to_pylist()
+        truth = [values.count(value) / rows for value in plan.domain[name].values]
+        gaps = np.abs(found[name].frequencies - truth) / found[name].standard_errors
+        assert gaps.max() < 4.5
 
 
 # Files -------------------------------------------------------------------------------------------

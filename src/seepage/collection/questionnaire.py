@@ -1,10 +1,8 @@
 """The questionnaire of a plan: one page that asks, adds noise and sends, and needs nothing else."""
 
 import base64
-import csv
 import hashlib
 import html
-import io
 import math
 import os
 import re
@@ -16,6 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from seepage import _checks
+from seepage.data.codebook import read_codebook
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.plan.plan import Plan
@@ -26,8 +25,6 @@ CLIENT = Path(__file__).with_name("client")
 
 Label = dict[str, str]
 """An `attribute`, one of its values or "" for the question itself, and the `label` to show."""
-
-COLUMNS = ("attribute", "value", "label")
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
 """Hosts that may be addressed without https."""
@@ -62,30 +59,18 @@ def read_labels(path: str | os.PathLike[str], domain: Domain) -> list[Label]:
     path
         The file, in UTF-8.  A row without a value has the text of the question.
     domain
-        The attributes; one that is not among them, or a value that it does not have, raises an
-        InputError with the line.
+        The attributes; others, and values that an attribute does not have, are ignored, but a
+        codebook of which nothing fits raises an InputError.
     """
-    place = _checks.path(path)
-    try:
-        text = place.read_text(encoding="utf-8-sig")
-    except OSError as problem:
-        raise InputError(f"{place} cannot be read: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{place} must be a CSV file in UTF-8") from None
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    if set(COLUMNS) - set(reader.fieldnames or ()):
-        raise InputError(f"{place} must have the columns {', '.join(COLUMNS)}")
-    labels = []
-    for row in reader:
-        label = {name: (row[name] or "").strip() for name in COLUMNS}
-        try:
-            if label["value"]:
-                domain[label["attribute"]].code(label["value"])
-            else:
-                domain.index(label["attribute"])
-        except InputError as problem:
-            raise InputError(f"{place}, line {reader.line_num}: {problem}") from None
-        labels.append(label)
+    book = read_codebook(path)
+    labels = [
+        {"attribute": attribute.name, "value": value, "label": label}
+        for attribute in domain
+        for value, label in book.get(attribute.name, {}).items()
+        if not value or value in attribute.values
+    ]
+    if not labels:
+        raise InputError(f"labels must name attributes of the plan, and {path} names none")
     return labels
 
 

@@ -36,6 +36,10 @@ ROUNDS = 6
 """Iterations; each about doubles the correct digits."""
 
 
+LINE_ROUNDS = 3
+"""The same for lines, which need not touch exactly."""
+
+
 class Limits(NamedTuple):
     """Lower and upper limits, of one shape."""
 
@@ -197,7 +201,7 @@ def upper_lines(at: ArrayLike, radius: ArrayLike) -> StraightLines:
     kl_upper(a, r) <= (1 - e^(-h a0 - r) (1 - h (a - a0)))/(1 - e^-h) for every h > 0.
     """
     a, r = _as_floats(at, radius)
-    h = upper_slope(a, 1.0 - a, r)
+    h = upper_slope(a, 1.0 - a, r, LINE_ROUNDS)
     width = -np.expm1(-h)
     power = np.exp(-h * a - r)
     constant = np.where(a < 1, (-np.expm1(-h * a - r) - power * h * a) / width, 1.0)
@@ -208,7 +212,7 @@ def upper_lines(at: ArrayLike, radius: ArrayLike) -> StraightLines:
 def lower_lines(at: ArrayLike, radius: ArrayLike) -> StraightLines:
     """Return lines below `kl_lower` everywhere, which touch it at the given means."""
     b, r = _as_floats(at, radius)
-    h = upper_slope(1.0 - b, b, r)
+    h = upper_slope(1.0 - b, b, r, LINE_ROUNDS)
     # over e^h throughout, which e^(h b) may exceed
     width = -np.expm1(-h)
     power = np.exp(h * (b - 1.0) - r)

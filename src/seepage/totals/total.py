@@ -8,7 +8,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, round_down
-from seepage._results import Progress
+from seepage._results import Progress, begin_stage
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
@@ -68,7 +68,7 @@ class TotalSettings:
     def split(cls, options: dict[str, Any]) -> tuple["TotalSettings", dict[str, Any]]:
         """Return the settings among some options, and the other options."""
         own = {field.name for field in fields(cls)}
-        chosen = {name: value for name, value in options.items() if name in own}
+        chosen = {name: options[name] for name in options if name in own}
         return cls(**chosen), {n: value for n, value in options.items() if n not in own}
 
 
@@ -133,10 +133,9 @@ def total_leakage(
     progress
         Called with the work done and the work in all.
     scope
-        `"table"`: totals are those of the table's own joint distribution.  `"population"`: upper
-        limits for the people from whom the records were drawn at random, one record per person,
-        and all hold at once with `confidence` [theory-population]; with `"exact"`, `"merged"` and
-        `"worst"` only.  A sample of a table is enough for them.
+        `"table"`: of the table's own joint distribution.  `"population"`: upper limits for the
+        people from whom its records were drawn at random, one per person, all at once with
+        `confidence` [theory-population]; `"exact"`, `"merged"` and `"worst"`, samples included.
     table_options
         Table options of `count_pairs`, such as `columns` and `bins`.
 
@@ -233,6 +232,7 @@ def compare_prepared(
     totals: list[TotalLeakage] = []
     refused: dict[str, str] = {}
     for name in names:
+        begin_stage(settings.progress, f"{name} totals")
         try:
             totals.append(compute_total(name, known, matrix, settings))
         except GuaranteeError as reason:
@@ -367,14 +367,17 @@ def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> F
     worst, slack = worst_totals(matrix)
     beaten = np.isfinite(found.values) & ((found.values < worst) | (slack > delta))
     notes = []
-    for attribute, rare in zip(matrix.domain, found.rare, strict=True):
-        if len(rare):
-            names = ", ".join(repr(attribute.values[x]) for x in rare[:3])
-            notes.append(
-                f"{attribute.name!r}: {names}{', ...' if len(rare) > 3 else ''} too rare to "
-                f"certify at delta {delta:g}, so its total is the worst one; about "
-                f"{found.enough:,} reports would do for all"
-            )
+    rare = [
+        f"{attribute.name!r} ({', '.join(repr(attribute.values[x]) for x in few[:3])}"
+        f"{', ...' if len(few) > 3 else ''})"
+        for attribute, few in zip(matrix.domain, found.rare, strict=True)
+        if len(few)
+    ]
+    if rare:
+        notes.append(
+            f"values too rare to certify at delta {delta:g}, so that the total is the worst one: "
+            f"{', '.join(rare)}; about {found.enough:,} reports would do for all"
+        )
     values, deltas = np.where(beaten, found.values, worst), np.where(beaten, delta, slack)
     return values, deltas, {"confidence": settings.confidence, "notes": notes}
 
