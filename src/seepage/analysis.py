@@ -132,7 +132,7 @@ class Analysis(Result):
             "smoothing": matrix.smoothing,
             "radius": matrix.radius,
             "cpl": matrix.values,
-            "interval": matrix.interval().to_dict(),
+            "interval": None if matrix.radius else matrix.interval().to_dict(),
             "relaxation": matrix.relaxations,
             "tcpl": matrix.tcpl,
             "verdict": self.verdict.to_dict(),
@@ -362,7 +362,15 @@ def _read_total(name: str, saved: Mapping[str, Any], matrix: LeakageMatrix) -> T
     evidence = tuple(found and _read_witness(found) for found in saved.get("evidence") or ())
     notes = tuple(saved.get("notes") or ())
     return TotalLeakage(
-        name, saved["kind"], values, deltas, matrix, saved.get("confidence"), evidence, notes
+        name,
+        saved["kind"],
+        values,
+        deltas,
+        matrix,
+        saved.get("confidence"),
+        evidence,
+        notes,
+        saved.get("scope") or "table",
     )
 
 

@@ -1,19 +1,22 @@
 """The leaks worth reading first: by what is established, one line for attributes that are one.
 
 Leakages are maxima over values, so rare and missing values lead any plain ranking.  Findings are
-ranked by the leakage among values that enough records have; attributes that determine each other
-(education and education-num) count as one.
+ranked by their lower limit among the people behind the table, `LeakageMatrix.interval`, as far as
+it does not rest on such values; attributes that determine each other (education and education-num)
+count as one.
 """
 
+import heapq
 from dataclasses import dataclass
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Booleans, Floats
+from seepage._numerics import Booleans
 from seepage.data.domain import MISSING
 from seepage.leakage.evidence import Witness
 from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.population_limits import LeakageLimits
 
 SUPPORT = 500
 """The records that a target value needs, at most a twentieth of all."""
@@ -30,37 +33,41 @@ class EstablishedLeak:
     ----------
     target, source
         The attributes, each with those that it is one with: `targets` and `sources`.
-    leakage
-        The leakage in nats, over all values.
-    established
-        The leakage among values that enough records have, by which findings are ranked.
+    lower, leakage, upper
+        The leakage of the table in nats, and its limits among the people behind it.
+    supported
+        The leakage among values, not missing, that enough records have.
     witness
-        What attains the established one.
+        What attains the supported one.
     """
 
     target: str
     source: str
     targets: tuple[str, ...]
     sources: tuple[str, ...]
+    lower: float
     leakage: float
-    established: float
+    upper: float
+    supported: float
     witness: Witness | None
+
+    @property
+    def rank(self) -> float:
+        """What is established and rests neither on rare nor on missing values."""
+        if self.witness is None or self.witness.likely == (MISSING,):
+            return 0.0
+        return min(self.lower, self.supported)
 
     def sentence(self) -> str:
         """Return the evidence in words, "" where there is none."""
         if self.witness is None:
             return ""
-        return self.witness.sentence(self.established, self.source, self.target)
+        return self.witness.sentence(self.supported, self.source, self.target)
 
 
 def support(matrix: LeakageMatrix) -> int:
     """Return how many records a target value needs to count."""
     return min(SUPPORT, matrix.pairs.records // 20)
-
-
-def established(matrix: LeakageMatrix) -> Floats:
-    """Return what ranks leaks: leakages among values that enough records have."""
-    return matrix.among(support(matrix))
 
 
 def groups(matrix: LeakageMatrix) -> list[tuple[int, ...]]:
@@ -99,7 +106,7 @@ def _same(matrix: LeakageMatrix) -> Booleans:
 
 
 def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[EstablishedLeak]:
-    """Return the strongest leaks between groups of attributes, largest established first.
+    """Return the strongest leaks between groups of attributes, largest lower limit first.
 
     Parameters
     ----------
@@ -116,32 +123,43 @@ def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[EstablishedLeak]:
     ('marital-status', 'relationship')
     """
     _checks.integer(count, "count", 0)
-    values, names = established(matrix), matrix.domain.names
+    limits = matrix.interval()
     group_of = {k: group for group in groups(matrix) for k in group}
-    order = np.argsort(-values, axis=None, kind="stable")
-    found, last = list[EstablishedLeak](), list[EstablishedLeak]()
+    order = np.lexsort((-limits.values.ravel(), -limits.lower.ravel()))
+    waiting, found = list[tuple[float, int, EstablishedLeak]](), list[EstablishedLeak]()
     seen = set[tuple[tuple[int, ...], ...]]()
     for place in order.tolist():
-        target, source = divmod(place, len(names))
+        target, source = divmod(place, len(matrix.domain))
         ends = group_of[target], group_of[source]
-        if len(found) == count or values[target, source] <= 0:
+        while waiting and len(found) < count and -waiting[0][0] >= limits.lower[target, source]:
+            found.append(heapq.heappop(waiting)[2])
+        if len(found) == count or limits.values[target, source] <= 0:
             break
-        if ends[0] == ends[1] or ends in seen:
-            continue
-        seen.add(ends)
-        leak = matrix.leak_among(target, source, support(matrix))
-        finding = EstablishedLeak(
-            names[target],
-            names[source],
-            tuple(names[k] for k in ends[0]),
-            tuple(names[k] for k in ends[1]),
-            float(matrix.values[target, source]),
-            leak.value,
-            leak.witness,
-        )
-        telling = leak.witness is not None and leak.witness.likely != (MISSING,)
-        (found if telling else last).append(finding)
-    return (found + last)[:count]
+        if ends[0] != ends[1] and ends not in seen:
+            seen.add(ends)
+            leak = _finding(limits, target, source, *ends)
+            heapq.heappush(waiting, (-leak.rank, len(seen), leak))
+    return found + [heapq.heappop(waiting)[2] for _ in range(min(len(waiting), count - len(found)))]
+
+
+def _finding(
+    limits: LeakageLimits,
+    target: int,
+    source: int,
+    targets: tuple[int, ...],
+    sources: tuple[int, ...],
+) -> EstablishedLeak:
+    matrix, names = limits.matrix, limits.domain.names
+    leak = matrix.leak_among(target, source, support(matrix))
+    return EstablishedLeak(
+        names[target],
+        names[source],
+        tuple(names[k] for k in targets),
+        tuple(names[k] for k in sources),
+        *limits[target, source][2:],
+        leak.value,
+        leak.witness,
+    )
 
 
 def same_attributes(matrix: LeakageMatrix) -> list[tuple[str, ...]]:

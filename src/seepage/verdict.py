@@ -155,13 +155,15 @@ def _lowers(matrix: LeakageMatrix, totals: TotalsComparison) -> list[tuple[float
     """Return for each attribute the most that reports are known to tell, and how that is known.
 
     The own report of a mechanism with delta 0 tells its contrast; one other report tells its
-    leakage; joint reports tell what a witness found.  Of a sample only the first is known.
+    leakage; joint reports tell what a witness found.  Of a sample, or where leakages are robust
+    bounds, only the first is known.
     """
     found = []
     for k, release in enumerate(matrix.releases):
         own, slack = direct(release, matrix.view)
         known = [(0.0 if slack > 0 else round_down(own, 8), OWN)]
-        if matrix.pairs.population is None and not any(matrix.smoothing.values()):
+        exact = not matrix.radius and not any(matrix.smoothing.values())
+        if matrix.pairs.population is None and exact:
             known += _told_by_others(matrix, k)
             known += [_witnessed(total, k) for total in totals.totals]
         found.append(max(known, key=lambda one: one[0]))
@@ -269,7 +271,7 @@ def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
             parts.append(f"{len(chosen)} not certifiable: the smallest total that holds is larger")
             continue
         by = dict.fromkeys(one.lower_by if state == "exceeded" else one.upper_by for one in chosen)
-        word = "proven by" if state == "exceeded" else "certified by"
+        word = "proven by" if state == "exceeded" else "by"
         reasons = "; ".join(_reason(name, totals) for name in by)
         parts.append(f"{len(chosen)} {state}, {word} {reasons}" + _but_for_delta(chosen))
     return f"It rests on: {'. '.join(parts)}."

@@ -6,6 +6,7 @@ the stated standard error, and rejects 0.7 and 1.3 times it.
 
 import math
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
@@ -13,12 +14,15 @@ import pytest
 from scipy import stats
 
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
+from seepage.collection.form_assignment import drawn_forms
 from seepage.collection.form_estimates import FormPart, combine, form_weights
 from seepage.collection.matrix_estimates import MatrixEstimator
 from seepage.collection.perturb import perturbed_columns
+from seepage.collection.report_leakage import analyse_reports
 from seepage.collection.report_source import reports_schema
 from seepage.data.records import Records
 from seepage.errors import InputError
+from seepage.leakage import leakage_matrix
 from seepage.mechanisms import GRR, MatrixMechanism, mechanism
 from seepage.mechanisms.randomness import randomness
 from seepage.plan import MatrixChannel
@@ -40,8 +44,6 @@ ROWS = len(ANSWERS["sex"])
 
 def collect(plan, source):
     """One simulated collection of everybody, as `perturb` makes it."""
-    from seepage.collection.form_assignment import drawn_forms
-
     forms = drawn_forms(plan, ROWS, source)
     columns = perturbed_columns(plan, ANSWERS, forms, source)
     return pa.Table.from_arrays(columns, schema=reports_schema(plan))
@@ -120,8 +122,6 @@ def test_everyone_asked_the_same_has_no_error_of_sampling():
 
 def test_the_error_of_random_halves_is_that_of_sampling_without_replacement():
     """All ways to give 4 of 6 people the form, noise aside, in fractions."""
-    from itertools import combinations
-
     people_ = [1, 0, 0, 1, 1, 0]
     means = [Fraction(sum(chosen), 4) for chosen in combinations(people_, 4)]
     truth = Fraction(1, 2)
@@ -217,7 +217,7 @@ def test_joint_tables_come_from_all_forms_that_ask_for_both():
     plan = forms_plan(PAIRS, channels, [0.3, 0.3, 0.3, 0.1])
     truth = RECORDS.counts(["sex", "ill"]).ravel() / ROWS
     source, values, errors = randomness(2), [], []
-    for _ in range(RUNS):
+    for _ in range(RUNS - 100):
         found = plan.estimate_joint(collect(plan, source), "sex", "ill")
         values.append(found.frequencies.ravel())
         errors.append(found.standard_errors.ravel())
@@ -244,3 +244,79 @@ def test_attributes_that_no_form_asks_for_together():
     with pytest.raises(InputError, match="maximum likelihood needs a form"):
         plan.estimate_joint(reports, "sex", "age", method="em")
     assert plan.estimate_joint(reports, "sex", "age").frequencies.shape == (2, 3)
+
+
+# All pairs and their leakage ---------------------------------------------------------------------
+
+
+def test_tables_of_pairs_that_some_form_asks_for():
+    plan = three_forms(PAIRS)
+    found = plan.estimate_pairs(plan.perturb(people(20_000), seed=2))
+    assert set(found.tables) == {(0, 1), (0, 2), (0, 3), (1, 3), (2, 3)}
+    for a, b in found.tables:
+        table = found.table(a, b)
+        assert table.sum() == pytest.approx(20_000)
+        assert table.sum(axis=1) == pytest.approx(found.marginals[a], abs=1e-3)
+        assert table.sum(axis=0) == pytest.approx(found.marginals[b], abs=1e-3)
+    for use in (lambda: found.table("job", "age"), lambda: found.pairs):
+        with pytest.raises(InputError, match="no form asks for both 'job' and 'age'"):
+            use()
+
+
+def test_tables_are_near_the_truth_at_large_budgets():
+    channels = [
+        product(sex=9.0, job=8.0, age=8.0, ill=9.0),
+        product(job=9.0, ill=8.0),
+        matrix(DOMAIN, ["sex", "ill", "age"], 9.0),
+    ]
+    plan, data = forms_plan(PAIRS, channels), people(30_000)
+    truth = Records.from_data(data, domain=DOMAIN)
+    for method in ("inversion", "em"):
+        found = plan.estimate_pairs(plan.perturb(data, seed=3), method=method)
+        for a, b in found.tables:
+            expected = truth.counts([a, b]) / 30_000
+            assert np.abs(found.table(a, b) / 30_000 - expected).max() < 0.02
+    assert found.pairs.records == 30_000
+
+
+def test_leakage_is_watched_where_pairs_are_asked_together():
+    channels = [product(sex=1.0, job=2.0), product(sex=2.0, job=1.0, ill=1.0), product(age=1.0)]
+    plan, data = forms_plan(PAIRS, channels), people(60_000)
+    found = analyse_reports(plan, plan.perturb(data, seed=4))
+    names = found.domain.names
+    together = {("sex", "job"), ("job", "sex"), ("sex", "ill"), ("ill", "sex")}
+    together |= {("job", "ill"), ("ill", "job")}
+    assert {(names[t], names[s]) for t, s in found.watched} == together
+    assert len(found.to_arrow()) == len(found.sentences()) == 6
+    assert found.to_dict()["cpl"][0][2] is None
+    assert [release.epsilon for release in found.releases] == [2.0, 2.0, 1.0, 1.0]
+    truth = leakage_matrix(
+        Records.from_data(data, domain=DOMAIN).pairs(), [2.0, 2.0, 1.0, 1.0], mechanism="grr"
+    )
+    for target, source in together:
+        interval, value = found[target, source], truth[target, source].value
+        assert interval.lower - 0.02 <= value <= interval.upper + 0.02
+    assert found["sex", "job"].lower > 0.1
+
+
+def test_leakage_without_pairs_asked_together():
+    apart = forms_plan(PAIRS, [product(**{name: 1.0}) for name in DOMAIN.names])
+    with pytest.raises(InputError, match="no two attributes are asked together"):
+        analyse_reports(apart, apart.perturb(PEOPLE))
+    whole = forms_plan(PAIRS, [matrix(DOMAIN, ["sex", "ill"], 1.0)])
+    with pytest.raises(InputError, match="no two attributes are asked together"):
+        analyse_reports(whole, whole.perturb(PEOPLE))
+
+
+@pytest.mark.slow
+def test_intervals_of_pooled_forms_cover():
+    """90 % intervals of 80 collections cover the truth about as often, and are not trivial."""
+    plan = forms_plan(PAIRS, [product(sex=2.0, ill=3.0), product(sex=3.0, ill=2.0, job=1.0)])
+    truth = leakage_matrix(RECORDS.pairs(), [3.0, 1.0, 0.0, 3.0], mechanism="grr")
+    source, covered, informative = randomness(6), 0, 0
+    for _ in range(80):
+        found = analyse_reports(plan, collect(plan, source), confidence=0.9)["sex", "ill"]
+        covered += found.lower <= truth["sex", "ill"].value <= found.upper
+        informative += found.upper < 3.0
+    assert covered >= 66
+    assert informative >= 40

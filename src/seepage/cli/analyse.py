@@ -75,7 +75,15 @@ from seepage.errors import InputError
 @click.option(
     "--radius", type=float, default=0.0, help="Robust bounds: rows within this total variation."
 )
-@click.option("--limit", type=float, help="The allowed total in nats, for --report and JSON.")
+@click.option("--limit", type=float, help="The allowed total of every attribute, in nats.")
+@click.option(
+    "--people",
+    type=int,
+    metavar="N",
+    help="Draw N people and show what their reports tell; by default 1000 where --totals needs "
+    "records and mechanisms are named, 0 for none.",
+)
+@click.option("--labels", metavar="CSV", help="Names of values: attribute, value, label.")
 @click.option("--report", type=OutputFile(), help="Write the report, one self-contained page.")
 @click.option("--plan", metavar="PLAN", help="DATA are reports collected with this plan.")
 @click.option(
@@ -103,14 +111,14 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     from seepage.analysis import analyse as analyse_data
 
     _checks.integer(strongest, "--strongest", 0)
-    if options["report"] is None and form != "json":
-        reject_options(["limit"], "it is shown by --report and kept by --format json")
+    if form == "csv":
+        reject_options(["limit"], "CSV has the leakages only; JSON and the table show it")
     if _checks.probability(options["radius"], "--radius"):
         reject_options(["report"], "the page shows the table's own leakages, not robust bounds")
     budget = _checks.epsilon(options["epsilon"])
     wanted, name = _wanted(options["totals"]), Path(data).name
-    settings = ("delta", "view", "min_count", "prior", "radius", "limit", "seed")
-    shared = {key: options[key] for key in settings}
+    settings = ("delta", "view", "min_count", "prior", "radius", "limit", "seed", "people")
+    shared = {key: options[key] for key in (*settings, "labels")}
     _checks.delta(options["delta"])
     known = _read(data, wanted, options)
     epsilon, mechanism = _settings(known.domain, budget, options)
@@ -179,7 +187,8 @@ def _read(data: str, wanted: list[str], options: dict[str, Any]) -> Any:
     engine, sample = options["engine"], options["sample"]
     arguments = table_arguments(options) | {"engine": engine}
     with engine_session(data, engine, options["master"]):
-        if set(wanted) <= {"worst", "independent"} and sample is None:
+        counted = set(wanted) <= {"worst", "independent"} and not options["people"]
+        if counted and sample is None:
             return read_pairs(data, arguments)
         return read_records(data, arguments | {"sample": sample, "seed": options["seed"]})
 
@@ -204,7 +213,7 @@ def _formatted(analysis: Any, name: str, form: str, strongest: int) -> str:
         if caution is not None:
             click.echo(f"{name}: {caution}", err=True)
         return analysis.to_csv()  # type: ignore[no-any-return]
-    from seepage.cli.output import analysis_text
+    from seepage.cli.analysis_text import analysis_text
 
     width = shutil.get_terminal_size((120, 24)).columns
     return analysis_text(analysis, name, strongest, width)

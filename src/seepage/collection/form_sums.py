@@ -49,6 +49,10 @@ class MatrixSums:
         shape = [self.estimator.size(name) for name in (first, second)]
         return np.asarray(self.counts @ self._told(first, second)).reshape(-1, *shape)
 
+    def terms(self, target: str, source: str) -> tuple[Floats, Floats, Floats]:
+        """Return the sums of the two and of the target by group, and the groups' sizes."""
+        return self.joint(target, source), self.marginal(target), self.sizes
+
     def _told(self, *names: str) -> Floats:
         found = self.estimator.coefficients(*names)
         if found is None:

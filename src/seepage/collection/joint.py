@@ -13,14 +13,11 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Result
-from seepage.collection.form_estimates import FormPart, combine, nominal_frequencies
-from seepage.collection.form_sums import FormSums, MatrixSums, sum_form
+from seepage.collection.form_estimates import combine
 from seepage.collection.joint_likelihood import maximise
-from seepage.collection.report_source import open_reports
-from seepage.collection.report_sums import ReportSums
+from seepage.collection.pooled_sums import PooledSums, pool_reports
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
-from seepage.mechanisms import Mechanism
 from seepage.mechanisms.base import nearest_distribution
 from seepage.plan.plan import Plan
 
@@ -102,15 +99,11 @@ def estimate_joint(
                 f"maximum likelihood needs a form with a report of its own for {one.name!r} and "
                 f"for {two.name!r}; use the method 'inversion'"
             )
-    source = open_reports(plan, reports)
-    answered = [place for place in places if source.people[place]]
-    if not answered:
-        raise InputError("there is no estimate without reports, got none")
-    sums = [sum_form(plan, reports, place, [one.name, two.name]) for place in answered]
-    inverted = join(plan, sums, one, two, source.records)
+    pooled = pool_reports(plan, reports, places, [one.name, two.name])
+    inverted = join(pooled, one, two)
     if method == "inversion":
         return inverted
-    return most_likely(plan, reports, inverted, answered)
+    return most_likely(plan, reports, inverted, list(pooled.forms))
 
 
 def asking_both(plan: Plan, first: str, second: str) -> list[int]:
@@ -121,21 +114,24 @@ def asking_both(plan: Plan, first: str, second: str) -> list[int]:
         if first in form.attributes and second in form.attributes
     ]
     if not places:
-        raise InputError(
-            f"no form asks for both {first!r} and {second!r}, so nothing tells how they occur "
-            "together; design the plan with the pair asked together"
-        )
+        raise asked_apart(first, second)
     return places
 
 
-def join(
-    plan: Plan, sums: Sequence[FormSums], first: Attribute, second: Attribute, people: int
-) -> Joint:
+def asked_apart(first: str, second: str) -> InputError:
+    """Return the error for two attributes that no form asks for together."""
+    return InputError(
+        f"no form asks for both {first!r} and {second!r}, so nothing tells how they occur "
+        "together; design the plan with the pair asked together"
+    )
+
+
+def join(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint:
     """Return the unbiased estimate of all forms that ask for both, by inverse variance."""
-    parts = [part for one in sums if (part := joint_part(plan, one, first, second)) is not None]
+    parts = pooled.joint_parts(first, second)
     if not parts:
         raise InputError(f"reports of {first.name!r} and {second.name!r} do not tell both values")
-    found = combine(parts, people)
+    found = combine(parts, pooled.records)
     shape = first.size, second.size
     return Joint(
         first,
@@ -145,65 +141,6 @@ def join(
         found.records,
         "inversion",
     )
-
-
-def joint_part(plan: Plan, sums: FormSums, first: Attribute, second: Attribute) -> FormPart | None:
-    """Return what one form says about the joint frequencies of two attributes, row by row."""
-    if isinstance(sums, MatrixSums):
-        return sums.estimator.part((first.name, second.name), sums.counts.sum(axis=0))
-    rows, columns = (nominal_frequencies(plan, each.name) for each in (first, second))
-    nominal, found = np.outer(rows, columns), invert(sums, first, second)
-    mechanisms = sums.mechanisms[first.name], sums.mechanisms[second.name]
-    noise = _variances(*mechanisms, nominal, rows, columns).sum()
-    return FormPart(
-        found.frequencies.ravel(),
-        found.standard_errors.ravel() ** 2,
-        found.records,
-        float(noise + 1.0 - (nominal**2).sum()),
-    )
-
-
-def invert(sums: ReportSums, first: Attribute, second: Attribute) -> Joint:
-    """Return the unbiased estimate: the mean of X^_u Y^_v over all reports.
-
-    Notes
-    -----
-    Given the people, the variance of a cell is (M[u, v] - F[u, v]) / n, with M the mean of the
-    second moment s(u) t(v): s is 1 + Var(X^_u given u) for people with the value u and
-    Var(X^_u given another) for others, from the mechanism's own closed form; t likewise.
-    """
-    records = sums.records
-    joint = sums.joint(first.name, second.name).sum(axis=0) / records
-    rows = sums.marginal(first.name).sum(axis=0) / records
-    columns = sums.marginal(second.name).sum(axis=0) / records
-    variances = _variances(
-        sums.mechanisms[first.name], sums.mechanisms[second.name], joint, rows, columns
-    )
-    return Joint(first, second, joint, np.sqrt(variances / records), records, "inversion")
-
-
-def _variances(
-    first: Mechanism, second: Mechanism, joint: Floats, rows: Floats, columns: Floats
-) -> Floats:
-    """Return the variance of one report's X^_u Y^_v, for estimated frequencies."""
-    cells = np.clip(joint, 0.0, 1.0)
-    own = np.maximum(np.clip(rows, 0.0, 1.0)[:, None], cells)
-    theirs = np.maximum(np.clip(columns, 0.0, 1.0)[None, :], cells)
-    neither = np.clip(1.0 - own - theirs + cells, 0.0, 1.0)
-    (hit, miss), (other_hit, other_miss) = _second_moments(first), _second_moments(second)
-    second_moment = (
-        cells * hit * other_hit
-        + (own - cells) * hit * other_miss
-        + (theirs - cells) * miss * other_hit
-        + neither * miss * other_miss
-    )
-    return np.asarray(np.maximum(second_moment - cells, 0.0))
-
-
-def _second_moments(mechanism: Mechanism) -> tuple[float, float]:
-    """Return E[X^_u^2] for people with the value u, and for others."""
-    own, other = (float(np.mean(mechanism.variance(1, share))) for share in (1.0, 0.0))
-    return 1.0 + own, other
 
 
 def most_likely(plan: Plan, reports: Any, inverted: Joint, places: Sequence[int] = (0,)) -> Joint:

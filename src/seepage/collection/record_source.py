@@ -27,7 +27,7 @@ from seepage.data.table.options import ALL_OTHERS, Choice
 from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_files, open_source
 from seepage.errors import InputError
 
-FIXED = ("domain", "bins", "pool")
+FIXED = ("domain", "bins", "pool", "person")
 """What a plan decides about reading a table, so that callers cannot."""
 
 

@@ -232,9 +232,11 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
     reports
         An Arrow table, or the path of a Parquet file or JSON Lines, of a folder of such, a glob,
         or a list of paths.  Columns that are no attributes of the plan are ignored.  Lines that
-        are left out are named in a warning.
+        are left out are named in a warning.  A source is itself.
     """
     plan.check_certified()
+    if isinstance(reports, ReportSource):
+        return reports
     if isinstance(reports, pa.RecordBatch):
         reports = pa.Table.from_batches([reports])
     if isinstance(reports, pa.Table):

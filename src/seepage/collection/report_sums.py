@@ -95,6 +95,10 @@ class ReportSums:
         ones = self._sums[:, -1:, columns] - other_shift * self.sizes[:, None, None]
         return np.asarray((products - shift * ones) / (scale * other_scale))
 
+    def terms(self, target: str, source: str) -> tuple[Floats, Floats, Floats]:
+        """Return the sums of the two and of the target by group, and the groups' sizes."""
+        return self.joint(target, source), self.marginal(target), self.sizes
+
 
 def sum_reports(
     plan: Plan, reports: Any, names: Iterable[str] | None = None, form: int = 0

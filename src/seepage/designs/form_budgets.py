@@ -27,8 +27,11 @@ BETTER = 1e-5
 
 
 def refine(problem: FormProblem, form: FittedForm, prices: Floats) -> FittedForm:
-    """Return the form with budgets that gain at least as much at some prices."""
-    if len(form.attributes) == 1:
+    """Return the form with budgets that gain at least as much at some prices.
+
+    A form whose totals are coarser than the scorer's stays as it is.
+    """
+    if len(form.attributes) == 1 or form.guarantee != problem.scorer.guarantee:
         return form
     table = problem.scorer.table(form.attributes)
     epsilons, trust = form.epsilons, FIRST
@@ -55,21 +58,21 @@ def _step(
     from scipy.optimize import linprog
 
     solve: Any = linprog
-    now = problem.scorer.totals(table, epsilons)
+    bound = np.isfinite(problem.limits)
+    now = problem.scorer.totals(table, epsilons)[bound]
     gain = _gain(problem, table, epsilons, prices)
     slopes, gains = np.empty((len(now), len(epsilons))), np.empty(len(epsilons))
     for place, epsilon in enumerate(epsilons.tolist()):
         moved = epsilons.copy()
         moved[place] = epsilon * (1 + STEP)
         width = moved[place] - epsilon
-        slopes[:, place] = (problem.scorer.totals(table, moved) - now) / width
+        slopes[:, place] = (problem.scorer.totals(table, moved)[bound] - now) / width
         gains[place] = (_gain(problem, table, moved, prices) - gain) / width
     caps = problem.caps[list(table.attributes)]
     least = np.maximum(problem.least[list(table.attributes)], SMALLEST * caps)
     low = np.minimum(np.maximum(least - epsilons, -trust * epsilons), 0.0)
     high = np.maximum(np.minimum(caps - epsilons, trust * epsilons), 0.0)
-    bound = np.isfinite(problem.limits) & np.isfinite(now)
-    rows, slack = slopes[bound], problem.limits[bound] - now[bound]
+    rows, slack = slopes, problem.limits[bound] - now
     if problem.record_limit < np.inf:
         rows = np.vstack([rows, np.ones(len(epsilons))])
         slack = np.append(slack, problem.record_limit - epsilons.sum())

@@ -12,6 +12,7 @@ from seepage.designs.equal_budgets import largest_within
 from seepage.designs.form_counts import FormTable
 from seepage.designs.form_totals import FormScorer
 from seepage.designs.precision import Precisions
+from seepage.totals.result import summed_up
 
 Form = tuple[int, ...]
 """Attributes asked together, by place, ascending."""
@@ -58,7 +59,7 @@ class FittedForm:
     @property
     def record(self) -> float:
         """What the form tells about the whole record at most: the sum of its budgets."""
-        return math.fsum(self.epsilons.tolist())
+        return summed_up(self.epsilons.tolist())
 
 
 @dataclass(eq=False)
@@ -112,9 +113,9 @@ class FormProblem:
 
     def excess(self, totals: Floats, epsilons: Floats) -> float:
         """Return how far the worst total, or the sum of budgets, is above its limit."""
-        over = totals - self.limits
-        spare = math.fsum(epsilons.tolist()) - self.record_limit
-        return max(float(over.max()), spare)
+        limited = self.limits < np.inf
+        over = totals[limited] - self.limits[limited]
+        return max(float(over.max()), summed_up(epsilons.tolist()) - self.record_limit)
 
     def allowed(self, form: Sequence[int]) -> bool:
         """Return whether a form is small enough, and asks nothing together that must not be."""

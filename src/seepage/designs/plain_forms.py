@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from seepage._numerics import Floats
+from seepage._numerics import Floats, round_down
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split, largest_within
 from seepage.designs.form_problem import TOLERANCE, FittedForm, Form, FormProblem
@@ -81,7 +81,8 @@ def coarse_form(problem: FormProblem, records: Records | None, form: Form) -> Fi
 
     `merged` is computed where there are records, and not too many.
     """
-    split = equal_split(min(float(problem.limits.min()), problem.record_limit), len(form))
+    whole = round_down(min(float(problem.limits.min()), problem.record_limit), 2)
+    split = equal_split(whole, len(form))
     equal = problem.level_budgets(form, split)
     work = np.inf if records is None else len(records) * len(problem.domain)
     if records is not None and work <= MERGED_WORK:

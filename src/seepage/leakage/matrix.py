@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers, clustered_order
+from seepage._numerics import Floats, Integers, clustered_order
 from seepage._results import Result
 from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many
@@ -62,6 +62,7 @@ class LeakageMatrix(Result):
         self.view: View = view
         self.smoothing = dict(_checks.mapping(smoothing, "smoothing"))
         self.radius = _checks.probability(radius, "radius")
+        self._limits: dict[float, LeakageLimits] = {}
 
     @property
     def domain(self) -> Domain:
@@ -76,53 +77,32 @@ class LeakageMatrix(Result):
     @cached_property
     def values(self) -> Floats:
         """The leakages in nats, rows targets and columns sources."""
-        return self._values(self._all)
-
-    def among(self, least: int) -> Floats:
-        """Return the leakages among target values, not missing, that so many records have."""
-        return self._values(self._kept(least))
-
-    def leak_among(
-        self, target: str | SupportsIndex, source: str | SupportsIndex, least: int
-    ) -> Leakage:
-        """Return one of these leakages with its witness."""
-        row, column = self.domain.index(target), self.domain.index(source)
-        return self._restricted(row, column, self._kept(least)[row])
-
-    @property
-    def _all(self) -> list[Booleans]:
-        return [np.ones(size, dtype=np.bool_) for size in self.domain.sizes]
-
-    def _kept(self, least: int) -> list[Booleans]:
-        _checks.integer(least, "least", 0)
-        return [
-            (marginal >= least) & (np.array(attribute.values) != MISSING)
-            for attribute, marginal in zip(self.domain, self.pairs.marginals, strict=True)
-        ]
-
-    def _values(self, kept: Sequence[Booleans]) -> Floats:
-        """Return the leakages over the rows of each target that are kept."""
         values = np.zeros((len(self.domain), len(self.domain)))
-        for targets, sources, stack in () if self.radius else self._stacks(kept):
+        for targets, sources, stack in () if self.radius else self.channel_stacks():
             for sets, chosen, contrast in self._by_sets(sources):
                 found = sets.best(stack[chosen], contrast).value
                 values[targets[chosen], sources[chosen]] = found
         for source in np.flatnonzero((self._kind < 0) | (self.radius > 0)):
             for target in range(len(self.domain)):
                 if target != source:
-                    leak = self._restricted(target, int(source), kept[target])
-                    values[target, source] = leak.value
+                    values[target, source] = self[target, source].value
         values.flags.writeable = False
         return values
 
-    def _restricted(self, target: int, source: int, kept: Booleans) -> Leakage:
-        rows = np.flatnonzero(kept & (self.pairs.marginals[target] > 0))
-        if target == source or len(rows) < 2:
+    def leak_among(
+        self, target: str | SupportsIndex, source: str | SupportsIndex, least: int
+    ) -> Leakage:
+        """Return a leakage among target values, not missing, that so many records have."""
+        row, column = self.domain.index(target), self.domain.index(source)
+        marginal, labels = self.pairs.marginals[row], self.domain[row].values
+        enough = (marginal > 0) & (marginal >= _checks.integer(least, "least", 0))
+        kept = [labels[k] for k in np.flatnonzero(enough) if labels[k] != MISSING]
+        if row == column or len(kept) < 2:
             return Leakage(0.0, None)
-        channel = self.channel(target, source)
-        places = [channel.given.code(self.domain[target].values[row]) for row in rows]
+        channel = self.channel(row, column)
+        places = [channel.given.code(label) for label in kept]
         part = Channel(channel.matrix[places], channel.given.restrict(places), channel.output)
-        return self._leakage(source, part)
+        return self._leakage(column, part)
 
     def _leakage(self, source: int, channel: Channel) -> Leakage:
         release = self.releases[source]
@@ -225,7 +205,10 @@ class LeakageMatrix(Result):
         >>> limits.strongest(1)[0][:2]
         ('education', 'education-num')
         """
-        return population_limits(self, confidence)
+        level = _checks.probability(confidence, "confidence")
+        if level not in self._limits:
+            self._limits[level] = population_limits(self, level)
+        return self._limits[level]
 
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}"
@@ -307,10 +290,6 @@ class LeakageMatrix(Result):
         A target value that never occurred has no row; here it repeats the row of one that did,
         which changes no maximum over pairs of rows.
         """
-        return self._stacks(self._all)
-
-    def _stacks(self, kept: Sequence[Booleans]) -> Iterator[tuple[Integers, Integers, Floats]]:
-        """Yield the same stacks, with rows for those target values only that are kept."""
         floor, extra = self.smoothing["min_count"], self.smoothing["prior"]
         for low, high, cells in self.pairs.tables_by_shape():
             smooth = np.maximum(cells, floor) + extra
@@ -319,9 +298,7 @@ class LeakageMatrix(Result):
                 (high, low, smooth.transpose(0, 2, 1), cells.transpose(0, 2, 1)),
             ):
                 seen = raw.sum(axis=2) > 0
-                seen &= np.stack([kept[target] for target in targets])
-                known = np.where(seen.any(axis=1)[:, None], seen, raw.sum(axis=2) > 0)
-                first = known.argmax(axis=1)
+                first = seen.argmax(axis=1)
                 repeated = counts[np.arange(len(counts)), first][:, None, :]
                 rows = np.where(seen[:, :, None], counts, repeated)
                 yield targets, sources, rows / rows.sum(axis=2, keepdims=True)

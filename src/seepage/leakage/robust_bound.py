@@ -16,8 +16,10 @@ value is an upper bound: for balls over fractional S, for boxes the least over m
 arguments of each minimum and maximum.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -118,22 +120,31 @@ class Box:
         """Return an upper bound over S, with rows and an S that come near it.
 
         Any mixture of the two arguments of the minimum is at least it, and of the maximum at most
-        it; either is a constant plus a sum over S, so that the best S is found by sorting.
+        it; either is a constant plus a sum over S, so that the best S is found by sorting.  All
+        pairs of rows have the least over the four corners; those with the largest have the least
+        over the whole grid too, until no other can exceed it.
         """
-        found: tuple[float, int, int, Booleans] | None = None
-        for likelier in range(len(self.lower)):
-            others = np.delete(np.arange(len(self.lower)), likelier)
-            best = np.full(len(others), np.inf)
-            for one in MIXTURES:
-                for two in MIXTURES:
-                    best = np.minimum(best, self._mixture(likelier, others, epsilon, one, two))
-            place = int(best.argmax())
-            if found is None or best[place] > found[0]:
-                other = int(others[place])
+        count = len(self.lower)
+        bounds = np.full((count, count), -np.inf)
+        for likelier in range(count):
+            others = np.delete(np.arange(count), likelier)
+            bounds[likelier, others] = self._least(likelier, others, epsilon, MIXTURES[::4])
+        refined = np.zeros((count, count), dtype=np.bool_)
+        while True:
+            likelier, other = divmod(int(bounds.argmax()), count)
+            if refined[likelier, other]:
                 likely = self._near(likelier, other, epsilon)
-                found = float(best[place]), likelier, other, likely
-        assert found is not None
-        return found
+                return float(bounds[likelier, other]), likelier, other, likely
+            alone = np.array([other])
+            bounds[likelier, other] = self._least(likelier, alone, epsilon, MIXTURES)[0]
+            refined[likelier, other] = True
+
+    def _least(
+        self, likelier: int, others: Integers, epsilon: float, weights: Sequence[float]
+    ) -> Floats:
+        """Return the least upper bound over mixtures with these weights, for each other row."""
+        bounds = [self._mixture(likelier, others, epsilon, *w) for w in product(weights, weights)]
+        return np.asarray(np.minimum.reduce([*bounds, np.full(len(others), epsilon)]))
 
     def _mixture(
         self, likelier: int, others: Integers, epsilon: float, one: float, two: float

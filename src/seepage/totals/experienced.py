@@ -18,7 +18,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
-from seepage._results import Progress
+from seepage._results import Progress, begin_stage
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
@@ -134,8 +134,10 @@ def experience_of(
     mechanisms = simulated(data.domain, released, people, "experienced losses")
     generator = _checks.generator(seed)
     steps = _stages(progress, 2, people)
+    begin_stage(progress, "drawn people")
     chosen, draws = draw_people(data, mechanisms, view, people, generator)
     losses, own, everything = realised(data, draws, rare, steps[0])
+    begin_stage(progress, "permuted columns")
     other = permuted(data, generator)
     compared = compared_values(data, rare)
     shuffled = draw_people(other, mechanisms, view, people, generator)[1]

@@ -170,6 +170,9 @@ class TotalLeakage(Result):
         For each attribute the reports that attain its total, where known.
     notes
         What a reader must know besides: values too rare to certify, values never seen.
+    scope
+        Whom they hold for: `"table"`, the people in it, or `"population"`, those whom it was drawn
+        from.  The sum of all budgets, `"worst"`, holds for everybody.
     """
 
     guarantee: str
@@ -180,6 +183,7 @@ class TotalLeakage(Result):
     confidence: float | None = None
     evidence: tuple[JointWitness | None, ...] = ()
     notes: tuple[str, ...] = ()
+    scope: str = "table"
 
     def __post_init__(self) -> None:
         _checks.instance(self.matrix, "matrix", LeakageMatrix, "a LeakageMatrix")
@@ -269,6 +273,7 @@ class TotalLeakage(Result):
             "kind": self.kind,
             "view": self.view,
             "confidence": self.confidence,
+            "scope": self.scope,
             "attributes": self.domain.names,
             "epsilon": self.epsilons,
             "mechanism": [release.name for release in self.matrix.releases],
@@ -310,7 +315,10 @@ class TotalLeakage(Result):
     def _headline(self) -> str:
         top = int(np.argmax(self.values))
         largest = f"largest {self.values[top]:.4g} of {self.domain.names[top]!r}"
-        return f"TotalLeakage({self.guarantee!r}, {self.kind}, {largest})"
+        scope = ""
+        if self.scope == "population":
+            scope = f", for the population with confidence {self.confidence}"
+        return f"TotalLeakage({self.guarantee!r}, {self.kind}{scope}, {largest})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

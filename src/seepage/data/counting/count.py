@@ -80,6 +80,8 @@ def count_pairs(
             out.
         pool
             Values that fewer records have (`100`, or a share such as `0.001`) become "(other)".
+        person
+            The column that says whose record it is: the first record of each person is kept.
         max_values
             A column with more values raises an error.
         domain

@@ -64,6 +64,10 @@ class TableOptions:
     pool
         Values that fewer records have are merged into "(other)"; below 1 a share of the records.
         Off by default.  Bins are not merged.
+    person
+        The column that says whose record it is: of each person the first record is kept that is
+        not dropped, in the order of the table.  It is no attribute.  Values and bins are still
+        those of the whole table.
 
     Examples
     --------
@@ -85,6 +89,7 @@ class TableOptions:
     encoding: str = "utf-8"
     domain: Domain | None = None
     pool: float | None = None
+    person: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("columns", "drop", "missing_markers", "column_names"):
@@ -93,6 +98,8 @@ class TableOptions:
         _texts(self.rename.values(), "rename")
         if self.delimiter is not None:
             _checks.text(self.delimiter, "delimiter")
+        if self.person is not None:
+            _checks.text(self.person, "person")
         if self.domain is not None:
             _checks.instance(self.domain, "domain", Domain, "a Domain")
         _checks.choice(self.missing, "missing", ("category", "drop"))
@@ -172,7 +179,13 @@ class TableOptions:
         wanted = names if self.columns is None else self.columns
         for mentioned in (wanted, self.drop, self.rename):
             _check_known(mentioned, names)
-        kept = [name for name in wanted if name not in set(self.drop)]
+        left_out = set(self.drop)
+        if self.person is not None:
+            _check_known([self.person], names, "person: ")
+            if self.columns is not None and self.person in self.columns:
+                raise TableError(f"columns must not name the person, got {self.person!r} in both")
+            left_out.add(self.person)
+        kept = [name for name in wanted if name not in left_out]
         _check_distinct(kept, "the list of columns")
         choices = [Choice(name, self.rename.get(name, name)) for name in kept]
         if any(not choice.name for choice in choices):
