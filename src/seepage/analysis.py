@@ -78,8 +78,11 @@ class Analysis(Result):
         return judge(self.matrix, self.totals, self.limits)
 
     def leaks(self, count: int = 10) -> list[EstablishedLeak]:
-        """Return the strongest leaks by what is established, see `seepage.strongest_leaks`."""
-        return find_leaks(self.matrix, count)
+        """Return the strongest leaks by what is established, see `seepage.strongest_leaks`.
+
+        None of a matrix of robust bounds, which establish nothing.
+        """
+        return [] if self.matrix.radius else find_leaks(self.matrix, count)
 
     def report(self, path: str | os.PathLike[str]) -> None:
         """Write the report: one self-contained HTML page, which appears whole or not at all."""
