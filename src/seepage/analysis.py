@@ -81,11 +81,14 @@ class Analysis(Result):
         """Return the strongest leaks by what is established, see `seepage.strongest_leaks`."""
         return find_leaks(self.matrix, count)
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write the report: one self-contained HTML page, which appears whole or not at all."""
+    def report(self, path: str | os.PathLike[str], *, counts: bool = True) -> None:
+        """Write the report: one self-contained HTML page, which appears whole or not at all.
+
+        Without `counts` the page has no pair counts, and shows no distributions of single pairs.
+        """
         from seepage.report import write_report
 
-        write_report(self, path)
+        write_report(self, path, counts=counts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the analysis as JSON, see `to_dict`; `load` and `seepage report` read it."""

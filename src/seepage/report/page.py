@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from seepage import _checks
 from seepage._files import whole_file
 from seepage.report.page_content import page_content
 from seepage.report.saved_result import as_result
@@ -36,12 +37,14 @@ MODULES = (
     "dom",
     "colour",
     "axes",
+    "saving",
     "verdict",
     "heatmap",
     "mapsection",
     "pair",
     "budgets",
     "totals",
+    "people",
     "graph",
     "methods",
     "main",
@@ -52,13 +55,16 @@ IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 
-def report_page(result: "Analysis | Mapping[str, Any]") -> str:
+def report_page(result: "Analysis | Mapping[str, Any]", *, counts: bool = True) -> str:
     """Return the report of a result as one HTML page.
 
     Parameters
     ----------
     result
         An `Analysis`, or the plain JSON of one.
+    counts
+        Whether the page carries the pair counts.  Without them it shows no distributions of single
+        pairs; counts of single values stay.
 
     Examples
     --------
@@ -67,10 +73,17 @@ def report_page(result: "Analysis | Mapping[str, Any]") -> str:
     >>> page.startswith("<!doctype html>"), "https://" in page
     (True, False)
     """
-    return render_page(page_content(as_result(result)))
+    from seepage.analysis import Analysis, analysis_of
+
+    _checks.flag(counts, "counts")
+    saved = as_result(result)
+    analysis = result if isinstance(result, Analysis) else analysis_of(saved)
+    return render_page(page_content(saved, analysis, counts=counts))
 
 
-def write_report(result: "Analysis | Mapping[str, Any]", path: str | os.PathLike[str]) -> None:
+def write_report(
+    result: "Analysis | Mapping[str, Any]", path: str | os.PathLike[str], *, counts: bool = True
+) -> None:
     """Write the report of a result to an HTML file, which appears whole or not at all.
 
     Parameters
@@ -79,8 +92,10 @@ def write_report(result: "Analysis | Mapping[str, Any]", path: str | os.PathLike
         An `Analysis`, or the plain JSON of one.
     path
         The file.
+    counts
+        Whether the page carries the pair counts.
     """
-    page = report_page(result)
+    page = report_page(result, counts=counts)
     with whole_file(path) as file:
         file.write(page.encode())
 
