@@ -107,8 +107,8 @@ class Analysis(Result):
         return analysis_of(read_result(path), os.fspath(path))
 
     def chart(self) -> Any:
-        """Return the matrix as an Altair chart; `totals.chart()` draws the totals."""
-        return self.matrix.chart()
+        """Return the matrix as an Altair chart; so do `totals` and `experienced` theirs."""
+        return self.matrix.chart(self.name)
 
     def to_dict(self, strongest: int = 10) -> dict[str, Any]:
         """Return everything as plain JSON; rows of `cpl` are targets, columns sources.
