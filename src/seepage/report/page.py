@@ -11,7 +11,7 @@ import hashlib
 import html
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -100,13 +100,22 @@ def write_report(
         file.write(page.encode())
 
 
-def render_page(content: Mapping[str, Any]) -> str:
-    """Return the page with its content inside.
+def render_page(
+    content: Mapping[str, Any],
+    *,
+    template: str = "page.html",
+    modules: Sequence[str] = MODULES,
+    styles: Sequence[str] = STYLES,
+) -> str:
+    """Return a page with its content inside: a template, its styles and scripts.
 
     Parameters
     ----------
     content
-        What `page_content` gave.
+        What `page_content` gave, or what the scripts of another template read.
+    template, modules, styles
+        The names of files in `static`; scripts stand in the order in which they need each other,
+        and share one scope.
 
     Examples
     --------
@@ -114,8 +123,8 @@ def render_page(content: Mapping[str, Any]) -> str:
     >>> page.count("</script>"), "alert(1)" in page.split("<title>")[0]
     (2, False)
     """
-    style = "\n".join(_text(f"css/{name}.css") for name in STYLES)
-    script = '"use strict";\n' + "\n".join(_plain(_text(f"js/{name}.js")) for name in MODULES)
+    style = "\n".join(_text(f"css/{name}.css") for name in styles)
+    script = '"use strict";\n' + "\n".join(_plain(_text(f"js/{name}.js")) for name in modules)
     parts = {
         "policy": html.escape(_policy(script, style)),
         "title": html.escape(str(content.get("name") or "Leakage report")),
@@ -123,7 +132,7 @@ def render_page(content: Mapping[str, Any]) -> str:
         "data": _embedded(content),
         "script": script,
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _text("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _text(template))
 
 
 def _text(name: str) -> str:

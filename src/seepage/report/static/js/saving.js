@@ -3,6 +3,8 @@
 import { byId, element } from "./dom.js";
 
 const FORMULA = /^(?:'+[=+\-@\t\r\n]|[=+\-@\t\r\n](?!(?<=[+-])(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$))/i;
+/** Characters that no XML file may hold. */
+const UNWRITABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
 const DRAWN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "fill-opacity", "opacity", "font-family", "font-size", "font-weight", "paint-order"];
 
 function save(name, type, text) {
@@ -53,5 +55,5 @@ export function svgText(picture) {
   const paper = document.createElementNS("http://www.w3.org/2000/svg", "rect");
   for (const [key, value] of [["width", "100%"], ["height", "100%"], ["fill", getComputedStyle(document.body).backgroundColor]]) paper.setAttribute(key, value);
   copy.prepend(paper);
-  return new XMLSerializer().serializeToString(copy);
+  return new XMLSerializer().serializeToString(copy).replace(UNWRITABLE, "\ufffd");
 }

@@ -48,9 +48,18 @@ export function showTotals(content, limits) {
     tableOf(content, totals, numbers, refuted),
     evidenceOf(totals, numbers),
     refusedOf(content),
-    ...totals.flatMap((total) => (total.notes || []).map((note) => element("p", { class: "muted small" }, `${total.guarantee}: ${note}`))),
+    ...notesOf(totals),
   ];
   body.replaceChildren(...parts.filter((part) => part));
+}
+
+/** Every note once, with the totals that it is about. */
+function notesOf(totals) {
+  const about = new Map();
+  for (const total of totals) {
+    for (const note of total.notes || []) about.set(note, [...(about.get(note) || []), total.guarantee]);
+  }
+  return [...about].map(([note, names]) => element("p", { class: "muted small" }, `${names.join(", ")}: ${note}`));
 }
 
 /** Which assumed totals a witness refutes, as the analysis found: keys "name number, attribute". */

@@ -102,7 +102,11 @@ function limitsPart(judged, limits) {
       element("span", { class: "swatch known" }),
       " known to be told ",
       element("span", { class: "swatch possible" }),
-      " possible up to the smallest total that holds ",
+      " possible up to the smallest total that holds: ",
+      element("span", { class: "swatch end certified" }),
+      " certified ",
+      judged.some((one) => one.delta > 0) ? element("span", { class: "swatch end statistical" }) : null,
+      judged.some((one) => one.delta > 0) ? " statistical, with a delta " : null,
       limited ? element("span", { class: "swatch limit" }) : null,
       limited ? " limit" : null,
     ),
@@ -127,6 +131,7 @@ function limitRow(one, end) {
     { class: "bar", "aria-hidden": "true" },
     element("div", { class: "fill possible", style: { width: place(one.upper) } }),
     element("div", { class: "fill known", style: { width: place(one.lower) } }),
+    one.upper_by && one.upper <= end ? element("div", { class: `end ${one.delta > 0 ? "statistical" : "certified"}`, style: { left: place(one.upper) } }) : null,
     Number.isFinite(one.limit) ? element("div", { class: "mark", style: { left: place(one.limit) } }) : null,
   );
   const slack = one.delta > 0 ? ` but for delta ${one.delta}` : "";
