@@ -9,7 +9,7 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import UNIT, Floats, round_up
+from seepage._numerics import Floats, summed_up
 from seepage._results import Result, json_ready
 from seepage.data.domain import Counted, Domain, how_many
 from seepage.errors import InputError
@@ -386,19 +386,3 @@ class TotalsComparison(Result):
         found = ", ".join(f"{total.guarantee} {total.values.max():.4g}" for total in self.totals)
         refuted = f"; refuted: {', '.join(self.refuted)}" if self.refuted else ""
         return f"TotalsComparison(largest totals: {found or 'none'}{refuted})"
-
-
-def summed_up(parts: Iterable[float]) -> float:
-    """Return a sum rounded up."""
-    numbers = [float(part) for part in parts]
-    return round_up(math.fsum(numbers), 1) if len(numbers) > 1 else math.fsum(numbers)
-
-
-def rounding(sizes: Iterable[int]) -> float:
-    """Return more than the rounding error of a log-ratio of likelihoods.
-
-    A likelihood p(y given x) is a sum of products over the values of each attribute, all terms
-    at least 0: one product with a column of k entries adds at most k + 3 relative roundings.  A
-    ratio has two likelihoods.
-    """
-    return 4 * UNIT * sum(size + 8 for size in sizes)
