@@ -330,6 +330,9 @@ class Plan(
     def estimate(self, reports: Any, *, consistent: bool = False) -> "Frequencies":
         """Return the estimated frequencies of every collected attribute.
 
+        Unbiased; forms are combined by inverse variance at the plan's nominal frequencies, and
+        standard errors are given the people who reported [`seepage.collection.form_estimates`].
+
         Parameters
         ----------
         reports
@@ -344,7 +347,7 @@ class Plan(
     def estimate_joint(
         self, reports: Any, first: str, second: str, *, method: str = "inversion"
     ) -> "Joint":
-        """Return the estimated joint frequencies of two collected attributes.
+        """Return the estimated joint frequencies of two attributes that a form asks for together.
 
         Parameters
         ----------
