@@ -3,6 +3,7 @@ import { argv, stdin } from "node:process";
 import { text } from "node:stream/consumers";
 import { pathToFileURL } from "node:url";
 
+globalThis.crypto ??= (await import("node:crypto")).webcrypto; // Node 18 has it there only
 const client = await import(pathToFileURL(argv[2]));
 const jobs = {
   /** Which vectors of a plan do not come out as Python says. */

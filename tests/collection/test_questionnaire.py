@@ -125,6 +125,7 @@ def test_labels_and_limits_are_shown(site, visit, tmp_path):
     rows = [row.inner_text().split("\t") for row in page.locator("tbody tr").all()]
     assert rows[0] == ["What is your <sex>?", "2.8 times", "55 times"]  # e^1 and e^4, rounded up
     assert rows[3][0] == "Ill, this year?"
+    assert page.get_by_text("It holds whatever the data.").count() == 1
 
 
 def test_long_lists_and_answers_that_are_reported_together(site, visit):
@@ -141,7 +142,8 @@ def test_long_lists_and_answers_that_are_reported_together(site, visit):
     line = shown_line(page)
     assert f"number {line['report']}" in page.locator(".card").inner_text()
     rows = [row.inner_text().split("\t") for row in page.locator("tbody tr").all()]
-    assert rows == [["town", "3 times", "3 times"], ["sex", "3 times", "3 times"]]
+    whole = ["All answers as a whole", "3 times"]
+    assert rows == [["town", "3 times"], ["sex", "3 times"], whole]
     send(page)
     assert site.arrived == [line]
 

@@ -23,6 +23,7 @@ from seepage._numerics import Floats, Integers
 from seepage._results import Result
 from seepage.collection.joint import METHODS, asked_apart, join, most_likely
 from seepage.collection.pooled_sums import PooledSums, pool_reports
+from seepage.collection.report_source import open_reports
 from seepage.data.channel import Channel
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
@@ -139,7 +140,8 @@ def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> Es
         matrix form asks for are inverted.
     """
     _checks.choice(method, "method", METHODS)
-    pooled = pool_reports(plan, reports, range(len(plan.forms)))
+    source = open_reports(plan, reports)
+    pooled = pool_reports(plan, source, range(len(plan.forms)))
     domain = plan.domain.select(pooled.told)
     marginals = tuple(_marginal(pooled, name) for name in domain.names)
     tables = {}
@@ -149,7 +151,7 @@ def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> Es
         found = join(pooled, domain[a], domain[b])
         products = _products(plan, pooled, domain[a].name, domain[b].name)
         if method == "em" and products:
-            found = most_likely(plan, reports, found, products)
+            found = most_likely(plan, source, found, products)
         tables[a, b] = _consistent(found.frequencies, marginals[a], marginals[b])
     untold = tuple(name for name in plan.collected.names if name not in domain)
     return EstimatedPairs(domain, marginals, tables, method, pooled, untold)

@@ -6,7 +6,7 @@ answers two forms:
 
     w = the first 8 bytes, big-endian, of HMAC-SHA-256(key, "seepage form" 0x00 identifier)
 
-with the identifier as UTF-8 text without blanks around it; a whole number is its decimal digits.
+with the identifier as UTF-8 text without blanks around it; an integer is its decimal digits.
 The key is secret: whoever knows it and an identifier knows the person's form, which is public
 anyway, but could also choose identifiers to get a certain form.
 """
@@ -192,7 +192,7 @@ class _IdentifierColumn(Column):
             if text is None:
                 raise InputError(
                     f"record {before + place + 1:,}: column {self.name!r} must be an identifier, "
-                    "text or a whole number"
+                    "text or an integer"
                 )
             texts.append(text)
         forms = derived_forms(self._plan, texts, self._key)

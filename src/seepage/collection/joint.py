@@ -16,6 +16,7 @@ from seepage._results import Result
 from seepage.collection.form_estimates import combine
 from seepage.collection.joint_likelihood import maximise
 from seepage.collection.pooled_sums import PooledSums, pool_reports
+from seepage.collection.report_source import open_reports
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms.base import nearest_distribution
@@ -99,11 +100,12 @@ def estimate_joint(
                 f"maximum likelihood needs a form with a report of its own for {one.name!r} and "
                 f"for {two.name!r}; use the method 'inversion'"
             )
-    pooled = pool_reports(plan, reports, places, [one.name, two.name])
+    source = open_reports(plan, reports)
+    pooled = pool_reports(plan, source, places, [one.name, two.name])
     inverted = join(pooled, one, two)
     if method == "inversion":
         return inverted
-    return most_likely(plan, reports, inverted, list(pooled.forms))
+    return most_likely(plan, source, inverted, list(pooled.forms))
 
 
 def asking_both(plan: Plan, first: str, second: str) -> list[int]:

@@ -17,6 +17,7 @@ from seepage import _checks
 from seepage.data.codebook import read_codebook
 from seepage.data.domain import Domain
 from seepage.errors import InputError
+from seepage.plan.form import Form
 from seepage.plan.plan import Plan
 from seepage.totals.result import GUARANTEES
 
@@ -30,6 +31,7 @@ LOCAL = ("localhost", "127.0.0.1", "::1")
 """Hosts that may be addressed without https."""
 
 PEOPLE = "people as in the data that the survey was planned with"
+POPULATION = "all people from whom the data of the plan were drawn"
 KINDS = {
     "certified": f"It was computed for {PEOPLE}.",
     "statistical": f"It was estimated, with statistical confidence, for {PEOPLE}.",
@@ -139,7 +141,7 @@ def questionnaire_page(
         "endpoint": address,
         "sending": {},
         "totals": [_factors(plan, number) for number in range(len(plan.forms))],
-        "basis": [KINDS[GUARANTEES[form.guarantee]] for form in plan.forms],
+        "basis": [_basis(plan, form) for form in plan.forms],
     }
     parts = {
         "policy": html.escape(_policy(style, script, address)),
@@ -198,6 +200,15 @@ def _policy(style: str, script: str, endpoint: str | None) -> str:
 def _hash(content: str) -> str:
     digest = hashlib.sha256(content.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _basis(plan: Plan, form: Form) -> str:
+    """Return for whom the totals of a form hold, in plain words."""
+    if form.guarantee == "worst":
+        return "It holds whatever the data."
+    if plan.scope == "population" and plan.confidence is not None:
+        return f"It holds, with a confidence of {plan.confidence:.0%}, for {POPULATION}."
+    return KINDS[GUARANTEES[form.guarantee]]
 
 
 def _factors(plan: Plan, number: int) -> list[dict[str, str | None]]:

@@ -88,7 +88,7 @@ class ReportSource:
             else:
                 with open_parquet(part) as parquet:
                     check_schema(plan, parquet.schema_arrow, str(part))
-                    self.records += parquet.metadata.num_rows
+                    self.records += _row_count(parquet.metadata, part)
 
     def batches(self, names: Sequence[str], form: int = 0) -> Iterator[list[Reports]]:
         """Yield some reports of the people who have a form, some rows at a time.
@@ -216,6 +216,14 @@ class ReportSource:
             row = damage.row if having is None else int(np.flatnonzero(having)[damage.row])
             raise _damaged(where, before + row, column, damage.rule) from None
         return reports
+
+
+def _row_count(metadata: Any, file: Path) -> int:
+    """Return the number of rows of a Parquet file; raise where its parts add up to another."""
+    parts = [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]
+    if sum(parts) != metadata.num_rows or any(rows < 0 for rows in parts):
+        raise InputError(f"{file} is damaged: it does not have as many reports as it states")
+    return sum(parts)
 
 
 def _damaged(where: str, row: int, column: str, rule: str) -> InputError:

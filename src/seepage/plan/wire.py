@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.wire_format import DRAWN, mechanism_wire
-from seepage.plan.form import REPORT, Form, MatrixChannel, cumulative
+from seepage.plan.form import Form, MatrixChannel, cumulative
 
 if TYPE_CHECKING:
     from seepage.plan.plan import Plan
@@ -45,9 +45,9 @@ def _undrawn(plan: "Plan") -> list[tuple[str, Mechanism]]:
     """Return the mechanisms that a client cannot draw, by attribute."""
     return [
         (name, mechanism)
-        for made in plan.channels
+        for form, made in zip(plan.forms, plan.channels, strict=True)
         for name, mechanism in made.items()
-        if type(mechanism) not in DRAWN and name != REPORT
+        if form.is_product and type(mechanism) not in DRAWN
     ]
 
 

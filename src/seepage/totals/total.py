@@ -34,9 +34,6 @@ from seepage.totals.witness_search import search_witness
 FROM_PAIRS = ("worst", "independent", "tree")
 """Guarantees that pair counts suffice for."""
 
-ROBUST = ("worst", "independent")
-"""Totals that follow from the budgets or the matrix alone, robust where the matrix is."""
-
 
 @dataclass(frozen=True)
 class TotalSettings:
@@ -287,7 +284,7 @@ def compute_total(
     guarantee: str, data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
 ) -> TotalLeakage:
     """Return the totals under one guarantee, or raise a GuaranteeError with what it lacks."""
-    if matrix.radius and guarantee not in ROBUST:
+    if matrix.radius and guarantee not in ("worst", "independent"):
         raise GuaranteeError(
             f"guarantee {guarantee!r} holds for the table's own distribution, and the leakages "
             f"are robust bounds of radius {matrix.radius:g}; use 'independent' or 'worst'"

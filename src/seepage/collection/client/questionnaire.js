@@ -123,18 +123,16 @@ function noisyAnswers(form, line) {
 function promised(form) {
   const own = (attribute) => {
     const place = form.questions.findIndex((question) => question.attribute === attribute);
-    return place < 0 ? "not asked" : factorText(form.channels[form.together ? 0 : place].factor);
+    return place < 0 ? "not asked" : factorText(form.channels[place].factor);
   };
-  const rows = survey.totals[form.number - 1].map(({ attribute, factor }) =>
-    element(
-      "tr",
-      {},
-      element("th", { scope: "row" }, label(attribute)),
-      element("td", {}, own(attribute)),
-      element("td", {}, factor === null ? "no useful limit" : `${factor} times`),
-    ),
-  );
-  const heads = ["About", "its own report", "all that is sent"];
+  const row = (name, ...cells) =>
+    element("tr", {}, element("th", { scope: "row" }, name), ...cells.map((text) => element("td", {}, text)));
+  const rows = survey.totals[form.number - 1].map(({ attribute, factor }) => {
+    const all = factor === null ? "no useful limit" : `${factor} times`;
+    return form.together ? row(label(attribute), all) : row(label(attribute), own(attribute), all);
+  });
+  if (form.together) rows.push(row("All answers as a whole", factorText(form.channels[0].factor)));
+  const heads = form.together ? ["About", "what is sent"] : ["About", "its own report", "all that is sent"];
   const head = element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)));
   return [
     element("p", {}, "What is sent changes the odds between any two answers by so much at most. Twice means: of two answers that seemed equally likely before, one can look twice as likely as the other."),
