@@ -209,8 +209,12 @@ class Plan(
         return (
             f"Plan({forms}{len(self.collected)} of {len(self.attributes)} attributes collected, "
             f"epsilon {budgets}, largest total {self.totals.max():.4g}, "
-            f"guarantee {self.guarantee} ({self.kind}))"
+            f"guarantee {self.guarantee} ({self.kind}{self._whom}))"
         )
+
+    @property
+    def _whom(self) -> str:
+        return f", for the population at {self.confidence}" if self.scope == "population" else ""
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         fields = ("name", "mechanism", "epsilon", "delta", "limit", "total", "public")

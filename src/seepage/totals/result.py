@@ -37,10 +37,11 @@ class GuaranteeError(InputError):
     """A guarantee lacks what it needs: records, memory, a mechanism's name, a structure."""
 
 
-def refuse_sample(counted: Counted, guarantee: str, what: str) -> None:
+def refuse_sample(counted: Counted, guarantee: str, what: str, scope: str = "table") -> None:
     """Raise a GuaranteeError for a sample where a promise must hold for everybody.
 
-    Only the sum of all budgets, `"worst"`, holds whatever the records.
+    Only the sum of all budgets, `"worst"`, holds whatever the records; a sample is enough for
+    totals with the scope `"population"`.
 
     Parameters
     ----------
@@ -50,8 +51,10 @@ def refuse_sample(counted: Counted, guarantee: str, what: str) -> None:
         What totals rest on.
     what
         What is asked for, in the plural.
+    scope
+        Whom it must hold for.
     """
-    if counted.population is not None and guarantee != "worst":
+    if counted.population is not None and guarantee != "worst" and scope == "table":
         raise GuaranteeError(
             f"{what} need all records, and these are a {how_many(counted)}: people left out may "
             "have what leaks most; give the table itself, its pair counts, or guarantee 'worst'"
