@@ -56,7 +56,10 @@ class ShapedMechanism(MatrixMechanism, Result):
         The weights of the tables to estimate, by the positions of their answers.
     lower_bound, proven
         n times the total variance that no admissible mechanism goes below, and whether that is
-        proven or rests on the reports that linear programs found.
+        proven or rests on the reports that linear programs found; None where it is not known.
+    certified, confidence
+        For the population: upper limits of what reports tell about each target, which hold at once
+        with this confidence.  Without, promises about targets are for the table.
     """
 
     def __init__(
@@ -68,13 +71,17 @@ class ShapedMechanism(MatrixMechanism, Result):
         counts: Integers,
         limits: Sequence[RatioLimit],
         wanted: Mapping[tuple[int, ...], float],
-        lower_bound: float = 0.0,
+        lower_bound: float | None = None,
         proven: bool = False,
+        certified: Mapping[str, float] | None = None,
+        confidence: float | None = None,
     ) -> None:
         self._take(thresholds, "shaped")
         self.sources, self.sizes = tuple(sources), tuple(sizes)
         self.counts = counts
-        self._limits, self._wanted = tuple(limits), dict(wanted)
+        self.limits, self.wanted = tuple(limits), dict(wanted)
+        self._certified = dict(certified or {})
+        self.confidence = confidence
         self.lower_bound, self.proven = lower_bound, proven
 
     @property
@@ -92,9 +99,11 @@ class ShapedMechanism(MatrixMechanism, Result):
         known), `"record"` (any two records) and `"known"` (about an attribute, given others).
         """
         found: dict[tuple[str, str], tuple[float, float]] = {}
-        for one in self._limits:
+        for one in self.limits:
             key = (one.kind, one.name)
-            realised = log_above(realised_ratio(self._chances, one))
+            realised = self._certified.get(one.name) if one.kind == "target" else None
+            if realised is None:
+                realised = log_above(realised_ratio(self._chances, one))
             _, worst = found.get(key, (one.limit, 0.0))
             found[key] = (one.limit, max(worst, realised))
         return found
@@ -223,7 +232,7 @@ class ShapedMechanism(MatrixMechanism, Result):
     @cached_property
     def _estimates(self) -> dict[tuple[int, ...], Floats]:
         """The coefficients of each wanted table."""
-        found = {axes: self._coefficients(self._table_rows(axes)) for axes in self._wanted}
+        found = {axes: self._coefficients(self._table_rows(axes)) for axes in self.wanted}
         missing = [axes for axes, rows in found.items() if rows is None]
         if missing:
             raise InputError(f"the reports do not estimate {self._label(missing[0])}")
@@ -249,7 +258,7 @@ class ShapedMechanism(MatrixMechanism, Result):
         """The sum of `variances`, by the weights of the wanted tables."""
         return sum(
             weight * variance
-            for weight, variance in zip(self._wanted.values(), self.variances.values(), strict=True)
+            for weight, variance in zip(self.wanted.values(), self.variances.values(), strict=True)
         )
 
     @cached_property
@@ -262,14 +271,20 @@ class ShapedMechanism(MatrixMechanism, Result):
         """
         noise = [
             weight * (self.channel() @ (self._estimates[axes] ** 2).sum(axis=1) - 1)
-            for axes, weight in self._wanted.items()
+            for axes, weight in self.wanted.items()
         ]
         return float(np.sum(noise, axis=0).max())
 
     @property
-    def gap(self) -> float:
+    def scope(self) -> str:
+        """For whom the limits about targets hold: `"table"` or `"population"`."""
+        return "table" if self.confidence is None else "population"
+
+    @property
+    def gap(self) -> float | None:
         """By how much `nominal_variance` exceeds the lower bound, as a share of it."""
-        return self.nominal_variance / self.lower_bound - 1 if self.lower_bound > 0 else np.inf
+        bound = self.lower_bound
+        return None if bound is None or bound <= 0 else self.nominal_variance / bound - 1
 
     # Cells and display --------------------------------------------------------------------------
 
@@ -293,12 +308,13 @@ class ShapedMechanism(MatrixMechanism, Result):
         return np.asarray(np.ravel_multi_index(columns, self.sizes), dtype=np.int64)
 
     def _headline(self) -> str:
-        asked = ", ".join(self.sources)
-        proven = "" if self.proven else " within the reports found"
+        if self.confidence is not None:
+            known = f"for the population at {self.confidence:.4g}"
+        else:
+            known = f"gap {self.gap:.1g}{'' if self.proven else ' within the reports found'}"
         return (
-            f"ShapedMechanism({asked}: {self.k} cells, {self.outputs} reports, epsilon "
-            f"{self.epsilon:.4g}, n x variance {self.nominal_variance:.4g}, gap {self.gap:.1g}"
-            f"{proven})"
+            f"ShapedMechanism({', '.join(self.sources)}: {self.k} cells, {self.outputs} reports, "
+            f"epsilon {self.epsilon:.4g}, n x variance {self.nominal_variance:.4g}, {known})"
         )
 
     def _columns(self) -> dict[str, Any]:
