@@ -421,6 +421,18 @@ def test_the_result_is_a_table():
     assert "within the reports found" in repr(made)
 
 
+def test_the_chart_shows_the_likeliest_reports():
+    made = shape(ADULT, "relationship", limits={"sex": 0.25}, epsilon=3.0)
+    text = made.chart().to_json()
+    assert "Wife" in text
+    rows = made.chart().to_dict()["data"]["values"]
+    channel, chances = made.channel(), made.nominal @ made.channel()
+    likeliest = int(chances.argmax())
+    wife = made.cell_names.index("Wife")
+    found = [row["ratio"] for row in rows if row["report"] == 1 and row["cell"] == "Wife"]
+    assert found == pytest.approx([math.log(channel[wife, likeliest] / chances[likeliest])])
+
+
 def test_pair_counts_and_records_give_the_same():
     people = xor_people()
     first = shape(people, "a", limits={"xor": 0.1}, epsilon=1.0)

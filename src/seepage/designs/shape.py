@@ -1,5 +1,6 @@
 """`shape`: the report that tells most about what is asked, within limits on all else."""
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -142,14 +143,14 @@ def shape(
         if sets:
             raise InputError("limits given known attributes hold for the table; scope='table'")
         split = _checks.integer(seed, "seed", 0)
-        return _for_population(_records(counted), names, allowed, options, level, split)
+        return shape_for_population(_records(counted), names, allowed, options, level, split)
     refuse_sample(counted, "exact", "shaped reports")
     table, counts = form_table(counted, names, allowed)
     known_limits = _known_limits(counted, names, allowed, sets)
     return shape_form(table, counts, allowed, known=known_limits, **options)
 
 
-def _for_population(
+def shape_for_population(
     records: Records,
     sources: Sequence[str],
     limits: Mapping[str, float],
@@ -157,7 +158,23 @@ def _for_population(
     confidence: float,
     seed: int,
 ) -> ShapedMechanism:
-    """Return the mechanism made on a fifth of the records and certified on the rest."""
+    """Return the mechanism made on a fifth of the records and certified on the rest.
+
+    Parameters
+    ----------
+    records
+        A random sample of the people, one record each.
+    sources
+        The attributes asked.
+    limits
+        What reports may tell about each protected attribute.
+    options
+        Further keywords of `shape_form`; `epsilons` and `gap` among them.
+    confidence
+        With which all limits hold at once.
+    seed
+        Of the split.
+    """
     fifth, rest = split_records(records, seed)
     table, counts = form_table(fifth, sources, limits)
     codes = np.array(list(np.ndindex(*table.sizes)))
@@ -223,7 +240,8 @@ def form_table(
         tables = {name: _by_cell(counted, cells, len(counts), name) for name in targets}
     if not counts.sum():
         raise InputError("shaping needs at least one record, and there is none")
-    return FormTable(tuple(sources), sizes, tables), counts
+    labels = itertools.product(*(domain[name].values for name in sources))
+    return FormTable(tuple(sources), sizes, tables, tuple(map(", ".join, labels))), counts
 
 
 def _cells(records: Records, sources: Sequence[str]) -> Integers:

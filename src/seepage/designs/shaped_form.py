@@ -40,6 +40,8 @@ class FormTable(NamedTuple):
     """For each protected attribute one row per value and one column per cell: numbers of records.
 
     Rows without records are left out; an attribute that is asked may be among them."""
+    names: tuple[str, ...] = ()
+    """Of the cells, for display."""
 
     @property
     def cells(self) -> int:
@@ -122,6 +124,7 @@ def shape_form(
         counts=counts,
         limits=promised,
         wanted=tables,
+        cell_names=table.names,
         lower_bound=found.lower_bound - offset,
         proven=found.proven,
     )

@@ -27,6 +27,9 @@ UNBIASED = 1e-9
 CUTOFFS = (1e-13, 1e-10, 1e-8)
 """Relative singular values below which a direction is not estimated, tried in this order."""
 
+MOST_DRAWN = 60
+"""Reports in a chart."""
+
 
 class WorstXor(NamedTuple):
     """The yes-or-no questions "is the answer this value?" whose exclusive or is told most about."""
@@ -54,6 +57,8 @@ class ShapedMechanism(MatrixMechanism, Result):
         What was promised; what is realised of each is computed in exact arithmetic.
     wanted
         The weights of the tables to estimate, by the positions of their answers.
+    cell_names
+        Of the cells, for display.
     lower_bound, proven
         n times the total variance that no admissible mechanism goes below, and whether that is
         proven or rests on the reports that linear programs found; None where it is not known.
@@ -71,6 +76,7 @@ class ShapedMechanism(MatrixMechanism, Result):
         counts: Integers,
         limits: Sequence[RatioLimit],
         wanted: Mapping[tuple[int, ...], float],
+        cell_names: Sequence[str] = (),
         lower_bound: float | None = None,
         proven: bool = False,
         certified: Mapping[str, float] | None = None,
@@ -80,6 +86,7 @@ class ShapedMechanism(MatrixMechanism, Result):
         self.sources, self.sizes = tuple(sources), tuple(sizes)
         self.counts = counts
         self.limits, self.wanted = tuple(limits), dict(wanted)
+        self.cell_names = tuple(cell_names) or tuple(map(str, range(self.k)))
         self._certified = dict(certified or {})
         self.confidence = confidence
         self.lower_bound, self.proven = lower_bound, proven
@@ -326,6 +333,32 @@ class ShapedMechanism(MatrixMechanism, Result):
             "limit": list(limits),
             "realised": list(realised),
         }
+
+    def chart(self) -> Any:
+        """Return a heat map of the likeliest reports: what each says about each cell.
+
+        Cells stand in the order of the share that a value of the first protected target has.
+        """
+        from seepage.charts.results import report_chart
+
+        channel = self.channel()
+        chances = self.nominal @ channel
+        shown = np.argsort(-chances)[:MOST_DRAWN]
+        table = self.limits[0].counts
+        order = np.argsort(table[0] / np.maximum(table.sum(axis=0), 1), kind="stable")
+        rows = [
+            {
+                "cell": self.cell_names[cell],
+                "report": place + 1,
+                "share": float(chances[report]),
+                "ratio": float(np.log(channel[cell, report] / chances[report])),
+            }
+            for place, report in enumerate(shown)
+            for cell in order
+        ]
+        told = ", ".join(f"{name} {value:.3g}" for name, value in list(self.realised().items())[:3])
+        subtitle = f"{', '.join(self.sources)}; told at most about {told}" if told else ""
+        return report_chart(rows, [self.cell_names[cell] for cell in order], subtitle)
 
     __repr__ = Result.__repr__
 

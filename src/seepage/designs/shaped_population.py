@@ -313,6 +313,7 @@ def certified_mechanism(
         counts=counts,
         limits=[*promised, *free],
         wanted=made.wanted,
+        cell_names=made.cell_names,
         certified=best[1],
         confidence=confidence,
     )
