@@ -84,11 +84,14 @@ class Analysis(Result):
         """
         return [] if self.matrix.radius else find_leaks(self.matrix, count)
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write the report: one self-contained HTML page, which appears whole or not at all."""
+    def report(self, path: str | os.PathLike[str], *, counts: bool = True) -> None:
+        """Write the report: one self-contained HTML page, which appears whole or not at all.
+
+        Without `counts` the page has no pair counts, and shows no distributions of single pairs.
+        """
         from seepage.report import write_report
 
-        write_report(self, path)
+        write_report(self, path, counts=counts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the analysis as JSON, see `to_dict`; `load` and `seepage report` read it."""
@@ -107,8 +110,8 @@ class Analysis(Result):
         return analysis_of(read_result(path), os.fspath(path))
 
     def chart(self) -> Any:
-        """Return the matrix as an Altair chart; `totals.chart()` draws the totals."""
-        return self.matrix.chart()
+        """Return the matrix as an Altair chart; so do `totals` and `experienced` theirs."""
+        return self.matrix.chart(self.name)
 
     def to_dict(self, strongest: int = 10) -> dict[str, Any]:
         """Return everything as plain JSON; rows of `cpl` are targets, columns sources.

@@ -111,7 +111,7 @@ def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[EstablishedLeak]:
     Parameters
     ----------
     matrix
-        The leakages.
+        The leakages; robust bounds have no lower limits, and give none.
     count
         How many.
 
@@ -123,6 +123,8 @@ def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[EstablishedLeak]:
     ('marital-status', 'relationship')
     """
     _checks.integer(count, "count", 0)
+    if matrix.radius:
+        return []
     limits = matrix.interval()
     group_of = {k: group for group in groups(matrix) for k in group}
     order = np.lexsort((-limits.values.ravel(), -limits.lower.ravel()))

@@ -36,8 +36,8 @@ class Judgement:
     attribute, limit, state
         Its name, its limit in nats and the state; both None where it has no limit.
     upper, upper_by, delta
-        The smallest total that holds, the guarantee it comes from and its delta; infinite and ""
-        where no total that holds was computed.
+        The total that holds and decides, the guarantee it comes from and its delta; infinite and
+        "" where no total that holds was computed.
     lower, lower_by
         The most that reports are known to tell, and how it is known.
     """
@@ -108,9 +108,9 @@ def judge(
         The allowed total of each attribute in nats.
     """
     judgements = tuple(
-        _judged(name, limit, *upper, *lower)
-        for name, limit, upper, lower in zip(
-            matrix.domain.names, limits, _uppers(totals), _lowers(matrix, totals), strict=True
+        _judged(name, limit, *_upper(totals, k, limit), *lower)
+        for k, (name, limit, lower) in enumerate(
+            zip(matrix.domain.names, limits, _lowers(matrix, totals), strict=True)
         )
     )
     open_ = [one for one in judgements if one.state == "not certifiable"]
@@ -133,22 +133,20 @@ def _judged(
     return Judgement(name, limit, state, upper, upper_by, delta, lower, lower_by)
 
 
-def _uppers(totals: TotalsComparison) -> list[tuple[float, str, float]]:
-    """Return for each attribute the smallest total that holds, its guarantee and its delta.
+def _upper(totals: TotalsComparison, k: int, limit: float | None) -> tuple[float, str, float]:
+    """Return the total that holds for an attribute and decides: value, guarantee, delta.
 
-    Certified totals have delta 0, or that of the mechanisms; among equals they come first.
+    The smallest certified one where it keeps the limit; else the smallest of all, with its delta.
     """
-    holding = [t for t in totals.totals if t.kind in ("certified", "statistical")]
-    if not holding:
-        count = len(totals.totals[0].values) if totals.totals else 0
-        return [(math.inf, "", 0.0)] * count
-    return [
-        min(
-            ((float(t.values[k]), t.guarantee, float(t.deltas[k])) for t in holding),
-            key=lambda found: found[0],
-        )
-        for k in range(len(holding[0].values))
+    found = [
+        (float(total.values[k]), total.guarantee, float(total.deltas[k]), total.kind)
+        for total in totals.totals
+        if total.kind in ("certified", "statistical")
     ]
+    certified = min((one[:3] for one in found if one[3] == "certified"), default=None)
+    if certified is not None and limit is not None and certified[0] <= limit:
+        return certified
+    return min((one[:3] for one in found), default=(math.inf, "", 0.0))
 
 
 def _lowers(matrix: LeakageMatrix, totals: TotalsComparison) -> list[tuple[float, str]]:

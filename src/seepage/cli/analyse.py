@@ -34,6 +34,8 @@ from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
 from seepage.data.domain import Domain, sample_caution
 from seepage.errors import InputError
 
+NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair counts out of the page.")
+
 
 @click.command("analyse", cls=FileCommand)
 @click.argument("data")
@@ -85,6 +87,7 @@ from seepage.errors import InputError
 )
 @click.option("--labels", metavar="CSV", help="Names of values: attribute, value, label.")
 @click.option("--report", type=OutputFile(), help="Write the report, one self-contained page.")
+@NO_COUNTS
 @click.option("--plan", metavar="PLAN", help="DATA are reports collected with this plan.")
 @click.option(
     "--chart", type=OutputFile(), help="Draw the matrix: a .svg, .png, .pdf or .html file."
@@ -115,6 +118,8 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
         reject_options(["limit"], "CSV has the leakages only; JSON and the table show it")
     if _checks.probability(options["radius"], "--radius"):
         reject_options(["report"], "the page shows the table's own leakages, not robust bounds")
+    if options["report"] is None:
+        reject_options(["no_counts"], "it is about the page that --report writes")
     budget = _checks.epsilon(options["epsilon"])
     wanted, name = _wanted(options["totals"]), Path(data).name
     settings = ("delta", "view", "min_count", "prior", "radius", "limit", "seed", "people")
@@ -139,7 +144,7 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
         save_chart(analysis.chart(), options["chart"])
         click.echo(f"wrote {options['chart']}", err=True)
     if options["report"] is not None:
-        analysis.report(options["report"])
+        analysis.report(options["report"], counts=not options["no_counts"])
         click.echo(f"wrote {options['report']}: open it in a browser", err=True)
     emit(_formatted(analysis, name, form, strongest), output)
 
@@ -229,7 +234,8 @@ def _formatted(analysis: Any, name: str, form: str, strongest: int) -> str:
     show_default=True,
     help="The page to write.",
 )
-def report(result: str, output: str) -> None:
+@NO_COUNTS
+def report(result: str, output: str, no_counts: bool) -> None:
     """Draw RESULT, which `seepage analyse --format json` wrote, as one HTML page.
 
     The page needs no server and no network: send it, open it, print it.
@@ -241,7 +247,7 @@ def report(result: str, output: str) -> None:
     """
     from seepage.report import read_result, write_report
 
-    write_report(read_result(result), output)
+    write_report(read_result(result), output, counts=not no_counts)
     click.echo(f"wrote {output}")
 
 

@@ -70,6 +70,10 @@ class StagedBar:
         self._bar.remove_task(self._task)
         self._task = self._bar.add_task(name, total=None)
 
+    def describe(self, text: str) -> None:
+        """Change what is written before the bar."""
+        self._bar.update(self._task, description=text)
+
 
 def columns(rows: Sequence[Sequence[str]], indent: str = "  ", left: bool = False) -> str:
     """Return rows of text in columns: the first to the left, the others right unless `left`."""

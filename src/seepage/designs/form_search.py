@@ -62,7 +62,7 @@ class Timer:
 
 
 @dataclass
-class Pool:
+class FormPool:
     """Forms considered so far, and the best shares found over them.
 
     Parameters
@@ -278,7 +278,7 @@ class FormSearch:
 
 def generate(
     search: FormSearch,
-    pool: Pool,
+    pool: FormPool,
     rng: np.random.Generator,
     patience: int = PATIENCE,
 ) -> Iterator[Shares]:
@@ -316,7 +316,7 @@ def generate(
 
 def _starts(
     search: FormSearch,
-    pool: Pool,
+    pool: FormPool,
     singles: dict[Form, FittedForm],
     prices: Floats,
     rng: np.random.Generator,

@@ -231,8 +231,8 @@ class LeakageMatrix(Result):
             "view": [self.view] * len(targets),
         }
 
-    def chart(self) -> Any:
-        """Return the matrix as an Altair heat map, related attributes side by side."""
+    def chart(self, name: str = "") -> Any:
+        """Return the matrix as an Altair heat map, titled with the data's name, if given."""
         from seepage.charts.results import matrix_chart
 
         names = list(self.domain.names)
@@ -245,7 +245,9 @@ class LeakageMatrix(Result):
             subtitle += f"; robust bounds, radius {self.radius:g}"
         order = [names[index] for index in self.related_order()]
         most = float(self.epsilons[np.isfinite(self.epsilons)].max(initial=0.0))
-        return matrix_chart(names, self.values.tolist(), most, subtitle, order)
+        return matrix_chart(
+            names, self.values.tolist(), most, subtitle, order, _checks.text(name, "name")
+        )
 
     def related_order(self) -> list[int]:
         """Return the attributes in an order that puts those with much leakage side by side.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage._results import Result, from_json_number, json_ready
 from seepage.leakage.release import View
@@ -74,11 +75,14 @@ class Experience(Result):
         known = [k for k in self.measured if np.isfinite(self.epsilons[k])]
         return max(known, key=lambda k: float(excess[k]), default=None)
 
-    def chart(self) -> Any:
-        """Return promised against experienced as an Altair chart, one row per attribute."""
+    def chart(self, name: str = "") -> Any:
+        """Return promised against experienced as an Altair chart, one row per attribute.
+
+        The title has the data's name, if given.
+        """
         from seepage.charts.results import experience_chart
 
-        return experience_chart(self.chart_rows(), self.people)
+        return experience_chart(self.chart_rows(), self.people, _checks.text(name, "name"))
 
     def chart_rows(self) -> list[dict[str, Any]]:
         """Return one row per attribute that could be measured, those most affected first."""

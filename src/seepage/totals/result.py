@@ -249,14 +249,18 @@ class TotalLeakage(Result):
             for name, value in zip(self.domain.names, self.values, strict=True)
         ]
 
-    def chart(self) -> Any:
-        """Return the totals as an Altair chart, beside the sum of all budgets."""
+    def chart(self, name: str = "") -> Any:
+        """Return the totals as an Altair chart, beside the sum of all budgets.
+
+        The title has the data's name, if given.
+        """
         from seepage.charts.results import totals_chart
 
         rows = self.chart_rows()
         worst = {"guarantee": "worst", "kind": "certified", "total": json_ready(self.worst[0])}
         return totals_chart(
-            rows if self.guarantee == "worst" else rows + [row | worst for row in rows]
+            rows if self.guarantee == "worst" else rows + [row | worst for row in rows],
+            _checks.text(name, "name"),
         )
 
     def __getitem__(self, name: str | SupportsIndex) -> float:
@@ -348,12 +352,15 @@ class TotalsComparison(Result):
             raise GuaranteeError(self.refused[guarantee])
         return known[guarantee]
 
-    def chart(self) -> Any:
-        """Return all totals in one Altair chart, refuted assumptions marked."""
+    def chart(self, name: str = "") -> Any:
+        """Return all totals in one Altair chart, refuted assumptions marked.
+
+        The title has the data's name, if given.
+        """
         from seepage.charts.results import totals_chart
 
         rows = [r for t in self.totals for r in t.chart_rows(self.refuted.get(t.guarantee, ()))]
-        return totals_chart(rows)
+        return totals_chart(rows, _checks.text(name, "name"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it; numbers as in `TotalLeakage.to_dict`."""

@@ -16,12 +16,7 @@ from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
-from seepage.totals.composition import (
-    check_pure,
-    independent_totals,
-    merged_totals,
-    worst_totals,
-)
+from seepage.totals.composition import check_pure, independent_totals, merged_totals, worst_totals
 from seepage.totals.exact_total import exact_totals, fits
 from seepage.totals.population_totals import SCOPES, population_fits, population_total
 from seepage.totals.report_columns import columns_of
@@ -37,8 +32,6 @@ from seepage.totals.tree import structure_totals
 from seepage.totals.witness_search import search_witness
 
 FROM_PAIRS = ("worst", "independent", "tree")
-ROBUST = ("worst", "independent")
-"""Totals that follow from the budgets or the matrix alone, robust where the matrix is."""
 """Guarantees that pair counts suffice for."""
 
 
@@ -291,7 +284,7 @@ def compute_total(
     guarantee: str, data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
 ) -> TotalLeakage:
     """Return the totals under one guarantee, or raise a GuaranteeError with what it lacks."""
-    if matrix.radius and guarantee not in ROBUST:
+    if matrix.radius and guarantee not in ("worst", "independent"):
         raise GuaranteeError(
             f"guarantee {guarantee!r} holds for the table's own distribution, and the leakages "
             f"are robust bounds of radius {matrix.radius:g}; use 'independent' or 'worst'"
