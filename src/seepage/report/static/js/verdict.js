@@ -93,7 +93,7 @@ function limitsPart(judged, limits) {
     "div",
     { id: "limits" },
     element("h3", {}, limited ? "Every limit" : "What is known of every total"),
-    element("p", { class: "muted" }, "In nats; 1 nat: 2.7 times likelier. Dark: reports are known that tell so much. Pale: the total is not above its end."),
+    element("p", { class: "muted" }, "In nats; 1 nat: 2.7 times likelier."),
     element("div", { class: "rows" }, ...rows),
     rest.length ? element("details", {}, element("summary", {}, `${rest.length} more ${limited ? "within their limits" : ""}`), element("div", { class: "rows" }, ...rest.map((one) => limitRow(one, end)))) : null,
     element(
