@@ -207,7 +207,7 @@ def listed(names: Sequence[str], most: int = NAMED) -> str:
 
 def lowered(value: float) -> str:
     """Return a lower limit with two decimals, rounded down."""
-    return f"{math.floor(100 * value) / 100:.2f}" if math.isfinite(value) else "infinitely many"
+    return f"{math.floor(100 * value + 1e-9) / 100:.2f}" if math.isfinite(value) else "infinitely many"
 
 
 def raised(value: float) -> str:

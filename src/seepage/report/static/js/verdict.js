@@ -147,7 +147,7 @@ function limitRow(one, end) {
   );
 }
 
-const lowered = (value) => (Number.isFinite(value) ? (Math.floor(100 * value) / 100).toFixed(2) : "∞");
+const lowered = (value) => (Number.isFinite(value) ? (Math.floor(100 * value + 1e-9) / 100).toFixed(2) : "∞");
 const raised = (value) => (Number.isFinite(value) ? (Math.ceil(100 * value - 1e-9) / 100).toFixed(2) : "∞");
 
 function leaksPart(content) {
