@@ -207,7 +207,9 @@ def listed(names: Sequence[str], most: int = NAMED) -> str:
 
 def lowered(value: float) -> str:
     """Return a lower limit with two decimals, rounded down."""
-    return f"{math.floor(100 * value + 1e-9) / 100:.2f}" if math.isfinite(value) else "infinitely many"
+    if not math.isfinite(value):
+        return "infinitely many"
+    return f"{math.floor(100 * value + 1e-9) / 100:.2f}"
 
 
 def raised(value: float) -> str:
