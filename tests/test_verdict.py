@@ -134,6 +134,13 @@ def test_the_verdict_is_saved_and_a_result():
     assert found.verdict.to_csv().splitlines()[1].startswith("x0,2.0,exceeded,")
 
 
+def test_attributes_that_are_one_are_named_as_one():
+    found = verdict_of(COPIES, ["exact"], 2.5)
+    assert "budgets: x0 = x1 = x2 exceed their limits (3 of 3 attributes)" in found.decision
+    open_ = verdict_of(COPIES, ["worst"], 2.5)
+    assert "(x0 = x1 = x2)" in open_.decision
+
+
 # Leaks -------------------------------------------------------------------------------------------
 
 
