@@ -24,6 +24,7 @@ from seepage.designs.equal_budgets import (
 from seepage.errors import InputError
 from seepage.leakage.release import for_each
 from seepage.totals import GUARANTEES, TotalLeakage
+from seepage.totals.population_totals import SCOPES
 from seepage.totals.result import refuse_sample
 from seepage.totals.total import TotalSettings, choose_guarantee
 
@@ -164,7 +165,7 @@ def find_budgets(
     settings = {name: value for name, value in options.items() if name in OF_TOTALS}
     table_options = {name: value for name, value in options.items() if name not in OF_TOTALS}
     known = as_counted(data, **table_options)
-    people = settings.get("scope") == "population"
+    people = _checks.choice(settings.get("scope", "table"), "scope", SCOPES) == "population"
     if people and budgets != "equal":
         raise InputError(
             "budgets must be 'equal' for scope 'population': others are chosen by looking at the "
