@@ -48,12 +48,18 @@ java: ## Install Java for the tests of Spark, where apt-get can
 	  { apt-get update -qq && apt-get install -qq -y openjdk-17-jre-headless; } >/dev/null 2>&1 || \
 	  echo "no Java: the tests of Spark will be skipped"
 
+.PHONY: node
+node: ## Install Node for the tests of the client, where apt-get can
+	@command -v node >/dev/null || \
+	  { apt-get update -qq && apt-get install -qq -y nodejs; } >/dev/null 2>&1 || \
+	  echo "no Node: the tests of the client in Node will be skipped"
+
 .PHONY: test
-test: lint docs browser java ## Lint, types, the documentation and the default tests
+test: lint docs browser java node ## Lint, types, the documentation and the default tests
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not slow"
 
 .PHONY: test-slow
-test-slow: $(DEV_READY) browser java ## The long tests
+test-slow: $(DEV_READY) browser java node ## The long tests
 	$(BIN)/pytest -m slow
 
 .PHONY: fuzz

@@ -59,7 +59,7 @@ def about_sex(pairs: sp.PairCounts) -> Any:
             "leakage:Q",
             title="nats told about sex",
             scale=alt.Scale(domain=[0, 1.1]),
-            axis=alt.Axis(values=[0, 0.25, 0.5, 0.75, 1]),
+            axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1]),
         ),
     )
     colour = alt.when(alt.datum.source == itself).then(alt.value("#999999"))

@@ -98,12 +98,14 @@ def examples() -> dict[str, Any]:
     grr = sp.GRR(2, 1.0)
     found = [
         *(pairs, pairs.domain, pairs.domain["sex"], channel, sp.Records.from_data(people())),
-        *(plan, plan["sex"], analysis, analysis.matrix, analysis.totals),
+        *(plan, plan["sex"], analysis, analysis.matrix, analysis.totals, analysis.verdict),
+        sp.experienced_loss(people(), 1.0, mechanism="grr", people=5),
         *(plan.estimate(reports), plan.estimate_pairs(reports)),
         plan.estimate_joint(reports, "sex", "smoker"),
         *(sp.total_leakage(people(), 1.0), sp.leakage_curve(channel, [1.0])),
         *(sp.leakage_bound(channel, 1.0), sp.leakage_bound(channel, 1.0).witness),
         *(sp.find_budgets(people(), 2.0), sp.compare_strategies(people(), 2.0)),
+        sp.find_design(people(), 2.0, seconds=1.0),
         *(sp.benchmark_analysers(people()), sp.benchmark_mechanisms(people(), [1.0])),
         *(sp.correlation_matrix(people(), "mi"), sp.stream_leakage(channel.matrix, 1.0, steps=2)),
         sp.estimate_leakage(people(), 1.0, mechanism="grr", replicas=2, surrogates=10, seed=1),

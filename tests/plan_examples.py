@@ -7,7 +7,15 @@ from seepage.collection.report_source import reports_schema
 from seepage.data.counting import count_pairs
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
-from seepage.plan import make_plan
+from seepage.mechanisms import MatrixMechanism
+from seepage.plan import (
+    FormDraft,
+    MatrixChannel,
+    ProductChannel,
+    Question,
+    make_plan,
+    plan_of_forms,
+)
 
 DOMAIN = Domain(
     [
@@ -47,6 +55,46 @@ def plan_for(pairs, epsilon=1.0, mechanism=None, **settings):
         totals=[total] * len(pairs.domain),
         **settings,
     )
+
+
+def product(**budgets):
+    """A product channel by attribute: an epsilon (GRR), or a mechanism's name and an epsilon."""
+    asked = {name: how if isinstance(how, tuple) else ("grr", how) for name, how in budgets.items()}
+    return ProductChannel(
+        questions=tuple(
+            Question(attribute=name, mechanism=mechanism, epsilon=epsilon)
+            for name, (mechanism, epsilon) in asked.items()
+        )
+    )
+
+
+def matrix(domain, names, epsilon, seed=1):
+    """A matrix channel over the answers to some attributes, noisy but not a product."""
+    cells = int(np.prod([domain[name].size for name in names]))
+    weights = np.random.default_rng(seed).choice([1.0, np.exp(epsilon)], (cells, 2 * cells))
+    weights[:, :cells] = 1.0 + (np.exp(epsilon) - 1.0) * np.eye(cells)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return MatrixChannel.of(names, MatrixMechanism(weights))
+
+
+def forms_plan(pairs, channels, shares=None, limit=None, **settings):
+    """A plan of forms whose totals are what budgets add up to."""
+    shares = shares or [1.0] * len(channels)
+    drafts = [
+        FormDraft(share, channel, "worst", [channel.record] * len(pairs.domain))
+        for share, channel in zip(shares, channels, strict=True)
+    ]
+    return plan_of_forms(pairs, drafts, limit=limit, **settings)
+
+
+def three_forms(pairs):
+    """Two products that overlap, with budgets of their own, and a matrix."""
+    channels = [
+        product(sex=1.0, job=("ss", 0.8)),
+        product(job=2.0, ill=("oue", 1.5)),
+        matrix(pairs.domain, ["sex", "ill", "age"], 1.5),
+    ]
+    return forms_plan(pairs, channels, [0.5, 0.3, 0.2])
 
 
 def table_of(joint):

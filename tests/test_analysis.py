@@ -140,3 +140,19 @@ def test_progress_is_told_of_reading_and_of_totals(guarantees):
     for data in (PEOPLE, sp.count_pairs(PEOPLE), "adult"):
         sp.analyse(data, mechanism="grr", guarantees=guarantees, progress=lambda *n: seen.append(n))
     assert (100, 100) in seen
+
+
+def test_an_analysis_of_robust_bounds(tmp_path):
+    columns = ["sex", "race", "income"]
+    plain = sp.analyse("adult", 1.0, columns=columns)
+    found = sp.analyse("adult", 1.0, columns=columns, radius=0.05, guarantees="all")
+    assert (found.matrix.values > plain.matrix.values)[~np.eye(3, dtype=bool)].all()
+    assert {total.guarantee for total in found.totals.totals} == {"worst", "independent"}
+    assert "robust bounds of radius 0.05" in found.totals.refused["exact"]
+    with pytest.raises(InputError, match="radius must be 0 for limits"):
+        found.matrix.interval()
+    assert found.to_dict()["interval"] is None
+    found.save(tmp_path / "robust.json")
+    assert (sp.Analysis.load(tmp_path / "robust.json").matrix.values == found.matrix.values).all()
+    with pytest.raises(InputError, match="radius must be 0 for a page"):
+        found.report(tmp_path / "robust.html")

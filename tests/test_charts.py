@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from importlib import resources
 
 import pyarrow as pa
 import pytest
@@ -62,12 +63,19 @@ def test_totals_are_drawn_by_kind_and_refuted_ones_marked(survey):
     found = sp.compare_totals(
         survey, 1.0, mechanism="grr", guarantees=["exact", "worst", "independent", "witness"]
     )
-    rows = _rows(found.chart())
+    chart = found.chart("a survey")
+    rows = [row for row in _rows(chart) if "kind" in row]
     kinds = {row["kind"] for row in rows}
     assert kinds == {"certified", "assumed", "lower bound"}
+    assert chart.to_dict()["title"] == "What each attribute gives away in total: a survey"
+    scale = chart.to_dict()["layer"][0]["encoding"]["color"]["scale"]
+    assert scale["domain"] == ["certified", "assumed", "lower bound"]  # no other is drawn
+    first = [r for r in _rows(chart) if "names" in r and r["attribute"] == rows[0]["attribute"]]
+    told = {name for row in first for name in row["names"].split(", ")}
+    assert told == {"exact", "worst", "independent", "witness"}
     marked = {row["attribute"] for row in rows if row["refuted"]}
     assert marked == set(found.refuted["independent"])
-    alone = {row["guarantee"] for row in _rows(found["exact"].chart())}
+    alone = {row["guarantee"] for row in _rows(found["exact"].chart()) if "kind" in row}
     assert alone == {"exact", "worst"}
 
 
@@ -181,5 +189,22 @@ def test_every_chart_takes_any_name():
         for name, function in inspect.getmembers(module, inspect.isfunction)
         if function.__module__ == module.__name__ and not name.startswith("_")
     ]
-    assert len(charts) == 12
+    assert len(charts) == 14
     assert all(function.__wrapped__ for function in charts)
+
+
+def test_the_page_and_the_charts_have_one_colour_for_each_kind():
+    styles = resources.files("seepage.report") / "static" / "css"
+    light = (styles / "base.css").read_text(encoding="utf-8").split("@media")[0]
+    for kind, (colour, _) in results.KINDS.items():
+        variable = "lower" if kind == "lower bound" else kind
+        assert f"--{variable}: {colour.lower()};" in light
+
+
+def test_people_are_drawn_most_affected_first(survey):
+    found = sp.experienced_loss(survey, 1.0, mechanism="grr", people=100, rare=50)
+    chart = found.chart("a survey")
+    rows = _rows(chart)[:3]
+    excess = [row["share"] - row["permuted_share"] for row in rows]
+    assert excess == sorted(excess, reverse=True)
+    assert chart.to_dict()["title"]["text"] == "Promised and experienced: a survey"

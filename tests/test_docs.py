@@ -187,7 +187,7 @@ def test_every_page_is_in_the_navigation(page: Path) -> None:
 def test_shows_code_or_words_only(page: Path) -> None:
     """A block without a known language would run nowhere."""
     found = {block.language for block in blocks(page)}
-    assert found <= {"python", "pycon", "console", "sh", "text", "json", "toml"}
+    assert found <= {"python", "pycon", "console", "sh", "text", "json", "toml", "js"}
 
 
 def test_the_mechanism_of_the_guide_keeps_the_contract(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from seepage.data.pairs import PairCounts as PairCounts
 from seepage.data.records import Records as Records
 from seepage.designs.calibration import Calibration as Calibration
 from seepage.designs.calibration import find_budgets as find_budgets
+from seepage.designs.design import Design as Design
+from seepage.designs.find_design import find_design as find_design
 from seepage.designs.shape import shape as shape
 from seepage.designs.strategies import compare_strategies as compare_strategies
 from seepage.errors import ChannelError as ChannelError
@@ -57,6 +59,7 @@ from seepage.mechanisms import mechanism as mechanism
 from seepage.mechanisms import register as register
 from seepage.mechanisms import registered as registered
 from seepage.plan import Plan as Plan
+from seepage.plan.make_design import design as design
 from seepage.plan.make_plan import calibrate as calibrate
 from seepage.study.baselines import register_analyser as register_analyser
 from seepage.study.benchmark_analysers import benchmark_analysers as benchmark_analysers
@@ -70,5 +73,8 @@ from seepage.totals import TotalLeakage as TotalLeakage
 from seepage.totals import compare_totals as compare_totals
 from seepage.totals import stream_leakage as stream_leakage
 from seepage.totals import total_leakage as total_leakage
+from seepage.totals.experience_result import Experience as Experience
+from seepage.totals.experienced import experienced_loss as experienced_loss
+from seepage.verdict import Verdict as Verdict
 
 _HOMES: dict[str, str]

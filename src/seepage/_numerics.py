@@ -71,3 +71,25 @@ def log_ratio(difference: ArrayLike, smaller: ArrayLike, epsilon: ArrayLike) -> 
             return np.asarray(ratio)
         apart = np.logaddexp(-eps, np.log(low + gap)) - np.logaddexp(-eps, np.log(low))
     return np.where(gap == 0, 0.0, np.where(np.isinf(quotient), apart, ratio))
+
+
+def clustered_order(strengths: Floats) -> list[int]:
+    """Return rows in an order that puts those with large symmetric strengths side by side.
+
+    Leaves of average-linkage clustering on the largest strength minus each.
+
+    Examples
+    --------
+    >>> clustered_order(np.array([[0, 0, 9], [0, 0, 1], [9, 1, 0]]))
+    [1, 2, 0]
+    """
+    if len(strengths) < 3:
+        return list(range(len(strengths)))
+    from scipy.cluster.hierarchy import leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    strength = np.minimum(strengths, 700.0)
+    distance = strength.max() - strength
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
+    return [int(leaf) for leaf in leaves_list(tree)]

@@ -16,6 +16,17 @@ from seepage.errors import InputError
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the steps done and the steps in all, None where their number is not known."""
 
+
+def begin_stage(progress: Progress | None, name: str) -> None:
+    """Tell a display of progress the name of the work that begins, if it can show names.
+
+    A display that can has a method `stage` that takes the name.
+    """
+    show = getattr(progress, "stage", None)
+    if callable(show):
+        show(name)
+
+
 Column: TypeAlias = Sequence[Any] | NDArray[Any]
 
 SHOWN_ROWS = 20

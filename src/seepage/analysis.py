@@ -5,6 +5,7 @@ import os
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,24 @@ from seepage import _checks
 from seepage._files import whole_file
 from seepage._results import Progress, Result, from_json_number, json_ready, json_text
 from seepage._version import __version__
+from seepage.data.codebook import labelled
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View, for_each
-from seepage.totals import GUARANTEES, JointWitness, TotalLeakage, TotalsComparison
+from seepage.strongest_leaks import EstablishedLeak, find_leaks, same_attributes
+from seepage.totals import (
+    GUARANTEES,
+    JointWitness,
+    TotalLeakage,
+    TotalsComparison,
+)
+from seepage.totals.experience_result import Experience, read_experience
+from seepage.totals.experienced import experience_of, usual_people
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
+from seepage.verdict import Verdict, judge
 
 Limit = float | Sequence[float | None] | None
 
@@ -43,6 +54,8 @@ class Analysis(Result):
         What was analysed, and by which command: the provenance in the report.
     limit
         The allowed total of every attribute, or one for each; None where there is none.
+    experienced
+        What the reports of drawn people tell about them; None where no people were drawn.
     """
 
     matrix: LeakageMatrix
@@ -50,12 +63,35 @@ class Analysis(Result):
     name: str = ""
     command: str = ""
     limit: Limit = None
+    experienced: Experience | None = None
 
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Write the report: one self-contained HTML page, which appears whole or not at all."""
+    @property
+    def limits(self) -> list[float | None]:
+        """The limit of each attribute, None where it has none."""
+        if isinstance(self.limit, tuple):
+            return list(self.limit)
+        return [self.limit] * len(self.matrix.domain)  # type: ignore[list-item]
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """What to do, what that rests on, and the state of every limit."""
+        return judge(self.matrix, self.totals, self.limits)
+
+    def leaks(self, count: int = 10) -> list[EstablishedLeak]:
+        """Return the strongest leaks by what is established, see `seepage.strongest_leaks`.
+
+        None of a matrix of robust bounds, which establish nothing.
+        """
+        return [] if self.matrix.radius else find_leaks(self.matrix, count)
+
+    def report(self, path: str | os.PathLike[str], *, counts: bool = True) -> None:
+        """Write the report: one self-contained HTML page, which appears whole or not at all.
+
+        Without `counts` the page has no pair counts, and shows no distributions of single pairs.
+        """
         from seepage.report import write_report
 
-        write_report(self, path)
+        write_report(self, path, counts=counts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the analysis as JSON, see `to_dict`; `load` and `seepage report` read it."""
@@ -69,32 +105,13 @@ class Analysis(Result):
         Totals and their evidence are as saved.  Leakages are computed again from the saved pair
         counts; an InputError is raised where they are not the saved ones.
         """
-        from seepage.report import pairs_of, read_result
+        from seepage.report import read_result
 
-        saved = read_result(path)
-        pairs = pairs_of(saved)
-        matrix = leakage_matrix(
-            pairs,
-            saved["epsilon"],
-            mechanism=saved["mechanism"],
-            view=saved["view"],
-            delta=saved.get("delta") or 0.0,
-            **saved.get("smoothing") or {},
-        )
-        cpl = [[from_json_number(value) for value in row] for row in saved["cpl"]]
-        if not np.allclose(matrix.values, cpl, rtol=1e-9, atol=1e-12):
-            raise InputError(
-                f"{os.fspath(path)}: the leakages are not those of the saved counts and mechanisms"
-            )
-        totals = tuple(_read_total(name, t, matrix) for name, t in saved["totals"].items())
-        refuted = {name: tuple(names) for name, names in (saved.get("refuted") or {}).items()}
-        comparison = TotalsComparison(totals, dict(saved.get("refused") or {}), refuted)
-        name, command = saved.get("name") or "", saved.get("command") or ""
-        return cls(matrix, comparison, name, command, _limits(saved.get("limit"), matrix))
+        return analysis_of(read_result(path), os.fspath(path))
 
     def chart(self) -> Any:
-        """Return the matrix as an Altair chart; `totals.chart()` draws the totals."""
-        return self.matrix.chart()
+        """Return the matrix as an Altair chart; so do `totals` and `experienced` theirs."""
+        return self.matrix.chart(self.name)
 
     def to_dict(self, strongest: int = 10) -> dict[str, Any]:
         """Return everything as plain JSON; rows of `cpl` are targets, columns sources.
@@ -119,14 +136,19 @@ class Analysis(Result):
             "view": matrix.view,
             "direction": "rows targets, columns sources",
             "smoothing": matrix.smoothing,
+            "radius": matrix.radius,
             "cpl": matrix.values,
-            "interval": matrix.interval().to_dict(),
+            "interval": None if matrix.radius else matrix.interval().to_dict(),
             "relaxation": matrix.relaxations,
             "tcpl": matrix.tcpl,
+            "verdict": self.verdict.to_dict(),
+            "leaks": [vars(leak) | {"witness": leak.sentence()} for leak in self.leaks(strongest)],
+            "same": same_attributes(matrix),
             "strongest": [self._leak(*pair) for pair in matrix.strongest(strongest)],
             "totals": {total.guarantee: _summary(total) for total in self.totals.totals},
             "refused": self.totals.refused,
             "refuted": self.totals.refuted,
+            "experienced": self.experienced and self.experienced.to_dict(),
             "unseen": {n: u for n in matrix.domain.names if (u := matrix.pairs.unseen(n))},
             "constant": [a.name for a in matrix.domain if a.size == 1],
             "limit": self.limit,
@@ -177,12 +199,15 @@ def analyse(
     delta: Any = 0.0,
     min_count: float = 0.0,
     prior: float = 0.0,
+    radius: Any = 0.0,
     structure: Any = None,
     target_delta: float = 0.01,
     confidence: float = 0.95,
     reports: int = 20_000,
     sample: int | None = None,
     seed: int | None = 0,
+    people: int | None = None,
+    labels: Any = None,
     progress: Progress | None = None,
     name: str | None = None,
     command: str = "",
@@ -209,10 +234,20 @@ def analyse(
         `structure`).  Those that lack what they need are listed in `totals.refused`.
     min_count, prior
         Smoothing of the channels, see `PairCounts.channel`; off by default.
+    radius
+        Above 0 every leakage is a robust bound, for an adversary whose rows are within this total
+        variation distance of the table's, see `leakage_matrix`.  Of the totals only `worst` and
+        `independent` are then computed, and there is no page.
     structure, target_delta, confidence, reports, seed
         As in `total_leakage`.
     sample
         Analyse so many records, drawn without replacement with `seed`.
+    people
+        Draw so many people and compute what their reports tell, see `experienced_loss`; 0 for
+        none.  By default 1,000 where a guarantee needs records and all mechanisms are named.
+    labels
+        Readable names of values: a mapping by attribute and value, or the path of a CSV file with
+        the columns attribute, value, label.
     progress
         Called with the steps done and the steps in all, None where their number is not known; for
         reading and for the totals.
@@ -239,12 +274,15 @@ def analyse(
     """
     names = _chosen_guarantees(guarantees, structure)
     settings = TotalSettings(structure, target_delta, confidence, reports, seed, progress)
-    records = sample is not None or not set(names) <= set(FROM_PAIRS)
+    drawn = None if people is None else _checks.integer(people, "people", 0, _checks.MOST_DRAWS)
+    records = bool(sample is not None or drawn or not set(names) <= set(FROM_PAIRS))
     if sample is not None:
         table_options |= {"sample": sample, "seed": seed}
     if progress is not None and not isinstance(data, (PairCounts, Records)):
         table_options |= {"progress": progress}
     known = as_counted(data, records=records, **table_options)
+    if labels is not None:
+        known = labelled(known, labels)
     matrix = leakage_matrix(
         as_pairs(known),
         epsilon,
@@ -253,12 +291,51 @@ def analyse(
         delta=delta,
         min_count=min_count,
         prior=prior,
+        radius=radius,
     )
     if name is None:
         name = Path(data).name if isinstance(data, (str, os.PathLike)) else ""
     limits = _limits(limit, matrix)
     totals = compare_prepared(known, matrix, names, settings)
-    return Analysis(matrix, totals, name, command, limits)
+    if drawn is None:
+        drawn = usual_people(known, matrix.releases) if records else 0
+    lived = None
+    if drawn:
+        options = settings.confidence, settings.seed, settings.progress
+        lived = experience_of(known, matrix.releases, view, drawn, *options)
+    return Analysis(matrix, totals, name, command, limits, lived)
+
+
+def analysis_of(saved: Mapping[str, Any], place: str = "the result") -> Analysis:
+    """Return the analysis whose `to_dict` this is, after `saved_result.as_result` checked it."""
+    from seepage.report import pairs_of
+
+    pairs = pairs_of(saved)
+    matrix = leakage_matrix(
+        pairs,
+        saved["epsilon"],
+        mechanism=saved["mechanism"],
+        view=saved["view"],
+        delta=saved.get("delta") or 0.0,
+        radius=saved.get("radius") or 0.0,
+        **saved.get("smoothing") or {},
+    )
+    cpl = [[from_json_number(value) for value in row] for row in saved["cpl"]]
+    if not np.allclose(matrix.values, cpl, rtol=1e-9, atol=1e-12):
+        raise InputError(f"{place}: the leakages are not those of the saved counts and mechanisms")
+    totals = tuple(_read_total(name, t, matrix) for name, t in saved["totals"].items())
+    refuted = {name: tuple(names) for name, names in (saved.get("refuted") or {}).items()}
+    comparison = TotalsComparison(totals, dict(saved.get("refused") or {}), refuted)
+    name, command = saved.get("name") or "", saved.get("command") or ""
+    lived = saved.get("experienced")
+    return Analysis(
+        matrix,
+        comparison,
+        name,
+        command,
+        _limits(saved.get("limit"), matrix),
+        None if lived is None else read_experience(lived),
+    )
 
 
 def _chosen_guarantees(guarantees: str | Iterable[str], structure: Any) -> list[str]:
@@ -291,7 +368,15 @@ def _read_total(name: str, saved: Mapping[str, Any], matrix: LeakageMatrix) -> T
     evidence = tuple(found and _read_witness(found) for found in saved.get("evidence") or ())
     notes = tuple(saved.get("notes") or ())
     return TotalLeakage(
-        name, saved["kind"], values, deltas, matrix, saved.get("confidence"), evidence, notes
+        name,
+        saved["kind"],
+        values,
+        deltas,
+        matrix,
+        saved.get("confidence"),
+        evidence,
+        notes,
+        saved.get("scope") or "table",
     )
 
 

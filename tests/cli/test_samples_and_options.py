@@ -99,11 +99,6 @@ WITHOUT_EFFECT = {
     "spark of reports": ("analyse t.csv --plan plan.json --engine spark", f"--engine {PLANNED}"),
     "sample of reports": ("analyse t.csv --plan plan.json --sample 9", f"--sample {PLANNED}"),
     "budget of reports": ("analyse t.csv --plan plan.json --epsilon 9", f"--epsilon {PLANNED}"),
-    "simulation": ("calibrate t.csv --limit 3 --simulate", "--simulate has no effect: it needs"),
-    "comparison": (
-        "calibrate t.csv --limit 3 --compare --guarantee worst",
-        "--guarantee has no effect: --compare",
-    ),
 }
 
 

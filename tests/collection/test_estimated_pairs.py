@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from plan_examples import DOMAIN, counts, people, plan_for
-from seepage.collection import frequencies as sums
+from seepage.collection import report_sums as sums
 from seepage.collection.estimated_pairs import _rounded, _rounded_table, rake
-from seepage.collection.frequencies import sum_reports
+from seepage.collection.report_sums import sum_reports
 from seepage.data.counting import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError

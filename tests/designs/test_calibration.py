@@ -309,7 +309,8 @@ def test_no_more_than_the_equal_split_is_said():
     found = find_budgets(same, 1.0, guarantee="exact")
     assert found.epsilons == pytest.approx([0.5, 0.5])
     assert found.notes == (
-        "no budget is above the equal split, limit / 2 = 0.5, which any data allow",
+        "no budget is above the equal split, limit / 2 = 0.5, which any data allow; "
+        "`design` asks each person for some attributes only, with larger budgets",
     )
     assert found.notes[0] in sp.calibrate(same, 1.0, guarantee="exact").notes
     apart = Records(domain, [[0, 0], [0, 1], [1, 0], [1, 1]], [500] * 4)

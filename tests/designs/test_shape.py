@@ -16,7 +16,7 @@ from seepage.designs.report_mixture import best_mixture
 from seepage.designs.shape import form_table
 from seepage.designs.shaped_columns import AdmissibleReports, RatioLimit
 from seepage.designs.shaped_form import (
-    FormTable,
+    AnswerCounts,
     product_budgets,
     product_reports,
     shape_form,
@@ -32,7 +32,7 @@ PEOPLE = np.array([[30, 12, 8, 5], [6, 9, 14, 25], [10, 10, 2, 1]])
 
 def shaped(counts, limit, epsilon, **options):
     """Return the mechanism shaped about one target, from its counts by value and cell."""
-    table = FormTable(("asked",), (counts.shape[1],), {"secret": counts})
+    table = AnswerCounts(("asked",), (counts.shape[1],), {"secret": counts})
     return shape_form(
         table, counts.sum(axis=0), {"secret": limit}, epsilons=[epsilon], gap=1e-5, **options
     )

@@ -59,6 +59,18 @@ def test_binomial_limits_hold_without_replacement(people, n, c):
         assert max(missed(limits, hypergeometric(people, hits, n), p)) <= Fraction(math.exp(-c))
 
 
+@pytest.mark.parametrize("people", [2, 7, 12])
+def test_draws_without_replacement_have_smaller_tails(people):
+    """Uhlmann's theorem, where the proof uses it: at least one below the mean."""
+    for n, hits in product(range(1, people + 1), range(people + 1)):
+        p = Fraction(hits, people)
+        tails = zip(hypergeometric(people, hits, n), binomial(n, p), strict=True)
+        without = independent = Fraction(0)
+        for k, (one, other) in enumerate(tails):
+            without, independent = without + one, independent + other
+            assert k > n * p - 1 or without <= independent
+
+
 def test_a_binomial_limit_is_attained():
     """A test with power: at half the radius some share is missed too often."""
     n, c = 12, 3.0

@@ -333,7 +333,7 @@ WRONG = {
         "sure",
         "guarantee must be one of",
     ),
-    "no forms": (["plan", "forms"], [], "at least one form, got none"),
+    "no forms": (["plan", "forms"], [], "at least one form"),
     "public and collected": (
         ["plan", "attributes", 0, "public"],
         True,

@@ -1,34 +1,17 @@
 """A real browser for the report: the system's Chromium, driven by Playwright."""
 
-import shutil
-
 import pytest
 from report_pages import analysed
 
 import seepage as sp
+from chromium import launched
 from seepage.report import report_page
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture(scope="session")
 def browser():
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs the package playwright")
-    if CHROMIUM is None:
-        pytest.skip("needs Chromium: apt-get install chromium")
-    with playwright.sync_playwright() as running:
-        started = running.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)
+    with launched() as started:
         yield started
-        started.close()
 
 
 @pytest.fixture

@@ -140,26 +140,28 @@ def test_text_has_contrast_and_controls_have_names(opened, adult_page, scheme):
 
 def test_a_budget_above_the_limit_is_named(opened, adult_page):
     page = opened(adult_page)
-    assert "exceed their limit" in page.inner_text("#binding")
+    assert "assumed sums above the limit" in page.inner_text("#binding")
     page.fill("#all-budgets-number", "0.1")
-    assert "within their limits" in page.inner_text("#binding")
+    assert "All assumed sums are below their limits" in page.inner_text("#binding")
     assert "binds" in page.inner_text("#binding")
     page.get_by_label("Budget of native-country", exact=True).focus()
     page.keyboard.press("End")
-    assert "exceed" in page.inner_text("#binding")
+    assert "above the limit" in page.inner_text("#binding")
     page.click("#budgets-analysed")
     assert page.input_value("#all-budgets-number") == "1"
 
 
-def test_the_verdict_names_view_guarantee_and_limit(opened, adult, adult_page):
+def test_the_verdict_names_what_it_rests_on_and_the_established_leaks(opened, adult, adult_page):
     page = opened(adult_page)
+    found = analysed(adult, limit=5.0)
     verdict = page.inner_text("#verdict")
-    strongest = sp.leakage_matrix(adult, 1.0).strongest(1)[0]
-    assert f"{strongest.source} tells most about {strongest.target}" in verdict
-    assert "guarantee: independent (assumed), view: report" in verdict
-    assert "of 15 attributes exceed their limit" in verdict
-    page.fill("#limit", "15")
-    assert "All 15 attributes are within their limit" in page.inner_text("#verdict")
+    assert found.verdict.decision in verdict
+    assert found.verdict.basis in verdict
+    first = found.leaks(1)[0]
+    assert f"{first.source} → {first.target}" in page.inner_text("#leaks li >> nth=0")
+    assert "education = education-num" in page.inner_text("#leaks")
+    page.fill("#limit", "15.5")
+    assert "0 exceeded, 0 not certifiable, 15 within" in page.inner_text("#verdict")
     methods = page.inner_text("#methods")
     assert adult.digest in methods
     assert "48,842" in methods
@@ -176,7 +178,7 @@ def test_refuted_assumptions_are_marked(opened):
     assert page.locator(".refuted").count() == 3
     for kind in ("certified", "statistical", "assumed", "lower-bound"):
         assert page.locator(f".picture .mark-{kind}").count() >= 3
-    assert "guarantee: exact (certified)" in page.inner_text("#verdict")
+    assert "3 within, by exact" in page.inner_text("#verdict")
 
 
 def test_names_are_shown_as_they_are_and_run_nothing(opened):
@@ -231,14 +233,14 @@ def test_a_hundred_and_fifty_attributes_are_usable(opened):
     page = opened(analysed(synthetic(150, 2, records=500), limit=20.0))
     assert min(page.evaluate(STEP) for _ in range(3)) < 250
     page.fill("#all-budgets-number", "0.01")
-    assert "within their limits" in page.inner_text("#binding")
+    assert "below their limits" in page.inner_text("#binding")
 
 
 def test_one_attribute_has_no_pairs(opened):
     page = opened(analysed(synthetic(1, 3), limit=3.0))
     assert "no pairs" in page.inner_text("#pair-title")
     assert ", 1 attribute;" in page.inner_text("#setting")
-    assert "The attribute is within its limit." in page.inner_text("#verdict")
+    assert "the attribute stays within its limit" in page.inner_text("#verdict")
     assert not page.is_visible("#map-canvas")
     assert not page.is_visible("#graph")
 

@@ -253,7 +253,8 @@ def test_values_too_rare_are_named_and_get_the_worst_total():
     found = total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled", reports=500)
     assert found.values[0] == pytest.approx(3.0)
     assert found.deltas[0] == 0.0
-    assert found.notes[0].startswith("'a0': 'a01' too rare to certify at delta 0.01")
+    assert found.notes[0].startswith("values too rare to certify at delta 0.01")
+    assert "'a0' ('a01'), 'a1'" in found.notes[0]
     enough = int(found.notes[0].split("about ")[1].split(" reports")[0].replace(",", ""))
     better = total_leakage(tuples, 1.0, mechanism="grr", guarantee="sampled", reports=enough)
     assert better.values[0] < 2.9

@@ -1,4 +1,4 @@
-"""The charts of results: matrix, curve of one pair, totals by guarantee, a plan, reports."""
+"""The charts of results: matrix, curve of one pair, totals by guarantee, a plan."""
 
 import math
 from typing import Any
@@ -22,13 +22,34 @@ LARGEST_WITH_NUMBERS = 24
 
 WIDTH = 460
 STEP = 22
-KINDS = ["certified", "statistical", "assumed", "lower bound"]
-SHAPES = ["square", "circle", "triangle-up", "triangle-right"]
+KINDS = {
+    "certified": ("#0072B2", "square"),
+    "statistical": ("#009E73", "circle"),
+    "assumed": ("#D55E00", "triangle-up"),
+    "lower bound": ("#000000", "triangle-right"),
+}
+"""The colour and the mark of each kind of total, here and on the report page."""
+
+TOGETHER = 0.02
+"""Marks nearer than this share of the axis are labelled as one."""
+
+SIDE_BY_SIDE = 0.13
+"""Two names fit beside each other at this share of the axis."""
+
+
+def _titled(title: str, name: str) -> str:
+    """Return a chart's title with the name of the data, where it has one."""
+    return f"{title}: {name}" if name else title
 
 
 @printable_names
 def matrix_chart(
-    names: list[str], values: list[list[float]], most: float, subtitle: str, order: list[str]
+    names: list[str],
+    values: list[list[float]],
+    most: float,
+    subtitle: str,
+    order: list[str],
+    name: str = "",
 ) -> Any:
     """Return a heat map: rows targets, columns sources, colours from 0 to the largest epsilon.
 
@@ -42,6 +63,8 @@ def matrix_chart(
         The mechanism, budget and view.
     order
         The attributes in the order to draw them, related ones together.
+    name
+        The name of the data, for the title.
     """
     import altair as alt
 
@@ -74,7 +97,7 @@ def matrix_chart(
                 color=alt.condition(dark, alt.value("white"), alt.value("black")),
             )
         )
-    title = alt.TitleParams("Leakage from source to target", subtitle=subtitle)
+    title = alt.TitleParams(_titled("Leakage from source to target", name), subtitle=subtitle)
     return finish(alt.layer(*layers).properties(width=side, height=side, title=title))
 
 
@@ -124,7 +147,7 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
 
 
 @printable_names
-def totals_chart(rows: Rows) -> Any:
+def totals_chart(rows: Rows, name: str = "") -> Any:
     """Return every attribute's totals as points on one line each, coloured by their kind.
 
     Parameters
@@ -132,9 +155,13 @@ def totals_chart(rows: Rows) -> Any:
     rows
         One for each attribute and guarantee: `attribute`, `guarantee`, `kind`, `total`, and
         `refuted`, whether an assumed total lies below a witness.
+    name
+        The name of the data, for the title.
     """
     import altair as alt
 
+    kinds = [kind for kind in KINDS if any(row["kind"] == kind for row in rows)]
+    colours, shapes = ([KINDS[kind][part] for kind in kinds] for part in (0, 1))
     order = distinct_in(rows, "attribute")
     nothing = not any(row["total"] for row in rows)
     scale = alt.Scale(domain=[0, 1]) if nothing else alt.Scale(zero=True)
@@ -142,21 +169,100 @@ def totals_chart(rows: Rows) -> Any:
         x=alt.X("total:Q", title="Total leakage (nats)", scale=scale),
         y=alt.Y("attribute:N", sort=order, title=None),
     )
-    points = base.mark_point(filled=True, size=90, opacity=0.85).encode(
-        color=alt.Color(
-            "kind:N", title="Rests on", scale=alt.Scale(domain=KINDS, range=PALETTE[:4])
-        ),
-        shape=alt.Shape("kind:N", scale=alt.Scale(domain=KINDS, range=SHAPES)),
+    points = base.mark_point(filled=True, size=90, opacity=1).encode(
+        color=alt.Color("kind:N", title="Kind", scale=alt.Scale(domain=kinds, range=colours)),
+        shape=alt.Shape("kind:N", title="Kind", scale=alt.Scale(domain=kinds, range=shapes)),
         tooltip=["attribute:N", "guarantee:N", "kind:N", alt.Tooltip("total:Q", format=".4f")],
     )
     refuted = base.transform_filter("datum.refuted").mark_text(
         text="refuted", dx=-8, align="right", fontSize=10, color=PALETTE[1]
     )
-    return finish(
-        (points + refuted).properties(
-            width=WIDTH, height=alt.Step(STEP), title="What each attribute gives away in total"
-        )
+    names = chart_of(_together(rows)).mark_text(dy=-9, fontSize=9, color="#444444")
+    labels = names.encode(
+        x="total:Q", y=alt.Y("attribute:N", sort=order, title=None), text="names:N"
     )
+    title = _titled("What each attribute gives away in total", name)
+    return finish(
+        (points + refuted + labels).properties(width=WIDTH, height=alt.Step(STEP + 4), title=title)
+    )
+
+
+def _together(rows: Rows) -> Rows:
+    """Return the names of marks: of the first attribute's, and where several lie together."""
+    numbers = [row["total"] for row in rows if isinstance(row["total"], (int, float))]
+    labels: Rows = []
+    for attribute in distinct_in(rows, "attribute"):
+        first = attribute == rows[0]["attribute"]
+        own = [row for row in rows if row["attribute"] == attribute and row["total"] in numbers]
+        apart = (SIDE_BY_SIDE if first else TOGETHER) * max(numbers, default=0.0)
+        groups: list[Rows] = []
+        for row in sorted(own, key=lambda row: row["total"]):
+            if groups and row["total"] - groups[-1][-1]["total"] <= apart:
+                groups[-1].append(row)
+            else:
+                groups.append([row])
+        labels += [
+            {
+                "attribute": attribute,
+                "total": sum(row["total"] for row in group) / len(group),
+                "names": ", ".join(row["guarantee"] for row in group),
+            }
+            for group in groups
+            if first or len(group) > 1
+        ]
+    return labels
+
+
+EXPERIENCED = ["promised epsilon", "nine in ten people", "the median person"]
+"""What the marks of `experience_chart` are."""
+
+
+@printable_names
+def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
+    """Return promised against experienced, one row per attribute.
+
+    Parameters
+    ----------
+    rows
+        One for each attribute: `attribute`, `promised` (epsilon), the quantiles `low` (5%),
+        `median` and `high` (95%) of the loss, `share` and `permuted_share` of people above 1.1
+        epsilon.
+    people
+        How many were drawn.
+    name
+        The name of the data, for the title.
+    """
+    import altair as alt
+
+    drawn = [
+        row | {"told": f"{row['share']:.0%} above, {row['permuted_share']:.0%} if unrelated"}
+        for row in rows
+    ]
+    order = [row["attribute"] for row in drawn]
+    base = chart_of(drawn).encode(y=alt.Y("attribute:N", sort=order, title=None))
+    colours = alt.Scale(domain=EXPERIENCED, range=[PALETTE[1], "#9CCDEB", PALETTE[0]])
+
+    def mark(layer: Any, field: str, place: int, **more: Any) -> Any:
+        return layer.encode(
+            x=alt.X(f"{field}:Q", title="Realised privacy loss (nats)", scale=alt.Scale(zero=True)),
+            color=alt.Color("mark:N", title=None, scale=colours, legend=alt.Legend(orient="top")),
+            tooltip=["attribute:N", "promised:Q", "median:Q", "high:Q", "told:N"],
+            **more,
+        ).transform_calculate(mark=f"'{EXPERIENCED[place]}'")
+
+    layers = [
+        mark(base.mark_bar(height=12), "low", 1, x2="high:Q"),
+        mark(base.mark_tick(thickness=4, height=14, opacity=1), "median", 2),
+        mark(base.mark_tick(thickness=3, height=20, opacity=1), "promised", 0),
+        base.mark_text(align="left", dx=6, fontSize=11, color="#444444").encode(
+            x="high:Q", text="told:N"
+        ),
+    ]
+    title = alt.TitleParams(
+        _titled("Promised and experienced", name),
+        subtitle=f"{people:,} drawn people; share whose reports tell more than 1.1 times epsilon",
+    )
+    return finish(alt.layer(*layers).properties(width=WIDTH, height=alt.Step(STEP), title=title))
 
 
 @printable_names
@@ -187,6 +293,34 @@ def plan_chart(rows: Rows, guarantee: str) -> Any:
             width=WIDTH, height=alt.Step(STEP), title=f"Budgets and totals ({guarantee})"
         )
     )
+
+
+@printable_names
+def comparison_chart(rows: Rows, axis: str) -> Any:
+    """Return the error of each strategy as a bar on a logarithmic axis, the least one below.
+
+    Parameters
+    ----------
+    rows
+        One for each strategy: `strategy`, `error`, and its `basis`, which gives the colour.
+    axis
+        What the error is.
+    """
+    import altair as alt
+
+    order = [row["strategy"] for row in sorted(rows, key=lambda row: -row["error"])]
+    bars = (
+        chart_of(rows)
+        .mark_circle(size=90)
+        .encode(
+            y=alt.Y("strategy:N", sort=order, title=None, axis=alt.Axis(labelLimit=360)),
+            x=alt.X("error:Q", title=axis, scale=alt.Scale(type="log")),
+            color=coloured("basis", ["certified", "by assumption"], ""),
+            tooltip=["strategy:N", "error:Q", "basis:N"],
+        )
+    )
+    title = "Ways to keep the same limit, by the error to expect"
+    return finish(bars.properties(width=WIDTH, height=alt.Step(STEP), title=title))
 
 
 @printable_names

@@ -34,6 +34,8 @@ from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
 from seepage.data.domain import Domain, sample_caution
 from seepage.errors import InputError
 
+NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair counts out of the page.")
+
 
 @click.command("analyse", cls=FileCommand)
 @click.argument("data")
@@ -72,8 +74,20 @@ from seepage.errors import InputError
 @click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Of sampled, witness and --sample."
 )
-@click.option("--limit", type=float, help="The allowed total in nats, for --report and JSON.")
+@click.option(
+    "--radius", type=float, default=0.0, help="Robust bounds: rows within this total variation."
+)
+@click.option("--limit", type=float, help="The allowed total of every attribute, in nats.")
+@click.option(
+    "--people",
+    type=int,
+    metavar="N",
+    help="Draw N people and show what their reports tell; by default 1000 where --totals needs "
+    "records and mechanisms are named, 0 for none.",
+)
+@click.option("--labels", metavar="CSV", help="Names of values: attribute, value, label.")
 @click.option("--report", type=OutputFile(), help="Write the report, one self-contained page.")
+@NO_COUNTS
 @click.option("--plan", metavar="PLAN", help="DATA are reports collected with this plan.")
 @click.option(
     "--chart", type=OutputFile(), help="Draw the matrix: a .svg, .png, .pdf or .html file."
@@ -100,11 +114,16 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     from seepage.analysis import analyse as analyse_data
 
     _checks.integer(strongest, "--strongest", 0)
-    if options["report"] is None and form != "json":
-        reject_options(["limit"], "it is shown by --report and kept by --format json")
+    if form == "csv":
+        reject_options(["limit"], "CSV has the leakages only; JSON and the table show it")
+    if _checks.probability(options["radius"], "--radius"):
+        reject_options(["report"], "the page shows the table's own leakages, not robust bounds")
+    if options["report"] is None:
+        reject_options(["no_counts"], "it is about the page that --report writes")
     budget = _checks.epsilon(options["epsilon"])
     wanted, name = _wanted(options["totals"]), Path(data).name
-    shared = {key: options[key] for key in ("delta", "view", "min_count", "prior", "limit", "seed")}
+    settings = ("delta", "view", "min_count", "prior", "radius", "limit", "seed", "people")
+    shared = {key: options[key] for key in (*settings, "labels")}
     _checks.delta(options["delta"])
     known = _read(data, wanted, options)
     epsilon, mechanism = _settings(known.domain, budget, options)
@@ -125,7 +144,7 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
         save_chart(analysis.chart(), options["chart"])
         click.echo(f"wrote {options['chart']}", err=True)
     if options["report"] is not None:
-        analysis.report(options["report"])
+        analysis.report(options["report"], counts=not options["no_counts"])
         click.echo(f"wrote {options['report']}: open it in a browser", err=True)
     emit(_formatted(analysis, name, form, strongest), output)
 
@@ -134,16 +153,17 @@ def _analyse_reports(
     data: str, form: str, output: str | None, strongest: int, options: dict[str, Any]
 ) -> None:
     """Analyse collected reports alone: every leakage with its interval."""
+    from seepage.cli.collect import reports_named
     from seepage.collection.report_leakage import analyse_reports
     from seepage.plan import Plan
 
     used = ("data", "plan", "view", "strongest", "form", "output")
     reject_options(all_options_but(*used), "with --plan, DATA are reports, and the plan says how")
 
+    plan = Plan.load(options["plan"])
+    reports = reports_named(data, plan)
     with progress_bar("analysing") as progress:
-        found = analyse_reports(
-            Plan.load(options["plan"]), data, view=options["view"], progress=progress
-        )
+        found = analyse_reports(plan, reports, view=options["view"], progress=progress)
     if form == "json":
         emit(json_text(found.to_dict()), output)
     elif form == "csv":
@@ -172,7 +192,8 @@ def _read(data: str, wanted: list[str], options: dict[str, Any]) -> Any:
     engine, sample = options["engine"], options["sample"]
     arguments = table_arguments(options) | {"engine": engine}
     with engine_session(data, engine, options["master"]):
-        if set(wanted) <= {"worst", "independent"} and sample is None:
+        counted = set(wanted) <= {"worst", "independent"} and not options["people"]
+        if counted and sample is None:
             return read_pairs(data, arguments)
         return read_records(data, arguments | {"sample": sample, "seed": options["seed"]})
 
@@ -197,7 +218,7 @@ def _formatted(analysis: Any, name: str, form: str, strongest: int) -> str:
         if caution is not None:
             click.echo(f"{name}: {caution}", err=True)
         return analysis.to_csv()  # type: ignore[no-any-return]
-    from seepage.cli.output import analysis_text
+    from seepage.cli.analysis_text import analysis_text
 
     width = shutil.get_terminal_size((120, 24)).columns
     return analysis_text(analysis, name, strongest, width)
@@ -213,7 +234,8 @@ def _formatted(analysis: Any, name: str, form: str, strongest: int) -> str:
     show_default=True,
     help="The page to write.",
 )
-def report(result: str, output: str) -> None:
+@NO_COUNTS
+def report(result: str, output: str, no_counts: bool) -> None:
     """Draw RESULT, which `seepage analyse --format json` wrote, as one HTML page.
 
     The page needs no server and no network: send it, open it, print it.
@@ -225,7 +247,7 @@ def report(result: str, output: str) -> None:
     """
     from seepage.report import read_result, write_report
 
-    write_report(read_result(result), output)
+    write_report(read_result(result), output, counts=not no_counts)
     click.echo(f"wrote {output}")
 
 

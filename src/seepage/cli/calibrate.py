@@ -1,5 +1,6 @@
 """`seepage calibrate`: from an allowed total to a plan that can be deployed."""
 
+import math
 from decimal import ROUND_DOWN, Decimal
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,6 @@ from seepage.errors import InputError
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of sampling and searching.")
 @click.option("--check", metavar="PLAN", help="Certify a plan that was edited, on DATA.")
 @click.option("--chart", type=OutputFile(), help="Draw the plan: a .svg, .png, .pdf or .html file.")
-@click.option("--compare", is_flag=True, help="Show other ways to spend the same limit.")
-@click.option("--simulate", is_flag=True, help="With --compare: simulate the errors too.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -69,20 +68,17 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     Examples:
       seepage calibrate survey.csv --limit 3 -o plan.json
       seepage calibrate survey.csv --limit 3 --budgets per-attribute --mechanism grr
-      seepage calibrate adult --limit 5 --compare
       seepage calibrate survey.csv --check plan.json -o plan.json
     """
     arguments = table_arguments(options)
     if options["check"]:
         _check(data, arguments, options["check"], output)
         return
-    _reject_unused(options["compare"], options["budgets"])
+    if options["budgets"] == "equal":
+        reject_options(["weight"], "it needs --budgets per-attribute")
     with engine_session(data, options["engine"], options["master"]):
         records = read_records(data, arguments | {"engine": options["engine"]})
-    limit = _limits(records, options)
-    if options["compare"]:
-        _compare(records, limit, form, output, options)
-        return
+    limit = attribute_limits(records, options)
     from seepage.designs.calibration import find_budgets
     from seepage.plan.make_plan import plan_of
 
@@ -96,7 +92,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
             public=names_listed(options["public"]),
             left_out=names_listed(options["left_out"]),
             least=options["least"],
-            weights=_weights(records, options["weight"]),
+            weights=attribute_weights(records, options["weight"]),
             audit=options["audit"],
             seed=options["seed"],
             progress=progress,
@@ -111,30 +107,6 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     emit(json_text(plan.to_dict()) if form == "json" else _text(plan, Path(data).name), None)
 
 
-OF_COMPARISONS = (
-    "limit",
-    "limit_of",
-    "compare",
-    "simulate",
-    "seed",
-    "form",
-    "output",
-    "engine",
-    "master",
-)
-
-
-def _reject_unused(compare: bool, budgets: str) -> None:
-    """Raise an InputError for options that have no effect with --compare, or without."""
-    if compare:
-        others = all_options_but("data", *OF_COMPARISONS, *OF_TABLES)
-        reject_options(others, "--compare tries strategies of its own")
-    else:
-        reject_options(["simulate"], "it needs --compare")
-        if budgets == "equal":
-            reject_options(["weight"], "it needs --budgets per-attribute")
-
-
 def _text(plan: Any, name: str) -> str:
     from seepage.cli.output import columns
 
@@ -143,7 +115,7 @@ def _text(plan: Any, name: str) -> str:
         [
             planned.name,
             planned.mechanism or ("public" if planned.public else "not collected"),
-            _rounded_down(planned.epsilon),
+            rounded_down(planned.epsilon),
             planned.total if isinstance(planned.total, str) else f"{planned.total:.4f}",
             "-" if planned.limit is None else f"{planned.limit:g}",
         ]
@@ -156,7 +128,7 @@ def _text(plan: Any, name: str) -> str:
     return "\n".join([heading, columns(rows), *plan.notes])
 
 
-def _rounded_down(epsilon: float) -> str:
+def rounded_down(epsilon: float) -> str:
     """Return a budget with four decimals, never above it: it may be copied from the screen."""
     return str(Decimal(epsilon).quantize(Decimal("0.0001"), ROUND_DOWN))
 
@@ -179,33 +151,18 @@ def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) 
     emit(f"every total is within its limit ({plan.guarantee}, {plan.kind})", None)
 
 
-def _compare(
-    records: Any, limit: Any, form: str, output: str | None, options: dict[str, Any]
-) -> None:
-    from seepage.cli.output import columns
-    from seepage.designs.strategies import compare_strategies
+def attribute_limits(records: Any, options: dict[str, Any], *, may_lack: bool = False) -> Any:
+    """Return the limit for all, or one for each attribute.
 
-    if isinstance(limit, dict):
-        raise InputError("--compare takes one --limit for all attributes")
-    found = compare_strategies(records, limit, seed=options["seed"], simulate=options["simulate"])
-    if form == "json":
-        emit(json_text(found.to_dict()), output)
-        return
-    rows = [["strategy", "error", "times ours", "simulated", "rests on"]]
-    rows += [
-        [
-            strategy.name,
-            f"{strategy.error:.3g}",
-            f"{strategy.error / found.ours.error:.3g}",
-            "-" if simulated is None else f"{simulated:.3g}",
-            ("certified: " if strategy.certified else "") + strategy.rests_on,
-        ]
-        for strategy, simulated in found.rows()
-    ]
-    emit("\n".join([found.heading(), columns(rows, left=True), found.verdict()]), output)
-
-
-def _limits(records: Any, options: dict[str, Any]) -> Any:
+    Parameters
+    ----------
+    records
+        The people, for the names of attributes.
+    options
+        `limit` and `limit_of`.
+    may_lack
+        Whether an attribute may have the limit `none`, and is not protected then.
+    """
     own = named_settings(options["limit_of"], "--limit-of")
     if options["limit"] is None and not own:
         raise InputError("--limit must be given: the allowed total of every attribute, in nats")
@@ -213,14 +170,18 @@ def _limits(records: Any, options: dict[str, Any]) -> Any:
         return _checks.epsilon(options["limit"], "limit")
     limits = dict.fromkeys(records.domain.names, options["limit"])
     for name, text in own.items():
-        limits[records.domain[name].name] = number_named(text, f"limit of {name}")
+        free = may_lack and text.strip().casefold() == "none"
+        limits[records.domain[name].name] = (
+            math.inf if free else number_named(text, f"limit of {name}")
+        )
     missing = [name for name, value in limits.items() if value is None]
     if missing:
         raise InputError(f"--limit must be given for the others too, {missing[0]!r} has none")
-    return limits
+    return {name: None if value == math.inf else value for name, value in limits.items()}
 
 
-def _weights(records: Any, settings: tuple[str, ...]) -> Any:
+def attribute_weights(records: Any, settings: tuple[str, ...]) -> Any:
+    """Return the weight of each attribute, 1 where none is given."""
     weights = dict.fromkeys(records.domain.names, 1.0)
     for name, text in named_settings(settings, "--weight").items():
         weights[records.domain[name].name] = number_named(text, f"weight of {name}")

@@ -1,7 +1,8 @@
 """`seepage perturb` and `estimate`: from records to reports, and from reports to frequencies."""
 
 from collections.abc import Iterable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +20,9 @@ from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
 from seepage.data.domain import Domain
 from seepage.data.inputs import check_holds_records
 from seepage.errors import InputError
+
+if TYPE_CHECKING:
+    from seepage.plan import Plan
 
 
 @click.command("perturb", cls=FileCommand)
@@ -38,6 +42,19 @@ from seepage.errors import InputError
     type=SEED,
     help="FOR RESEARCH ONLY: the same reports again.  Whoever knows the seed can undo the noise.",
 )
+@click.option(
+    "--form-column", metavar="COLUMN", help="Column with the number of everybody's form, from 1."
+)
+@click.option(
+    "--identifier",
+    metavar="COLUMN",
+    help="Column of stable identifiers: whoever is asked again gets the same form.",
+)
+@click.option(
+    "--key-file",
+    type=click.Path(dir_okay=False),
+    help="The secret key by which --identifier gives forms; a new one is written if there is none.",
+)
 @click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a column of DATA.")
 @click.option(
     "--missing-marker", multiple=True, metavar="TEXT", help="Text that means missing, as ?."
@@ -50,6 +67,9 @@ def perturb(
     output: str,
     other: tuple[str, ...],
     seed: int | None,
+    form_column: str | None,
+    identifier: str | None,
+    key_file: str | None,
     rename: tuple[str, ...],
     missing_marker: tuple[str, ...],
     delimiter: str | None,
@@ -57,14 +77,18 @@ def perturb(
 ) -> None:
     """Perturb the records of DATA as a plan says, into the Parquet file of reports OUTPUT.
 
-    Randomness comes from the operating system.  A record with a value outside the plan's domain
-    raises an error with its row and column, unless --other names a value for it.  OUTPUT appears
-    when all is written, and not at all otherwise.
+    Randomness comes from the operating system: the noise, and who is given which form of the plan.
+    With --identifier the form is derived from a person's identifier, so that nobody answers two
+    forms when asked again: keep the key file, and keep it secret.
+
+    A record with a value outside the plan's domain raises an error with its row and column, unless
+    --other names a value for it.  OUTPUT appears when all is written, and not at all otherwise.
 
     \b
     Examples:
       seepage perturb survey.csv --plan plan.json -o reports.parquet
       seepage perturb survey.csv --plan plan.json -o reports.parquet --other job=other
+      seepage perturb survey.csv --plan plan.json -o reports.parquet --identifier id --key-file key
     """
     from seepage.collection.perturb import perturb_file
     from seepage.plan import Plan
@@ -84,12 +108,27 @@ def perturb(
             output,
             seed=seed,
             other=_catch_alls(other, plan.collected),
+            form=form_column,
+            identifier=identifier,
+            key=_key(identifier, key_file),
             progress=progress,
             **table,
         )
-    click.echo(f"{written:,} reports of {len(plan.collected)} attributes -> {output}")
+    forms = "" if plan.is_single else f", {len(plan.forms)} forms"
+    click.echo(f"{written:,} reports of {len(plan.collected)} attributes{forms} -> {output}")
     if seed is not None:
         click.echo("drawn from a seed: for research only, these reports protect nobody", err=True)
+
+
+def _key(identifier: str | None, path: str | None) -> str | bytes | None:
+    """Return the key file of identifiers; write a new key where there is none yet."""
+    if identifier is None or path is None or Path(path).exists():
+        return path
+    from seepage.collection.form_assignment import new_key
+
+    key = new_key(path)
+    click.echo(f"a new key was written to {path}: keep it secret, and for the next time", err=True)
+    return key
 
 
 def _catch_alls(settings: Iterable[str], domain: Domain) -> dict[str, str] | None:
@@ -132,6 +171,9 @@ def estimate(
 ) -> None:
     """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob of such.
 
+    REPORTS may also be JSON Lines as clients send them, plain or gzip.  Lines that are malformed
+    or belong to another plan are left out, and named by their numbers.
+
     Estimates are unbiased, so they may be negative and need not sum to 1; --consistent and
     --method em give distributions.  Standard errors are those of the unbiased estimates.
 
@@ -140,6 +182,7 @@ def estimate(
       seepage estimate reports.parquet --plan plan.json
       seepage estimate reports.parquet --plan plan.json --consistent --format csv -o result.csv
       seepage estimate reports.parquet --plan plan.json --joint sex,income --method em
+      seepage estimate reports.jsonl.gz --plan plan.json
     """
     from seepage.plan import Plan
 
@@ -147,14 +190,26 @@ def estimate(
         reject_options(["method"], "it says how --joint is estimated")
     plan = Plan.load(plan_path)
     if joint is None:
-        found: Any = plan.estimate(reports, consistent=consistent)
+        found: Any = plan.estimate(reports_named(reports, plan), consistent=consistent)
     elif consistent:
         raise InputError("--consistent is for single attributes; for --joint use --method em")
     else:
-        found = plan.estimate_joint(
-            reports, *_two_names(joint, plan.collected.names), method=method
-        )
+        names = _two_names(joint, plan.collected.names)
+        found = plan.estimate_joint(reports_named(reports, plan), *names, method=method)
     emit(_frequencies_written(found, form), output)
+
+
+def reports_named(reports: str, plan: "Plan") -> Any:
+    """Return reports that can be read; lines that are left out are named on standard error."""
+    from seepage.collection.report_lines import line_files, read_report_lines
+
+    files = line_files(reports)
+    if not files:
+        return reports
+    found = read_report_lines(plan, files)
+    for note in found.notes:
+        click.echo(f"seepage: {note}", err=True)
+    return found.table
 
 
 def _two_names(text: str, known: tuple[str, ...]) -> tuple[str, str]:

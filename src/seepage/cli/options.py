@@ -3,6 +3,7 @@
 Options that several commands share.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -49,7 +50,9 @@ def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
     from seepage.data.inputs import as_pairs
 
     with progress_bar("counting") as progress:
-        return as_pairs(data, progress=progress, **arguments)
+        found = as_pairs(data, progress=progress, **arguments)
+    announce_reading(data, found, arguments)
+    return found
 
 
 def read_records(data: str, arguments: dict[str, Any]) -> Any:
@@ -57,7 +60,45 @@ def read_records(data: str, arguments: dict[str, Any]) -> Any:
     from seepage.data.inputs import as_counted
 
     with progress_bar("reading") as progress:
-        return as_counted(data, progress=progress, **arguments)
+        found = as_counted(data, progress=progress, **arguments)
+    announce_reading(data, found, arguments)
+    return found
+
+
+ID_NAME = re.compile(r"(^|[_ .-])(id|uuid|key)$|[a-z]I[dD]$|^I[dD]$")
+"""Names of columns that tell people apart."""
+
+NAMED = 4
+
+
+def announce_reading(data: str, found: Any, arguments: dict[str, Any]) -> None:
+    """Say in one line which numbers got bins by themselves, and which columns look like ids."""
+    from seepage.data.inputs import is_dataset_name
+    from seepage.data.pairs_file import is_pairs_file
+
+    if is_dataset_name(data) or is_pairs_file(data):
+        return
+    chosen = arguments.get("bins")
+    own = set(chosen) if isinstance(chosen, dict) else set()
+    automatic = chosen is None or (own and "*" not in own)
+    binned = [a.name for a in found.domain if a.edges and automatic and a.name not in own]
+    ids = [
+        a.name
+        for a in found.domain
+        if ID_NAME.search(a.name) or (not a.edges and a.size > max(20, found.records // 2))
+    ]
+    parts = []
+    if binned:
+        parts.append(f"numbers binned at deciles: {_some(binned)} (--bins chooses)")
+    if ids:
+        parts.append(f"columns that look like ids: {_some(ids)} (--drop leaves them out)")
+    if parts:
+        click.echo("; ".join(parts), err=True)
+
+
+def _some(names: list[str]) -> str:
+    more = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def engine_options(*local: str) -> Callable[[Command], Command]:
@@ -155,6 +196,15 @@ TABLE_OPTIONS = (
         default=1000,
         show_default=True,
         help="Raise an error for a column with more values.",
+    ),
+    click.option(
+        "--pool",
+        type=float,
+        metavar="N",
+        help="Merge values of fewer than N records into (other); below 1: a share of all records.",
+    ),
+    click.option(
+        "--person", metavar="COLUMN", help="Keep the first record of each person in this column."
     ),
 )
 
@@ -261,6 +311,8 @@ OF_TABLES = (
     "delimiter",
     "encoding",
     "max_values",
+    "pool",
+    "person",
 )
 """The parameters of all that `table_options` adds."""
 

@@ -21,8 +21,9 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage._results import Result
-from seepage.collection.frequencies import ReportSums, sum_reports
-from seepage.collection.joint import METHODS, invert, most_likely
+from seepage.collection.joint import METHODS, asked_apart, join, most_likely
+from seepage.collection.pooled_sums import PooledSums, pool_reports
+from seepage.collection.report_source import open_reports
 from seepage.data.channel import Channel
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
@@ -47,20 +48,20 @@ class EstimatedPairs(Result):
         the number of reports.
     tables
         The estimated number of records with each two values, by the places a < b of the two
-        attributes; rows and columns sum to the marginals.
+        attributes; rows and columns sum to the marginals.  Of pairs that some form asks for.
     method
         How the joint tables were estimated.
     sums
         The sums over reports that unbiased estimates and intervals rest on.
     untold
-        Collected attributes at epsilon 0, whose reports carry no information.
+        Collected attributes whose reports carry no information, as at epsilon 0.
     """
 
     domain: Domain
     marginals: tuple[Floats, ...]
     tables: Mapping[tuple[int, int], Floats]
     method: str
-    sums: ReportSums
+    sums: PooledSums
     untold: tuple[str, ...] = ()
 
     @property
@@ -73,6 +74,8 @@ class EstimatedPairs(Result):
         a, b = self.domain.index(rows), self.domain.index(columns)
         if a == b:
             return np.diag(self.marginals[a])
+        if (min(a, b), max(a, b)) not in self.tables:
+            raise asked_apart(self.domain[a].name, self.domain[b].name)
         return self.tables[a, b] if a < b else self.tables[b, a].T
 
     def channel(self, target: str | SupportsIndex, source: str | SupportsIndex) -> Channel:
@@ -93,8 +96,11 @@ class EstimatedPairs(Result):
 
         Marginals are rounded by largest remainders and cells down; the records that are then
         missing in rows and columns are put where both lack some (the northwest corner rule), so
-        that a cell is off by at most as many records as its row and column have cells.
+        that a cell is off by at most as many records as its row and column have cells.  A pair
+        that no form asks for raises an InputError.
         """
+        for a, b in combinations(range(len(self.domain)), 2):
+            self.table(a, b)
         marginals = [_rounded(part) for part in self.marginals]
         tables = [
             _rounded_table(table, marginals[a], marginals[b]).ravel()
@@ -129,28 +135,42 @@ def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> Es
     plan, reports
         The plan and its reports.
     method
-        `"inversion"`: one pass over the reports; `"em"`: a few passes for each pair, more precise
-        where cells are rare, and much slower for long reports.
+        `"inversion"`: one pass over the reports of each form; `"em"`: a few passes for each pair,
+        more precise where cells are rare, and much slower for long reports.  Pairs that only a
+        matrix form asks for are inverted.
     """
     _checks.choice(method, "method", METHODS)
-    sums = sum_reports(plan, reports)
-    domain = plan.domain.select(sums.mechanisms)
-    marginals = tuple(_marginal(sums, name) for name in domain.names)
+    source = open_reports(plan, reports)
+    pooled = pool_reports(plan, source, range(len(plan.forms)))
+    domain = plan.domain.select(pooled.told)
+    marginals = tuple(_marginal(pooled, name) for name in domain.names)
     tables = {}
     for a, b in combinations(range(len(domain)), 2):
-        found = invert(sums, domain[a], domain[b])
-        if method == "em":
-            found = most_likely(plan, reports, found)
+        if not pooled.joint_parts(domain[a], domain[b]):
+            continue
+        found = join(pooled, domain[a], domain[b])
+        products = _products(plan, pooled, domain[a].name, domain[b].name)
+        if method == "em" and products:
+            found = most_likely(plan, source, found, products)
         tables[a, b] = _consistent(found.frequencies, marginals[a], marginals[b])
-    untold = tuple(name for name in plan.mechanisms if name not in sums.mechanisms)
-    return EstimatedPairs(domain, marginals, tables, method, sums, untold)
+    untold = tuple(name for name in plan.collected.names if name not in domain)
+    return EstimatedPairs(domain, marginals, tables, method, pooled, untold)
 
 
-def _marginal(sums: ReportSums, name: str) -> Floats:
+def _products(plan: Plan, pooled: PooledSums, first: str, second: str) -> list[int]:
+    """Return the places of the forms with a report of its own for each of two attributes."""
+    return [
+        place
+        for place in pooled.forms
+        if plan.forms[place].is_product and {first, second} <= set(plan.channels[place])
+    ]
+
+
+def _marginal(pooled: PooledSums, name: str) -> Floats:
     """Return the estimated number of records with each value; less than half a record is none."""
-    near = nearest_distribution(sums.marginal(name).sum(axis=0) / sums.records)
-    kept = np.where(near * sums.records < 0.5, 0.0, near)
-    return np.asarray(sums.records * kept / kept.sum() if kept.any() else sums.records * near)
+    near = nearest_distribution(pooled.marginal(name).frequencies)
+    kept = np.where(near * pooled.records < 0.5, 0.0, near)
+    return np.asarray(pooled.records * kept / kept.sum() if kept.any() else pooled.records * near)
 
 
 def _consistent(frequencies: Floats, rows: Floats, columns: Floats) -> Floats:

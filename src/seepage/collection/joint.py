@@ -1,54 +1,28 @@
 """Estimated joint frequencies of two attributes, by inversion or by maximum likelihood.
 
-Inversion is unbiased: the mean of products of one-hot vectors, see `ReportSums`.
-
-The likelihood is maximised by an accelerated EM iteration.  A pair of reports (y, y') has
-likelihood sum_uv F[u, v] A[y, u] B[y', v], with A and B the likelihoods of each report, as far as
-they depend on the value.  The log-likelihood is concave in F; one EM
-step multiplies F by
-
-    D[u, v] = mean over reports of A[y, u] B[y', v] / likelihood(y, y'),
-
-and where D nowhere exceeds 1 + g, no F has a log-likelihood more than n g above.  Two steps are
-extrapolated by SQUAREM [Varadhan and Roland 2008], which a failing step falls back from.
-
-A report of a pure mechanism matters only through the values it supports.  Where those sets are few
-(2^22 pairs of them) the reports are counted by them, all of them; otherwise EM runs on a random
-sample of at most 2^16 reports, which the result says.
+Inversion is unbiased: the mean of products of one-hot vectors, see `ReportSums`; where several
+forms ask for both attributes, their estimates are combined by inverse variance.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Floats
 from seepage._results import Result
-from seepage.collection.frequencies import ReportSums, sum_reports
-from seepage.collection.report_source import ReportSource, open_reports
+from seepage.collection.form_estimates import combine
+from seepage.collection.joint_likelihood import maximise
+from seepage.collection.pooled_sums import PooledSums, pool_reports
+from seepage.collection.report_source import open_reports
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
-from seepage.mechanisms import Mechanism
 from seepage.mechanisms.base import nearest_distribution
 from seepage.plan.plan import Plan
 
 METHODS = ("inversion", "em")
-
-MOST_SETS = 1 << 22
-"""Pairs of supported sets up to which reports are counted rather than sampled: 32 MB."""
-
-MOST_BITS = 62
-"""Sets of up to so many values have a number of 64 bits."""
-
-SAMPLE = 1 << 16
-SEED = 20_240_607
-"""Fixes which reports are sampled: the same reports give the same estimate."""
-
-STEPS = 500
-ENOUGH = 0.05
-"""The gap in nats at which the iteration ends: far below what chance moves the likelihood by."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,84 +92,60 @@ def estimate_joint(
     one, two = plan.collected[first], plan.collected[second]
     if one == two:
         raise InputError(f"the two attributes must differ, got {one.name!r} twice")
-    sums = sum_reports(plan, reports, [one.name, two.name])
-    inverted = invert(sums, one, two)
-    return inverted if method == "inversion" else most_likely(plan, reports, inverted)
+    places = asking_both(plan, one.name, two.name)
+    if method == "em":
+        places = [place for place in places if plan.forms[place].is_product]
+        if not places:
+            raise InputError(
+                f"maximum likelihood needs a form with a report of its own for {one.name!r} and "
+                f"for {two.name!r}; use the method 'inversion'"
+            )
+    source = open_reports(plan, reports)
+    pooled = pool_reports(plan, source, places, [one.name, two.name])
+    inverted = join(pooled, one, two)
+    if method == "inversion":
+        return inverted
+    return most_likely(plan, source, inverted, list(pooled.forms))
 
 
-def invert(sums: ReportSums, first: Attribute, second: Attribute) -> Joint:
-    """Return the unbiased estimate: the mean of X^_u Y^_v over all reports.
+def asking_both(plan: Plan, first: str, second: str) -> list[int]:
+    """Return the places of the forms that ask for two attributes; raise where none does."""
+    places = [
+        place
+        for place, form in enumerate(plan.forms)
+        if first in form.attributes and second in form.attributes
+    ]
+    if not places:
+        raise asked_apart(first, second)
+    return places
 
-    Notes
-    -----
-    Given the people, the variance of a cell is (M[u, v] - F[u, v]) / n, with M the mean of the
-    second moment s(u) t(v): s is 1 + Var(X^_u given u) for people with the value u and
-    Var(X^_u given another) for others, from the mechanism's own closed form; t likewise.
-    """
-    records = sums.records
-    joint = sums.joint(first.name, second.name).sum(axis=0) / records
-    rows = sums.marginal(first.name).sum(axis=0) / records
-    columns = sums.marginal(second.name).sum(axis=0) / records
-    variances = _variances(
-        sums.mechanisms[first.name], sums.mechanisms[second.name], joint, rows, columns
+
+def asked_apart(first: str, second: str) -> InputError:
+    """Return the error for two attributes that no form asks for together."""
+    return InputError(
+        f"no form asks for both {first!r} and {second!r}, so nothing tells how they occur "
+        "together; design the plan with the pair asked together"
     )
-    return Joint(first, second, joint, np.sqrt(variances / records), records, "inversion")
 
 
-def _variances(
-    first: Mechanism, second: Mechanism, joint: Floats, rows: Floats, columns: Floats
-) -> Floats:
-    """Return the variance of one report's X^_u Y^_v, for estimated frequencies."""
-    cells = np.clip(joint, 0.0, 1.0)
-    own = np.maximum(np.clip(rows, 0.0, 1.0)[:, None], cells)
-    theirs = np.maximum(np.clip(columns, 0.0, 1.0)[None, :], cells)
-    neither = np.clip(1.0 - own - theirs + cells, 0.0, 1.0)
-    (hit, miss), (other_hit, other_miss) = _second_moments(first), _second_moments(second)
-    second_moment = (
-        cells * hit * other_hit
-        + (own - cells) * hit * other_miss
-        + (theirs - cells) * miss * other_hit
-        + neither * miss * other_miss
+def join(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint:
+    """Return the unbiased estimate of all forms that ask for both, by inverse variance."""
+    parts = pooled.joint_parts(first, second)
+    if not parts:
+        raise InputError(f"reports of {first.name!r} and {second.name!r} do not tell both values")
+    found = combine(parts, pooled.records)
+    shape = first.size, second.size
+    return Joint(
+        first,
+        second,
+        found.frequencies.reshape(shape),
+        found.standard_errors.reshape(shape),
+        found.records,
+        "inversion",
     )
-    return np.asarray(np.maximum(second_moment - cells, 0.0))
 
 
-def _second_moments(mechanism: Mechanism) -> tuple[float, float]:
-    """Return E[X^_u^2] for people with the value u, and for others."""
-    own, other = (float(np.mean(mechanism.variance(1, share))) for share in (1.0, 0.0))
-    return 1.0 + own, other
-
-
-class PairLikelihoods(NamedTuple):
-    """Distinct pairs of reports: their likelihoods and how often each occurs.
-
-    Where `counts` is a matrix, every first is paired with every second; else they go row by row.
-    """
-
-    first: Floats
-    second: Floats
-    counts: Floats
-
-    def likelihoods(self, frequencies: Floats) -> Floats:
-        """Return the likelihood of each pair, 1 for a pair that does not occur."""
-        if self.counts.ndim == 2:
-            found = self.first @ frequencies @ self.second.T
-        else:
-            found = np.einsum("ij,ij->i", self.first @ frequencies, self.second)
-        return np.where(self.counts > 0, found, 1.0)
-
-    def responsibilities(self, frequencies: Floats) -> Floats:
-        """Return D for some frequencies."""
-        ratios = self.counts / self.likelihoods(frequencies)
-        left = self.first.T @ ratios if ratios.ndim == 2 else self.first.T * ratios
-        return np.asarray(left @ self.second / self.counts.sum())
-
-    def log_likelihood(self, frequencies: Floats) -> float:
-        """Return the log-likelihood of some frequencies."""
-        return float((self.counts * np.log(self.likelihoods(frequencies))).sum())
-
-
-def most_likely(plan: Plan, reports: Any, inverted: Joint) -> Joint:
+def most_likely(plan: Plan, reports: Any, inverted: Joint, places: Sequence[int] = (0,)) -> Joint:
     """Return the joint frequencies of maximum likelihood.
 
     Parameters
@@ -204,104 +154,11 @@ def most_likely(plan: Plan, reports: Any, inverted: Joint) -> Joint:
         The plan and its reports.
     inverted
         The unbiased estimate: where the iteration begins, and the standard errors.
+    places
+        The places of the forms that ask for both, products.
     """
     names = inverted.first.name, inverted.second.name
-    mechanisms = [plan.mechanisms[name] for name in names]
-    source = open_reports(plan, reports)
-    likelihoods = _likelihoods(source, names, mechanisms)
     start = nearest_distribution(inverted.frequencies.ravel()).reshape(inverted.frequencies.shape)
-    frequencies, gap = _climb(likelihoods, (start + 1.0 / start.size) / 2.0)
-    used = int(likelihoods.counts.sum())
+    frequencies, gap, used = maximise(plan, reports, names, places, start)
     errors = inverted.standard_errors * np.sqrt(inverted.records / used)
     return Joint(inverted.first, inverted.second, frequencies, errors, used, "em", gap)
-
-
-def _climb(likelihoods: PairLikelihoods, frequencies: Floats) -> tuple[Floats, float]:
-    """Return the frequencies of maximum likelihood, and the gap that is left."""
-    total, level = float(likelihoods.counts.sum()), likelihoods.log_likelihood(frequencies)
-    gap = np.inf
-    for _ in range(STEPS):
-        ratios = likelihoods.responsibilities(frequencies)
-        gap = total * max(0.0, float(ratios.max()) - 1.0)
-        if gap <= ENOUGH:
-            break
-        once = frequencies * ratios
-        twice = once * likelihoods.responsibilities(once)
-        leap = _extrapolated(frequencies, once, twice)
-        reached = likelihoods.log_likelihood(leap)
-        if reached < level:
-            leap, reached = twice, likelihoods.log_likelihood(twice)
-        frequencies, level = leap, reached
-    return frequencies, gap
-
-
-def _extrapolated(start: Floats, once: Floats, twice: Floats) -> Floats:
-    """Return where two EM steps lead to, step length S3 of SQUAREM, kept a distribution."""
-    change, bend = once - start, twice - 2.0 * once + start
-    size = float(np.linalg.norm(bend))
-    if size == 0.0:
-        return twice
-    length = max(1.0, float(np.linalg.norm(change)) / size)
-    leap = np.maximum(start + 2.0 * length * change + length**2 * bend, twice * 1e-3)
-    return np.asarray(leap / leap.sum())
-
-
-def _likelihoods(
-    source: ReportSource, names: Sequence[str], mechanisms: Sequence[Mechanism]
-) -> PairLikelihoods:
-    rows, columns = (_seen_sets(source, *pair) for pair in zip(names, mechanisms, strict=True))
-    if rows is None or columns is None or len(rows) * len(columns) > MOST_SETS:
-        return _sampled(source, names, mechanisms)
-    counts = np.zeros((len(rows), len(columns)))
-    for batch in source.batches(names):
-        first, second = (
-            np.searchsorted(seen, _set_numbers(mechanism, column))
-            for seen, mechanism, column in zip((rows, columns), mechanisms, batch, strict=True)
-        )
-        cells = np.bincount(first * counts.shape[1] + second, minlength=counts.size)
-        counts += cells.reshape(counts.shape)
-    return PairLikelihoods(
-        _two_levels(mechanisms[0], rows), _two_levels(mechanisms[1], columns), counts
-    )
-
-
-def _seen_sets(source: ReportSource, name: str, mechanism: Mechanism) -> Integers | None:
-    """Return the numbers of all sets that reports support, None where they are too many."""
-    if not mechanism.is_two_level or mechanism.k > MOST_BITS:
-        return None
-    seen = np.zeros(0, dtype=np.int64)
-    for batch in source.batches([name]):
-        seen = np.union1d(seen, _set_numbers(mechanism, batch[0]))
-        if len(seen) > MOST_SETS:
-            return None
-    return seen
-
-
-def _set_numbers(mechanism: Mechanism, reports: Any) -> Integers:
-    """Return a number for the set that each report supports: its bits."""
-    bits = mechanism.supported(reports)
-    return np.asarray(bits @ (1 << np.arange(mechanism.k, dtype=np.int64)))
-
-
-def _two_levels(mechanism: Mechanism, numbers: Integers) -> Floats:
-    """Return the likelihood of each set under each value, up to a factor: 1 or e^-contrast."""
-    likely = (numbers[:, None] >> np.arange(mechanism.k)) & 1 > 0
-    sets = mechanism.likely_sets
-    contrast = sets.contrast if sets is not None else mechanism.epsilon
-    return np.where(likely, 1.0, np.exp(-contrast))
-
-
-def _sampled(
-    source: ReportSource, names: Sequence[str], mechanisms: Sequence[Mechanism]
-) -> PairLikelihoods:
-    """Take each report with the same chance, so that about `SAMPLE` are expected."""
-    generator = np.random.default_rng(SEED)
-    chance = min(1.0, SAMPLE / source.records)
-    parts: list[list[Floats]] = [[], []]
-    for batch in source.batches(names):
-        chosen = np.flatnonzero(generator.random(len(batch[0])) < chance)
-        for part, mechanism, column in zip(parts, mechanisms, batch, strict=True):
-            logarithms = mechanism.log_likelihood(column)[chosen]
-            part.append(np.exp(logarithms - logarithms.max(axis=1, keepdims=True)))
-    first, second = (np.concatenate(part) for part in parts)
-    return PairLikelihoods(first, second, np.ones(len(first)))

@@ -1,176 +1,27 @@
-"""Records to reports: coded in a plan's domain, perturbed, and written as a file.
-
-A value outside the domain raises an error, or counts as a catch-all value of its attribute.
-"""
+"""Records to reports: everyone is given a form, and the answers to it are perturbed."""
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from seepage import _checks
 from seepage._files import whole_file
-from seepage._numerics import Booleans
+from seepage._numerics import Integers
 from seepage._results import Progress
-from seepage.collection.report_source import reports_schema
-from seepage.data.datasets import dataset
-from seepage.data.domain import Attribute, Domain
-from seepage.data.inputs import is_dataset_name
-from seepage.data.table import TableOptions, TableScan
+from seepage.collection.form_assignment import FormColumn, drawn_forms, form_column
+from seepage.collection.record_source import open_records
+from seepage.collection.report_source import FORM, report_columns, reports_schema
 from seepage.data.table.coders import Codes
-from seepage.data.table.column import Column
-from seepage.data.table.labels import field_key, is_number, key_label
-from seepage.data.table.numbers import is_number_type
-from seepage.data.table.options import ALL_OTHERS, Choice
-from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_files, open_source
+from seepage.data.table.sources import find_files
 from seepage.errors import DomainError, InputError
-from seepage.mechanisms.randomness import Seed, randomness
+from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import ValueReports
+from seepage.plan.form import Form
 from seepage.plan.plan import Plan
-
-FIXED = ("domain", "bins")
-"""What a plan decides about reading a table, so that callers cannot."""
-
-
-def open_records(
-    data: Any, domain: Domain, /, other: str | Mapping[str, str] | None = None, **table: Any
-) -> TableScan:
-    """Return records as a scan that codes them in a domain.
-
-    Parameters
-    ----------
-    data
-        A frame, the path of a file, folder or glob, or the name of a dataset.
-    domain
-        The attributes; other columns are ignored.
-    other
-        The value that stands for values outside the domain, see `catch_alls`.
-    table
-        Options of `TableOptions`.
-
-    Examples
-    --------
-    >>> from seepage.data.domain import Attribute
-    >>> domain = Domain([Attribute("job", ("nurse", "smith", "other"))])
-    >>> scan = open_records(pa.table({"job": ["smith", "pilot"]}), domain, other="other")
-    >>> [batch.codes[0].tolist() for batch in scan.batches()]
-    [[1, 2]]
-    """
-    known = [field.name for field in fields(TableOptions) if field.name not in FIXED]
-    for name in table:
-        _checks.choice(name, "an option of the table", known)
-    if isinstance(data, str) and is_dataset_name(data):
-        known_data = dataset(data)
-        settings = {name: known_data.table[name] for name in known_data.table if name not in FIXED}
-        data, table = known_data.read(), {**settings, **table}
-    options = TableOptions.from_keywords(domain=domain, **table)
-    caught = catch_alls(domain, other)
-    source = _open(data, options)
-    columns = [
-        _CatchAllColumn(
-            choice, options, domain[choice.name], caught[choice.name], fields=source.fields
-        )
-        if choice.name in caught
-        else Column(choice, options, fields=source.fields)
-        for choice in options.choose(source.names)
-    ]
-    return TableScan(source, columns, options)
-
-
-def _open(data: Any, options: TableOptions) -> Source:
-    """Return a table as a source that is decoded no faster than it is used.
-
-    A scanner decodes Parquet in the background, as far ahead as it gets: good where counting keeps
-    up with it, but perturbing is slower, and memory would grow with the file.
-    """
-    if isinstance(data, (str, os.PathLike, list, tuple)):
-        kind, files = find_files(data)
-        if kind == PARQUET:
-            return ColumnarSource(kind, files, huge=0)
-    return open_source(data, options)
-
-
-def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[str, str]:
-    """Return the catch-all value of each attribute that has one.
-
-    Parameters
-    ----------
-    domain
-        The attributes.
-    other
-        A mapping from attribute to one of its values, with `"*"` for all others that have the
-        value (at least one must); a value alone stands for `{"*": value}`.
-
-    Examples
-    --------
-    >>> from seepage.data.domain import Attribute
-    >>> domain = Domain([Attribute("job", ("nurse", "other")), Attribute("sex", ("F", "M"))])
-    >>> catch_alls(domain, "other"), catch_alls(domain, {"*": "other", "sex": "F"})
-    ({'job': 'other'}, {'job': 'other', 'sex': 'F'})
-    """
-    if other is None:
-        return {}
-    named = (
-        dict(other) if isinstance(other, Mapping) else {ALL_OTHERS: _checks.text(other, "other")}
-    )
-    found = dict[str, str]()
-    if ALL_OTHERS in named:
-        value = named.pop(ALL_OTHERS)
-        found = {attribute.name: value for attribute in domain if value in attribute.values}
-        if not found:
-            raise InputError(f"no attribute has the catch-all value {value!r}")
-    for name, value in named.items():
-        domain[name].code(value)
-    return found | named
-
-
-class _CatchAllColumn(Column):
-    """A column whose values outside the domain have the code `other`.
-
-    Where records with missing values are dropped, missing values without a category and values
-    outside have codes behind those of the domain.  So the column is read as if they were.
-    """
-
-    def __init__(
-        self,
-        choice: Choice,
-        options: TableOptions,
-        attribute: Attribute,
-        other: str,
-        *,
-        fields: bool,
-    ) -> None:
-        super().__init__(choice, replace(options, missing="drop"), fields=fields)
-        self._other = attribute.code(other)
-        self._largest = attribute.size if options.dropping else attribute.size - 1
-
-    def code(self, array: pa.Array, before: int) -> Codes | None:
-        words = _words(array, self.markers) if self.edges else None
-        if words is not None:
-            array = pc.if_else(pa.array(words), pa.scalar(None, array.type), array)
-        codes = super().code(array, before)
-        if codes is not None:
-            caught = codes > self._largest
-            codes = np.where(caught if words is None else caught | words, self._other, codes)
-        return codes
-
-
-def _words(array: pa.Array, markers: frozenset[str]) -> Booleans | None:
-    """Return which fields are neither numbers nor mean missing; None where there are none."""
-    if is_number_type(array.type):
-        return None
-    encoded = array.dictionary_encode()
-    keys = [field_key(text) for text in encoded.dictionary.to_pylist()]
-    strange = [not (k is None or is_number(k) or key_label(k) in markers) for k in keys]
-    found = np.isin(encoded.indices.fill_null(-1).to_numpy(), np.flatnonzero(strange))
-    return found if found.any() else None
-
 
 ROWS = 1 << 17
 """Reports that are written at once."""
@@ -182,10 +33,14 @@ def perturb_table(
     *,
     seed: Seed = None,
     other: str | Mapping[str, str] | None = None,
+    form: str | None = None,
+    identifier: str | None = None,
+    key: bytes | str | os.PathLike[str] | None = None,
     **table_options: Any,
 ) -> pa.Table:
     """Return the reports of a table's records; see `Plan.perturb`."""
-    batches = _reports(plan, data, seed, other, None, table_options)
+    assigned = form_column(plan, form, identifier, key)
+    batches = _reports(plan, data, seed, other, assigned, None, table_options)
     return pa.Table.from_batches(batches, schema=reports_schema(plan))
 
 
@@ -196,6 +51,9 @@ def perturb_file(
     *,
     seed: Seed = None,
     other: str | Mapping[str, str] | None = None,
+    form: str | None = None,
+    identifier: str | None = None,
+    key: bytes | str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
     **table_options: Any,
 ) -> int:
@@ -215,6 +73,8 @@ def perturb_file(
         same reports again for the same file.
     other
         The value that stands for values outside the domain, see `Plan.perturb`.
+    form, identifier, key
+        Who is given which form, see `Plan.perturb`; by default it is drawn.
     progress
         Called with the records done and, where known, the records in all.
     table_options
@@ -245,7 +105,8 @@ def perturb_file(
     """
     _check_not_input(data, output)
     schema = reports_schema(plan)
-    batches = _reports(plan, data, seed, other, progress, table_options)
+    assigned = form_column(plan, form, identifier, key)
+    batches = _reports(plan, data, seed, other, assigned, progress, table_options)
     with whole_file(output) as file:
         return _write(batches, schema, file, _repeating(plan))
 
@@ -255,23 +116,68 @@ def _reports(
     data: Any,
     seed: Seed,
     other: str | Mapping[str, str] | None,
+    assigned: FormColumn | None,
     progress: Progress | None,
     table_options: dict[str, Any],
 ) -> Iterator[pa.RecordBatch]:
     """Yield the reports of one batch of records after the other."""
     source = randomness(seed)
     schema = reports_schema(plan)
-    scan = open_records(data, plan.collected, other, **table_options)
+    scan = open_records(data, plan.collected, other, assigned, **table_options)
     try:
         for batch in scan.batches(progress):
-            reports = [
-                mechanism.perturb(column, rng=source).array()
-                for mechanism, column in zip(plan.mechanisms.values(), batch.codes, strict=True)
-            ]
-            yield pa.RecordBatch.from_arrays(reports, schema=schema)
+            answers = dict(zip(plan.collected.names, batch.codes, strict=False))
+            if assigned is not None:
+                forms = batch.codes[-1].astype(np.int64)
+            else:
+                forms = drawn_forms(plan, len(batch.codes[0]), source)
+            arrays = perturbed_columns(plan, answers, forms, source)
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
     except DomainError as problem:
         hint = "" if other is not None else "; or name a catch-all value for such (other)"
         raise DomainError(f"{problem}{hint}") from None
+
+
+def perturbed_columns(
+    plan: Plan, answers: Mapping[str, Codes], forms: Integers, source: Randomness
+) -> list[pa.Array]:
+    """Return the columns of reports of some people, in the order of `reports_schema`.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    answers
+        The code of everybody's answer, by attribute.
+    forms
+        The place of everybody's form.
+    source
+        Where the noise comes from.
+    """
+    if plan.is_single:
+        return [
+            made.draw(made.checked_codes(answers[name]), source).array()
+            for name, made in plan.mechanisms.items()
+        ]
+    columns: list[pa.Array] = [pa.array((forms + 1).astype(np.uint16))]
+    for place, (form, made) in enumerate(zip(plan.forms, plan.channels, strict=True)):
+        rows = np.flatnonzero(forms == place)
+        where = np.full(len(forms), -1, dtype=np.int64)
+        where[rows] = np.arange(len(rows))
+        index = pa.array(where, mask=where < 0)
+        for name, mechanism in made.items():
+            codes = answers[name][rows] if form.is_product else _cells(plan, form, answers, rows)
+            reports = mechanism.perturb(codes, rng=source)
+            columns.append(reports.array().take(index))
+    return columns
+
+
+def _cells(plan: Plan, form: Form, answers: Mapping[str, Codes], rows: Integers) -> Integers:
+    """Return the cell of all answers to a form, in mixed radix, the last the fastest."""
+    cells = np.zeros(len(rows), dtype=np.int64)
+    for name in form.attributes:
+        cells = cells * plan.domain[name].size + answers[name][rows]
+    return cells
 
 
 def _write(
@@ -293,8 +199,13 @@ def _write(
 
 
 def _repeating(plan: Plan) -> list[str]:
-    """Return the attributes whose reports repeat, so that a dictionary makes the file smaller."""
-    return [name for name, made in plan.mechanisms.items() if made.reports is ValueReports]
+    """Return the columns whose reports repeat, so that a dictionary makes the file smaller."""
+    repeating = [
+        column
+        for column, place, name in report_columns(plan)
+        if plan.channels[place][name].reports is ValueReports
+    ]
+    return repeating if plan.is_single else [FORM, *repeating]
 
 
 def _check_not_input(data: Any, output: str | os.PathLike[str]) -> None:

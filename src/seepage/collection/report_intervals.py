@@ -29,7 +29,8 @@ from typing import NamedTuple
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.collection.frequencies import ReportSums
+from seepage.collection.pooled_sums import PooledSums
+from seepage.collection.report_sums import ReportSums
 from seepage.leakage.likely_sets import LikelySets
 
 NEGLIGIBLE = 2.0**-10
@@ -87,7 +88,7 @@ class RatioLimits(NamedTuple):
 
 
 def leakage_interval(
-    sums: ReportSums, target: str, source: str, sets: LikelySets, confidence: float
+    sums: ReportSums | PooledSums, target: str, source: str, sets: LikelySets, confidence: float
 ) -> LeakageInterval:
     """Return the leakage of a source's report about a target, estimated from reports.
 
@@ -106,7 +107,7 @@ def leakage_interval(
     -----
     O(g m^2 t) with g groups, m target and t source values.
     """
-    terms = PairTerms(sums.joint(target, source), sums.marginal(target), sums.sizes)
+    terms = PairTerms(*sums.terms(target, source))
     groups, targets, sources = terms.joint.shape
     if targets < 2 or sources < 2 or sets.contrast == 0 or _favours_all(sets, sources):
         return LeakageInterval(0.0, 0.0, 0.0)

@@ -32,7 +32,8 @@ class ReportLeak(NamedTuple):
 class ReportAnalysis(Result):
     """The leakage of every source about every target, estimated from reports.
 
-    Rows are targets and columns sources, as in `LeakageMatrix`.
+    Rows are targets and columns sources, as in `LeakageMatrix`.  Pairs that no form asks for
+    together, and sources that have no report of their own, are not watched: NaN.
 
     Parameters
     ----------
@@ -49,7 +50,7 @@ class ReportAnalysis(Result):
     view
         What the adversary keeps: the whole `"report"`, or a value `"inferred"` from it.
     releases
-        How each attribute is released, in order.
+        How each attribute is released, in order: by the form with the largest budget for it.
     pairs
         The estimated joint tables.
     """
@@ -75,10 +76,16 @@ class ReportAnalysis(Result):
             *(float(part[target, source]) for part in (self.estimates, self.lower, self.upper))
         )
 
+    @property
+    def watched(self) -> list[tuple[int, int]]:
+        """The places of target and source of every leakage that is estimated."""
+        pairs = permutations(range(len(self.domain)), 2)
+        return [pair for pair in pairs if not np.isnan(self.estimates[pair])]
+
     def strongest(self, count: int = 10) -> list[ReportLeak]:
         """Return target, source and leakage of the pairs with the largest lower limits."""
         names = self.domain.names
-        order = sorted(permutations(range(len(names)), 2), key=lambda pair: -self.lower[pair])
+        order = sorted(self.watched, key=lambda pair: -self.lower[pair])
         return [
             ReportLeak(names[target], names[source], self[target, source])
             for target, source in order[: _checks.integer(count, "count", 0)]
@@ -96,11 +103,11 @@ class ReportAnalysis(Result):
     def _headline(self) -> str:
         return (
             f"ReportAnalysis({self.pairs.records:,} reports, {len(self.domain)} attributes, "
-            f"largest leakage {self.estimates.max(initial=0.0):.4g}, view {self.view!r})"
+            f"largest leakage {np.nanmax(self.estimates, initial=0.0):.4g}, view {self.view!r})"
         )
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        names, ordered = self.domain.names, list(permutations(range(len(self.domain)), 2))
+        names, ordered = self.domain.names, self.watched
         sources = [self.releases[source] for _, source in ordered]
         return {
             "target": [names[target] for target, _ in ordered],
@@ -145,6 +152,8 @@ def analyse_reports(
 ) -> ReportAnalysis:
     """Return what each collected attribute leaks about every other, from reports alone.
 
+    Where the plan has several forms, pairs that some form asks for together.
+
     Parameters
     ----------
     plan
@@ -187,10 +196,17 @@ def analyse_reports(
         raise InputError(f"confidence must be above 0 and below 1, got {confidence!r}")
     pairs = estimate_pairs(plan, reports, method=method)
     names = pairs.domain.names
-    used = [plan.mechanisms[name] for name in names]
-    releases = tuple(Release(made.epsilon, made.delta, made) for made in used)
-    parts = np.zeros((4, len(names), len(names)))
-    ordered = list(permutations(range(len(names)), 2))
+    releases = tuple(_release(plan, name) for name in names)
+    parts = np.full((4, len(names), len(names)), np.nan)
+    parts[:, np.arange(len(names)), np.arange(len(names))] = 0.0
+    ordered = [
+        (target, source)
+        for target, source in permutations(range(len(names)), 2)
+        if (min(target, source), max(target, source)) in pairs.tables
+        and releases[source].mechanism is not None
+    ]
+    if not ordered and len(names) > 1:
+        raise InputError("no two attributes are asked together, so no leakage is to be watched")
     for done, (target, source) in enumerate(ordered, start=1):
         release = releases[source]
         # A mechanism that does not state its likely sets may favour any.
@@ -202,3 +218,15 @@ def analyse_reports(
             progress(done, len(ordered))
     estimates, lower, upper, plug_in = parts
     return ReportAnalysis(estimates, lower, upper, plug_in, level, view, releases, pairs)
+
+
+def _release(plan: Plan, name: str) -> Release:
+    """Return how an attribute is released by the form with the largest budget for it.
+
+    Without a mechanism where only matrix forms ask for it: their report is about all answers.
+    """
+    made = [part[name] for part in plan.channels if name in part]
+    if not made:
+        return Release(plan[name].epsilon)
+    loudest = max(made, key=lambda mechanism: mechanism.epsilon)
+    return Release(loudest.epsilon, loudest.delta, loudest)

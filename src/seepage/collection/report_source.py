@@ -1,15 +1,20 @@
 """Reports in memory or in files, as batches that a plan's mechanisms can read."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from seepage._numerics import Booleans, Integers
+from seepage.collection.report_lines import line_files, read_report_lines
 from seepage.data.table.sources import find_files
 from seepage.errors import InputError
+from seepage.mechanisms import Mechanism
 from seepage.mechanisms.reports import (
     DamagedReportError,
     Reports,
@@ -25,11 +30,35 @@ COLLECTION = b"seepage.collection"
 ROWS = 1 << 16
 
 
+FORM = "form"
+"""The column that says which form a person has, from 1, where not all have the same."""
+
+
+def report_columns(plan: Plan) -> list[tuple[str, int, str]]:
+    """Return the columns of reports: their names, the place of their form, and their report's name.
+
+    A plan in which everyone is asked the same has one column for each attribute, by its name; any
+    other has `"<form>:<attribute>"`, or `"<form>:report"` where all answers are one report.
+    """
+    if plan.is_single:
+        return [(name, 0, name) for name in plan.mechanisms]
+    return [
+        (f"{place + 1}:{name}", place, name)
+        for place, made in enumerate(plan.channels)
+        for name in made
+    ]
+
+
 def reports_schema(plan: Plan) -> pa.Schema:
     """Return the Arrow schema of a plan's reports: who made each column, and the collection."""
     plan.check_certified()
     nothing = np.zeros(0, dtype=np.int64)
-    fields = [made.perturb(nothing).field(name) for name, made in plan.mechanisms.items()]
+    fields = [
+        plan.channels[place][name].perturb(nothing).field(column).with_nullable(not plan.is_single)
+        for column, place, name in report_columns(plan)
+    ]
+    if not plan.is_single:
+        fields.insert(0, pa.field(FORM, pa.uint16(), nullable=False))
     return pa.schema(fields, metadata={COLLECTION: plan.collection})
 
 
@@ -59,38 +88,146 @@ class ReportSource:
             else:
                 with open_parquet(part) as parquet:
                     check_schema(plan, parquet.schema_arrow, str(part))
-                    self.records += parquet.metadata.num_rows
+                    self.records += _row_count(parquet.metadata, part)
 
-    def batches(self, names: Sequence[str]) -> Iterator[list[Reports]]:
-        """Yield the reports of these attributes, some rows at a time."""
+    def batches(self, names: Sequence[str], form: int = 0) -> Iterator[list[Reports]]:
+        """Yield some reports of the people who have a form, some rows at a time.
+
+        Parameters
+        ----------
+        names
+            The reports' names: attributes, or "report".
+        form
+            The place of the form.
+        """
+        chosen = self._columns(names, form)
+        columns = [*chosen] if self._plan.is_single else [FORM, *chosen]
+        for batch, where, before in self._batches(columns):
+            forms = self._forms(batch, where, before)
+            found = self._of_form(batch, form, chosen, forms, (where, before))
+            if found:
+                yield found
+
+    def by_form(self, names: Sequence[Sequence[str]]) -> Iterator[tuple[int, list[Reports]]]:
+        """Yield some reports of every form, with its place, from one pass over all of them.
+
+        Parameters
+        ----------
+        names
+            The reports' names, for each form.
+        """
+        chosen = [self._columns(some, form) for form, some in enumerate(names)]
+        columns = [column for part in chosen for column in part]
+        for batch, where, before in self._batches(
+            columns if self._plan.is_single else [FORM, *columns]
+        ):
+            forms = self._forms(batch, where, before)
+            for form, part in enumerate(chosen):
+                found = self._of_form(batch, form, part, forms, (where, before))
+                if found:
+                    yield form, found
+
+    def _columns(self, names: Sequence[str], form: int) -> dict[str, str]:
+        """Return the names of a form's reports by their columns."""
+        columns = {name: column for column, place, name in self._reports if place == form}
+        return {columns[name]: name for name in names}
+
+    @cached_property
+    def _reports(self) -> list[tuple[str, int, str]]:
+        return report_columns(self._plan)
+
+    @cached_property
+    def people(self) -> Integers:
+        """The number of people who have each form."""
+        count = len(self._plan.forms)
+        if self._plan.is_single:
+            return np.array([self.records])
+        found = np.zeros(count, dtype=np.int64)
+        for batch, where, before in self._batches([FORM]):
+            forms = self._forms(batch, where, before)
+            found += np.bincount(np.zeros(0, np.int64) if forms is None else forms, minlength=count)
+        return found
+
+    def _batches(self, columns: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, str, int]]:
+        """Yield batches of columns, each with its file and the number of rows before it."""
         for part in self._parts:
+            before = 0
             if isinstance(part, pa.Table):
-                chosen = part.select(list(names))
-                yield from self._read(chosen.to_batches(max_chunksize=ROWS), "the table")
+                for batch in part.select(list(columns)).to_batches(max_chunksize=ROWS):
+                    yield batch, "the table", before
+                    before += batch.num_rows
             else:
                 with open_parquet(part) as parquet:
-                    batches = parquet.iter_batches(ROWS, columns=list(names))
-                    yield from self._read(batches, str(part))
+                    for batch in parquet.iter_batches(ROWS, columns=list(columns)):
+                        yield batch, str(part), before
+                        before += batch.num_rows
 
-    def _read(self, batches: Iterable[pa.RecordBatch], where: str) -> Iterator[list[Reports]]:
-        """Yield the reports of one table or file; a damaged one raises, with its record."""
-        before = 0
-        for batch in batches:
-            columns = list[Reports]()
-            for array, field in zip(batch.columns, batch.schema, strict=True):
-                if not len(array):
-                    continue
-                columns.append(reports_from_arrow(array, field))
-                try:
-                    self._plan.mechanisms[field.name].check_drawn(columns[-1])
-                except DamagedReportError as damage:
-                    raise InputError(
-                        f"{where}, record {before + damage.row + 1:,}: column {field.name!r} is "
-                        f"damaged: {damage.rule}"
-                    ) from None
-            if columns:
-                yield columns
-            before += batch.num_rows
+    def _forms(self, batch: pa.RecordBatch, where: str, before: int) -> Integers | None:
+        """Return the place of everybody's form, None where all have the same."""
+        if self._plan.is_single:
+            return None
+        count, numbers = len(self._plan.forms), batch.column(FORM)
+        forms = numbers.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64) - 1
+        wrong = (forms < 0) | (forms >= count)
+        if wrong.any():
+            rule = f"it must hold integers from 1 to {count}"
+            raise _damaged(where, before + int(wrong.argmax()), FORM, rule)
+        return np.asarray(forms)
+
+    def _of_form(
+        self,
+        batch: pa.RecordBatch,
+        form: int,
+        chosen: Mapping[str, str],
+        forms: Integers | None,
+        place: tuple[str, int],
+    ) -> list[Reports]:
+        """Return the reports of the people of a batch who have a form; none where nobody has."""
+        having = None if forms is None else forms == form
+        found = [
+            self._read(batch, column, self._plan.channels[form][name], having, place)
+            for column, name in chosen.items()
+        ]
+        return [reports for reports in found if reports is not None]
+
+    def _read(
+        self,
+        batch: pa.RecordBatch,
+        column: str,
+        made: Mechanism,
+        having: Booleans | None,
+        place: tuple[str, int],
+    ) -> Reports | None:
+        """Return the reports of one column of a batch, None without any; damaged ones raise."""
+        array, field = batch.column(column), batch.schema.field(column)
+        where, before = place
+        if having is not None:
+            wrong = array.is_valid().to_numpy(zero_copy_only=False) != having
+            if wrong.any():
+                rule = f"it must hold the reports of form {column.partition(':')[0]} and no others"
+                raise _damaged(where, before + int(wrong.argmax()), column, rule)
+            array = array.drop_null()
+        if not len(array):
+            return None
+        reports = reports_from_arrow(array, field)
+        try:
+            made.check_drawn(reports)
+        except DamagedReportError as damage:
+            row = damage.row if having is None else int(np.flatnonzero(having)[damage.row])
+            raise _damaged(where, before + row, column, damage.rule) from None
+        return reports
+
+
+def _row_count(metadata: Any, file: Path) -> int:
+    """Return the number of rows of a Parquet file; raise where its parts add up to another."""
+    parts = [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]
+    if sum(parts) != metadata.num_rows or any(rows < 0 for rows in parts):
+        raise InputError(f"{file} is damaged: it does not have as many reports as it states")
+    return sum(parts)
+
+
+def _damaged(where: str, row: int, column: str, rule: str) -> InputError:
+    return InputError(f"{where}, record {row + 1:,}: column {column!r} is damaged: {rule}")
 
 
 def open_reports(plan: Plan, reports: Any) -> ReportSource:
@@ -101,15 +238,23 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
     plan
         The plan that they were collected with.
     reports
-        An Arrow table, or the path of a Parquet file, of a folder of such, a glob, or a list of
-        paths.  Columns that are no attributes of the plan are ignored.
+        An Arrow table, or the path of a Parquet file or JSON Lines, of a folder of such, a glob,
+        or a list of paths.  Columns that are no attributes of the plan are ignored.  Lines that
+        are left out are named in a warning.  A source is itself.
     """
     plan.check_certified()
+    if isinstance(reports, ReportSource):
+        return reports
     if isinstance(reports, pa.RecordBatch):
         reports = pa.Table.from_batches([reports])
     if isinstance(reports, pa.Table):
         return ReportSource(plan, [reports])
     if isinstance(reports, (str, os.PathLike, list, tuple)):
+        if lines := line_files(reports):
+            found = read_report_lines(plan, lines)
+            for note in found.notes:
+                warnings.warn(note, stacklevel=4)
+            return ReportSource(plan, [found.table])
         files = find_files(reports)[1]
         for file in files:
             if not file.is_file():
@@ -133,6 +278,10 @@ def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
         if schema.get_field_index(expected.name) < 0:
             raise InputError(f"{where} must have one column of reports {expected.name!r}")
         found = schema.field(expected.name)
+        if expected.name == FORM and not plan.is_single:
+            if not pa.types.is_integer(found.type):
+                raise InputError(f"column {FORM!r} of {where} must hold integers, got {found.type}")
+            continue
         if described_reports(found) != described_reports(expected) or found.type != expected.type:
             raise InputError(
                 f"column {found.name!r} of {where} must hold reports of "

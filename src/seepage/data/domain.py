@@ -13,6 +13,9 @@ from seepage.errors import DomainError
 MISSING = "(missing)"
 """The name of the category that missing values form."""
 
+OTHER = "(other)"
+"""The name of the category of pooled values, and of all others in a domain that has it."""
+
 SHOWN_NAMES = 8
 """Attributes that the `repr` of a domain names."""
 

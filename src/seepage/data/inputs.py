@@ -14,10 +14,10 @@ from seepage.data.counting.count import count_table
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.data.table.options import TableOptions
+from seepage.data.table.options import TableOptions, as_pool
 from seepage.errors import DomainError, InputError
 
-CHOICES = ("columns", "drop", "rename")
+CHOICES = ("columns", "drop", "rename", "pool")
 """Table options that counts and records obey too."""
 
 ENGINE_OPTIONS = ("engine", "progress")
@@ -32,7 +32,7 @@ def as_pairs(data: Any, **options: Any) -> PairCounts:
         See above.
     options
         The table options of `count_pairs`.  Counts and records that exist already obey `columns`,
-        `drop` and `rename`; any other option raises an InputError, for it would have no effect.
+        `drop`, `rename` and `pool`; any other option raises an InputError: it would have no effect.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def _settings(own: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]
 
 
 def _chosen(found: PairCounts | Records, options: Mapping[str, Any]) -> PairCounts | Records:
-    """Return the counts or records with the columns chosen, dropped and renamed."""
+    """Return the counts or records with the columns chosen, renamed and pooled."""
     columns, drop = options.get("columns"), options.get("drop") or ()
     wanted = found.domain.names if columns is None else columns
     dropped = {found.domain[name].name for name in drop}
@@ -162,7 +162,15 @@ def _chosen(found: PairCounts | Records, options: Mapping[str, Any]) -> PairCoun
         raise InputError("there is no column left to read")
     if tuple(kept) != found.domain.names:
         found = found.select(kept)
-    return found.rename(dict(options["rename"])) if options.get("rename") else found
+    if options.get("rename"):
+        found = found.rename(dict(options["rename"]))
+    return found if options.get("pool") is None else _pooled(found, as_pool(options["pool"]))
+
+
+def _pooled(found: PairCounts | Records, pool: float) -> PairCounts | Records:
+    from seepage.data.pooling import pool_pairs, pool_records
+
+    return pool_records(found, pool) if isinstance(found, Records) else pool_pairs(found, pool)
 
 
 def _allow_only(allowed: Iterable[str], options: Mapping[str, Any], why: str) -> None:

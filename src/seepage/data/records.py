@@ -113,6 +113,7 @@ class Records(Result):
             Called with the records read so far and the records in all, None where not known.
         table
             Options of `seepage.data.table.TableOptions`: `columns`, `drop`, `bins`, `missing`, ...
+            `pool` goes by the records kept, those of the sample.
 
         Notes
         -----
@@ -144,7 +145,12 @@ class Records(Result):
         else:
             domain, kept, (rows, weights) = gather_local(data, options, start, progress)
         whole = sample is None or kept.seen <= sample
-        return cls(domain, rows.T, weights, population=None if whole else kept.seen)
+        found = cls(domain, rows.T, weights, population=None if whole else kept.seen)
+        if options.pool is None:
+            return found
+        from seepage.data.pooling import pool_records
+
+        return pool_records(found, options.pool)
 
     @classmethod
     def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Records":

@@ -212,7 +212,8 @@ def _split_note(problem: Problem, epsilons: Floats) -> tuple[str, ...]:
     if problem.guarantee == "worst" or problem.public.any() or epsilons.max() > split * (1 + 1e-6):
         return ()
     return (
-        f"no budget is above the equal split, limit / {count} = {split:.4g}, which any data allow",
+        f"no budget is above the equal split, limit / {count} = {split:.4g}, which any data allow; "
+        "`design` asks each person for some attributes only, with larger budgets",
     )
 
 

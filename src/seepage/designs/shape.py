@@ -14,7 +14,7 @@ from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.shaped_columns import AdmissibleReports, RatioLimit
-from seepage.designs.shaped_form import FormTable, check_cells, occurring, shape_form
+from seepage.designs.shaped_form import AnswerCounts, check_cells, occurring, shape_form
 from seepage.designs.shaped_mechanism import ShapedMechanism
 from seepage.designs.shaped_population import (
     GROWTH,
@@ -222,7 +222,7 @@ def _confidence(confidence: Any) -> float:
 
 def form_table(
     counted: PairCounts | Records, sources: Sequence[str], targets: Iterable[str]
-) -> tuple[FormTable, Integers]:
+) -> tuple[AnswerCounts, Integers]:
     """Return the counts of targets by the cells of a form, and the counts of the cells."""
     domain = counted.domain
     sizes = tuple(domain[name].size for name in sources)
@@ -241,7 +241,7 @@ def form_table(
     if not counts.sum():
         raise InputError("shaping needs at least one record, and there is none")
     labels = itertools.product(*(domain[name].values for name in sources))
-    return FormTable(tuple(sources), sizes, tables, tuple(map(", ".join, labels))), counts
+    return AnswerCounts(tuple(sources), sizes, tables, tuple(map(", ".join, labels))), counts
 
 
 def _cells(records: Records, sources: Sequence[str]) -> Integers:

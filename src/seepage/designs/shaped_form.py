@@ -28,7 +28,7 @@ INSIDE = 0.999
 """The share of the product's budgets at which its reports start the search."""
 
 
-class FormTable(NamedTuple):
+class AnswerCounts(NamedTuple):
     """The counts that a form is shaped on.
 
     Cells are the answers' codes as a number in mixed radix, the last attribute fastest.
@@ -50,7 +50,7 @@ class FormTable(NamedTuple):
 
 
 def shape_form(
-    table: FormTable,
+    table: AnswerCounts,
     counts: Integers,
     limits: Mapping[str, float],
     *,

@@ -36,6 +36,10 @@ ROUNDS = 6
 """Iterations; each about doubles the correct digits."""
 
 
+LINE_ROUNDS = 3
+"""The same for lines, which need not touch exactly."""
+
+
 class Limits(NamedTuple):
     """Lower and upper limits, of one shape."""
 
@@ -197,7 +201,7 @@ def upper_lines(at: ArrayLike, radius: ArrayLike) -> StraightLines:
     kl_upper(a, r) <= (1 - e^(-h a0 - r) (1 - h (a - a0)))/(1 - e^-h) for every h > 0.
     """
     a, r = _as_floats(at, radius)
-    h = upper_slope(a, 1.0 - a, r)
+    h = upper_slope(a, 1.0 - a, r, LINE_ROUNDS)
     width = -np.expm1(-h)
     power = np.exp(-h * a - r)
     constant = np.where(a < 1, (-np.expm1(-h * a - r) - power * h * a) / width, 1.0)
@@ -208,7 +212,7 @@ def upper_lines(at: ArrayLike, radius: ArrayLike) -> StraightLines:
 def lower_lines(at: ArrayLike, radius: ArrayLike) -> StraightLines:
     """Return lines below `kl_lower` everywhere, which touch it at the given means."""
     b, r = _as_floats(at, radius)
-    h = upper_slope(1.0 - b, b, r)
+    h = upper_slope(1.0 - b, b, r, LINE_ROUNDS)
     # over e^h throughout, which e^(h b) may exceed
     width = -np.expm1(-h)
     power = np.exp(h * (b - 1.0) - r)
@@ -234,7 +238,12 @@ def mixture_radius(totals: ArrayLike, c: ArrayLike) -> Floats:
 
 
 def kl_inf_limits(
-    weights: ArrayLike, shares: ArrayLike, radius: ArrayLike, least: ArrayLike, most: ArrayLike
+    weights: ArrayLike,
+    shares: ArrayLike,
+    radius: ArrayLike,
+    least: ArrayLike,
+    most: ArrayLike,
+    rounds: int = ROUNDS,
 ) -> Limits:
     """Return limits of the mean of weights in [least, most], from their empirical distribution.
 
@@ -251,6 +260,8 @@ def kl_inf_limits(
         the weights.
     radius, least, most
         Of the shape of the result, or broadcast to it.
+    rounds
+        Of Newton's method.
 
     Notes
     -----
@@ -271,15 +282,15 @@ def kl_inf_limits(
     )
     unknown = ~np.isfinite(r)
     r = np.where(unknown, 1.0, r)
-    upper = high - _mean_below(np.maximum(high[..., None] - w, 0.0), p, r)
-    lower = low + _mean_below(np.maximum(w - low[..., None], 0.0), p, r)
+    upper = high - _mean_below(np.maximum(high[..., None] - w, 0.0), p, r, rounds)
+    lower = low + _mean_below(np.maximum(w - low[..., None], 0.0), p, r, rounds)
     edge = GUARD * (np.abs(low) + np.abs(high))
     upper = np.where(unknown, high, np.clip(upper + edge * (upper < high), low, high))
     lower = np.where(unknown, low, np.clip(lower - edge * (lower > low), low, high))
     return Limits(np.asarray(lower), np.asarray(upper))
 
 
-def _mean_below(gaps: Floats, p: Floats, r: Floats) -> Floats:
+def _mean_below(gaps: Floats, p: Floats, r: Floats, rounds: int) -> Floats:
     """Return max over nu >= 0 of exp(sum p_i ln(nu + g_i) - r) - nu, for gaps g_i >= 0.
 
     Where it is attained, phi(nu) = sum p_i ln(nu + g_i) + ln sum p_i / (nu + g_i) equals r.  phi
@@ -291,14 +302,16 @@ def _mean_below(gaps: Floats, p: Floats, r: Floats) -> Floats:
     best = np.zeros(np.shape(mean))
     tiny = 1e-300 + 1e-14 * gaps.max(axis=-1, initial=0.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        for _ in range(ROUNDS):
+        for number in range(rounds):
             nu = np.maximum(nu, tiny)
             shifted = nu[..., None] + gaps
-            logarithm = np.where(p > 0, p * np.log(shifted), 0.0).sum(axis=-1)
+            logarithm = np.einsum("...i,...i", p, np.log(shifted))
             best = np.fmax(best, np.exp(logarithm - r) - nu)
+            if number == rounds - 1:
+                break
             inverse = 1.0 / shifted
-            first = (p * inverse).sum(axis=-1)
-            second = (p * inverse * inverse).sum(axis=-1)
+            first = np.einsum("...i,...i", p, inverse)
+            second = np.einsum("...i,...i,...i", p, inverse, inverse)
             phi = logarithm + np.log(first)
             step = -2 * phi / (first - second / first) * (np.sqrt(phi / r) - 1)
             nu = np.where(np.isfinite(step), nu + np.maximum(step, -0.9 * nu), nu)

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Floats, Integers, clustered_order
 from seepage._results import Result
 from seepage.data.channel import Channel
-from seepage.data.domain import Domain, how_many
+from seepage.data.domain import MISSING, Domain, how_many
 from seepage.data.pairs import PairCounts
-from seepage.errors import DomainError
+from seepage.errors import DomainError, InputError
 from seepage.leakage.evidence import Leakage, relaxation
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.population_limits import LeakageLimits, population_limits
@@ -44,6 +44,9 @@ class LeakageMatrix(Result):
         `"report"`: the adversary keeps the whole report; `"inferred"`: only a guessed value.
     smoothing
         `min_count` and `prior` of `PairCounts.channel`, both 0 by default.
+    radius
+        Above 0 every entry is a robust bound: the most over all channels whose rows are within
+        this total variation distance of the table's.
     """
 
     def __init__(
@@ -52,11 +55,14 @@ class LeakageMatrix(Result):
         releases: Sequence[Release],
         view: View,
         smoothing: Mapping[str, float],
+        radius: float = 0.0,
     ) -> None:
         self.pairs = _checks.instance(pairs, "pairs", PairCounts, "PairCounts")
         self.releases: tuple[Release, ...] = tuple(_checks.items(releases, "releases"))
         self.view: View = view
         self.smoothing = dict(_checks.mapping(smoothing, "smoothing"))
+        self.radius = _checks.probability(radius, "radius")
+        self._limits: dict[float, LeakageLimits] = {}
 
     @property
     def domain(self) -> Domain:
@@ -72,16 +78,37 @@ class LeakageMatrix(Result):
     def values(self) -> Floats:
         """The leakages in nats, rows targets and columns sources."""
         values = np.zeros((len(self.domain), len(self.domain)))
-        for targets, sources, stack in self.channel_stacks():
+        for targets, sources, stack in () if self.radius else self.channel_stacks():
             for sets, chosen, contrast in self._by_sets(sources):
                 found = sets.best(stack[chosen], contrast).value
                 values[targets[chosen], sources[chosen]] = found
-        for source in np.flatnonzero(self._kind < 0):
+        for source in np.flatnonzero((self._kind < 0) | (self.radius > 0)):
             for target in range(len(self.domain)):
                 if target != source:
                     values[target, source] = self[target, source].value
         values.flags.writeable = False
         return values
+
+    def leak_among(
+        self, target: str | SupportsIndex, source: str | SupportsIndex, least: int
+    ) -> Leakage:
+        """Return a leakage among target values, not missing, that so many records have."""
+        row, column = self.domain.index(target), self.domain.index(source)
+        marginal, labels = self.pairs.marginals[row], self.domain[row].values
+        enough = (marginal > 0) & (marginal >= _checks.integer(least, "least", 0))
+        kept = [labels[k] for k in np.flatnonzero(enough) if labels[k] != MISSING]
+        if row == column or len(kept) < 2:
+            return Leakage(0.0, None)
+        channel = self.channel(row, column)
+        places = [channel.given.code(label) for label in kept]
+        part = Channel(channel.matrix[places], channel.given.restrict(places), channel.output)
+        return self._leakage(column, part)
+
+    def _leakage(self, source: int, channel: Channel) -> Leakage:
+        release = self.releases[source]
+        if self.radius:
+            return release.robust_leakage(channel, self.view, self.radius)
+        return release.leakage(channel, self.view)
 
     @cached_property
     def slopes(self) -> Floats:
@@ -89,6 +116,8 @@ class LeakageMatrix(Result):
 
         For mechanisms whose report is two-level; the contrast is epsilon for most.
         """
+        if self.radius:
+            raise InputError("slopes are those of a matrix with radius 0")
         slopes = np.zeros((len(self.domain), len(self.domain)))
         for targets, sources, stack in self.channel_stacks():
             for sets, chosen, contrast in self._by_sets(sources):
@@ -101,6 +130,11 @@ class LeakageMatrix(Result):
         """The certified delta' of each leakage bound; 0 where the source has delta 0."""
         values = np.zeros_like(self.values)
         relaxed = [r.delta > 0 and r.mechanism is None for r in self.releases]
+        if self.radius:
+            for target, source in zip(*np.nonzero(~np.eye(len(values), dtype=bool)), strict=True):
+                if relaxed[source]:
+                    values[target, source] = self[target, source].relaxation
+            return values
         for targets, sources, stack in self.channel_stacks() if any(relaxed) else ():
             for target, source, channel in zip(targets, sources, stack, strict=True):
                 if relaxed[source]:
@@ -133,7 +167,7 @@ class LeakageMatrix(Result):
                 f"{self.domain.names[target]!r} is no source about itself; "
                 "its own report leaks its epsilon"
             )
-        return self.releases[source].leakage(self.channel(target, source), self.view)
+        return self._leakage(source, self.channel(target, source))
 
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the largest leakages, largest first, each with its target and source by name."""
@@ -171,12 +205,17 @@ class LeakageMatrix(Result):
         >>> limits.strongest(1)[0][:2]
         ('education', 'education-num')
         """
-        return population_limits(self, confidence)
+        level = _checks.probability(confidence, "confidence")
+        if level not in self._limits:
+            self._limits[level] = population_limits(self, level)
+        return self._limits[level]
 
     def _headline(self) -> str:
         shape = f"{len(self.domain)} x {len(self.domain)}"
         if self.pairs.population is not None:
             shape += f" from a {how_many(self.pairs)}"
+        if self.radius:
+            shape += f", robust bounds, radius={self.radius:g}"
         return f"LeakageMatrix({shape}, view={self.view!r}, rows targets, columns sources)"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
@@ -192,8 +231,8 @@ class LeakageMatrix(Result):
             "view": [self.view] * len(targets),
         }
 
-    def chart(self) -> Any:
-        """Return the matrix as an Altair heat map, related attributes side by side."""
+    def chart(self, name: str = "") -> Any:
+        """Return the matrix as an Altair heat map, titled with the data's name, if given."""
         from seepage.charts.results import matrix_chart
 
         names = list(self.domain.names)
@@ -202,25 +241,20 @@ class LeakageMatrix(Result):
         subtitle = f"{', '.join(mechanisms)}; epsilon {', '.join(budgets[:4])}; view: {self.view}"
         if self.pairs.population is not None:
             subtitle += f"; {how_many(self.pairs)}"
+        if self.radius:
+            subtitle += f"; robust bounds, radius {self.radius:g}"
         order = [names[index] for index in self.related_order()]
         most = float(self.epsilons[np.isfinite(self.epsilons)].max(initial=0.0))
-        return matrix_chart(names, self.values.tolist(), most, subtitle, order)
+        return matrix_chart(
+            names, self.values.tolist(), most, subtitle, order, _checks.text(name, "name")
+        )
 
     def related_order(self) -> list[int]:
         """Return the attributes in an order that puts those with much leakage side by side.
 
         Leaves of average-linkage clustering on epsilon minus the larger leakage of both ways.
         """
-        if len(self.domain) < 3:
-            return list(range(len(self.domain)))
-        from scipy.cluster.hierarchy import leaves_list, linkage
-        from scipy.spatial.distance import squareform
-
-        strength = np.minimum(np.maximum(self.values, self.values.T), 700.0)
-        distance = strength.max() - strength
-        np.fill_diagonal(distance, 0.0)
-        tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
-        return [int(leaf) for leaf in leaves_list(tree)]
+        return clustered_order(np.maximum(self.values, self.values.T))
 
     @cached_property
     def _sets(self) -> list[LikelySets | None]:
@@ -281,6 +315,7 @@ def leakage_matrix(
     delta: Any = 0.0,
     min_count: float = 0.0,
     prior: float = 0.0,
+    radius: Any = 0.0,
     **table_options: Any,
 ) -> LeakageMatrix:
     """Return the leakage of every attribute about every other.
@@ -303,6 +338,10 @@ def leakage_matrix(
         The relaxation of every attribute, or one for each.
     min_count, prior
         Smoothing of rare cells, see `PairCounts.channel`; off by default.
+    radius
+        Above 0 for robust bounds: the most over all channels whose rows are within this total
+        variation distance of the table's, see `leakage_bound`.  Exact up to 12 source values and
+        for mechanisms whose report favours one value (GRR, EXP); others have an upper bound.
     table_options
         The table options of `count_pairs`.
 
@@ -330,8 +369,7 @@ def leakage_matrix(
     pairs = as_pairs(data, **table_options)
     if not pairs.records:
         raise DomainError("there is no leakage without records, and these counts have none")
-    smoothing = {
-        "min_count": _checks.weight(min_count, "min_count"),
-        "prior": _checks.weight(prior, "prior"),
-    }
-    return LeakageMatrix(pairs, releases(pairs.domain, epsilon, mechanism, delta), view, smoothing)
+    weights = {"min_count": min_count, "prior": prior}
+    smoothing = {name: _checks.weight(value, name) for name, value in weights.items()}
+    released = releases(pairs.domain, epsilon, mechanism, delta)
+    return LeakageMatrix(pairs, released, view, smoothing, radius)

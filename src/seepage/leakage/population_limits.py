@@ -175,6 +175,8 @@ def population_limits(matrix: "LeakageMatrix", confidence: float) -> LeakageLimi
     level = _checks.probability(confidence, "confidence")
     if level in (0, 1):
         raise InputError(f"confidence must be above 0 and below 1, got {level:g}")
+    if matrix.radius:
+        raise InputError("radius must be 0 for limits, which are of the table's own leakages")
     search = _Search(matrix, 1.0 - level)
     search.run()
     for part in (search.lower, search.upper):

@@ -15,6 +15,7 @@ from seepage.errors import InputError
 from seepage.leakage.evidence import Leakage, two_level_leakage
 from seepage.leakage.exact import exact_leakage
 from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.robust_bound import reach_of, robust_leakage
 
 if TYPE_CHECKING:
     from seepage.mechanisms.base import Mechanism
@@ -69,6 +70,21 @@ class Release:
             return two_level_leakage(G, sets, self.delta if self.mechanism is None else 0.0)
         assert self.mechanism is not None
         return exact_leakage(G, Channel(self.mechanism.inferred_channel(), G.output, G.output))
+
+    def robust_leakage(self, G: Channel, view: View, radius: float) -> Leakage:
+        """Return the most that it leaks over all channels whose rows are within a radius of G's.
+
+        A mechanism that is not two-level counts with the bound over all of its budget.
+        """
+        sets, slack = self.sets(view), self.delta if self.mechanism is None else 0.0
+        if sets is None:
+            if self.delta:
+                raise InputError(
+                    f"radius must be 0 for {self.name!r}, whose delta is {self.delta:g}; "
+                    "leave the mechanism out for the bound of its budget"
+                )
+            sets = LikelySets("all", self.epsilon)
+        return robust_leakage(G, sets, reach_of(G, radius, None), slack)
 
 
 def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> list[Release]:

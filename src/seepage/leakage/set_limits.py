@@ -118,15 +118,21 @@ def best_rows(high: Floats, low: Floats, contrast: Floats) -> Floats:
 
     The two largest and the two smallest suffice: at most one row is both.
     """
-    first, last = high.argmax(axis=-2), low.argmin(axis=-2)
-    most, second = (-np.partition(-high, 1, axis=-2)[..., row, :] for row in (0, 1))
-    least, next_least = (np.partition(low, 1, axis=-2)[..., row, :] for row in (0, 1))
-    same = first == last
-    ratio = log_ratio(np.where(same, second, most) - least, least, contrast)
+    first, last = high.argmax(axis=-2)[..., None, :], low.argmin(axis=-2)[..., None, :]
+    most = np.take_along_axis(high, first, axis=-2)[..., 0, :]
+    least = np.take_along_axis(low, last, axis=-2)[..., 0, :]
+    ratio = log_ratio(most - least, least, contrast)
+    same = (first == last)[..., 0, :]
     if not same.any():
         return ratio
-    other = log_ratio(most - next_least, next_least, contrast)
-    return np.where(same, np.maximum(ratio, other), ratio)
+    rows = np.arange(high.shape[-2])[:, None]
+    second = np.where(rows == first, -np.inf, high).max(axis=-2)
+    next_least = np.where(rows == last, np.inf, low).min(axis=-2)
+    apart = np.maximum(
+        log_ratio(second - least, least, contrast),
+        log_ratio(most - next_least, next_least, contrast),
+    )
+    return np.where(same, apart, ratio)
 
 
 def _some(
@@ -167,6 +173,7 @@ def _simple_upper(a: Floats, r: Floats) -> Floats:
     kl(a, q) is the integral of (s - a)/(s (1 - s)) over s from a to q, so at least
     (q - a)^2/(2 v) with v the largest s (1 - s) there: q (1 - q), a (1 - a) or 1/4.
     """
+    a = np.clip(a, 0.0, 1.0)
     wilson = (a + r + np.sqrt(r * (r + 2 * a * (1 - a)))) / (1 + 2 * r)
     middle = np.where(wilson <= 0.5, wilson, np.maximum(a + np.sqrt(r / 2), 0.5))
     return np.minimum(np.where(a < 0.5, middle, a + np.sqrt(2 * r * a * (1 - a))), 1.0)
@@ -196,7 +203,7 @@ def _found_lower(
     first, second = row_pairs(len(rows))
     likelier, other = rows[first], rows[second]
     best = 0.0
-    for ratio in np.exp(min(contrast, 50.0) * np.array([0.0, 0.3, 0.7])):
+    for ratio in np.exp(min(contrast, 50.0) * np.array([0.1, 0.6])):
         chosen = _favoured(likelier - ratio * other, width)
         high, low = ((part * chosen).sum(axis=1) for part in (likelier, other))
         high = 1.0 - _simple_upper(1.0 - high, c / people[first])

@@ -245,9 +245,10 @@ def whole_shares(shares: Iterable[float]) -> list[int]:
     >>> whole_shares([1.0, 3.0]) == [2**62, 3 * 2**62]
     True
     """
-    exact = [Fraction(share) for share in _checks.numbers(shares, "shares")]
-    if not exact or min(exact) < 0 or not sum(exact):
+    given = _checks.numbers(shares, "shares")
+    if not all(math.isfinite(share) and share >= 0 for share in given) or not any(given):
         raise InputError("shares must be numbers of at least 0, one of them above 0")
+    exact = [Fraction(share) for share in given]
     total = sum(exact)
     rounded = [math.floor(share * CERTAIN / total) for share in exact]
     rounded[exact.index(max(exact))] += CERTAIN - sum(rounded)

@@ -278,9 +278,15 @@ class Plan(
         *,
         seed: Seed = None,
         other: str | Mapping[str, str] | None = None,
+        form: str | None = None,
+        identifier: str | None = None,
+        key: bytes | str | os.PathLike[str] | None = None,
         **table_options: Any,
     ) -> "pa.Table":
-        """Return the reports of a table's records: one column per attribute, one row per record.
+        """Return the reports of a table's records, one row per record.
+
+        One column per attribute; where there are several forms, a column `form` (from 1) and one
+        column for each report of each form, `"2:sex"`, empty for people with another form.
 
         Parameters
         ----------
@@ -292,7 +298,15 @@ class Plan(
         other
             The value that stands for values outside the domain, of all attributes that have it;
             or a mapping from attribute to value, `"*"` for all others.  Without it a record with
-            such a value raises a DomainError with its row and column.
+            such a value raises a DomainError with its row and column.  Something is always sent:
+            a missing answer is a value like any other where the domain has it.
+        form
+            A column of `data` with the number of everybody's form, assigned earlier.  By default
+            it is drawn like the noise.
+        identifier, key
+            A column of stable identifiers from which forms are derived, so that nobody who is
+            asked again answers a second form; and the secret key, bytes or the path of its file
+            (see `seepage.collection.form_assignment`).
         table_options
             Table options of `count_pairs`, but for `domain` and `bins`, which the plan decides.
 
@@ -302,7 +316,16 @@ class Plan(
         """
         from seepage.collection.perturb import perturb_table
 
-        return perturb_table(self, data, seed=seed, other=other, **table_options)
+        return perturb_table(
+            self,
+            data,
+            seed=seed,
+            other=other,
+            form=form,
+            identifier=identifier,
+            key=key,
+            **table_options,
+        )
 
     def estimate(self, reports: Any, *, consistent: bool = False) -> "Frequencies":
         """Return the estimated frequencies of every collected attribute.

@@ -18,6 +18,9 @@ CLAIMS = [name for name, kind in GUARANTEES.items() if kind != "lower bound"]
 BY_FORM = "by form"
 """The guarantee of a plan whose forms rest on different ones."""
 
+MOST_FORMS = 65_535
+"""Reports carry the number of their form in 16 bits."""
+
 WEAKEST = ("assumed", "statistical", "certified")
 """Kinds of guarantees, the weakest first."""
 
@@ -35,8 +38,11 @@ def check_guarantee(plan: "Plan") -> None:
         _checks.instance(form, "each of forms", Form, "a Form")
     for planned in _checks.items(plan.attributes, "attributes"):
         _checks.instance(planned, "each of attributes", PlannedAttribute, "a PlannedAttribute")
-    if not len(plan.forms):
-        raise InputError("a plan must have at least one form, got none")
+    if not 1 <= len(plan.forms) <= MOST_FORMS:
+        many = len(plan.forms) or "none"
+        raise InputError(
+            f"a plan must have at least one form, and at most {MOST_FORMS}, got {many}"
+        )
     _checks.choice(plan.guarantee, "guarantee", [*CLAIMS, BY_FORM])
     guarantee, kind = overall(plan.forms)
     if plan.guarantee != guarantee:

@@ -15,6 +15,7 @@ from seepage.errors import InputError
 from seepage.plan.plan import EDITED, Plan
 from seepage.plan.plan_checks import check_promises
 from seepage.plan.plan_version_1 import decode_version_1
+from seepage.plan.wire import Wire, has_wire
 
 VERSION = 2
 
@@ -23,17 +24,38 @@ SCHEMA = Path(__file__).with_name("schema.json")
 
 
 class PlanFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of a plan file."""
+    """The content of a plan file.
+
+    Parameters
+    ----------
+    digest, plan
+        The plan, and SHA-256 of its content.
+    collection, wire
+        What clients load: the wire form, and its digest; both follow from the plan.  No wire form
+        where a mechanism has none.
+    """
 
     format: Literal["seepage plan"] = "seepage plan"
     version: Literal[2] = 2
     digest: str
     plan: Plan
+    collection: str = ""
+    wire: Wire | None = None
 
     @classmethod
     def of(cls, plan: Plan) -> "PlanFile":
-        """Return a plan with its digest."""
-        return cls(digest=plan.digest, plan=plan)
+        """Return a plan with its digest, and what clients load."""
+        wire = plan.wire if has_wire(plan) else None
+        return cls(digest=plan.digest, plan=plan, collection=plan.collection, wire=wire)
+
+    @property
+    def intact(self) -> bool:
+        """Whether digest and wire form are those of the plan."""
+        return (
+            self.digest == self.plan.digest
+            and self.collection in ("", self.plan.collection)
+            and (self.wire is None or (has_wire(self.plan) and self.wire == self.plan.wire))
+        )
 
 
 class _PlanVersion(msgspec.Struct):
@@ -109,7 +131,7 @@ def _decode(place: str, content: bytes) -> tuple[Plan, bool]:
         found = msgspec.json.decode(content, type=PlanFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise InputError(f"{place} is no valid plan: {problem}") from None
-    intact = found.digest == found.plan.digest
+    intact = found.intact
     if intact:
         _check_written(place, found.plan)
     return found.plan, intact

@@ -11,13 +11,15 @@ import hashlib
 import html
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from seepage import _checks
 from seepage._files import whole_file
+from seepage.errors import InputError
 from seepage.report.page_content import page_content
 from seepage.report.saved_result import as_result
 
@@ -36,12 +38,14 @@ MODULES = (
     "dom",
     "colour",
     "axes",
+    "saving",
     "verdict",
     "heatmap",
     "mapsection",
     "pair",
     "budgets",
     "totals",
+    "people",
     "graph",
     "methods",
     "main",
@@ -52,13 +56,16 @@ IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 
-def report_page(result: "Analysis | Mapping[str, Any]") -> str:
+def report_page(result: "Analysis | Mapping[str, Any]", *, counts: bool = True) -> str:
     """Return the report of a result as one HTML page.
 
     Parameters
     ----------
     result
         An `Analysis`, or the plain JSON of one.
+    counts
+        Whether the page carries the pair counts.  Without them it shows no distributions of single
+        pairs; counts of single values stay.
 
     Examples
     --------
@@ -67,10 +74,22 @@ def report_page(result: "Analysis | Mapping[str, Any]") -> str:
     >>> page.startswith("<!doctype html>"), "https://" in page
     (True, False)
     """
-    return render_page(page_content(as_result(result)))
+    from seepage.analysis import Analysis, analysis_of
+
+    _checks.flag(counts, "counts")
+    saved = as_result(result)
+    if saved.get("radius"):
+        raise InputError(
+            f"radius must be 0 for a page, which shows the table's own leakages, "
+            f"got {saved['radius']:g}"
+        )
+    analysis = result if isinstance(result, Analysis) else analysis_of(saved)
+    return render_page(page_content(saved, analysis, counts=counts))
 
 
-def write_report(result: "Analysis | Mapping[str, Any]", path: str | os.PathLike[str]) -> None:
+def write_report(
+    result: "Analysis | Mapping[str, Any]", path: str | os.PathLike[str], *, counts: bool = True
+) -> None:
     """Write the report of a result to an HTML file, which appears whole or not at all.
 
     Parameters
@@ -79,19 +98,30 @@ def write_report(result: "Analysis | Mapping[str, Any]", path: str | os.PathLike
         An `Analysis`, or the plain JSON of one.
     path
         The file.
+    counts
+        Whether the page carries the pair counts.
     """
-    page = report_page(result)
+    page = report_page(result, counts=counts)
     with whole_file(path) as file:
         file.write(page.encode())
 
 
-def render_page(content: Mapping[str, Any]) -> str:
-    """Return the page with its content inside.
+def render_page(
+    content: Mapping[str, Any],
+    *,
+    template: str = "page.html",
+    modules: Sequence[str] = MODULES,
+    styles: Sequence[str] = STYLES,
+) -> str:
+    """Return a page with its content inside: a template, its styles and scripts.
 
     Parameters
     ----------
     content
-        What `page_content` gave.
+        What `page_content` gave, or what the scripts of another template read.
+    template, modules, styles
+        The names of files in `static`; scripts stand in the order in which they need each other,
+        and share one scope.
 
     Examples
     --------
@@ -99,8 +129,8 @@ def render_page(content: Mapping[str, Any]) -> str:
     >>> page.count("</script>"), "alert(1)" in page.split("<title>")[0]
     (2, False)
     """
-    style = "\n".join(_text(f"css/{name}.css") for name in STYLES)
-    script = '"use strict";\n' + "\n".join(_plain(_text(f"js/{name}.js")) for name in MODULES)
+    style = "\n".join(_text(f"css/{name}.css") for name in styles)
+    script = '"use strict";\n' + "\n".join(_plain(_text(f"js/{name}.js")) for name in modules)
     parts = {
         "policy": html.escape(_policy(script, style)),
         "title": html.escape(str(content.get("name") or "Leakage report")),
@@ -108,7 +138,7 @@ def render_page(content: Mapping[str, Any]) -> str:
         "data": _embedded(content),
         "script": script,
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _text("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _text(template))
 
 
 def _text(name: str) -> str:

@@ -2,16 +2,21 @@
 
 import base64
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seepage._results import json_ready
 from seepage.data.domain import MISSING, how_many, sample_caution
 from seepage.data.pairs import PairCounts
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.report.curve_envelope import Singles, profile_lines
 from seepage.report.saved_result import pairs_of
+from seepage.strongest_leaks import EstablishedLeak, same_attributes, support
+
+if TYPE_CHECKING:
+    from seepage.analysis import Analysis
 
 AGREEMENT = 5e-4
 """How far a total on the page may lie above the exact sum of leakages, in nats."""
@@ -26,13 +31,19 @@ MOST_CELLS = 1 << 19
 """Above so many pair cells the page has no tables, and so no distributions of a pair."""
 
 
-def page_content(result: Mapping[str, Any]) -> dict[str, Any]:
+def page_content(
+    result: Mapping[str, Any], analysis: "Analysis", *, counts: bool = True
+) -> dict[str, Any]:
     """Return everything the page shows or computes with, as plain JSON.
 
     Parameters
     ----------
     result
         A saved result, see `Analysis.to_dict`.
+    analysis
+        The analysis that it is of: the verdict and the leaks to show are never read from a file.
+    counts
+        Whether the page carries the pair counts, with which it shows single pairs.
 
     Notes
     -----
@@ -55,8 +66,36 @@ def page_content(result: Mapping[str, Any]) -> dict[str, Any]:
         "order": matrix.related_order(),
         "attributes": [_attribute(pairs, index) for index in range(len(pairs.domain))],
         "lines": _lines(matrix, reach),
-        "tables": _tables(pairs),
+        "tables": _tables(pairs) if counts else None,
+        "withheld": not counts,
+        "verdict": analysis.verdict.to_dict(),
+        "leaks": [_leak(leak) for leak in analysis.leaks(LEAKS)],
+        "same": same_attributes(analysis.matrix),
+        "support": support(analysis.matrix),
+        "experienced": analysis.experienced and analysis.experienced.to_dict(),
     }
+
+
+LEAKS = 5
+"""How many leaks the page puts into words."""
+
+
+def _leak(leak: EstablishedLeak) -> dict[str, Any]:
+    """Return a leak with what attains it."""
+    witness = leak.witness
+    found: dict[str, Any] = json_ready(
+        {
+            "target": leak.target,
+            "source": leak.source,
+            "targets": leak.targets,
+            "sources": leak.sources,
+            "established": leak.established,
+            "likelier": witness and str(witness.likelier),
+            "other": witness and str(witness.other),
+            "likely": witness and [str(value) for value in witness.likely],
+        }
+    )
+    return found
 
 
 _KEPT = (

@@ -27,6 +27,8 @@ Share: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Nats: TypeAlias = AtLeast0 | Literal["inf"]
 LogRatio: TypeAlias = float | Literal["inf", "-inf"]
 Names: TypeAlias = list[str]
+Limited: TypeAlias = tuple[Share, Share, Share]
+LimitedNats: TypeAlias = tuple[Nats, Nats, Nats]
 
 
 class _SavedAttribute(msgspec.Struct):
@@ -64,6 +66,26 @@ class _SavedTotal(msgspec.Struct):
     notes: Names | None = None
 
 
+class _SavedExperience(msgspec.Struct):
+    attributes: Names
+    epsilons: list[Nats]
+    mechanisms: list[str | None]
+    view: View
+    people: Annotated[int, msgspec.Meta(ge=1)]
+    confidence: Share
+    rare: Annotated[int, msgspec.Meta(ge=1)]
+    compared: list[int]
+    left_out: list[int]
+    shares: list[Limited]
+    permuted_shares: list[Share]
+    quantiles: list[tuple[LimitedNats, LimitedNats, LimitedNats]]
+    permuted_quantiles: list[tuple[Nats, Nats, Nats]]
+    before: list[Share]
+    own: list[Limited]
+    together: list[Limited]
+    notes: Names | None = None
+
+
 class _SavedSmoothing(msgspec.Struct, forbid_unknown_fields=True):
     min_count: AtLeast0 = 0.0
     prior: AtLeast0 = 0.0
@@ -88,11 +110,13 @@ class _SavedResult(msgspec.Struct):
     population: int | None = None
     delta: Share | list[Share] | None = None
     smoothing: _SavedSmoothing | None = None
+    radius: Share | None = None
     tcpl: Nats | None = None
     strongest: list[_SavedLeak] | None = None
     refused: dict[str, str] | None = None
     refuted: dict[str, Names] | None = None
     limit: AtLeast0 | list[AtLeast0 | None] | None = None
+    experienced: _SavedExperience | None = None
 
 
 def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -131,6 +155,13 @@ def as_result(result: Any, place: str = "the result") -> dict[str, Any]:
     return dict(result)
 
 
+EACH_EXPERIENCED = (
+    *("attributes", "epsilons", "mechanisms", "compared", "left_out", "shares"),
+    *("permuted_shares", "quantiles", "permuted_quantiles", "before", "own", "together"),
+)
+"""What an `Experience` has one of for each attribute."""
+
+
 def _misfit(saved: _SavedResult) -> str:
     """Return what does not fit the domain of a result, empty where everything does."""
     names = [attribute.name for attribute in saved.domain]
@@ -145,6 +176,9 @@ def _misfit(saved: _SavedResult) -> str:
             if isinstance(each := getattr(saved, key), list)
         },
     }
+    if saved.experienced is not None:
+        for key in EACH_EXPERIENCED:
+            lists[f"{key} of experienced"] = getattr(saved.experienced, key)
     for name, total in saved.totals.items():
         lists |= {f"totals of {name}": total.totals, f"deltas of {name}": total.deltas}
         lists |= {f"evidence of {name}": total.evidence} if total.evidence else {}

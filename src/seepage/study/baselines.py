@@ -17,6 +17,7 @@ from seepage.errors import DomainError, InputError
 from seepage.leakage.matrix import leakage_matrix
 from seepage.leakage.release import View
 from seepage.study.correlation import correlation_matrix
+from seepage.study.dependency_triad import DependencyTriad
 
 
 @runtime_checkable
@@ -208,6 +209,7 @@ for _analyser in (
     CovarianceBased(),
     Leakages("GRR-ANL", "grr"),
     Leakages("EXP-ANL", "exp"),
+    DependencyTriad(),
     Leakages("Algorithm 2"),
 ):
     register_analyser(_analyser)

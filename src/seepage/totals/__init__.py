@@ -9,6 +9,8 @@
 | `tree` | assumed: a structure that the user gives | `tree`, `stream` |
 | `independent` | assumed: the paper's sum | `composition` |
 | `witness` | lower bound: found by search | `witness_search` |
+
+What people experience, which is no guarantee: `experienced`.
 """
 
 from seepage.totals.result import (

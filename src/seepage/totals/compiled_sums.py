@@ -24,6 +24,9 @@ LANES = 64
 REPORTS = 1024
 """Reports handled at once: tables of a few MB per group."""
 
+WATCHED = 256
+"""Reports handled at once where progress is shown."""
+
 
 def sums_by_value(data: Records, draws: Draws, progress: Progress | None) -> Floats:
     """Return the sums over people, one row per value, and that for q as the last row."""
@@ -33,12 +36,14 @@ def sums_by_value(data: Records, draws: Draws, progress: Progress | None) -> Flo
     begins = offsets(data.domain)
     sums = np.zeros((int(begins[-1]) + 1, draws.count))
     weights = data.weights.astype(np.float64)
-    for begin in range(0, draws.count, REPORTS):
-        block = slice(begin, min(begin + REPORTS, draws.count))
+    step = REPORTS if progress is None else WATCHED
+    for begin in range(0, draws.count, step):
+        block = slice(begin, min(begin + step, draws.count))
         tables = _tables(data, groups, first, draws.logarithms[:, block])
         bins = np.zeros_like(tables)
         own = np.zeros(tables.shape[2])
-        _accumulate(numbers, weights, draws.density, tables, bins, own)
+        lanes, records = _left_out(draws, block, tables.shape[2])
+        _accumulate(numbers, weights, draws.density, tables, bins, own, lanes, records)
         reports = block.stop - begin
         sums[-1, block] = own[:reports]
         for group, records, filled in zip(groups, first, bins, strict=True):
@@ -80,14 +85,27 @@ def _tables(
     return tables
 
 
+def _left_out(draws: Draws, block: slice, width: int) -> tuple[Integers, Integers]:
+    """Return for each group of lanes its reports in the order of the records they leave out."""
+    records = np.full(width, np.iinfo(np.int64).max)
+    if draws.left_out is not None:
+        records[: block.stop - block.start] = draws.left_out[block]
+    grouped = records.reshape(-1, LANES)
+    lanes = np.argsort(grouped, axis=1, kind="stable")
+    return lanes.ravel(), np.take_along_axis(grouped, lanes, axis=1).ravel()
+
+
 @numba.njit(cache=True, parallel=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
-def _accumulate(numbers, weights, density, tables, bins, own):  # type: ignore[no-untyped-def]
+def _accumulate(  # type: ignore[no-untyped-def]
+    numbers, weights, density, tables, bins, own, lanes, left_out
+):
     """Add every record's likelihood to one bin of each group, in place."""
     groups = tables.shape[0]
     for lane in numba.prange(tables.shape[2] // LANES):
         begin = lane * LANES
         product = np.empty(LANES)
         total = np.zeros(LANES)
+        following = begin
         for record in range(numbers.shape[1]):
             row = tables[0, numbers[0, record], begin : begin + LANES]
             for j in range(LANES):
@@ -96,6 +114,9 @@ def _accumulate(numbers, weights, density, tables, bins, own):  # type: ignore[n
                 row = tables[group, numbers[group, record], begin : begin + LANES]
                 for j in range(LANES):
                     product[j] *= row[j]
+            while following < begin + LANES and left_out[following] == record:
+                product[lanes[following]] *= (weights[record] - 1.0) / weights[record]
+                following += 1
             for group in range(groups):
                 bin_ = bins[group, numbers[group, record], begin : begin + LANES]
                 for j in range(LANES):

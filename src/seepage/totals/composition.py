@@ -17,6 +17,15 @@ from seepage.leakage.release import View
 from seepage.totals.result import GuaranteeError, direct, summed_up
 
 
+def check_pure(matrix: LeakageMatrix) -> None:
+    """Raise where (epsilon, delta) is all that is known of a mechanism and delta > 0."""
+    if any(release.mechanism is None and release.delta > 0 for release in matrix.releases):
+        raise GuaranteeError(
+            "exact totals need delta 0 or the mechanism's name: (epsilon, delta) alone bounds "
+            "no likelihood ratio; use 'merged'"
+        )
+
+
 def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     """Return the sum of what all reports say about their own attributes, for every attribute.
 
@@ -53,7 +62,7 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     """
     if any(release.delta > 0 and release.mechanism is not None for release in matrix.releases):
         bounded = [Release(r.epsilon, r.delta) if r.delta > 0 else r for r in matrix.releases]
-        matrix = LeakageMatrix(matrix.pairs, bounded, matrix.view, matrix.smoothing)
+        matrix = LeakageMatrix(matrix.pairs, bounded, matrix.view, matrix.smoothing, matrix.radius)
     parts = np.array([direct(release, matrix.view) for release in matrix.releases])
     values = [summed_up((own, *row)) for own, row in zip(parts[:, 0], matrix.values, strict=True)]
     deltas = [

@@ -170,6 +170,9 @@ class TotalLeakage(Result):
         For each attribute the reports that attain its total, where known.
     notes
         What a reader must know besides: values too rare to certify, values never seen.
+    scope
+        Whom they hold for: `"table"`, the people in it, or `"population"`, those whom it was drawn
+        from.  The sum of all budgets, `"worst"`, holds for everybody.
     """
 
     guarantee: str
@@ -180,6 +183,7 @@ class TotalLeakage(Result):
     confidence: float | None = None
     evidence: tuple[JointWitness | None, ...] = ()
     notes: tuple[str, ...] = ()
+    scope: str = "table"
 
     def __post_init__(self) -> None:
         _checks.instance(self.matrix, "matrix", LeakageMatrix, "a LeakageMatrix")
@@ -221,7 +225,9 @@ class TotalLeakage(Result):
     def normalised_tcpl(self) -> float | None:
         """TCPL over that of the bound at the same budgets [paper, V-B]; None where that is 0."""
         budgets = [Release(release.epsilon, release.delta) for release in self.matrix.releases]
-        bound = LeakageMatrix(self.matrix.pairs, budgets, "report", self.matrix.smoothing)
+        bound = LeakageMatrix(
+            self.matrix.pairs, budgets, "report", self.matrix.smoothing, self.matrix.radius
+        )
         return self.tcpl / bound.tcpl if bound.tcpl > 0 else None
 
     @cached_property
@@ -243,14 +249,18 @@ class TotalLeakage(Result):
             for name, value in zip(self.domain.names, self.values, strict=True)
         ]
 
-    def chart(self) -> Any:
-        """Return the totals as an Altair chart, beside the sum of all budgets."""
+    def chart(self, name: str = "") -> Any:
+        """Return the totals as an Altair chart, beside the sum of all budgets.
+
+        The title has the data's name, if given.
+        """
         from seepage.charts.results import totals_chart
 
         rows = self.chart_rows()
         worst = {"guarantee": "worst", "kind": "certified", "total": json_ready(self.worst[0])}
         return totals_chart(
-            rows if self.guarantee == "worst" else rows + [row | worst for row in rows]
+            rows if self.guarantee == "worst" else rows + [row | worst for row in rows],
+            _checks.text(name, "name"),
         )
 
     def __getitem__(self, name: str | SupportsIndex) -> float:
@@ -267,6 +277,7 @@ class TotalLeakage(Result):
             "kind": self.kind,
             "view": self.view,
             "confidence": self.confidence,
+            "scope": self.scope,
             "attributes": self.domain.names,
             "epsilon": self.epsilons,
             "mechanism": [release.name for release in self.matrix.releases],
@@ -308,7 +319,10 @@ class TotalLeakage(Result):
     def _headline(self) -> str:
         top = int(np.argmax(self.values))
         largest = f"largest {self.values[top]:.4g} of {self.domain.names[top]!r}"
-        return f"TotalLeakage({self.guarantee!r}, {self.kind}, {largest})"
+        scope = ""
+        if self.scope == "population":
+            scope = f", for the population with confidence {self.confidence}"
+        return f"TotalLeakage({self.guarantee!r}, {self.kind}{scope}, {largest})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -338,12 +352,15 @@ class TotalsComparison(Result):
             raise GuaranteeError(self.refused[guarantee])
         return known[guarantee]
 
-    def chart(self) -> Any:
-        """Return all totals in one Altair chart, refuted assumptions marked."""
+    def chart(self, name: str = "") -> Any:
+        """Return all totals in one Altair chart, refuted assumptions marked.
+
+        The title has the data's name, if given.
+        """
         from seepage.charts.results import totals_chart
 
         rows = [r for t in self.totals for r in t.chart_rows(self.refuted.get(t.guarantee, ()))]
-        return totals_chart(rows)
+        return totals_chart(rows, _checks.text(name, "name"))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it; numbers as in `TotalLeakage.to_dict`."""

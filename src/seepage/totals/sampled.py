@@ -201,6 +201,9 @@ REPORTS = 2048
 COMPILED_FROM = 1 << 27
 """From this many likelihoods on, loading the compiled kernel pays."""
 
+LOWEST = -1e300
+"""Below any logarithm of a likelihood but that of 0, and finite."""
+
 WIDEST_SPREAD = 600.0
 """Products of likelihoods no more than e^-600 apart neither overflow nor vanish."""
 
@@ -218,15 +221,19 @@ def report_densities(
     One likelihood for each distinct record and report: about 1 ns each where the compiled kernel
     is used (large work, budgets of moderate sum), 10 to 20 ns in NumPy.
     """
+    sums = report_sums(data, draws, progress)
+    people = np.concatenate([data.marginal(k) for k in range(len(data.domain))])
+    return sums[:-1] / np.maximum(people, 1)[:, None], sums[-1] / data.records
+
+
+def report_sums(data: Records, draws: Draws, progress: Progress | None = None) -> Floats:
+    """Return the sums over people, one row per value, and that for q as the last row."""
     spread = float(_spreads(data, draws).max()) if draws.count else 0.0
     if len(data) * draws.count >= COMPILED_FROM and spread <= WIDEST_SPREAD:
         from seepage.totals.compiled_sums import sums_by_value
 
-        sums = sums_by_value(data, draws, progress)
-    else:
-        sums = sums_in_blocks(data, draws, progress)
-    people = np.concatenate([data.marginal(k) for k in range(len(data.domain))])
-    return sums[:-1] / np.maximum(people, 1)[:, None], sums[-1] / data.records
+        return sums_by_value(data, draws, progress)
+    return sums_in_blocks(data, draws, progress)
 
 
 def _spreads(data: Records, draws: Draws) -> Floats:
@@ -262,7 +269,10 @@ def sums_in_blocks(data: Records, draws: Draws, progress: Progress | None) -> Fl
         chosen = np.ascontiguousarray(indicators[:, kept])
         for first in range(0, draws.count, REPORTS):
             block = slice(first, first + REPORTS)
-            _add_block(chosen, relative[:, block], adding, sums[:, block], scale[block])
+            logarithms = chosen @ relative[:, block]
+            if draws.left_out is not None:
+                _leave_out(logarithms, draws.left_out[block] - begin, weights)
+            _add_block(logarithms, adding, sums[:, block], scale[block])
         if progress is not None:
             progress(min(begin + RECORDS, len(data)), len(data))
     return sums
@@ -275,12 +285,17 @@ def _indicators(places: Integers, values: int) -> Floats:
     return indicators
 
 
-def _add_block(
-    chosen: Floats, relative: Floats, adding: Floats, sums: Floats, scale: Floats
-) -> None:
+def _leave_out(logarithms: Floats, records: Integers, weights: Floats) -> None:
+    """Take one person of each report's record out of a block: (w - 1)/w of its likelihood."""
+    reports = np.flatnonzero((records >= 0) & (records < len(weights)))
+    rows = records[reports]
+    with np.errstate(divide="ignore"):
+        logarithms[rows, reports] += np.log1p(-1 / weights[rows])
+
+
+def _add_block(logarithms: Floats, adding: Floats, sums: Floats, scale: Floats) -> None:
     """Add a block of records to the sums of a block of reports, in place."""
-    logarithms = chosen @ relative
-    highest = np.maximum(scale, logarithms.max(axis=0))
+    highest = np.maximum(scale, np.maximum(logarithms.max(axis=0), LOWEST))
     logarithms -= highest
     np.exp(logarithms, out=logarithms)
     sums *= np.exp(scale - highest)

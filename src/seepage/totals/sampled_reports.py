@@ -52,11 +52,15 @@ class Draws:
         g(r) of each distinct record.
     ceilings
         W(x) of each value; infinite for one that never occurred.
+    left_out
+        For each report the distinct record of which one person is left out of its sums; None
+        where sums are over everybody.
     """
 
     logarithms: Floats
     density: Floats
     ceilings: Floats
+    left_out: Integers | None = None
 
     @property
     def count(self) -> int:
@@ -94,27 +98,49 @@ def draw_reports(
     seed
         The same seed gives the same reports.
     """
-    mechanisms = [_simulated(data.domain, k, release) for k, release in enumerate(released)]
-    values = int(offsets(data.domain)[-1])
+    mechanisms = simulated(data.domain, released, count)
+    generator = _checks.generator(seed)
+    extra = _boosts(data, count, needed)
+    people = _people(data, count - int(extra.sum()), extra, generator)
+    logarithms = perturbed(data, mechanisms, view, people, generator)
+    density = _density(data, extra, count)
+    return Draws(logarithms, density, _ceilings(data, density))
+
+
+def simulated(
+    domain: Domain, released: Sequence[Release], count: int, what: str = "sampled totals"
+) -> list[Mechanism | None]:
+    """Return the mechanisms to draw so many reports from; None for a public attribute.
+
+    A GuaranteeError is raised where one is not known, or where likelihoods do not fit.
+    """
+    values = int(offsets(domain)[-1])
     if values * count > MOST_NUMBERS:
         raise GuaranteeError(
             f"{count:,} reports of {values:,} values need {values * count / 2**27:.1f} GB, at most "
             f"2 fit; draw fewer reports or choose fewer attributes"
         )
-    generator = _checks.generator(seed)
-    extra = _boosts(data, count, needed)
-    people = _people(data, count - int(extra.sum()), extra, generator)
+    return [_simulated(domain, k, release, what) for k, release in enumerate(released)]
+
+
+def perturbed(
+    data: Records,
+    mechanisms: Sequence[Mechanism | None],
+    view: View,
+    people: Integers,
+    generator: np.random.Generator,
+) -> Floats:
+    """Return ln p(report given value) of fresh reports of some people, see `Draws.logarithms`."""
     rows = [
         _identity(data.codes[people, k], data.domain[k].size)
         if mechanism is None
         else _log_likelihood(mechanism, data.codes[people, k], view, generator)
         for k, mechanism in enumerate(mechanisms)
     ]
-    density = _density(data, extra, count)
-    return Draws(np.concatenate(rows), density, _ceilings(data, density))
+    return np.concatenate(rows)
 
 
-def _simulated(domain: Domain, k: int, release: Release) -> Mechanism | None:
+def _simulated(domain: Domain, k: int, release: Release, what: str) -> Mechanism | None:
     """Return the mechanism to draw from; with a budget alone, GRR for two values at most.
 
     None for a public attribute, whose value itself is seen.
@@ -127,9 +153,9 @@ def _simulated(domain: Domain, k: int, release: Release) -> Mechanism | None:
         return release.mechanism
     if attribute.size > 2 or release.delta > 0:
         raise GuaranteeError(
-            f"sampled totals need to know the mechanism of {attribute.name!r}, which has "
-            f"{attribute.size} values and delta {release.delta:g}; name it (mechanism='grr'), or "
-            "use 'merged', which needs budgets alone"
+            f"{what} need to know the mechanism of {attribute.name!r}, which has "
+            f"{attribute.size} values and delta {release.delta:g}; name it (mechanism='grr')"
+            + (", or use 'merged', which needs budgets alone" if "totals" in what else "")
         )
     return GRR(attribute.size, release.epsilon)
 
@@ -215,18 +241,19 @@ def _water_filling(heights: Floats, volume: float) -> Floats:
 
 def _people(data: Records, plain: int, extra: Integers, generator: np.random.Generator) -> Integers:
     """Return the drawn people as positions of distinct records."""
-    drawn = [_drawn(data.weights, np.arange(len(data)), plain, generator)]
+    chosen = [drawn(data.weights, np.arange(len(data)), plain, generator)]
     begins = offsets(data.domain)
     for value in np.flatnonzero(extra):
         target = int(np.searchsorted(begins, value, side="right")) - 1
         having = np.flatnonzero(data.column(target) == value - begins[target])
-        drawn.append(_drawn(data.weights[having], having, int(extra[value]), generator))
-    return np.concatenate(drawn)
+        chosen.append(drawn(data.weights[having], having, int(extra[value]), generator))
+    return np.concatenate(chosen)
 
 
-def _drawn(
+def drawn(
     weights: Integers, positions: Integers, count: int, generator: np.random.Generator
 ) -> Integers:
+    """Return some of the positions, drawn with replacement in proportion to their weights."""
     ends = np.cumsum(weights)
     picks = generator.integers(0, ends[-1], count)
     return np.asarray(positions[np.searchsorted(ends, picks, side="right")])

@@ -8,7 +8,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, round_down
-from seepage._results import Progress
+from seepage._results import Progress, begin_stage
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
@@ -16,8 +16,9 @@ from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
-from seepage.totals.composition import independent_totals, merged_totals, worst_totals
+from seepage.totals.composition import check_pure, independent_totals, merged_totals, worst_totals
 from seepage.totals.exact_total import exact_totals, fits
+from seepage.totals.population_totals import SCOPES, population_fits, population_total
 from seepage.totals.report_columns import columns_of
 from seepage.totals.result import (
     GUARANTEES,
@@ -44,8 +45,10 @@ class TotalSettings:
     reports: int = 20_000
     seed: int | None = 0
     progress: Progress | None = None
+    scope: str = "table"
 
     def __post_init__(self) -> None:
+        _checks.choice(self.scope, "scope", SCOPES)
         if _checks.integer(self.reports, "reports", 1) > _checks.MOST_RECORDS:
             raise InputError(f"reports must be at most 2^53, got {_checks.shown(self.reports)}")
         _checks.progress(self.progress)
@@ -58,7 +61,7 @@ class TotalSettings:
     def split(cls, options: dict[str, Any]) -> tuple["TotalSettings", dict[str, Any]]:
         """Return the settings among some options, and the other options."""
         own = {field.name for field in fields(cls)}
-        chosen = {name: value for name, value in options.items() if name in own}
+        chosen = {name: options[name] for name in options if name in own}
         return cls(**chosen), {n: value for n, value in options.items() if n not in own}
 
 
@@ -77,6 +80,7 @@ def total_leakage(
     reports: int = 20_000,
     seed: int | None = 0,
     progress: Progress | None = None,
+    scope: str = "table",
     **table_options: Any,
 ) -> TotalLeakage:
     """Return how much each attribute leaks in all, under a named guarantee.
@@ -114,13 +118,17 @@ def total_leakage(
     structure
         For `"tree"`: edges as pairs of names, a `Forest`, or `IndependentGroups`.
     target_delta, confidence, reports
-        For `"sampled"`: the delta of the totals, the confidence of all of them together, and how
-        many reports are drawn.
+        For `"sampled"`: the delta of the totals, the confidence of all of them together (also that
+        of `scope="population"`), and how many reports are drawn.
     seed
         Of everything that is drawn: the sample, the reports of `"sampled"`, the searches of
         `"witness"`.  The same seed gives the same numbers; None is another one each time.
     progress
         Called with the work done and the work in all.
+    scope
+        `"table"`: of the table's own joint distribution.  `"population"`: upper limits for the
+        people from whom its records were drawn at random, one per person, all at once with
+        `confidence` [theory-population]; `"exact"`, `"merged"` and `"worst"`, samples included.
     table_options
         Table options of `count_pairs`, such as `columns` and `bins`.
 
@@ -148,12 +156,12 @@ def total_leakage(
     >>> total_leakage(coins.pairs(), epsilon=1.0, mechanism="grr").values.round(4).tolist()
     [1.0, 1.0, 1.0]
     """
-    settings = TotalSettings(structure, target_delta, confidence, reports, seed, progress)
+    settings = TotalSettings(structure, target_delta, confidence, reports, seed, progress, scope)
     _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
     records = guarantee not in ("worst", "independent")
     known = _counted(data, records, sample, seed, table_options)
     matrix = leakage_matrix(as_pairs(known), epsilon, mechanism=mechanism, view=view, delta=delta)
-    chosen = choose_guarantee(known, matrix) if guarantee == "auto" else guarantee
+    chosen = choose_guarantee(known, matrix, scope) if guarantee == "auto" else guarantee
     return compute_total(chosen, known, matrix, settings)
 
 
@@ -217,6 +225,7 @@ def compare_prepared(
     totals: list[TotalLeakage] = []
     refused: dict[str, str] = {}
     for name in names:
+        begin_stage(settings.progress, f"{name} totals")
         try:
             totals.append(compute_total(name, known, matrix, settings))
         except GuaranteeError as reason:
@@ -247,15 +256,21 @@ def _counted(
     return as_counted(data, sample=sample, seed=seed, **options)
 
 
-def choose_guarantee(data: PairCounts | Records, matrix: LeakageMatrix) -> str:
+def choose_guarantee(
+    data: PairCounts | Records, matrix: LeakageMatrix, scope: str = "table"
+) -> str:
     """Return the name that `"auto"` stands for: the strongest that data and mechanisms allow."""
+    people = scope == "population"
     if isinstance(data, PairCounts):
-        return "independent"
+        return "worst" if people else "independent"
     try:
-        if fits(columns_of(matrix.domain, matrix.releases, matrix.view), data.records):
+        columns = columns_of(matrix.domain, matrix.releases, matrix.view)
+        if population_fits(columns) if people else fits(columns, data.records):
             return "exact"
     except GuaranteeError:
         pass
+    if people:
+        return "merged"
     named = all(
         release.public
         or release.mechanism is not None
@@ -269,11 +284,18 @@ def compute_total(
     guarantee: str, data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
 ) -> TotalLeakage:
     """Return the totals under one guarantee, or raise a GuaranteeError with what it lacks."""
+    if matrix.radius and guarantee not in ("worst", "independent"):
+        raise GuaranteeError(
+            f"guarantee {guarantee!r} holds for the table's own distribution, and the leakages "
+            f"are robust bounds of radius {matrix.radius:g}; use 'independent' or 'worst'"
+        )
     if isinstance(data, PairCounts) and guarantee not in FROM_PAIRS:
         raise GuaranteeError(
             f"guarantee {guarantee!r} needs records, and pair counts do not tell how sources act "
             "together; give the table itself, or use 'independent' or 'worst'"
         )
+    if settings.scope == "population" and guarantee != "worst":
+        return population_total(guarantee, data, matrix, settings.confidence, settings.progress)
     values, deltas, more = _COMPUTE[guarantee](data, matrix, settings)
     notes = (*more.pop("notes", ()), *_unseen(matrix))
     kind = GUARANTEES[guarantee]
@@ -297,11 +319,7 @@ Found = tuple[Floats, Floats, dict[str, Any]]
 
 
 def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
-    if any(release.mechanism is None and release.delta > 0 for release in matrix.releases):
-        raise GuaranteeError(
-            "exact totals need delta 0 or the mechanism's name: (epsilon, delta) alone bounds "
-            "no likelihood ratio; use 'merged'"
-        )
+    check_pure(matrix)
     columns = columns_of(matrix.domain, matrix.releases, matrix.view)
     values, evidence = exact_totals(data, columns, settings.progress)
     worst, deltas = worst_totals(matrix)
@@ -342,14 +360,17 @@ def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> F
     worst, slack = worst_totals(matrix)
     beaten = np.isfinite(found.values) & ((found.values < worst) | (slack > delta))
     notes = []
-    for attribute, rare in zip(matrix.domain, found.rare, strict=True):
-        if len(rare):
-            names = ", ".join(repr(attribute.values[x]) for x in rare[:3])
-            notes.append(
-                f"{attribute.name!r}: {names}{', ...' if len(rare) > 3 else ''} too rare to "
-                f"certify at delta {delta:g}, so its total is the worst one; about "
-                f"{found.enough:,} reports would do for all"
-            )
+    rare = [
+        f"{attribute.name!r} ({', '.join(repr(attribute.values[x]) for x in few[:3])}"
+        f"{', ...' if len(few) > 3 else ''})"
+        for attribute, few in zip(matrix.domain, found.rare, strict=True)
+        if len(few)
+    ]
+    if rare:
+        notes.append(
+            f"values too rare to certify at delta {delta:g}, so that the total is the worst one: "
+            f"{', '.join(rare)}; about {found.enough:,} reports would do for all"
+        )
     values, deltas = np.where(beaten, found.values, worst), np.where(beaten, delta, slack)
     return values, deltas, {"confidence": settings.confidence, "notes": notes}
 

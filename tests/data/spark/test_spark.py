@@ -278,3 +278,35 @@ def test_the_command_starts_a_session_of_its_own(needs_spark, tmp_path):
     assert done.returncode == 2
     assert "seepage: Spark does not start at nowhere: Java did not start" in done.stderr
     assert not missing.exists()
+
+
+def test_rare_values_are_pooled_as_by_the_local_engine(spark, tmp_path):
+    folder = written(people(), tmp_path)
+    expected = sp.count_pairs(folder, pool=400)
+    assert "(other)" in expected.domain["kids"].values
+    assert sp.count_pairs(folder, engine="spark", pool=400) == expected
+    assert sp.count_pairs(computed(spark, str(folder)), pool=0.1333) == sp.count_pairs(
+        folder, pool=0.1333
+    )
+    assert Records.from_data(folder, engine="spark", pool=400).pairs() == expected
+    domain = expected.domain
+    assert sp.count_pairs(folder, engine="spark", domain=domain) == expected
+
+
+def test_one_record_per_person_is_the_same_as_by_the_local_engine(spark, tmp_path):
+    draw = np.random.default_rng(8)
+    table = people().append_column("id", pa.array(draw.integers(0, 700, 3000)))
+    folder = written(table, tmp_path)
+    for missing in ("category", "drop"):
+        options = {"person": "id", "missing": missing}
+        expected = sp.count_pairs(folder, **options)
+        assert 0 < expected.records < 701
+        assert sp.count_pairs(folder, engine="spark", **options) == expected
+        found = Records.from_data(folder, engine="spark", sample=50, **options)
+        assert found == Records.from_data(folder, sample=50, **options)
+    # A DataFrame has no order: any one record of each person, where all of them are the same.
+    alike = table.set_column(0, "sex", pa.array([f"s{i % 3}" for i in table["id"].to_pylist()]))
+    frame = computed(spark, str(written(alike.select(["id", "sex"]), tmp_path)))
+    assert sp.count_pairs(frame, person="id") == sp.count_pairs(tmp_path, person="id")
+    with pytest.raises(TableError, match="person must be known"):
+        sp.count_pairs(frame.selectExpr("nullif(id, 3) as id", "sex"), person="id")

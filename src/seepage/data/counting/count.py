@@ -60,7 +60,7 @@ def count_pairs(
         A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file, of
         a folder of such files, a glob, or a list of paths; or a Spark DataFrame; or the name of a
         dataset, a file of pair counts, `PairCounts` or `Records`, which are counted already and
-        obey the options `columns`, `drop` and `rename` only.
+        obey the options `columns`, `drop`, `rename` and `pool` only.
     engine
         `"numpy"`, `"numba"`, or `"auto"`: Numba where the work is worth loading it; `"spark"`:
         the executors of the active Spark session read the Parquet files.  All count the same.
@@ -78,6 +78,10 @@ def count_pairs(
         missing
             `"category"`: missing values are a value of their own; `"drop"`: such records are left
             out.
+        pool
+            Values that fewer records have (`100`, or a share such as `0.001`) become "(other)".
+        person
+            The column that says whose record it is: the first record of each person is kept.
         max_values
             A column with more values raises an error.
         domain
@@ -119,8 +123,14 @@ def count_table(
     if engine == SPARK or is_spark_frame(data):
         from seepage.data.spark.engine import count_with_spark
 
-        return count_with_spark(data, options)
-    return count_scan(open_scan(data, options), engine, progress)
+        counted = count_with_spark(data, options)
+    else:
+        counted = count_scan(open_scan(data, options), engine, progress)
+    if options.pool is None:
+        return counted
+    from seepage.data.pooling import pool_pairs
+
+    return pool_pairs(counted, options.pool)
 
 
 def is_spark_frame(data: Any) -> bool:

@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ from seepage.data.spark.jobs import (
 from seepage.data.spark.shards import Escaped, files_of, plan_lanes, plan_shards
 from seepage.data.spark.tasks import (
     Settled,
+    ShardCoding,
     collect_shard,
     count_shard,
     find_values,
@@ -49,6 +51,7 @@ from seepage.data.spark.tasks import (
 from seepage.data.table.collecting import share_of
 from seepage.data.table.column import Column
 from seepage.data.table.options import TableOptions
+from seepage.data.table.persons import NumberedRecords, first_records
 from seepage.data.table.scan import check_records
 from seepage.data.table.sources import PARQUET, ColumnarSource, find_files
 from seepage.errors import DomainError, InputError, TableError
@@ -166,7 +169,7 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     for those whose numbers turn out to have none.  Cache one that is expensive.
     """
     with opened(data, options) as table:
-        table, domain, counts = _find_domain(table, options, count=True)
+        table, domain, counts = _find_domain(table, options, count=options.person is None)
         return _count_in_domain(table, options, domain) if counts is None else counts
 
 
@@ -176,7 +179,8 @@ def opened(data: Any, options: TableOptions) -> Iterator[Input]:
     if is_spark_frame(data):
         with in_one_line():
             names = data.columns
-        files = files_of(data, [choice.source for choice in options.choose(names)])
+        chosen = [choice.source for choice in options.choose(names)]
+        files = files_of(data, chosen if options.person is None else [*chosen, options.person])
         if files:
             yield _opened(data.sparkSession, files, names)
         else:
@@ -304,12 +308,42 @@ def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> Pai
             "columns or coarser bins, or count without Spark"
         )
     coding, expected = plan_coding(table.names, options, domain), table.rows_a_core
+    table, choice = _one_per_person(table, options, coding)
     _, kept = run_unpacking(
-        table, options, lambda source, first: count_shard(source, coding, first, expected)
+        table, options, lambda source, first: count_shard(source, coding, first, expected, choice)
     )
     check_records(kept.rows, kept.made.rows)
     counted: PairAccumulator = kept.made
     return counted.counts(domain)
+
+
+def _one_per_person(
+    table: Input, options: TableOptions, coding: ShardCoding
+) -> tuple[Input, NumberedRecords | None]:
+    """Return the table, and which of its records are chosen: all where no person is asked for.
+
+    Of files it is the first record of each person, as locally.  A DataFrame has no order, and may
+    be computed anew for each job: Spark keeps any one record of each person.
+    """
+    person = options.person
+    if person is None:
+        return table, None
+    if table.frame is None:
+        _, numbers = run_unpacking(
+            table,
+            options,
+            lambda source, first: first_records(source, *coding, first, person),
+            lambda found: found.numbers(),
+        )
+        return table, NumberedRecords(numbers)
+    with in_one_line():
+        column = table.frame[f"`{person}`"]
+        if table.frame.where(column.isNull()).limit(1).count():
+            raise TableError(
+                f"column {person!r} is missing in some record, and person must be known in every "
+                "record; leave such records out"
+            )
+        return replace(table, frame=table.frame.dropDuplicates([person])), None
 
 
 MOST_RECORD_BYTES = 2**29 - 2**17
@@ -338,10 +372,11 @@ def gather_with_spark(
     with opened(data, options) as table:
         table, domain, _ = _find_domain(table, options, count=False)
         coding = plan_coding(table.names, options, domain)
+        table, choice = _one_per_person(table, options, coding)
         _, kept = run_unpacking(
             table,
             options,
-            lambda source, first: gather_shard(source, coding, first, begin()),
+            lambda source, first: gather_shard(source, coding, first, begin(), choice),
         )
     check_records(kept.rows, kept.made.seen)
     return domain, kept.made

@@ -22,6 +22,7 @@ from seepage.data.table.collecting import Collector, collect_numbers, edges_of
 from seepage.data.table.column import Column, binned_attribute
 from seepage.data.table.labels import Key, field_key
 from seepage.data.table.options import ALL_OTHERS, TableOptions
+from seepage.data.table.persons import RecordChoice
 from seepage.data.table.scan import TableScan, check_records
 from seepage.data.table.sources import Source
 
@@ -343,7 +344,7 @@ def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> 
 
     The domain is that of the options, or else the one found.
     """
-    inside = replace(options, domain=domain, bins=None)
+    inside = replace(options, domain=domain, bins=None, pool=None, person=None)
     columns = [Column(choice, inside, fields=False) for choice in inside.choose(names)]
     for column in columns:
         if options.domain is None and isinstance(options.rule(column.name), Edges):
@@ -365,9 +366,15 @@ class ShardResult:
         self.made.merge(other.made)
 
 
-def count_shard(source: Source, coding: ShardCoding, first: int, expected: int = 0) -> ShardResult:
+def count_shard(
+    source: Source,
+    coding: ShardCoding,
+    first: int,
+    expected: int = 0,
+    choice: RecordChoice | None = None,
+) -> ShardResult:
     """Return the counts of a shard; `expected` are the records that each core will count, or 0."""
-    scan = TableScan(source, *coding, first)
+    scan = TableScan(source, *coding, first, choice)
     counts = PairAccumulator(len(scan.columns))
     for batch in scan.batches():
         compiled = compiled_pays(max(scan.rows_read, expected), batch.sizes)
@@ -376,10 +383,14 @@ def count_shard(source: Source, coding: ShardCoding, first: int, expected: int =
 
 
 def gather_shard(
-    source: Source, coding: ShardCoding, first: int, gathering: Gathering
+    source: Source,
+    coding: ShardCoding,
+    first: int,
+    gathering: Gathering,
+    choice: RecordChoice | None = None,
 ) -> ShardResult:
     """Return the records of a shard, distinct or sampled."""
-    scan = TableScan(source, *coding, first)
+    scan = TableScan(source, *coding, first, choice)
     for batch in scan.batches():
         gathering.add(*batch)
     return ShardResult(scan.rows_read, gathering)

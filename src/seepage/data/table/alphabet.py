@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from seepage._numerics import Booleans, Integers
-from seepage.data.domain import MISSING, Attribute
+from seepage.data.domain import MISSING, OTHER, Attribute
 from seepage.data.table.labels import Key, field_key, key_label, sort_key
 from seepage.errors import TableError
 
@@ -132,6 +132,9 @@ class FoundAlphabet:
 class GivenAlphabet:
     """The codes of a given attribute; a value outside it raises `OutsideDomain`.
 
+    Where the attribute has the value "(other)", values outside have its code, and so have missing
+    values unless they have a category of their own.
+
     Parameters
     ----------
     attribute
@@ -142,16 +145,26 @@ class GivenAlphabet:
         Whether records with missing values are dropped: missing then needs no category, and has
         the code behind the last.  The next one is for values outside the domain, until it is
         known whether their records are dropped: see `seepage.data.table.column.complete_records`.
+    pooling
+        Whether "(other)" is for values outside.
     """
 
     given = True
 
-    def __init__(self, attribute: Attribute, *, markers: frozenset[str], dropping: bool) -> None:
+    def __init__(
+        self,
+        attribute: Attribute,
+        *,
+        markers: frozenset[str],
+        dropping: bool,
+        pooling: bool = True,
+    ) -> None:
         self.outside: int | None = None
         self._attribute = attribute
         self._markers = markers
         self._dropping = dropping
         self._codes = {value: code for code, value in enumerate(attribute.values)}
+        self._other = self._codes.get(OTHER) if pooling else None
         if dropping:
             self._codes.setdefault(MISSING, attribute.size)
 
@@ -170,9 +183,10 @@ class GivenAlphabet:
         label = key_label(key)
         if label in self._markers:
             label = MISSING
-        if label not in self._codes:
+        code = self._codes.get(label, self._other)
+        if code is None:
             raise OutsideDomain(missing=label == MISSING)
-        return self._codes[label]
+        return code
 
     def admit_outside(self) -> int | None:
         """Return the code of values outside, None where they raise an error."""

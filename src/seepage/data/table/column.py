@@ -194,6 +194,8 @@ class Column:
     """
 
     coder: Coder
+    pooling = True
+    """Whether "(other)" in a given domain is for values outside it."""
 
     def __init__(self, choice: Choice, options: TableOptions, *, fields: bool) -> None:
         self.source, self.name = choice
@@ -253,7 +255,10 @@ class Column:
         alphabet: Alphabet
         if self.given is not None:
             alphabet = GivenAlphabet(
-                self.given, markers=self.markers, dropping=self._options.dropping
+                self.given,
+                markers=self.markers,
+                dropping=self._options.dropping,
+                pooling=self.pooling,
             )
         else:
             alphabet = FoundAlphabet(

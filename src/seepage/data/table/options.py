@@ -60,7 +60,14 @@ class TableOptions:
         encoding.
     domain
         Code into this domain: its columns, its values and its bins.  A value outside raises
-        an error.
+        an error, unless the attribute has the value "(other)".
+    pool
+        Values that fewer records have are merged into "(other)"; below 1 a share of the records.
+        Off by default.  Bins are not merged.
+    person
+        The column that says whose record it is: of each person the first record is kept that is
+        not dropped, in the order of the table.  It is no attribute.  Values and bins are still
+        those of the whole table.
 
     Examples
     --------
@@ -81,6 +88,8 @@ class TableOptions:
     skip_lines: int = 0
     encoding: str = "utf-8"
     domain: Domain | None = None
+    pool: float | None = None
+    person: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("columns", "drop", "missing_markers", "column_names"):
@@ -89,6 +98,8 @@ class TableOptions:
         _texts(self.rename.values(), "rename")
         if self.delimiter is not None:
             _checks.text(self.delimiter, "delimiter")
+        if self.person is not None:
+            _checks.text(self.person, "person")
         if self.domain is not None:
             _checks.instance(self.domain, "domain", Domain, "a Domain")
         _checks.choice(self.missing, "missing", ("category", "drop"))
@@ -97,6 +108,7 @@ class TableOptions:
         _checks.integer(self.skip_lines, "skip_lines", 0)
         self._check_text_format()
         self._check_bins()
+        self._check_pool()
 
     @classmethod
     def from_keywords(cls, **keywords: Any) -> "TableOptions":
@@ -138,6 +150,13 @@ class TableOptions:
                     f"bins must be at most max_values ({self.max_values:,}), got {bins:,}"
                 )
 
+    def _check_pool(self) -> None:
+        if self.pool is None:
+            return
+        object.__setattr__(self, "pool", as_pool(self.pool))
+        if self.domain is not None:
+            raise InputError("pool and domain exclude each other: a domain has its own values")
+
     @property
     def dropping(self) -> bool:
         """Whether records with missing values are dropped."""
@@ -160,7 +179,13 @@ class TableOptions:
         wanted = names if self.columns is None else self.columns
         for mentioned in (wanted, self.drop, self.rename):
             _check_known(mentioned, names)
-        kept = [name for name in wanted if name not in set(self.drop)]
+        left_out = set(self.drop)
+        if self.person is not None:
+            _check_known([self.person], names, "person: ")
+            if self.columns is not None and self.person in self.columns:
+                raise TableError(f"columns must not name the person, got {self.person!r} in both")
+            left_out.add(self.person)
+        kept = [name for name in wanted if name not in left_out]
         _check_distinct(kept, "the list of columns")
         choices = [Choice(name, self.rename.get(name, name)) for name in kept]
         if any(not choice.name for choice in choices):
@@ -174,6 +199,23 @@ class TableOptions:
             known = [choice.name for choice in choices]
             _check_known((name for name in self.bins if name != ALL_OTHERS), known, "bins: ")
         return choices
+
+
+def as_pool(value: Any) -> float:
+    """Return a number of records of at least 1, or a share above 0 and below 1.
+
+    Examples
+    --------
+    >>> as_pool(100), as_pool(0.001)
+    (100.0, 0.001)
+    """
+    number = _checks.weight(value, "pool")
+    if number == 0 or (number > 1 and number != int(number)):
+        raise InputError(
+            "pool must be a number of records of at least 1 or a share between 0 and 1, "
+            f"got {_checks.shown(value)}"
+        )
+    return number
 
 
 def _is_text_encoding(name: Any) -> bool:

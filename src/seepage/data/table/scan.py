@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from seepage.data.table.coders import Codes
     from seepage.data.table.collecting import Collector
     from seepage.data.table.column import Column
+    from seepage.data.table.persons import RecordChoice
     from seepage.data.table.sources import Source
 
 
@@ -65,6 +66,9 @@ class TableScan:
         How the table is read.
     first
         For a shard of a table, the number of records before it; None for a whole table.
+    choice
+        Chooses among the records that are not dropped: one per person; None for all.  Values are
+        found in all of them.
 
     Attributes
     ----------
@@ -98,10 +102,13 @@ class TableScan:
         columns: "Sequence[Column]",
         options: TableOptions,
         first: int | None = None,
+        choice: "RecordChoice | None" = None,
     ) -> None:
         self._source = source
         self._options = options
         self._first = first
+        self._choice = choice
+        self._people: pa.Array | None = None
         self.columns = columns
         self.names = tuple(column.name for column in columns)
         self.rows_total = source.rows_total
@@ -114,6 +121,8 @@ class TableScan:
         self.lacking: set[int] = set()
         self._complete = False
         self._seen: list[Booleans] = [np.zeros(0, dtype=np.bool_) for _ in self.columns]
+        if self._choice is not None:
+            self._choice.reset()
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -162,7 +171,7 @@ class TableScan:
                 for place in crowded:
                     self.columns[place].begin(arrays[place].type)
                     codes[place] = self.columns[place].code(arrays[place], self._number(before))
-            batch = self._left(codes, {}, before)
+            batch = self._chosen(self._left(codes, {}, before), len(arrays[0]))
             if len(batch.codes[0]):
                 yield batch
             if progress is not None:
@@ -175,13 +184,27 @@ class TableScan:
         """Yield the arrays of each batch; the columns begin with the first."""
         from seepage.data.table.coders import unpacked
 
-        for batch in self._source.batches([column.source for column in self.columns]):
+        names = [column.source for column in self.columns]
+        person = None if self._choice is None else self._choice.column
+        wanted = names if person is None or person in names else [*names, person]
+        for batch in self._source.batches(wanted):
             if batch.num_rows:
+                self._people = None if person is None else batch.column(person)
                 arrays = [unpacked(batch.column(column.source)) for column in self.columns]
                 if not self.rows_read:
                     for column, array in zip(self.columns, arrays, strict=True):
                         column.begin(array.type)
                 yield arrays
+
+    def _chosen(self, batch: CodedBatch, rows: int) -> CodedBatch:
+        """Return the records of a batch that are chosen, of those that are not dropped."""
+        if self._choice is None:
+            return batch
+        mask = self._choice.chosen(self._people, batch.first, rows, batch.kept)
+        if mask.all():
+            return batch
+        left = mask if batch.kept is None else mask[batch.kept]
+        return batch._replace(codes=tuple(part[left] for part in batch.codes), kept=mask)
 
     def _number(self, before: int) -> int:
         return before + (self._first or 0)
@@ -360,4 +383,9 @@ def open_scan(data: Any, options: TableOptions | None = None) -> TableScan:
     ]
     if source.rows_total == 0:
         raise TableError("the table has no records")
-    return TableScan(source, columns, chosen)
+    choice = None
+    if chosen.person is not None:
+        from seepage.data.table.persons import FirstOfPerson
+
+        choice = FirstOfPerson(chosen.person, fields=source.fields)
+    return TableScan(source, columns, chosen, choice=choice)

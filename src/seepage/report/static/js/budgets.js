@@ -2,11 +2,10 @@
 
 import { byId, counted, element, isolated, listed, nats } from "./dom.js";
 
-/** The budgets section; it keeps its own budgets, apart from the map's epsilon. */
+/** The budgets section: budgets of the what-if, which the map follows too. */
 export class BudgetSection {
   constructor(app) {
     this.app = app;
-    this.epsilons = app.content.epsilon.slice();
     this.rows = app.model.names.map((name, i) => this.makeRow(name, i));
     byId("budget-rows").append(...this.rows.map((row) => row.node));
     for (const id of ["all-budgets", "all-budgets-number"]) {
@@ -15,7 +14,7 @@ export class BudgetSection {
       byId(id).addEventListener("input", () => this.setAll(Number(byId(id).value)));
     }
     byId("limit").addEventListener("input", () => this.setLimit(Number(byId("limit").value)));
-    byId("budgets-analysed").addEventListener("click", () => this.set(app.content.epsilon.slice()));
+    byId("budgets-analysed").addEventListener("click", () => app.reset());
   }
 
   makeRow(name, i) {
@@ -32,7 +31,7 @@ export class BudgetSection {
     const node = element(
       "div",
       { class: "row five" },
-      element("span", { class: "name", title: name }, name),
+      element("span", { class: "name" }, name),
       slider,
       number,
       element("div", { class: "bar", "aria-hidden": "true" }, own, others, mark),
@@ -41,9 +40,12 @@ export class BudgetSection {
     return { node, slider, number, own, others, mark, value };
   }
 
+  get epsilons() {
+    return this.app.state.epsilons;
+  }
+
   set(epsilons) {
-    this.epsilons = epsilons;
-    this.show();
+    this.app.setEpsilons(epsilons);
   }
 
   setAll(value) {
@@ -93,7 +95,7 @@ export class BudgetSection {
     row.own.classList.toggle("over", over);
     row.others.classList.toggle("over", over);
     row.mark.style.left = Number.isFinite(limit) ? `${(100 * limit) / scale}%` : "-10px";
-    row.value.textContent = over ? `${nats(total)}, exceeds ${nats(limit)}` : nats(total);
+    row.value.textContent = over ? `${nats(total)}, above ${nats(limit)}` : nats(total);
     row.value.classList.toggle("warning", over);
     row.value.dataset.total = total;
   }
@@ -106,8 +108,8 @@ export class BudgetSection {
     const { total } = this.totals[tightest];
     const binds = `${isolated(model.names[tightest])} binds: ${nats(total)} of ${nats(state.limits[tightest])} nats`;
     const text = over.length
-      ? `${over.length} of ${counted(model.count, "total")} ${over.length === 1 ? "exceeds its" : "exceed their"} limit: ${listed(over, 5)}.`
-      : `All totals are within their limits. ${binds}.`;
+      ? `${over.length} of ${counted(model.count, "assumed sum")} above the limit: ${listed(over, 5)}. That is no proof: an assumed sum neither certifies nor exceeds.`
+      : `All assumed sums are below their limits, which certifies nothing. ${binds}.`;
     byId("binding").textContent = text;
   }
 }

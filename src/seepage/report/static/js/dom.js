@@ -79,6 +79,11 @@ export function listed(names, most, length = 46) {
   return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
 }
 
+/** About how wide a text is in the page's small font, in pixels. */
+export function textWidth(text) {
+  return Array.from(text).reduce((sum, letter) => sum + (letter.codePointAt(0) > 0x1100 ? 13 : 7), 0);
+}
+
 /** A table from a head and rows; the first cell of each row is its heading. */
 export function dataTable(caption, head, rows) {
   const cells = (row) => row.map((cell, i) => (i ? element("td", {}, cell) : element("th", { scope: "row" }, cell)));
@@ -89,4 +94,9 @@ export function dataTable(caption, head, rows) {
     element("thead", {}, element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name)))),
     element("tbody", {}, ...rows.map((row) => element("tr", {}, ...cells(row)))),
   );
+}
+
+/** A number as the analysis saves it: infinity is a text. */
+export function jsonNumber(value) {
+  return value === "inf" ? Infinity : value;
 }

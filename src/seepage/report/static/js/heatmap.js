@@ -20,10 +20,10 @@ export class HeatMap {
   resize(width) {
     const count = this.names.length;
     const longest = Math.max(...this.names.map((name) => Array.from(name).length));
-    this.label = Math.max(66, Math.min(width * 0.34, 150, 14 + 7 * longest));
-    this.head = Math.max(48, Math.min(120, 20 + 6 * longest));
+    this.label = Math.max(66, Math.min(width * 0.34, 260, 14 + 7 * longest));
+    this.head = Math.max(48, Math.min(width < 700 ? 120 : 190, 20 + 6 * longest));
     const least = count > 80 ? 7 : 15;
-    const most = Math.max(CELL_MOST, Math.min(96, 360 / count));
+    const most = Math.max(CELL_MOST, Math.min(96, 900 / count));
     const fitting = (margin) => Math.floor((width - this.label - margin) / count);
     this.upright = fitting(this.head * 0.8) < UPRIGHT_BELOW;
     const margin = this.upright ? 4 : Math.ceil(this.head * 0.8);

@@ -1,13 +1,14 @@
 // The page as a whole: its state, and what is shown anew when a part of it changes.
 
 import { BudgetSection } from "./budgets.js";
-import { byId, counted, nats } from "./dom.js";
+import { byId, counted, element, nats } from "./dom.js";
 import { showGraph, usualLeast } from "./graph.js";
 import { MapSection } from "./mapsection.js";
 import { MECHANISM_NAMES } from "./mechanisms.js";
 import { showMethods } from "./methods.js";
 import { Model } from "./model.js";
 import { showPair } from "./pair.js";
+import { showPeople } from "./people.js";
 import { showTotals } from "./totals.js";
 import { settingText, showVerdict } from "./verdict.js";
 import { Tables } from "./witness.js";
@@ -20,8 +21,9 @@ class App {
     this.model = new Model(content);
     this.tables = new Tables(content);
     this.state = firstState(content, this.model);
+    this.first = { ...this.state };
     this.state.matrix = this.matrix();
-    this.state.pair = strongestPair(this.state.matrix, this.model.count);
+    this.state.pair = firstPair(content, this.model) || strongestPair(this.state.matrix, this.model.count);
   }
 
   start() {
@@ -29,7 +31,10 @@ class App {
     byId("setting").textContent = `${this.content.counted}, ${counted(this.model.count, "attribute")}; ${settingText(this.content)}`;
     byId("caution").hidden = !this.content.caution;
     byId("caution").textContent = this.content.caution ? `Leakages on this page, and all totals but worst, are ${this.content.caution}.` : "";
-    showVerdict(this.content, this.state.given);
+    byId("holds").textContent = holdsText(this.content);
+    showVerdict(this.content, this.state.given, false);
+    showPeople(this.content);
+    byId("whatif-back").addEventListener("click", () => this.reset());
     this.map = new MapSection(this);
     this.budgets = new BudgetSection(this);
     this.map.redraw();
@@ -46,6 +51,7 @@ class App {
     least.addEventListener("input", () => this.showGraph());
     showTotals(this.content, this.state.given);
     this.showGraph();
+    this.showWhatIf();
     showMethods(this.content);
     document.documentElement.dataset.ready = "yes";
   }
@@ -68,6 +74,12 @@ class App {
     this.changed();
   }
 
+  setEpsilons(epsilons) {
+    this.state.epsilons = epsilons;
+    this.changed();
+    this.budgets.show();
+  }
+
   setMechanism(name) {
     this.state.mechanisms = name === "analysed" ? this.state.analysed : this.model.names.map(() => name || null);
     this.changed();
@@ -83,6 +95,7 @@ class App {
     this.state.pair = { target, source };
     this.map.hovered = null;
     this.map.redraw();
+    this.map.reveal();
     showPair(this);
   }
 
@@ -90,8 +103,37 @@ class App {
     this.state.limits = limits;
     this.state.given = limits;
     this.budgets.show();
-    showVerdict(this.content, limits);
+    showVerdict(this.content, limits, limits.some((limit, i) => limit !== this.first.given[i]));
     showTotals(this.content, limits);
+    this.showWhatIf();
+  }
+
+  /** Everything as analysed again. */
+  reset() {
+    const { epsilons, mechanisms, view, limits, given } = this.first;
+    Object.assign(this.state, { epsilons: epsilons.slice(), mechanisms, view, limits, given });
+    this.map.setControls();
+    this.changed();
+    this.budgets.show();
+    showVerdict(this.content, given, false);
+    showTotals(this.content, given);
+    this.showWhatIf();
+  }
+
+  /** Say what is a what-if and what is as analysed. */
+  showWhatIf() {
+    const { state, first } = this;
+    const same = (key) => state[key].every((item, i) => item === first[key][i]);
+    const budgets = !same("epsilons");
+    const how = !same("mechanisms") || state.view !== first.view;
+    const limits = !same("given");
+    byId("whatif").hidden = !(budgets || how || limits);
+    const moved = [budgets ? "budgets" : "", how ? "mechanism or view" : "", limits ? "limits" : ""].filter((part) => part);
+    const parts = [];
+    if (budgets || how) parts.push("The map, the pair, the graph and the sums under What if show these; the verdict, what people experience and the certified totals stay as analysed.");
+    if (limits) parts.push("Limits are compared with the totals as analysed.");
+    byId("whatif-text").replaceChildren(element("strong", {}, `What if: other ${moved.join(", ")}. `), parts.join(" "));
+    document.documentElement.classList.toggle("asking", budgets || how || limits);
   }
 
   /** After epsilon, mechanism or view moved: the map and pair now, the graph when it rests. */
@@ -100,7 +142,11 @@ class App {
     this.map.redraw();
     showPair(this);
     clearTimeout(this.later);
-    this.later = setTimeout(() => this.showGraph(), DEFERRED_MS);
+    this.later = setTimeout(() => {
+      this.showGraph();
+      this.budgets.show();
+    }, DEFERRED_MS);
+    this.showWhatIf();
   }
 }
 
@@ -123,6 +169,19 @@ function firstState(content, model) {
       ? `The analysed mechanism ${unknown[0]} has no curve on this page: the map starts with the bound. The verdict above is as analysed.`
       : "",
   };
+}
+
+/** Which kind of page this is, for those who pass it on. */
+function holdsText(content) {
+  if (content.tables) return "This page holds the pair counts of the data: share it as you would share them.";
+  const why = content.withheld ? "left out" : "too many to carry";
+  return `This page holds no pair counts (${why}): leakages, totals and counts of single values only.`;
+}
+
+/** The pair that the leaks begin with. */
+function firstPair(content, model) {
+  const [leak] = content.leaks || [];
+  return leak ? { target: model.names.indexOf(leak.target), source: model.names.indexOf(leak.source) } : null;
 }
 
 function strongestPair(matrix, count) {

@@ -27,7 +27,7 @@ export class MapSection {
     byId("epsilon-number").max = content.reach;
     const options = [["", "any mechanism (the bound)"], ...Object.entries(MECHANISM_NAMES)];
     if (state.mixed) options.unshift(["analysed", "as analysed, one each"]);
-    byId("mechanism").append(...options.map(([value, label]) => element("option", { value }, label)));
+    byId("mechanism").replaceChildren(...options.map(([value, label]) => element("option", { value }, label)));
     byId("mechanism").value = state.mixed ? "analysed" : state.mechanisms[0] || "";
     byId("view").value = state.view;
     const note = byId("map-note");
@@ -66,6 +66,7 @@ export class MapSection {
     this.fittedWidth = width;
     this.map.resize(width);
     this.redraw();
+    this.reveal();
   }
 
   order() {
@@ -112,6 +113,14 @@ export class MapSection {
       j = (j + right + count) % count;
     } while (i === j && count > 1 && (down || right));
     return { target: order[i], source: order[j] };
+  }
+
+  /** Bring the selected cell into view where the map is wider than its place. */
+  reveal() {
+    const { pair } = this.app.state;
+    const box = byId("map-scroll");
+    if (!pair || box.scrollWidth <= box.clientWidth) return;
+    box.scrollLeft = this.map.label + (this.order().indexOf(pair.source) + 0.5) * this.map.cell - box.clientWidth / 2;
   }
 
   /** Draw anew with the numbers of the state. */

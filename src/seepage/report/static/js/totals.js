@@ -1,7 +1,8 @@
 // Each attribute's total by every name that the data allow, as one picture.
 
 import { axisTicks } from "./axes.js";
-import { byId, dataTable, element, listed, nats, quoted, shortened, svg, times } from "./dom.js";
+import { byId, dataTable, element, listed, nats, quoted, shortened, svg, textWidth, times } from "./dom.js";
+import { csvButton, svgButton } from "./saving.js";
 
 const KIND_WORDS = {
   certified: "certified: holds whatever the adversary does",
@@ -18,8 +19,9 @@ const NAME_WORDS = {
   independent: "the sum of pairwise leakages, if sources are independent given the target",
   tree: "if the data follow a tree",
 };
-const ROW = 24;
-const WIDEST = 900;
+const ROW = 26;
+const WIDEST = 1300;
+const TOGETHER = 11;
 const NARROWEST = 340;
 
 /** Fill in the picture, its legend, what is refuted, and the table. */
@@ -35,13 +37,29 @@ export function showTotals(content, limits) {
   const parts = [
     legendOf(totals),
     refutedText(refuted, totals),
-    element("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "Totals as a picture" }, picture(content, totals, numbers, limits, refuted)),
+    element("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Totals as a picture" }, picture(content, totals, numbers, limits, refuted)),
+    element(
+      "p",
+      {},
+      svgButton("totals", () => body.querySelector("svg.picture")),
+      " ",
+      csvButton("totals", () => [["attribute", ...totals.map((total) => `${total.guarantee} (${total.kind})`)], ...content.attributes.map((attribute, i) => [attribute.name, ...numbers.map((row) => row[i])])]),
+    ),
     tableOf(content, totals, numbers, refuted),
     evidenceOf(totals, numbers),
     refusedOf(content),
-    ...totals.flatMap((total) => (total.notes || []).map((note) => element("p", { class: "muted small" }, `${total.guarantee}: ${note}`))),
+    ...notesOf(totals),
   ];
   body.replaceChildren(...parts.filter((part) => part));
+}
+
+/** Every note once, with the totals that it is about. */
+function notesOf(totals) {
+  const about = new Map();
+  for (const total of totals) {
+    for (const note of total.notes || []) about.set(note, [...(about.get(note) || []), total.guarantee]);
+  }
+  return [...about].map(([note, names]) => element("p", { class: "muted small" }, `${names.join(", ")}: ${note}`));
 }
 
 /** Which assumed totals a witness refutes, as the analysis found: keys "name number, attribute". */
@@ -64,7 +82,7 @@ function legendOf(totals) {
     element(
       "li",
       {},
-      svg("svg", { class: "key", viewBox: "-9 -9 18 18", "aria-hidden": "true" }, markOf(total, t, 0, 0)),
+      svg("svg", { class: "key", viewBox: "-9 -9 18 18", "aria-hidden": "true" }, markOf(total, 0, 0)),
       element("strong", {}, total.guarantee),
       ` – ${NAME_WORDS[total.guarantee] || ""}; `,
       element("em", {}, KIND_WORDS[total.kind] || total.kind),
@@ -86,29 +104,23 @@ function refutedText(refuted, totals) {
   return element("p", { class: "note warning" }, `Refuted for ${refuted.size}: ${listed(words, 6, 90)}.`);
 }
 
-/** A mark told apart by shape as well as colour. */
-function markOf(total, t, x, y) {
+/** The mark of a kind, told apart by shape as well as colour, as in the charts. */
+function markOf(total, x, y) {
   const at = { transform: `translate(${x},${y})`, class: `mark-${total.kind.replace(" ", "-")}` };
-  if (total.kind === "certified") {
-    return t % 2 || total.guarantee === "worst"
-      ? svg("path", { ...at, d: "M-5,-5H5V5H-5Z" })
-      : svg("path", { ...at, d: "M0,-7L7,0L0,7L-7,0Z" });
-  }
-  if (total.kind === "statistical") return svg("circle", { ...at, r: 5 });
-  if (total.kind === "assumed") {
-    return svg("path", { ...at, d: total.guarantee === "tree" ? "M0,-6L6,5H-6Z" : "M0,-7L7,0L0,7L-7,0Z" });
-  }
+  if (total.kind === "certified") return svg("path", { ...at, d: "M-5,-5H5V5H-5Z" });
+  if (total.kind === "statistical") return svg("circle", { ...at, r: 5.5 });
+  if (total.kind === "assumed") return svg("path", { ...at, d: "M0,-6L6,5H-6Z" });
   return svg("path", { ...at, d: "M-4,-6L6,0L-4,6Z" });
 }
 
 function picture(content, totals, numbers, limits, refuted) {
   const width = Math.max(NARROWEST, Math.min(WIDEST, byId("totals-body").clientWidth));
-  const left = width < 560 ? 110 : 160;
+  const left = Math.max(80, Math.min(0.32 * width, 20 + Math.max(...content.attributes.map(({ name }) => textWidth(name)))));
   const most = axisEnd(totals, numbers, limits);
   const x = (value) => left + (Math.min(value, most) / most) * (width - left - 20);
   const largest = (i) => Math.max(...numbers.map((row) => row[i]));
   const judged = numbers[totals.findIndex((total) => total.guarantee !== "worst")] || numbers[0];
-  const order = content.attributes.map((_, i) => i).sort((a, b) => judged[b] - judged[a]);
+  const order = content.attributes.map((_, i) => i).sort((a, b) => rankOf(content, limits, a) - rankOf(content, limits, b) || judged[b] - judged[a]);
   const height = 34 + ROW * order.length;
   const parts = axisTicks(most, 7).map((tick) =>
     svg("g", {}, svg("path", { class: "grid", d: `M${x(tick)},22V${height - 4}` }), svg("text", { class: "tick", x: x(tick), y: 14, "text-anchor": "middle" }, String(tick))),
@@ -116,7 +128,7 @@ function picture(content, totals, numbers, limits, refuted) {
   order.forEach((i, row) => {
     const y = 34 + ROW * row;
     const name = content.attributes[i].name;
-    parts.push(svg("text", { class: "label", x: left - 10, y: y + 4, "text-anchor": "end" }, shortened(name, Math.floor(left / 8)), svg("title", {}, name)));
+    parts.push(svg("text", { class: "label", x: left - 10, y: y + 4, "text-anchor": "end" }, shortened(name, Math.floor(left / 7)), svg("title", {}, name)));
     parts.push(svg("path", { class: "grid", d: `M${left},${y}H${x(largest(i))}` }));
     if (Number.isFinite(limits[i])) parts.push(svg("path", { class: "limit-mark", d: `M${x(limits[i])},${y - 10}v20` }));
     totals.forEach((total, t) => {
@@ -124,10 +136,40 @@ function picture(content, totals, numbers, limits, refuted) {
         parts.push(svg("text", { class: "tick beyond", x: width - 32, y: y + 4, "text-anchor": "end" }, `${nats(numbers[t][i])} →`));
       }
     });
+    parts.push(...labelsOf(totals, numbers, i, x, y, most, row === 0, width));
     totals.forEach((total, t) => parts.push(pointOf(total, t, numbers[t][i], x(numbers[t][i]), y, name, refuted.has(`${t}-${i}`))));
   });
   const label = `Totals of ${order.length} attributes by ${totals.map((total) => total.guarantee).join(", ")}, in nats`;
   return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "picture", role: "img", "aria-label": label }, ...parts);
+}
+
+/** Rows over their limit come first, then those that nothing certifies. */
+function rankOf(content, limits, i) {
+  const { lower, upper } = content.verdict.attributes[i];
+  if (!Number.isFinite(limits[i])) return 3;
+  return lower === "inf" || lower > limits[i] ? 0 : upper === "inf" || upper > limits[i] ? 1 : 2;
+}
+
+/** Names beside marks: of the first row, and where marks of a row lie together. */
+function labelsOf(totals, numbers, i, x, y, most, first, rightmost) {
+  const marks = totals.map((total, t) => ({ name: total.guarantee, at: x(numbers[t][i]), value: numbers[t][i] })).filter(({ value }) => value <= most);
+  marks.sort((a, b) => a.at - b.at);
+  const groups = [];
+  for (const mark of marks) {
+    const last = groups[groups.length - 1];
+    if (last && mark.at - last[last.length - 1].at < TOGETHER) last.push(mark);
+    else groups.push([mark]);
+  }
+  let end = -Infinity;
+  return groups.map((group) => {
+    const text = group.map(({ name }) => name).join(", ");
+    const at = group[group.length - 1].at + 9;
+    if ((group.length < 2 && !first) || at < end) return null;
+    end = at + 6 * text.length;
+    const turned = at + 7 * text.length > rightmost;
+    const place = turned ? { x: group[0].at - 9, "text-anchor": "end" } : { x: at };
+    return svg("text", { class: "tick beyond", ...place, y: y - 5 }, text);
+  }).filter((label) => label);
 }
 
 /** The end of the axis: all totals, but a sum of budgets far beyond them only if it stands alone. */
@@ -141,7 +183,7 @@ function axisEnd(totals, numbers, limits) {
 function pointOf(total, t, value, x, y, name, wrong) {
   const title = svg("title", {}, `${name}, ${total.guarantee} (${total.kind}): ${nats(value)}${wrong ? ", refuted" : ""}`);
   const cross = wrong ? svg("path", { class: "refuted", d: `M${x - 7},${y - 7}l14,14m0,-14l-14,14` }) : null;
-  return svg("g", {}, markOf(total, t, x, y), cross, title);
+  return svg("g", {}, markOf(total, x, y), cross, title);
 }
 
 /** The most telling joint reports, in words. */

@@ -1,16 +1,11 @@
-// The verdict in plain words: the strongest leaks, and totals against limits.
+// The verdict: what to do and why, every limit with its state, the leaks worth reading first.
 
-import { arrow, byId, counted, element, listed, nats, quoted, shortened, times } from "./dom.js";
+import { arrow, byId, element, isolated, jsonNumber, listed, nats, quoted, shortened } from "./dom.js";
 import { MECHANISM_NAMES } from "./mechanisms.js";
+import { csvButton } from "./saving.js";
 
-const PROMISES = ["exact", "merged", "sampled", "tree", "independent", "worst"];
-const MOST_TOTALS = 8;
-
-/** The saved total that promises most while saying more than the sum of budgets. */
-export function mainTotal(content) {
-  const ranked = PROMISES.map((name) => content.totals.find((total) => total.guarantee === name));
-  return ranked.find((total) => total) || null;
-}
+const STATES = ["exceeded", "not certifiable", "within"];
+const MOST_WITHIN = 20;
 
 /** How everything was released, in words. */
 export function settingText(content) {
@@ -27,101 +22,166 @@ export function settingText(content) {
   return `${mechanism}, ${epsilon}, adversary keeps ${keeps}`;
 }
 
-/** Fill in the verdict. */
-export function showVerdict(content, limits) {
-  const body = byId("verdict-body");
-  body.replaceChildren(leaksPart(content), totalsPart(content, limits));
+/** Fill in the verdict; limits are those of the analysis, or what-if ones. */
+export function showVerdict(content, limits, whatIf) {
+  const judged = judgements(content, limits);
+  byId("verdict-body").replaceChildren(
+    decisionPart(content),
+    ...[whatIf ? whatIfPart(judged, limits) : null, limitsPart(judged, limits), leaksPart(content)].filter((part) => part),
+  );
 }
 
-function leaksPart(content) {
-  const leaks = (content.strongest || []).filter((leak) => leak.cpl === "inf" || leak.cpl > 0);
-  if (!leaks.length) {
-    return element("p", { class: "headline" }, "No attribute tells anything about another.");
-  }
-  const [first] = leaks;
-  const own = content.epsilon[content.attributes.findIndex((a) => a.name === first.target)];
-  const headline = element(
-    "p",
-    { class: "headline" },
-    element("strong", {}, shortened(first.source, 60)),
-    " tells most about ",
-    element("strong", {}, shortened(first.target, 60)),
-    `: ${nats(first.cpl)} nats, where the target's own report may tell ${nats(own)}.`,
-  );
-  const items = leaks.slice(0, 5).map((leak) => element("li", {}, ...leakWords(leak)));
+
+/** Each attribute with its state at its limit: an upper bound above a limit is never exceeded. */
+function judgements(content, limits) {
+  return content.verdict.attributes.map((one, i) => {
+    const [lower, limit] = [jsonNumber(one.lower), limits[i]];
+    const { upper, upper_by, delta } = upperOf(content, i, limit);
+    const state = !Number.isFinite(limit) ? null : lower > limit ? "exceeded" : upper <= limit ? "within" : "not certifiable";
+    return { ...one, lower, upper, upper_by, delta, limit, state };
+  });
+}
+
+/** The total that holds and decides: a certified one that keeps the limit, else the smallest. */
+function upperOf(content, i, limit) {
+  const found = content.totals
+    .filter((total) => total.kind === "certified" || total.kind === "statistical")
+    .map((total) => ({ upper: jsonNumber(total.totals[i]), upper_by: total.guarantee, delta: total.deltas[i], kind: total.kind }));
+  const smallest = (list) => list.reduce((best, one) => (best && best.upper <= one.upper ? best : one), null);
+  const certified = smallest(found.filter((one) => one.kind === "certified"));
+  if (certified && certified.upper <= limit && Number.isFinite(limit)) return certified;
+  return smallest(found) || { upper: Infinity, upper_by: "", delta: 0 };
+}
+
+function decisionPart(content) {
+  const { decision, basis, settle } = content.verdict;
   return element(
     "div",
-    {},
-    headline,
-    element("h3", {}, "Strongest leaks"),
-    element("ol", { class: "leaks" }, ...items),
-    element("p", { class: "muted small" }, `Settings: ${settingText(content)}.`),
+    { id: "decision" },
+    element("p", { class: "headline" }, element("strong", {}, decision)),
+    element("p", {}, basis),
+    settle ? element("p", {}, ...withCode(settle)) : null,
   );
 }
 
-function leakWords(leak) {
-  const value = leak.cpl === "inf" ? Infinity : leak.cpl;
+/** Text in which what stands between backticks is code. */
+function withCode(text) {
+  return text.split("`").map((part, i) => (i % 2 ? element("code", {}, part) : part));
+}
+
+function whatIfPart(judged) {
+  const counts = STATES.map((state) => `${judged.filter((one) => one.state === state).length} ${state}`);
+  return element(
+    "p",
+    { class: "note whatif", role: "status" },
+    element("strong", {}, "What if: "),
+    `with the limits chosen under What if, the budgets as analysed: ${counts.join(", ")}. The sentences above are for the limits of the analysis.`,
+  );
+}
+
+function limitsPart(judged, limits) {
+  const limited = limits.some(Number.isFinite);
+  const rank = (one) => (one.state === null ? 3 : STATES.indexOf(one.state));
+  const slack = (one) => (limited ? (one.state === "within" ? one.limit - one.upper : one.limit - one.lower) : -one.lower);
+  const order = judged.slice().sort((a, b) => rank(a) - rank(b) || slack(a) - slack(b));
+  const end = barsEnd(judged);
+  const open = order.filter((one) => one.state !== "within" && one.state !== null);
+  const calm = order.filter((one) => one.state === "within" || one.state === null);
+  const rows = [...open, ...calm.slice(0, MOST_WITHIN)].map((one) => limitRow(one, end));
+  const rest = calm.slice(MOST_WITHIN);
+  return element(
+    "div",
+    { id: "limits" },
+    element("h3", {}, limited ? "Every limit" : "What is known of every total"),
+    element("p", { class: "muted" }, "In nats; 1 nat: 2.7 times likelier. Dark: reports are known that tell so much. Pale: the total is not above its end."),
+    element("div", { class: "rows" }, ...rows),
+    rest.length ? element("details", {}, element("summary", {}, `${rest.length} more ${limited ? "within their limits" : ""}`), element("div", { class: "rows" }, ...rest.map((one) => limitRow(one, end)))) : null,
+    element(
+      "p",
+      { class: "legend-line", "aria-hidden": "true" },
+      element("span", { class: "swatch known" }),
+      " known to be told ",
+      element("span", { class: "swatch possible" }),
+      " possible up to the smallest total that holds: ",
+      element("span", { class: "swatch end certified" }),
+      " certified ",
+      judged.some((one) => one.delta > 0) ? element("span", { class: "swatch end statistical" }) : null,
+      judged.some((one) => one.delta > 0) ? " statistical, with a delta " : null,
+      limited ? element("span", { class: "swatch limit" }) : null,
+      limited ? " limit" : null,
+    ),
+    csvButton("limits", () => [
+      ["attribute", "limit", "state", "at least", "by", "at most", "by", "delta"],
+      ...order.map((one) => [one.attribute, one.limit, one.state || "", one.lower, one.lower_by, one.upper, one.upper_by, one.delta]),
+    ]),
+  );
+}
+
+/** The end of the bars: everything known and all limits; uppers only while they are near. */
+function barsEnd(judged) {
+  const near = Math.max(...judged.flatMap((one) => [one.lower, one.limit]).filter(Number.isFinite), 1e-9);
+  const all = Math.max(near, ...judged.map((one) => one.upper).filter(Number.isFinite));
+  return 1.03 * Math.min(all, 2 * near);
+}
+
+function limitRow(one, end) {
+  const place = (value) => `${Math.min(100, (100 * value) / end)}%`;
+  const bar = element(
+    "div",
+    { class: "bar", "aria-hidden": "true" },
+    element("div", { class: "fill possible", style: { width: place(one.upper) } }),
+    element("div", { class: "fill known", style: { width: place(one.lower) } }),
+    one.upper_by && one.upper <= end ? element("div", { class: `end ${one.delta > 0 ? "statistical" : "certified"}`, style: { left: place(one.upper) } }) : null,
+    Number.isFinite(one.limit) ? element("div", { class: "mark", style: { left: place(one.limit) } }) : null,
+  );
+  const slack = one.delta > 0 ? ` but for delta ${one.delta}` : "";
+  const most = one.upper_by ? `at most ${raised(one.upper)}${slack} (${one.upper_by})` : "no total that holds";
+  const limit = Number.isFinite(one.limit) ? `limit ${one.limit}: ` : "";
+  return element(
+    "div",
+    { class: "row judged" },
+    element("span", { class: "name" }, isolated(one.attribute)),
+    one.state ? element("span", { class: `state ${one.state.replace(" ", "-")}` }, one.state) : element("span", {}),
+    bar,
+    element("span", { class: "value small" }, `${limit}at least ${lowered(one.lower)} (${one.lower_by}), ${most}`),
+  );
+}
+
+const lowered = (value) => (Number.isFinite(value) ? (Math.floor(100 * value) / 100).toFixed(2) : "∞");
+const raised = (value) => (Number.isFinite(value) ? (Math.ceil(100 * value - 1e-9) / 100).toFixed(2) : "∞");
+
+function leaksPart(content) {
+  const leaks = content.leaks || [];
+  if (!leaks.length) {
+    return element("div", {}, element("h3", {}, "Strongest leaks"), element("p", {}, "No attribute is established to tell anything about another."), sameText(content));
+  }
+  return element(
+    "div",
+    { id: "leaks" },
+    element("h3", {}, "Strongest leaks: what one report tells about another attribute"),
+    element("p", { class: "muted" }, `Ranked by what the table establishes: among values that at least ${content.support.toLocaleString("en")} records have, missing ones left out.`),
+    element("ol", { class: "leaks" }, ...leaks.slice(0, 5).map((leak) => element("li", {}, ...leakWords(content, leak)))),
+    sameText(content),
+  );
+}
+
+function leakWords(content, leak) {
+  const names = (list) => list.map((name) => shortened(name, 60)).join(" = ");
+  const own = content.epsilon[content.attributes.findIndex((one) => one.name === leak.source)];
   const why = leak.likely
-    ? ` Seeing a report that favours ${shortened(leak.source, 40)} ${listed(leak.likely.map(quoted), 4) || "nothing"} makes ` +
-      `${shortened(leak.target, 40)} ${quoted(leak.likelier)} ${times(value)} likelier, against ${quoted(leak.other)}, than before.`
+    ? ` A report that favours ${shortened(leak.source, 40)} ${listed(leak.likely.map(quoted), 4) || "nothing"} is ` +
+      `${Math.exp(leak.established).toPrecision(3)} times likelier under ${shortened(leak.target, 40)} ${quoted(leak.likelier)} than under ${quoted(leak.other)}.`
     : "";
   return [
-    element("strong", {}, arrow(shortened(leak.source, 60), shortened(leak.target, 60))),
-    ` ${nats(leak.cpl)} nats.`,
+    element("strong", {}, arrow(names(leak.sources), names(leak.targets))),
+    ` ${nats(leak.established)} of at most ${own} nats.`,
     element("span", { class: "muted" }, why),
   ];
 }
 
-function totalsPart(content, limits) {
-  const total = mainTotal(content);
-  if (!total) {
-    return element("p", { class: "muted" }, "The saved result has no totals.");
-  }
-  const values = total.totals.map((value) => (value === "inf" ? Infinity : value));
-  const limited = limits.some(Number.isFinite);
-  const over = values.filter((value, i) => value > limits[i]).length;
-  const ranked = values.map((value, i) => ({ value, i, slack: limited ? limits[i] - value : -value }));
-  ranked.sort((a, b) => a.slack - b.slack);
-  const sure = total.confidence ? `, confidence ${total.confidence}` : "";
-  const claim = `guarantee: ${total.guarantee} (${total.kind}${sure}), view: ${content.view}`;
-  const words = !limited
-    ? "No limit was given with the analysis; set one under Other budgets."
-    : over
-      ? `${over} of ${counted(values.length, "attribute")} ${over === 1 ? "exceeds its" : "exceed their"} limit.`
-      : values.length === 1
-        ? "The attribute is within its limit."
-        : `All ${values.length} attributes are within their limit.`;
-  const scale = Math.max(...values.filter(Number.isFinite), ...limits.filter(Number.isFinite), 1e-9);
-  const rows = ranked.slice(0, MOST_TOTALS).map(({ value, i }) => totalRow(content, i, value, limits[i], scale));
-  const rest = values.length - rows.length;
-  return element(
-    "div",
-    {},
-    element("h3", {}, "What all reports together tell, in nats"),
-    element("p", { class: limited && over ? "warning" : "" }, words, " ", element("span", { class: "badge" }, claim)),
-    element("div", { class: "rows" }, ...rows),
-    rest > 0 ? element("p", { class: "muted small" }, `and ${rest} more with lower totals, see below`) : null,
-  );
-}
-
-function totalRow(content, index, value, limit, scale) {
-  const over = value > limit;
-  const against = Number.isFinite(limit) ? `${nats(value)} of ${nats(limit)}` : `${nats(value)}`;
-  const share = `${Math.min(100, (100 * value) / (1.05 * scale))}%`;
-  const bar = element(
-    "div",
-    { class: "bar", "aria-hidden": "true" },
-    element("div", { class: over ? "fill over" : "fill", style: { width: share } }),
-    Number.isFinite(limit)
-      ? element("div", { class: "mark", style: { left: `${(100 * limit) / (1.05 * scale)}%` } })
-      : null,
-  );
-  const name = content.attributes[index].name;
-  return element(
-    "div",
-    { class: "row three" },
-    element("span", { class: "name", title: name }, name),
-    bar,
-    element("span", { class: over ? "value warning" : "value" }, over ? `${against}, exceeded` : against),
-  );
+function sameText(content) {
+  const groups = content.same || [];
+  if (!groups.length) return null;
+  const words = groups.map((names) => names.map((name) => shortened(name, 60)).join(" and ")).join("; ");
+  return element("p", { class: "muted" }, `Determine each other and count as one finding: ${words}. Each spends a budget of its own.`);
 }

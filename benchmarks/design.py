@@ -1,0 +1,131 @@
+"""Designs: error as a share of the best SMP's on the same limit, and the time to score a form."""
+
+import time
+
+import numpy as np
+
+import seepage as sp
+from benchmarks import Figure, best_of, seconds
+from seepage.designs.design_comparison import OPTIMAL_SMP, SPLIT
+from seepage.designs.form_problem import FormProblem
+from seepage.designs.form_totals import ExactForms
+from seepage.designs.precision import Precisions
+
+__all__ = ["full", "main"]
+
+SEARCH = 60.0
+"""Seconds of a search."""
+
+ADULT_BINS = {
+    "age": [17, 25, 35, 45, 55, 65, 90],
+    "hours-per-week": [1, 35, 40, 41, 50, 99],
+    "capital-gain": [0, 1, 100_000],
+    "capital-loss": [0, 1, 5_000],
+}
+RARE = 300
+MANY, PEOPLE = 100, 100_000
+
+
+def main() -> list[Figure]:
+    """Measure designs of the real tables, and the time to score one form."""
+    celeba, adult = _table("celeba"), _adult()
+    return [
+        _scoring(celeba),
+        _designed("CelebA, 40 attributes", celeba, 1.0, 0.37),
+        _designed("CelebA, 40 attributes", celeba, 3.0, 0.34),
+        _designed("Adult, 13 attributes", adult, 3.0, 0.95),
+        _designed(f"Adult, values rarer than {RARE} merged", _pooled(adult), 3.0, 0.76),
+        _designed("NIST ACS, 20 attributes", _table("nist-acs"), 3.0),
+        _designed("Cardio, 7 attributes", _table("cardio"), 3.0),
+    ]
+
+
+def full() -> list[Figure]:
+    """Measure a table of a hundred attributes, in three minutes."""
+    return [_designed(f"{MANY} attributes, {PEOPLE:,} records", _latent(), 3.0, 1.0, 180.0)]
+
+
+def _designed(
+    what: str, records: sp.Records, limit: float, target: float | None = None, most: float = SEARCH
+) -> Figure:
+    begin, worked = time.perf_counter(), time.process_time()
+    found = sp.find_design(records, limit, seconds=most)
+    taken, worked = time.perf_counter() - begin, time.process_time() - worked
+    errors = {one.name: one.error for one in found.comparison}
+    ratio = found.error / errors[OPTIMAL_SMP]
+    split = found.error / errors[SPLIT]
+    assert found.totals.max() <= limit
+    return Figure(
+        f"{what}, limit {limit:g}: error of a design",
+        f"{len(found.forms)} forms in {seconds(taken)} ({seconds(worked)} of work)",
+        f"best SMP; the split {split:.4f}",
+        f"{ratio:.3f} x",
+        "" if target is None else f"at most {target:g} x",
+        None if target is None else ratio <= target,
+    )
+
+
+def _scoring(records: sp.Records) -> Figure:
+    """Count, fit and score a form of six attributes whose stem was not counted before."""
+    count = len(records.domain)
+    scorer = ExactForms(records)
+    problem = FormProblem(
+        records.domain,
+        scorer,
+        Precisions(records),
+        np.ones(count),
+        np.ones(count, dtype=np.bool_),
+        np.ones(count),
+        np.zeros(count),
+        tuple((j,) for j in range(count)),
+        np.zeros((count, count), dtype=np.bool_),
+    )
+    rng = np.random.default_rng(1)
+
+    def score() -> None:
+        problem.fit(tuple(rng.choice(count, 6, replace=False).tolist()))
+
+    taken = best_of({"score": score}, 30)["score"]
+    return Figure(
+        f"score a form of 6 attributes about {count}, budget fitted",
+        seconds(taken),
+        target="at most 10 ms",
+        met=taken <= 0.010,
+    )
+
+
+def _table(name: str) -> sp.Records:
+    data = sp.dataset(name)
+    return sp.Records.from_data(data.read(), **data.table)
+
+
+def _adult() -> sp.Records:
+    table = sp.dataset("adult").read()
+    return sp.Records.from_data(table, bins=ADULT_BINS, drop=["fnlwgt", "education-num"])
+
+
+def _pooled(records: sp.Records) -> sp.Records:
+    """Return the records with each attribute's rare values as one."""
+    codes, attributes = records.codes.astype(np.int64), []
+    for j, attribute in enumerate(records.domain):
+        kept = records.marginal(j) >= RARE
+        values = [value for value, keep in zip(attribute.values, kept, strict=True) if keep]
+        rest = ("(other)",) if not kept.all() else ()
+        codes[:, j] = np.where(kept, np.cumsum(kept) - 1, kept.sum())[codes[:, j]]
+        attributes.append(sp.Attribute(attribute.name, (*values, *rest)))
+    return sp.Records(sp.Domain(attributes), codes, records.weights)
+
+
+def _latent() -> sp.Records:
+    """Return records whose attributes depend on one of ten latent classes, 2 to 5 values each."""
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(2, 6, MANY)
+    latent = rng.integers(0, 10, PEOPLE)
+    columns = []
+    for size in sizes:
+        ends = np.cumsum(rng.dirichlet(np.full(size, 4.0), 10), axis=1)
+        columns.append((rng.random(PEOPLE)[:, None] > ends[latent, :-1]).sum(axis=1))
+    attributes = [
+        sp.Attribute(f"a{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes)
+    ]
+    return sp.Records(sp.Domain(attributes), np.stack(columns, axis=1))

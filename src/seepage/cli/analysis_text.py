@@ -1,0 +1,231 @@
+"""An analysis as text for a terminal: verdict, leaks, matrix, totals, what people experience."""
+
+import math
+
+from seepage.analysis import Analysis
+from seepage.cli.output import columns
+from seepage.data.domain import how_many, sample_caution
+from seepage.leakage.matrix import LeakageMatrix
+from seepage.leakage.pooling_gain import pooling_gain
+from seepage.strongest_leaks import same_attributes, support
+from seepage.totals import TotalLeakage
+from seepage.totals.experience_result import ESTIMATE, Experience
+from seepage.verdict import STATES, Judgement, lowered, raised
+
+VIEWS = {
+    "report": "the adversary keeps the whole report",
+    "inferred": "the adversary keeps only the value inferred from the report",
+}
+ROBUST = (
+    "Robust bounds: the most over channels with rows within {:g} of the table's (total variation)"
+)
+WORTH_POOLING = 0.01
+"""The share of all leakages that pooling must take away to be mentioned."""
+
+LONGEST_NAME = 24
+CELL = 6
+UNIT = f"1 nat: {math.e:.2g} times likelier"
+"""Said where nats first occur."""
+
+
+def analysis_text(analysis: Analysis, name: str, strongest: int, width: int) -> str:
+    """Return an analysis in words, the matrix as a table, and the totals."""
+    matrix = analysis.matrix
+    parts = [
+        _heading(matrix, name),
+        _verdict(analysis),
+        _strongest(analysis, strongest),
+        _matrix_text(matrix, width),
+        _totals(analysis),
+        "" if analysis.experienced is None else _experienced(analysis.experienced),
+        _notes(analysis),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _heading(matrix: LeakageMatrix, name: str) -> str:
+    mechanisms = sorted({release.name or "" for release in matrix.releases})
+    how = "any mechanism (upper bound)" if mechanisms == [""] else ", ".join(mechanisms)
+    budgets = sorted({release.epsilon for release in matrix.releases})
+    epsilon = " to ".join(f"{budget:g}" for budget in dict.fromkeys([budgets[0], budgets[-1]]))
+    return (
+        f"{name}: {how_many(matrix.pairs)}, {len(matrix.domain)} attributes\n"
+        f"Mechanism: {how}, epsilon {epsilon}\n"
+        f"View: {matrix.view} ({VIEWS[matrix.view]})"
+        + (f"\n{ROBUST.format(matrix.radius)}" if matrix.radius else "")
+    )
+
+
+def _verdict(analysis: Analysis) -> str:
+    """Return what to do and who is over, not certifiable and within; "" without a limit."""
+    found = analysis.verdict
+    judged = [one for state in STATES for one in found.judgements if one.state == state]
+    if not judged:
+        return ""
+    lines = [found.decision, found.basis, found.settle]
+    rows = [["", "limit", "at least", "at most", ""]]
+    rows += [[f"{_short(one.attribute)}", *_judged(one)] for one in judged]
+    head = f"Limits (nats; {UNIT})"
+    return "\n".join([*(line for line in lines if line), "", head, columns(rows)])
+
+
+def _judged(one: Judgement) -> list[str]:
+    slack = f", delta {one.delta:g}" if one.delta else ""
+    upper = f"{raised(one.upper)} {one.upper_by}{slack}" if one.upper_by else "unknown"
+    return [f"{one.limit:g}", f"{lowered(one.lower)} {one.lower_by}", upper, str(one.state)]
+
+
+def _strongest(analysis: Analysis, count: int) -> str:
+    """Return the leaks with the largest lower limits for the people behind the table."""
+    matrix = analysis.matrix
+    budgets = dict(zip(matrix.domain.names, matrix.epsilons, strict=True))
+    if matrix.radius:
+        return _robust(matrix, budgets, count)
+    lines = []
+    for leak in analysis.leaks(count):
+        ends = f"{' = '.join(leak.sources)} -> {' = '.join(leak.targets)}"
+        lines.append(
+            f"  {ends}: {leak.leakage:.2f} of at most {budgets[leak.source]:.2f}, "
+            f"{leak.lower:.2f} to {leak.upper:.2f} among the people"
+        )
+        lines += [f"      {leak.sentence()}"] if leak.witness else []
+    if not lines:
+        return ""
+    limits = matrix.interval()
+    unit = "" if analysis.limit is not None else f"; {UNIT}"
+    about = f"confidence {limits.confidence:g} for all limits at once"
+    head = f"Strongest leaks (source -> target, in nats{unit}; {about})"
+    lines.append(
+        f"  in words: among values with at least {support(matrix):,} records, missing ones left out"
+    )
+    return "\n".join([head, *lines, *(f"  {few.sentence()}" for few in limits.too_few)])
+
+
+def _robust(matrix: LeakageMatrix, budgets: dict[str, float], count: int) -> str:
+    lines = []
+    for target, source, value in matrix.strongest(count):
+        lines.append(f"  {source} -> {target}: {value:.2f} of at most {budgets[source]:.2f}")
+        witness = matrix[target, source].witness
+        lines += [f"      {witness.sentence(value, source, target)}"] if witness else []
+    return "\n".join(["Largest robust bounds (source -> target, in nats)", *lines])
+
+
+def _matrix_text(matrix: LeakageMatrix, width: int) -> str:
+    """Return the matrix in blocks of columns that fit the width."""
+    names = [
+        f"{number:>2} {_short(name)}" for number, name in enumerate(matrix.domain.names, start=1)
+    ]
+    stub = max(map(len, names))
+    fitting = max(1, (width - stub - 2) // CELL)
+    blocks = ["Leakage (nats): rows are targets, columns are sources, numbered as the rows"]
+    for begin in range(0, len(names), fitting):
+        sources = range(begin, min(begin + fitting, len(names)))
+        header = " " * (stub + 2) + "".join(f"{source + 1:>{CELL}}" for source in sources)
+        lines = [
+            f"  {name:<{stub}}" + "".join(_cell(matrix, target, source) for source in sources)
+            for target, name in enumerate(names)
+        ]
+        blocks.append("\n".join([header, *lines]))
+    return "\n".join(blocks)
+
+
+def _cell(matrix: LeakageMatrix, target: int, source: int) -> str:
+    if target == source:
+        return f"{'-':>{CELL}}"
+    return f"{matrix.values[target, source]:>{CELL}.2f}"
+
+
+RESTS_ON = {
+    "exact": "the most telling of all report tuples, in this {table}",
+    "merged": "all sources taken as one, in this {table}",
+    "worst": "the sum of all budgets, whatever the data",
+    "sampled": "from reports drawn at random, with a delta and a confidence",
+    "tree": "an assumption: valid only if the data follow the given structure",
+    "independent": "the paper's sum; an assumption: valid only if sources are independent given "
+    "the target; real data often violate it",
+    "witness": "the most telling reports that a search found; no total of this {table} with "
+    "delta 0 is below it",
+}
+"""What each kind of total rests on, in words: of a whole table, or of a sample."""
+
+
+def _totals(analysis: Analysis) -> str:
+    """Return each attribute's totals, with what each of them rests on."""
+    found = analysis.totals
+    rows = [["attribute", "own", *(f"{t.guarantee} ({t.kind})" for t in found.totals)]]
+    for index, attribute in enumerate(analysis.matrix.domain.names):
+        cells = [f"{total.values[index]:.2f}" for total in found.totals]
+        for position, total in enumerate(found.totals):
+            if attribute in found.refuted.get(total.guarantee, ()):
+                cells[position] += " !"
+        rows.append([_short(attribute), f"{analysis.matrix.epsilons[index]:.2f}", *cells])
+    table = "table" if analysis.matrix.pairs.population is None else "sample"
+    legend = [
+        f"  {t.guarantee}: {RESTS_ON[t.guarantee].format(table=table)}{_terms(t)}"
+        for t in found.totals
+    ]
+    if found.refuted:
+        legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
+    legend += [f"  {name}: {reason}" for name, reason in found.refused.items()]
+    return "\n".join(["What each attribute gives away in total (nats)", columns(rows), *legend])
+
+
+def _terms(total: TotalLeakage) -> str:
+    """Return delta and confidence of a statistical total, in words."""
+    if total.confidence is None:
+        return ""
+    return f" (delta {total.deltas.max():g}, confidence {total.confidence:g})"
+
+
+def _experienced(found: Experience) -> str:
+    """Return what drawn people's reports tell, those most affected first."""
+    rows = [["", "promised", "median", "95%", "above", "unrelated", "before", "own", "all"]]
+    order = sorted(
+        found.measured, key=lambda k: found.permuted_shares[k] - found.shares[k, ESTIMATE]
+    )
+    for k in order:
+        losses = [f"{found.quantiles[k, level, ESTIMATE]:.2f}" for level in (1, 2)]
+        shares = (found.shares[k, ESTIMATE], found.permuted_shares[k], found.before[k])
+        guesses = (found.own[k, ESTIMATE], found.together[k, ESTIMATE])
+        percent = [f"{share:.0%}" for share in (*shares, *guesses)]
+        rows.append([_short(found.attributes[k]), f"{found.epsilons[k]:.2f}", *losses, *percent])
+    return "\n".join(
+        [
+            f"What people experience ({found.people:,} drawn people; no guarantee)",
+            columns(rows),
+            "  promised: epsilon; median, 95%: realised loss of all reports, in nats",
+            "  above: share of people with more than 1.1 epsilon; unrelated: on permuted columns",
+            "  before, own, all: how often the best guess is right, with which reports",
+            "  each person's own record is left out of what the reports are compared with",
+            f"  values with fewer than {found.rare:,} other records are not compared; limits of "
+            f"{found.confidence:.0%} confidence: --format json",
+        ]
+    )
+
+
+def _notes(analysis: Analysis) -> str:
+    matrix = analysis.matrix
+    notes = [
+        f"{' and '.join(names)} determine each other: one finding"
+        for names in same_attributes(matrix)
+    ]
+    notes += [
+        f"{attribute.name} is constant (always {attribute.values[0]}): it leaks nothing"
+        for attribute in matrix.domain
+        if attribute.size == 1
+    ]
+    if any(matrix.smoothing.values()):
+        notes.append(f"smoothed by {matrix.smoothing}: leakages may be below the table's own")
+    caution = sample_caution(matrix.pairs)
+    if caution is not None:
+        notes.append(f"leakages, and all totals but worst, are {caution}")
+    told = dict.fromkeys(note for total in analysis.totals.totals for note in total.notes)
+    notes += [note for note in told if caution is None or caution not in note]
+    gain = pooling_gain(matrix)
+    if gain is not None and gain.before - gain.after >= WORTH_POOLING * gain.before:
+        notes.append(gain.sentence())
+    return "\n".join(notes)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"

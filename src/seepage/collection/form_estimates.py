@@ -1,0 +1,101 @@
+"""Estimates of several forms made one.
+
+Each form that asks for an attribute gives an unbiased estimate of its frequencies from its own
+people.  They are weighted by
+
+    n_f / v(f),
+
+n_f the number of people with form f and v(f) the variance of one report's estimate, noise and
+sampling together, summed over the values at nominal frequencies.  The plan states these, and they
+were fixed before the collection, so the weights do not depend on the reports and the weighted mean
+is unbiased; where the true frequencies are the nominal ones, its summed variance is the least and
+precisions add: 1/v = sum_f n_f / v(f).
+
+The standard error is that of the mean over all n people who reported.  Given these people, who was
+given which form is drawn, so that besides the noise a frequency f varies by
+
+    f (1 - f) n / (n - 1) (sum_f w_f^2 / n_f - 1 / n),   w the weights,
+
+the variance of a weighted mean over disjoint random samples of a finite population [Cochran 1977,
+chapter 2]; it is 0 where everyone is asked.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from seepage._numerics import Floats
+from seepage.mechanisms import Estimate
+from seepage.mechanisms.base import nearest_distribution
+from seepage.plan.plan import Plan
+
+
+class FormPart(NamedTuple):
+    """What the reports of one form say about some frequencies.
+
+    Parameters
+    ----------
+    frequencies
+        Unbiased estimates of the frequencies among the form's people.
+    noise
+        Their variances, given the form's people.
+    records
+        The number of people with the form.
+    spread
+        v(f): the variance of one report's estimate, summed, at nominal frequencies.
+    """
+
+    frequencies: Floats
+    noise: Floats
+    records: int
+    spread: float
+
+
+def nominal_frequencies(plan: Plan, name: str) -> Floats:
+    """Return the nominal frequencies of an attribute; all alike where the plan has none."""
+    planned = plan[name]
+    size = planned.attribute.size
+    return np.array(planned.frequencies) if planned.frequencies else np.full(size, 1.0 / size)
+
+
+def form_weights(parts: Sequence[FormPart]) -> Floats:
+    """Return the weight of each form, of sum 1: proportional to n_f / v(f).
+
+    A spread of 0 (an attribute with one value) counts as any other.
+    """
+    precisions = np.array([part.records / max(part.spread, 1e-300) for part in parts])
+    return np.asarray(precisions / precisions.sum())
+
+
+def combine(parts: Sequence[FormPart], people: int, *, consistent: bool = False) -> Estimate:
+    """Return the estimate of all forms together.
+
+    Parameters
+    ----------
+    parts
+        What each form says.
+    people
+        The number of all people who reported.
+    consistent
+        Move the frequencies to the nearest distribution.
+
+    Examples
+    --------
+    >>> parts = [
+    ...     FormPart(np.array([0.4, 0.6]), np.array([0.01, 0.01]), 100, 2.0),
+    ...     FormPart(np.array([0.6, 0.4]), np.array([0.01, 0.01]), 300, 2.0),
+    ... ]
+    >>> combine(parts, 400).frequencies.round(6).tolist()
+    [0.55, 0.45]
+    """
+    weights = form_weights(parts)
+    frequencies = np.sum([w * part.frequencies for w, part in zip(weights, parts, strict=True)], 0)
+    noise = np.sum([w**2 * part.noise for w, part in zip(weights, parts, strict=True)], axis=0)
+    asked = np.array([part.records for part in parts])
+    share = np.clip(frequencies, 0.0, 1.0)
+    unequal = max(0.0, float((weights**2 / asked).sum()) - 1.0 / people)
+    drawn = share * (1.0 - share) * people / max(1, people - 1) * unequal
+    if consistent:
+        frequencies = nearest_distribution(frequencies)
+    return Estimate(frequencies, np.sqrt(noise + drawn), int(asked.sum()), consistent)

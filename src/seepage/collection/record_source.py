@@ -1,0 +1,189 @@
+"""Records coded in a plan's domain.
+
+A value outside the domain raises an error, or counts as a catch-all value of its attribute.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seepage import _checks
+from seepage._numerics import Booleans
+from seepage.collection.form_assignment import FormColumn
+from seepage.data.datasets import dataset
+from seepage.data.domain import Attribute, Domain
+from seepage.data.inputs import is_dataset_name
+from seepage.data.table import TableOptions, TableScan
+from seepage.data.table.coders import Codes
+from seepage.data.table.column import Column
+from seepage.data.table.labels import field_key, is_number, key_label
+from seepage.data.table.numbers import is_number_type
+from seepage.data.table.options import ALL_OTHERS, Choice
+from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_files, open_source
+from seepage.errors import InputError
+
+FIXED = ("domain", "bins", "pool", "person")
+"""What a plan decides about reading a table, so that callers cannot."""
+
+
+def open_records(
+    data: Any,
+    domain: Domain,
+    /,
+    other: str | Mapping[str, str] | None = None,
+    assigned: FormColumn | None = None,
+    **table: Any,
+) -> TableScan:
+    """Return records as a scan that codes them in a domain.
+
+    Parameters
+    ----------
+    data
+        A frame, the path of a file, folder or glob, or the name of a dataset.
+    domain
+        The attributes; other columns are ignored.
+    other
+        The value that stands for values outside the domain, see `catch_alls`.
+    assigned
+        The column that says which form each person has; its codes, the forms' places, come last.
+    table
+        Options of `TableOptions`.
+
+    Examples
+    --------
+    >>> from seepage.data.domain import Attribute
+    >>> domain = Domain([Attribute("job", ("nurse", "smith", "other"))])
+    >>> scan = open_records(pa.table({"job": ["smith", "pilot"]}), domain, other="other")
+    >>> [batch.codes[0].tolist() for batch in scan.batches()]
+    [[1, 2]]
+    """
+    known = [field.name for field in fields(TableOptions) if field.name not in FIXED]
+    for name in table:
+        _checks.choice(name, "an option of the table", known)
+    if isinstance(data, str) and is_dataset_name(data):
+        known_data = dataset(data)
+        settings = {name: known_data.table[name] for name in known_data.table if name not in FIXED}
+        data, table = known_data.read(), {**settings, **table}
+    caught = catch_alls(domain, other)
+    if assigned is not None:
+        domain = assigned.added_to(domain)
+    options = TableOptions.from_keywords(domain=domain, **table)
+    source = _open(data, options)
+    columns = [
+        _column(choice, options, caught, assigned, fields=source.fields)
+        for choice in options.choose(source.names)
+    ]
+    return TableScan(source, columns, options)
+
+
+def _column(
+    choice: Choice,
+    options: TableOptions,
+    caught: Mapping[str, str],
+    assigned: FormColumn | None,
+    *,
+    fields: bool,
+) -> Column:
+    if assigned is not None and choice.name == assigned.name:
+        return assigned.column(choice, options, fields=fields)
+    if choice.name in caught:
+        assert options.domain is not None
+        attribute = options.domain[choice.name]
+        return _CatchAllColumn(choice, options, attribute, caught[choice.name], fields=fields)
+    return Column(choice, options, fields=fields)
+
+
+def _open(data: Any, options: TableOptions) -> Source:
+    """Return a table as a source that is decoded no faster than it is used.
+
+    A scanner decodes Parquet in the background, as far ahead as it gets: good where counting keeps
+    up with it, but perturbing is slower, and memory would grow with the file.
+    """
+    if isinstance(data, (str, os.PathLike, list, tuple)):
+        kind, files = find_files(data)
+        if kind == PARQUET:
+            return ColumnarSource(kind, files, huge=0)
+    return open_source(data, options)
+
+
+def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[str, str]:
+    """Return the catch-all value of each attribute that has one.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    other
+        A mapping from attribute to one of its values, with `"*"` for all others that have the
+        value (at least one must); a value alone stands for `{"*": value}`.
+
+    Examples
+    --------
+    >>> from seepage.data.domain import Attribute
+    >>> domain = Domain([Attribute("job", ("nurse", "other")), Attribute("sex", ("F", "M"))])
+    >>> catch_alls(domain, "other"), catch_alls(domain, {"*": "other", "sex": "F"})
+    ({'job': 'other'}, {'job': 'other', 'sex': 'F'})
+    """
+    if other is None:
+        return {}
+    named = (
+        dict(other) if isinstance(other, Mapping) else {ALL_OTHERS: _checks.text(other, "other")}
+    )
+    found = dict[str, str]()
+    if ALL_OTHERS in named:
+        value = named.pop(ALL_OTHERS)
+        found = {attribute.name: value for attribute in domain if value in attribute.values}
+        if not found:
+            raise InputError(f"no attribute has the catch-all value {value!r}")
+    for name, value in named.items():
+        domain[name].code(value)
+    return found | named
+
+
+class _CatchAllColumn(Column):
+    """A column whose values outside the domain have the code `other`.
+
+    Where records with missing values are dropped, missing values without a category and values
+    outside have codes behind those of the domain.  So the column is read as if they were.
+    """
+
+    pooling = False
+
+    def __init__(
+        self,
+        choice: Choice,
+        options: TableOptions,
+        attribute: Attribute,
+        other: str,
+        *,
+        fields: bool,
+    ) -> None:
+        super().__init__(choice, replace(options, missing="drop"), fields=fields)
+        self._other = attribute.code(other)
+        self._largest = attribute.size if options.dropping else attribute.size - 1
+
+    def code(self, array: pa.Array, before: int) -> Codes | None:
+        words = _words(array, self.markers) if self.edges else None
+        if words is not None:
+            array = pc.if_else(pa.array(words), pa.scalar(None, array.type), array)
+        codes = super().code(array, before)
+        if codes is not None:
+            caught = codes > self._largest
+            codes = np.where(caught if words is None else caught | words, self._other, codes)
+        return codes
+
+
+def _words(array: pa.Array, markers: frozenset[str]) -> Booleans | None:
+    """Return which fields are neither numbers nor mean missing; None where there are none."""
+    if is_number_type(array.type):
+        return None
+    encoded = array.dictionary_encode()
+    keys = [field_key(text) for text in encoded.dictionary.to_pylist()]
+    strange = [not (k is None or is_number(k) or key_label(k) in markers) for k in keys]
+    found = np.isin(encoded.indices.fill_null(-1).to_numpy(), np.flatnonzero(strange))
+    return found if found.any() else None

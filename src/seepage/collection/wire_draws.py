@@ -1,0 +1,205 @@
+"""Bytes to reports: the reference of what a client does, one person at a time.
+
+`docs/wire.md` is the specification.  Randomness is a row of 64-bit words, little-endian.  One
+word draws the form.  The answers of a form take a fixed number of words, question after question:
+one for `direct` and `matrix`, 1 + size for `subset`, k for `bits`.  Chances are integers out of
+2^64, or products of such.  `perturb_table` draws from the same plan for whole columns and in
+another order of bytes; the client in JavaScript draws exactly as this module does.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
+from typing import Any
+
+from seepage import _checks
+from seepage.errors import InputError
+
+SPAN = 1 << 64
+"""The number of words."""
+
+WORD = 8
+"""Bytes of a word."""
+
+Words = Iterator[int]
+
+
+def draw_form(wire: Mapping[str, Any], data: bytes) -> int:
+    r"""Return the number of the form, from 1, that 8 bytes draw.
+
+    Parameters
+    ----------
+    wire
+        What `Plan.wire` returns.
+    data
+        8 uniform bytes.
+
+    Examples
+    --------
+    >>> wire = {"forms": [{"until": str(2**63)}, {"until": str(2**64)}]}
+    >>> draw_form(wire, bytes(8)), draw_form(wire, b"\xff" * 8)
+    (1, 2)
+    """
+    (word,) = _words(data, 1)
+    return 1 + bisect_right([int(form["until"]) for form in wire["forms"]], word)
+
+
+def form_bytes(wire: Mapping[str, Any], form: int) -> int:
+    """Return how many bytes the answers of a form take."""
+    return WORD * sum(_word_count(channel) for channel in _channels(_form(wire, form)))
+
+
+def perturb_record(
+    wire: Mapping[str, Any], form: int, record: Mapping[str, str], data: bytes
+) -> dict[str, Any]:
+    r"""Return the report of one person's answers, as the line of it says.
+
+    Parameters
+    ----------
+    wire
+        What `Plan.wire` returns.
+    form
+        The number of the person's form, from 1.
+    record
+        A value for each attribute that the form asks; other attributes are ignored.  A value
+        outside the domain raises an InputError, and nothing is drawn.
+    data
+        As many uniform bytes as `form_bytes` says.
+
+    Returns
+    -------
+    dict
+        `form` and `reports` by attribute, or one `report` of all answers together.
+
+    Examples
+    --------
+    >>> question = {"attribute": "ill", "draw": "direct", "k": 2, "keep": str(2**63)}
+    >>> form = {"until": str(2**64), "type": "product", "questions": [question]}
+    >>> wire = {"attributes": [{"name": "ill", "values": ["no", "yes"]}], "forms": [form]}
+    >>> perturb_record(wire, 1, {"ill": "yes"}, bytes(8))
+    {'form': 1, 'reports': {'ill': 1}}
+    >>> perturb_record(wire, 1, {"ill": "yes"}, bytes(7) + b"\x80")
+    {'form': 1, 'reports': {'ill': 0}}
+    """
+    asked = _form(wire, form)
+    codes = _codes(wire, asked, record)
+    words = iter(_words(data, form_bytes(wire, form) // WORD))
+    if asked["type"] == "matrix":
+        return {"form": form, "report": _matrix(asked, _cell(wire, asked, codes), words)}
+    drawn = [
+        draw_report(question, code, words)
+        for question, code in zip(asked["questions"], codes, strict=True)
+    ]
+    return {"form": form, "reports": dict(zip(_asked(asked), drawn, strict=True))}
+
+
+def draw_report(channel: Mapping[str, Any], code: int, words: Words) -> int | list[int]:
+    """Return one report of a value's code, taking words as it needs them."""
+    draw = DRAWS.get(channel["draw"])
+    if draw is None:
+        raise InputError(f"clients cannot draw reports of mechanism {channel['mechanism']!r}")
+    return draw(channel, code, words)
+
+
+# One function per kind of draw -------------------------------------------------------------------
+
+
+def _direct(channel: Mapping[str, Any], code: int, words: Words) -> int:
+    """Keep the value where the word is below `keep`; else spread the rest over all values."""
+    word, keep = next(words), int(channel["keep"])
+    return code if word < keep else (word - keep) * int(channel["k"]) // (SPAN - keep)
+
+
+def _subset(channel: Mapping[str, Any], code: int, words: Words) -> list[int]:
+    """Take the value first where the first word is below `force`; then choose the others.
+
+    Each step swaps a candidate into the next place of the row of values (Fisher and Yates).
+    """
+    k, size = int(channel["k"]), int(channel["size"])
+    row, taken = list(range(k)), 0
+    if next(words) < int(channel["force"]):
+        row[0], row[code], taken = row[code], row[0], 1
+    for place in range(size):
+        word = next(words)
+        if place >= taken:
+            chosen = place + (word * (k - place) >> 64)
+            row[place], row[chosen] = row[chosen], row[place]
+    return sorted(row[:size])
+
+
+def _bits(channel: Mapping[str, Any], code: int, words: Words) -> list[int]:
+    """Set the bit of each value where its word is below `true` or `other`."""
+    true, other = int(channel["true"]), int(channel["other"])
+    bits = [next(words) < (true if v == code else other) for v in range(int(channel["k"]))]
+    return [value for value, bit in enumerate(bits) if bit]
+
+
+def _matrix(channel: Mapping[str, Any], code: int, words: Words) -> int:
+    """Look the word up in the running sums of the value's row."""
+    return bisect_right(list(accumulate(map(int, channel["thresholds"][code]))), next(words))
+
+
+DRAWS: dict[str, Callable[[Mapping[str, Any], int, Words], int | list[int]]] = {
+    "direct": _direct,
+    "subset": _subset,
+    "bits": _bits,
+    "matrix": _matrix,
+}
+
+
+def _word_count(channel: Mapping[str, Any]) -> int:
+    if channel["draw"] == "subset":
+        return 1 + int(channel["size"])
+    return int(channel["k"]) if channel["draw"] == "bits" else 1
+
+
+# Forms and answers -------------------------------------------------------------------------------
+
+
+def _words(data: bytes, count: int) -> list[int]:
+    given = _checks.instance(data, "data", bytes, "bytes")
+    if len(given) != WORD * count:
+        raise InputError(f"data must be {WORD * count} bytes, got {len(given)}")
+    return [int.from_bytes(given[i : i + WORD], "little") for i in range(0, len(given), WORD)]
+
+
+def _form(wire: Mapping[str, Any], form: int) -> Mapping[str, Any]:
+    forms: list[Mapping[str, Any]] = wire["forms"]
+    return forms[_checks.integer(form, "form", 1, len(forms)) - 1]
+
+
+def _channels(form: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [{**form, "draw": "matrix"}] if form["type"] == "matrix" else form["questions"]
+
+
+def _asked(form: Mapping[str, Any]) -> list[str]:
+    """Return the attributes that a form asks, in its order."""
+    if form["type"] == "matrix":
+        return list(form["attributes"])
+    return [question["attribute"] for question in form["questions"]]
+
+
+def _values(wire: Mapping[str, Any], name: str) -> list[str]:
+    return next(list(a["values"]) for a in wire["attributes"] if a["name"] == name)
+
+
+def _codes(
+    wire: Mapping[str, Any], form: Mapping[str, Any], record: Mapping[str, str]
+) -> list[int]:
+    """Return the codes of the answers; raise where one is missing or outside the domain."""
+    given = _checks.mapping(record, "record")
+    codes = []
+    for name in _asked(form):
+        values = _values(wire, name)
+        if name not in given or given[name] not in values:
+            raise InputError(f"the answer to {name!r} must be one of its {len(values)} values")
+        codes.append(values.index(given[name]))
+    return codes
+
+
+def _cell(wire: Mapping[str, Any], form: Mapping[str, Any], codes: list[int]) -> int:
+    """Return the number of a cell: mixed radix, the last attribute fastest."""
+    cell = 0
+    for name, code in zip(_asked(form), codes, strict=True):
+        cell = cell * len(_values(wire, name)) + code
+    return cell

@@ -1,0 +1,200 @@
+"""`Design`: forms with budgets and shares, what they promise, and what error to expect."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from seepage._numerics import Floats, Integers
+from seepage._results import Result, json_ready
+from seepage.data.domain import Domain
+from seepage.data.pairs import PairCounts
+from seepage.designs.design_comparison import OPTIMAL_SMP
+from seepage.designs.strategies import Strategy
+
+
+@dataclass(frozen=True)
+class DesignedForm:
+    """One form of a design.
+
+    Parameters
+    ----------
+    attributes
+        The attributes asked, by name.
+    mechanisms, epsilons
+        The mechanism and the budget of each.
+    share
+        The share of people who get the form.
+    totals
+        What its reports tell about each attribute of the table, asked or not, at most.
+    guarantee
+        What the totals rest on.
+    record
+        What it tells about the whole record at most: the sum of its budgets.
+    """
+
+    attributes: tuple[str, ...]
+    mechanisms: tuple[str, ...]
+    epsilons: tuple[float, ...]
+    share: float
+    totals: tuple[float, ...]
+    guarantee: str
+    record: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Design(Result):
+    """Forms with shares that keep every total within its limit, and what error to expect.
+
+    Parameters
+    ----------
+    pairs
+        The pair counts of the people.
+    limits
+        The allowed total of each attribute; infinite where it is not protected.
+    public, known
+        Attributes that are released in the clear, and that the adversary knows of the person.
+    forms
+        The forms, the largest share first.
+    errors
+        The expected squared error of each attribute's frequencies, summed over its values, noise
+        and sampling together; infinite where it is not asked, 0 where it is constant.
+    joint
+        The same of each pair whose joint distribution is wanted, by the names of the two.
+    weights
+        How much the error of each attribute counts.
+    gap
+        By which share the weighted error is above the least one over all forms considered, at
+        most.
+    considered
+        The number of forms whose budgets were fitted.
+    comparison
+        Other ways to spend the same limit, the design last; each with its errors.
+    ended
+        Why the search ended: `"no better form"`, `"time"` or `"interrupted"`.
+    seed
+        Of the search.
+    notes
+        What a reader must know besides.
+    """
+
+    pairs: PairCounts
+    limits: Floats
+    public: tuple[str, ...]
+    known: tuple[str, ...]
+    forms: tuple[DesignedForm, ...]
+    errors: Floats
+    joint: dict[tuple[str, str], float]
+    weights: Floats
+    gap: float
+    considered: int
+    comparison: tuple[Strategy, ...]
+    ended: str
+    seed: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def domain(self) -> Domain:
+        """The attributes of the table."""
+        return self.pairs.domain
+
+    @property
+    def people(self) -> int:
+        """The number of people that the errors are for."""
+        return self.pairs.records
+
+    @property
+    def totals(self) -> Floats:
+        """The largest total of each attribute over all forms."""
+        return np.asarray(np.max([form.totals for form in self.forms], axis=0))
+
+    @property
+    def attained(self) -> Integers:
+        """The form, counted from 0, that attains each attribute's largest total."""
+        return np.asarray(np.argmax([form.totals for form in self.forms], axis=0))
+
+    @property
+    def record(self) -> float:
+        """What the most telling form tells about the whole record at most."""
+        return max(form.record for form in self.forms)
+
+    @property
+    def error(self) -> float:
+        """The weighted mean of the attributes' errors."""
+        used = self.weights > 0
+        return float((self.weights[used] * self.errors[used]).sum() / self.weights[used].sum())
+
+    def questions(self) -> Iterator[tuple[int, DesignedForm, str, str, float]]:
+        """Yield every question: number of the form from 1, form, attribute, mechanism, budget."""
+        for number, form in enumerate(self.forms, 1):
+            for question in zip(form.attributes, form.mechanisms, form.epsilons, strict=True):
+                yield number, form, *question
+
+    def chart(self) -> Any:
+        """Return the errors of the design and of other ways to spend the limit, as a chart."""
+        from seepage.charts.results import comparison_chart
+
+        rows = [
+            {
+                "strategy": one.name,
+                "error": one.error,
+                "basis": "certified" if one.certified else "by assumption",
+            }
+            for one in self.comparison
+        ]
+        return comparison_chart(rows, "expected squared error, mean over attributes")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON holds it."""
+        strategies = [{**vars(one), "error": one.error} for one in self.comparison]
+        return dict(
+            json_ready(
+                {
+                    "attributes": list(self.domain.names),
+                    "limits": self.limits,
+                    "totals": self.totals,
+                    "public": self.public,
+                    "known": self.known,
+                    "forms": [vars(form) for form in self.forms],
+                    "errors": self.errors,
+                    "joint": [[*pair, error] for pair, error in self.joint.items()],
+                    "error": self.error,
+                    "gap": self.gap,
+                    "considered": self.considered,
+                    "comparison": strategies,
+                    "people": self.people,
+                    "ended": self.ended,
+                    "seed": self.seed,
+                    "notes": self.notes,
+                }
+            )
+        )
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        rows = list(self.questions())
+        place = {name: k for k, name in enumerate(self.domain.names)}
+        return {
+            "form": [number for number, *_ in rows],
+            "share": [form.share for _, form, *_ in rows],
+            "attribute": [name for _, _, name, _, _ in rows],
+            "mechanism": [mechanism for _, _, _, mechanism, _ in rows],
+            "epsilon": [epsilon for *_, epsilon in rows],
+            "total": [form.totals[place[name]] for _, form, name, _, _ in rows],
+            "limit": [_finite(self.limits[place[name]]) for _, _, name, _, _ in rows],
+            "record": [form.record for _, form, *_ in rows],
+            "guarantee": [form.guarantee for _, form, *_ in rows],
+        }
+
+    def _headline(self) -> str:
+        best = next((one for one in self.comparison if one.name == OPTIMAL_SMP), None)
+        against = "" if best is None else f", {self.error / best.error:.3g} of the best SMP"
+        return (
+            f"Design({len(self.forms)} forms, error {self.error:.3g}{against}, "
+            f"gap {self.gap:.2g}, whole record at most {self.record:.3g})"
+        )
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,242 @@
+"""The options of a design, checked, as the conditions of a search for forms."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from seepage import _checks
+from seepage._numerics import Booleans, Floats
+from seepage.data.domain import Domain
+from seepage.data.records import Records
+from seepage.designs.form_problem import LARGEST_FORM, Form, FormProblem
+from seepage.designs.form_totals import ExactForms
+from seepage.designs.precision import Precisions
+from seepage.errors import InputError
+from seepage.leakage.release import for_each
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """Which attributes are asked, public, known to the adversary, or constant."""
+
+    collected: Booleans
+    public: Booleans
+    known: Booleans
+    constant: Booleans
+
+
+def make_form_problem(
+    records: Records,
+    limit: Any,
+    *,
+    public: Iterable[str],
+    left_out: Iterable[str],
+    known: Iterable[str],
+    weights: Any,
+    least: Any,
+    record_limit: Any,
+    together: Any,
+    never: Any,
+    largest: int | None,
+    joint: Any,
+) -> FormProblem:
+    """Return the conditions of a design; see `find_design` for the options."""
+    domain = records.domain
+    if not records.records:
+        raise InputError("a design needs at least one record, and these have none")
+    roles = _roles(domain, public, left_out, known)
+    limits = _limits(domain, limit, roles)
+    pairs = [_pair(domain, pair, "joint") for pair in _checks.items(joint, "joint")]
+    apart = _apart(domain, never)
+    items = _items(domain, roles.collected, _groups(domain, together))
+    most = _largest(largest, items, domain)
+    _check_items(domain, items, apart, most)
+    _check_joint(domain, pairs, roles.collected, apart)
+    clear, held = (np.flatnonzero(part).tolist() for part in (roles.public, roles.known))
+    scorer = ExactForms(records, clear, held)
+    _check_public(domain, scorer, limits)
+    problem = FormProblem(
+        domain,
+        scorer,
+        Precisions(records, pairs),
+        limits,
+        roles.collected,
+        _weights(domain, weights, roles.collected, len(pairs)),
+        _least(domain, least),
+        items,
+        apart,
+        _record_limit(record_limit),
+        most,
+    )
+    _check_least(problem)
+    return problem
+
+
+def _chosen(domain: Domain, names: Iterable[str], what: str) -> Booleans:
+    chosen = np.zeros(len(domain), dtype=np.bool_)
+    for name in _checks.items(names, what):
+        chosen[domain.index(name)] = True
+    return chosen
+
+
+def _roles(
+    domain: Domain, public: Iterable[str], left_out: Iterable[str], known: Iterable[str]
+) -> Roles:
+    clear, absent = _chosen(domain, public, "public"), _chosen(domain, left_out, "left_out")
+    held = _chosen(domain, known, "known")
+    for other, word in ((absent, "left out"), (held, "known")):
+        if (clear & other).any():
+            name = domain.names[int(np.argmax(clear & other))]
+            raise InputError(f"{name!r} cannot be both public and {word}")
+    constant = np.array([size == 1 for size in domain.sizes])
+    collected = ~(clear | absent | constant)
+    if not collected.any():
+        raise InputError(
+            "at least one attribute must be asked, all are public, left out or constant"
+        )
+    return Roles(collected, clear, held, constant)
+
+
+def _limits(domain: Domain, limit: Any, roles: Roles) -> Floats:
+    found = [
+        math.inf if value is None else _limit(value) for value in for_each(domain, limit, "limit")
+    ]
+    limits = np.array(found)
+    limits[roles.public | roles.known] = np.inf
+    if not np.isfinite(limits).any():
+        raise InputError("limit must be given for at least one attribute, none is protected")
+    return limits
+
+
+def _limit(value: Any) -> float:
+    limit = _checks.epsilon(value, "limit")
+    if limit == 0:
+        raise InputError("limit must be above 0: a total of 0 means that nothing is collected")
+    return limit
+
+
+def _weights(domain: Domain, weights: Any, collected: Booleans, joint: int) -> Floats:
+    found = np.array([_checks.weight(w, "weights") for w in for_each(domain, weights, "weights")])
+    found = np.where(collected, found, 0.0)
+    if not found.any():
+        raise InputError("weights must be above 0 for at least one attribute that is asked")
+    return np.concatenate([found, np.ones(joint)])
+
+
+def _least(domain: Domain, least: Any) -> Floats:
+    return np.array([_checks.epsilon(value, "least") for value in for_each(domain, least, "least")])
+
+
+def _record_limit(value: Any) -> float:
+    if value is None:
+        return math.inf
+    limit = _checks.epsilon(value, "record_limit")
+    if limit == 0:
+        raise InputError("record_limit must be above 0, got 0")
+    return limit
+
+
+def _largest(largest: int | None, items: tuple[Form, ...], domain: Domain) -> int:
+    if largest is None:
+        return max(LARGEST_FORM, *map(len, items))
+    return _checks.integer(largest, "largest", 1)
+
+
+def _places(domain: Domain, names: Any, what: str) -> list[int]:
+    places = [domain.index(name) for name in _checks.items(names, f"each of {what}")]
+    if len(set(places)) < max(2, len(places)):
+        raise InputError(f"each of {what} must name different attributes, at least two")
+    return places
+
+
+def _pair(domain: Domain, names: Any, what: str) -> tuple[int, int]:
+    places = _places(domain, names, what)
+    if len(places) != 2:
+        raise InputError(f"each of {what} must name two attributes, got {len(places)}")
+    return min(places), max(places)
+
+
+def _groups(domain: Domain, together: Any) -> list[set[int]]:
+    """Return groups of attributes asked together, those with a common attribute joined."""
+    groups = list[set[int]]()
+    for names in _checks.items(together, "together"):
+        merged = set(_places(domain, names, "together"))
+        apart = [group for group in groups if not group & merged]
+        for group in groups:
+            if group & merged:
+                merged |= group
+        groups = [*apart, merged]
+    return groups
+
+
+def _apart(domain: Domain, never: Any) -> Booleans:
+    apart = np.zeros((len(domain), len(domain)), dtype=np.bool_)
+    for names in _checks.items(never, "never"):
+        i, j = _pair(domain, names, "never")
+        apart[i, j] = apart[j, i] = True
+    return apart
+
+
+def _items(domain: Domain, collected: Booleans, groups: list[set[int]]) -> tuple[Form, ...]:
+    for group in groups:
+        absent = [domain.names[j] for j in sorted(group) if not collected[j]]
+        if absent:
+            raise InputError(f"{absent[0]!r} is to be asked together with others, but is not asked")
+    grouped = set().union(*groups)
+    single = [(j,) for j in np.flatnonzero(collected).tolist() if j not in grouped]
+    return tuple(sorted([*single, *(tuple(sorted(group)) for group in groups)]))
+
+
+def _check_items(domain: Domain, items: tuple[Form, ...], apart: Booleans, largest: int) -> None:
+    for item in items:
+        clash = np.argwhere(apart[np.ix_(item, item)])
+        if len(clash):
+            first, second = (domain.names[item[place]] for place in clash[0].tolist())
+            raise InputError(f"{first!r} and {second!r} are both together and never together")
+        if len(item) > largest:
+            raise InputError(
+                f"{len(item)} attributes are to be asked together, the largest form has {largest}"
+            )
+
+
+def _check_joint(
+    domain: Domain, pairs: list[tuple[int, int]], collected: Booleans, apart: Booleans
+) -> None:
+    for i, j in pairs:
+        first, second = domain.names[i], domain.names[j]
+        if apart[i, j]:
+            raise InputError(
+                f"the joint distribution of {first!r} and {second!r} is wanted, but they are "
+                "never to be asked together"
+            )
+        if not (collected[i] and collected[j]):
+            absent = first if not collected[i] else second
+            raise InputError(f"a joint distribution with {absent!r} is wanted, but it is not asked")
+
+
+def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
+    """Raise where what is public already tells more than a limit allows."""
+    if not scorer.public:
+        return
+    told = scorer.totals(scorer.table(()), np.zeros(0))
+    over = np.flatnonzero(told > limits)
+    if len(over):
+        k = int(over[0])
+        raise InputError(
+            f"the limit of {domain.names[k]!r} is {limits[k]:g}, and what is public already tells "
+            f"{told[k]:.4g}; raise it, give None to leave it unprotected, or declare the public "
+            "attributes as known"
+        )
+
+
+def _check_least(problem: FormProblem) -> None:
+    for j in np.flatnonzero(problem.collected).tolist():
+        if problem.caps[j] < problem.least[j]:
+            raise InputError(
+                f"{problem.domain.names[j]!r} can have a budget of {problem.caps[j]:.4g} at most, "
+                f"below its least useful one, {problem.least[j]:g}; raise the limit, lower "
+                "`least`, or leave it out"
+            )

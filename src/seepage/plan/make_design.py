@@ -1,0 +1,95 @@
+"""`design`: from an allowed total to a plan of forms that keeps it with the least error."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from seepage.designs.design import Design, DesignedForm
+from seepage.designs.find_design import find_design
+from seepage.plan.form import ProductChannel
+from seepage.plan.plan import Plan
+from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
+from seepage.plan.question import Question
+
+
+def design(data: Any, limit: Any, **options: Any) -> Plan:
+    """Return the plan of forms with the least error that provably keeps every total in its limit.
+
+    Everyone is given one form, some attributes with a budget each, drawn without looking at the
+    record.  Each form's totals are computed for every attribute of the table, asked or not.
+
+    Parameters
+    ----------
+    data
+        A frame, a path, the name of a dataset, or `Records`.  A sample of records raises.
+    limit
+        The allowed total of every attribute, or one for each (a mapping by name); None for an
+        attribute that is not protected.
+    options
+        The keywords of `find_design` (`public`, `left_out`, `known`, `weights`, `least`,
+        `record_limit`, `together`, `never`, `largest`, `joint`, `seconds`, `seed`, `progress`),
+        and table options of `count_pairs`.
+
+    Notes
+    -----
+    `find_design` gives the same with all evidence: expected errors, the gap to the least error,
+    and a comparison with other ways to spend the limit.
+
+    The totals are per attribute, against an adversary who knows the distribution and nothing else
+    about the person.  What a form tells about the whole record is its `record`, the sum of budgets.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
+    >>> plan = sp.design(coins, 1.0)
+    >>> plan.guarantee, plan.kind, sorted(form.attributes for form in plan.forms)
+    ('exact', 'certified', [('a', 'b'), ('a', 'differ'), ('b', 'differ')])
+    """
+    return plan_of_design(find_design(data, limit, **options))
+
+
+def plan_of_design(found: Design) -> Plan:
+    """Return the plan of a design, its evidence in the notes."""
+    return plan_of_forms(
+        found.pairs,
+        [
+            FormDraft(form.share, _channel(form), form.guarantee, form.totals, form.record)
+            for form in found.forms
+        ],
+        limit=found.limits.tolist(),
+        public=found.public,
+        settings={
+            "design": {
+                "seed": found.seed,
+                "forms considered": found.considered,
+                "gap": found.gap,
+                "error": found.error,
+                "ended": found.ended,
+            },
+            "known": list(found.known),
+        },
+        notes=[*found.notes, *_remarks(found)],
+    )
+
+
+def _channel(form: DesignedForm) -> ProductChannel:
+    questions = zip(form.attributes, form.mechanisms, form.epsilons, strict=True)
+    return ProductChannel(
+        questions=tuple(
+            Question(attribute=name, mechanism=mechanism, epsilon=epsilon)
+            for name, mechanism, epsilon in questions
+        )
+    )
+
+
+def _remarks(found: Design) -> Iterator[str]:
+    if found.known:
+        yield (
+            f"totals are conditional on {', '.join(found.known)}, which the adversary is taken to "
+            "know of the person"
+        )
+    yield (
+        f"about the whole record a form tells at most {found.record:.4g}, the sum of its budgets; "
+        "an adversary who knows more of the person can learn more than a total"
+    )

@@ -1,0 +1,344 @@
+"""`exact` and `merged` totals for the people behind a table, from a sample of them.
+
+Both hold with a confidence, for all attributes at once, if the records are drawn from these people
+at random, one per person [theory-population].  Which limit is used is decided before looking, by
+the sizes of attributes and the mechanisms alone:
+
+* `exact`, GRR-like reports with one contrast: KL_inf on the numbers of differences;
+* `exact`, any other reports: KL_inf on all combinations of answers where they are few, else kl on
+  the range of each report's likelihoods;
+* `merged`: the kl limits of every set of combinations of the sources.
+
+A declared value that never occurred counts with every distribution.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from seepage._numerics import Floats, round_up
+from seepage._results import Progress
+from seepage.data.pairs import PairCounts
+from seepage.data.records import Records
+from seepage.leakage import LeakageMatrix, Release
+from seepage.leakage.deviations import (
+    GUARD,
+    Limits,
+    kl_inf_limits,
+    kl_lower,
+    kl_upper,
+    mixture_radius,
+)
+from seepage.leakage.evidence import relaxation
+from seepage.leakage.linear_limits import upper_over_all_sets
+from seepage.leakage.release import View
+from seepage.totals.composition import check_pure, worst_totals
+from seepage.totals.report_columns import ReportColumns, TwoLevelColumns, columns_of
+from seepage.totals.report_limits import FORM_ROUNDS, counts_by_difference, difference_weights
+from seepage.totals.result import GuaranteeError, TotalLeakage, direct, rounding, summed_up
+
+SCOPES = ("table", "population")
+"""Whom totals hold for: the people in the table, or those whom it was drawn from."""
+
+MOST_CELLS = 1 << 24
+"""The most (target value, report tuple) combinations of one target."""
+
+MOST_ATOMS = 1 << 22
+"""Combinations of report, target value and answers up to which KL_inf is used in general."""
+
+BLOCK = 1 << 16
+"""Reports whose limits are computed at once."""
+
+PAIR_CELLS = 1 << 24
+"""Cells of all pairs of rows that `merged` compares at once; else two rows at a time."""
+
+
+def population_total(
+    guarantee: str,
+    data: PairCounts | Records,
+    matrix: LeakageMatrix,
+    confidence: float,
+    progress: Progress | None = None,
+) -> TotalLeakage:
+    """Return upper limits of the totals under a guarantee, for the people behind the table."""
+    if guarantee not in ("exact", "merged") or isinstance(data, PairCounts):
+        raise GuaranteeError(
+            "scope 'population' needs records and guarantee 'exact' or 'merged', or 'worst', "
+            f"got {guarantee!r}"
+        )
+    if guarantee == "exact":
+        worst, slack = worst_totals(matrix)
+        check_pure(matrix)
+        columns = columns_of(matrix.domain, matrix.releases, matrix.view)
+        values = exact_population_totals(data, columns, confidence, progress)
+        values = np.where(slack > 0, values, np.minimum(values, worst))
+        deltas = np.zeros_like(values)
+    else:
+        values, deltas = merged_population_totals(
+            data, matrix.releases, matrix.view, confidence, progress
+        )
+    note = (
+        f"for the people whom the {data.records:,} records were drawn from at random, one record "
+        "per person"
+    )
+    return TotalLeakage(
+        guarantee,
+        "statistical",
+        values,
+        deltas,
+        matrix,
+        confidence=confidence,
+        notes=(note,),
+        scope="population",
+    )
+
+
+class _Target(NamedTuple):
+    """One target: its place, the other attributes' columns, reports and combinations of answers."""
+
+    place: int
+    sources: list[int]
+    reports: int
+    cells: int
+
+
+def _targets(columns: Sequence[ReportColumns]) -> list[_Target]:
+    found = []
+    for place in range(len(columns)):
+        sources = [k for k in range(len(columns)) if k != place and columns[k].k > 1]
+        reports = math.prod(columns[k].count for k in sources)
+        found.append(_Target(place, sources, reports, math.prod(columns[k].k for k in sources)))
+    return found
+
+
+def _table_cells(columns: Sequence[ReportColumns]) -> int:
+    return max(max(t.reports, t.cells) * columns[t.place].k for t in _targets(columns))
+
+
+def population_fits(columns: Sequence[ReportColumns]) -> bool:
+    """Return whether `exact` totals for people can be computed."""
+    return _table_cells(columns) <= MOST_CELLS
+
+
+def exact_population_totals(
+    data: Records,
+    columns: Sequence[ReportColumns],
+    confidence: float,
+    progress: Progress | None = None,
+) -> Floats:
+    """Return upper limits of the exact total of every attribute, for people.
+
+    Parameters
+    ----------
+    data
+        The records, a random sample of the people.
+    columns
+        What each attribute's report can say.
+    confidence
+        Of all totals together.
+    progress
+        Called with the targets done and in all.
+
+    Notes
+    -----
+    c = ln(N / beta) with N = 2 sum over targets of values times report tuples of the others.  The
+    target's own report is independent of the others' given the target, so its best log-ratio
+    between x and x' is added.  O(s^2) passes over the report tuples of each target.
+    """
+    size = _table_cells(columns)
+    if size > MOST_CELLS:
+        raise GuaranteeError(
+            f"exact totals for the population need {size:.3g} combinations of reports, at most "
+            f"{MOST_CELLS:.3g} fit; choose fewer attributes, or guarantee 'merged' or 'worst'"
+        )
+    targets = _targets(columns)
+    number = 2 * sum(columns[target.place].k * target.reports for target in targets)
+    c = math.log(max(number, 1)) - math.log1p(-confidence)
+    totals = np.zeros(len(columns))
+    for target in targets:
+        totals[target.place] = _exact_total(data, columns, target, c)
+        if progress is not None:
+            progress(target.place + 1, len(columns))
+    return totals
+
+
+def _exact_total(
+    data: Records, columns: Sequence[ReportColumns], target: _Target, c: float
+) -> float:
+    column = columns[target.place]
+    own = column.own()
+    direct_part = float(own.max())
+    if column.k < 2 or not target.sources:
+        return direct_part
+    counts = data.counts((*target.sources, target.place)).reshape(-1, column.k)
+    best = direct_part
+    for limits in _likelihood_limits(columns, target, counts.astype(np.float64), c):
+        upper, lower = np.log(limits.upper), _log(limits.lower)
+        for x in range(column.k):
+            for other in range(column.k):
+                if x != other:
+                    ratio = float((upper[:, x] - lower[:, other]).max())
+                    best = max(best, ratio + float(own[x, other]))
+    sizes = [columns[k].k for k in target.sources]
+    return round_up(best, 16) + rounding([*sizes, column.k])
+
+
+def _log(values: Floats) -> Floats:
+    with np.errstate(divide="ignore"):
+        return np.log(values)
+
+
+def _likelihood_limits(
+    columns: Sequence[ReportColumns], target: _Target, counts: Floats, c: float
+) -> Iterator[Limits]:
+    """Yield limits of the likelihood of every report tuple under every value, block by block."""
+    sources = [columns[k] for k in target.sources]
+    people = counts.sum(axis=0)
+    contrast = _one_contrast(sources)
+    if contrast is not None:
+        table = counts_by_difference(counts, [source.k for source in sources])
+        levels = difference_weights(np.full(len(sources), contrast), each=False)
+        for begin in range(0, target.reports, BLOCK):
+            block = np.moveaxis(table[:, begin : begin + BLOCK], 0, -1)
+            shares = block / np.maximum(people, 1.0)[:, None]
+            radius = mixture_radius(people, c)
+            yield kl_inf_limits(levels, shares, radius, levels[-1], levels[0], FORM_ROUNDS)
+        return
+    matrices = [source.matrix().astype(np.float64) for source in sources]
+    if target.reports * target.cells * len(people) <= MOST_ATOMS:
+        yield _by_answers(matrices, counts, people, c)
+    else:
+        yield _by_range(matrices, counts, people, c)
+
+
+def _one_contrast(sources: Sequence[ReportColumns]) -> float | None:
+    """Return the contrast of GRR-like reports that all have the same one, else None."""
+    contrasts = {
+        source.contrast
+        if isinstance(source, TwoLevelColumns)
+        and (source.sets.kind == "singletons" or source.k == source.count == 2)
+        else None
+        for source in sources
+    }
+    contrast = contrasts.pop() if len(contrasts) == 1 else None
+    return None if contrast == math.inf else contrast
+
+
+def _by_answers(matrices: list[Floats], counts: Floats, people: Floats, c: float) -> Limits:
+    """Return KL_inf limits from the distribution over all combinations of answers."""
+    weights: Floats = np.ones((1, 1))
+    for matrix in matrices:
+        weights = np.asarray(np.kron(weights, matrix), dtype=np.float64)
+    shares = counts / np.maximum(people, 1.0)
+    least, most = (part[:, None] for part in (weights.min(axis=0), weights.max(axis=0)))
+    return kl_inf_limits(
+        weights.T[:, None, :], shares.T[None], mixture_radius(people, c), least, most, FORM_ROUNDS
+    )
+
+
+def _by_range(matrices: list[Floats], counts: Floats, people: Floats, c: float) -> Limits:
+    """Return kl limits from the mean and the range of each report's likelihood."""
+    means, least, most = counts / np.maximum(people, 1.0), np.ones(1), np.ones(1)
+    done = 1
+    for matrix in matrices:
+        means = matrix.T @ means.reshape(done, len(matrix), -1)
+        done *= matrix.shape[1]
+        least = np.multiply.outer(least, matrix.min(axis=0)).reshape(-1)
+        most = np.multiply.outer(most, matrix.max(axis=0)).reshape(-1)
+    low, width = least[:, None], (most - least)[:, None]
+    scaled = np.divide(
+        means.reshape(done, -1) - low, width, out=np.zeros((done, len(people))), where=width > 0
+    )
+    scaled, radius = np.clip(scaled, 0.0, 1.0), c / np.maximum(people, 0.5)
+    seen = people > 0
+    upper = np.where(seen, kl_upper(scaled, radius, 4), 1.0)
+    lower = np.where(seen, kl_lower(scaled, radius, 4), 0.0)
+    return Limits((low + width * lower) * (1 - GUARD), (low + width * upper) * (1 + GUARD))
+
+
+def merged_population_totals(
+    data: Records,
+    released: Sequence[Release],
+    view: View,
+    confidence: float,
+    progress: Progress | None = None,
+) -> tuple[Floats, Floats]:
+    """Return upper limits of the merged totals, for people: totals and their deltas.
+
+    Parameters
+    ----------
+    data
+        The records, a random sample of the people.
+    released, view
+        As in `merged_totals`.
+    confidence
+        Of all totals together.
+    progress
+        Called with the targets done and in all.
+
+    Notes
+    -----
+    The statements range over every set of combinations of the other attributes, those that never
+    occurred included: c grows by ln 2 for each combination.  So it says something only where the
+    others have far fewer combinations than there are people with each value.
+    """
+    parts = np.array([direct(release, view) for release in released])
+    sizes = data.domain.sizes
+    totals = np.zeros_like(parts)
+    for target in range(len(released)):
+        others = np.delete(parts, target, axis=0)
+        budget, slack = summed_up(others[:, 0]), summed_up(others[:, 1])
+        cells = math.prod(size for k, size in enumerate(sizes) if k != target)
+        c = math.log(len(released) * sizes[target]) - math.log1p(-confidence)
+        c += min(float(cells), 1e300) * math.log(2.0)
+        value = 0.0
+        if sizes[target] > 1 and cells > 1 and budget > 0:
+            value = _merged_limit(data, target, cells, c, budget)
+        delta = slack
+        if budget > 0 and slack > 0:
+            delta = relaxation(np.ones((1, 1)), value, budget, slack)
+        totals[target] = summed_up((parts[target, 0], value)), summed_up((parts[target, 1], delta))
+        if progress is not None:
+            progress(target + 1, len(released))
+    return totals[:, 0], totals[:, 1]
+
+
+def _merged_limit(data: Records, target: int, cells: int, c: float, budget: float) -> float:
+    """Return the upper limit of the bound over all sets of combinations of the others."""
+    counts = _sparse_counts(data, target)
+    people = counts.sum(axis=1)
+    if (people == 0).any():
+        return budget
+    rows, radii = counts / people[:, None], c / people
+    if radii.max() > 50.0:
+        return budget
+    if rows.shape[1] < cells:  # a combination that never occurred
+        rows = np.hstack([rows, np.zeros((len(rows), 1))])
+    if len(rows) ** 2 * rows.shape[1] <= PAIR_CELLS:
+        return upper_over_all_sets(rows, radii, budget)
+    value = 0.0
+    for x in range(len(rows)):
+        for other in range(x):
+            pair = [x, other]
+            value = max(value, upper_over_all_sets(rows[pair], radii[pair], budget))
+    return value
+
+
+def _sparse_counts(data: Records, target: int) -> Floats:
+    """Return people by value of the target and combination of the others that occurred."""
+    groups = data.groups(k for k in range(len(data.domain)) if k != target)
+    columns, size = int(groups.max()) + 1, data.domain.sizes[target]
+    if size * columns > MOST_CELLS:
+        raise GuaranteeError(
+            f"merged totals for the population need a table of {size:,} values of "
+            f"{data.domain.names[target]!r} by {columns:,} combinations of the others, at most "
+            f"{MOST_CELLS:.3g} cells fit; choose fewer attributes, or guarantee 'worst'"
+        )
+    cells = np.bincount(
+        data.column(target).astype(np.int64) * columns + groups,
+        data.weights,
+        minlength=size * columns,
+    )
+    return np.asarray(cells.reshape(size, columns), dtype=np.float64)

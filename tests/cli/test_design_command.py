@@ -1,0 +1,77 @@
+"""`seepage design` as a user meets it."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+import seepage as sp
+from command import run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("design")
+    columns = ["age", "income", "coffee", "sleep"]
+    table = sp.make_survey(2000, seed=1)
+    frame = table if isinstance(table, pa.Table) else pa.Table.from_pandas(table)
+    pa.csv.write_csv(frame.select(columns), place / "survey.csv")
+    return place
+
+
+def test_a_design_is_printed_and_saved(folder):
+    done = run(
+        *("design", "survey.csv", "--limit", 2, "--seconds", 3, "-o", "plan.json"), cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    for word in ("share", "record", "largest total", "equal split", "design: forms", "certified"):
+        assert word in done.stdout
+    plan = sp.Plan.load(folder / "plan.json")
+    assert plan.totals.max() <= 2
+    again = run(
+        *("calibrate", "survey.csv", "--check", "plan.json", "-o", "again.json"), cwd=folder
+    )
+    assert again.returncode == 0, again.stderr
+
+
+def test_options_reach_the_design(folder):
+    done = run(
+        *("design", "survey.csv", "--limit", 2, "--limit-of", "age=none", "--seconds", 2),
+        *("--known", "income", "--together", "coffee,sleep", "--record-limit", 3),
+        *("--joint", "coffee,sleep", "--weight", "age=2", "--format", "json"),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["known"] == ["income"]
+    assert found["limits"][0] == "inf"
+    assert max(form["record"] for form in found["forms"]) <= 3
+    for form in found["forms"]:
+        assert len({"coffee", "sleep"} & set(form["attributes"])) != 1
+    assert found["joint"][0][:2] == ["coffee", "sleep"]
+
+
+def test_the_comparison_is_drawn(folder):
+    done = run(
+        *("design", "survey.csv", "--limit", 2, "--seconds", 1, "--chart", "c.html"), cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    assert "strategy" in (folder / "c.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--limit", 0), "limit must be above 0"),
+        ((), "--limit must be given"),
+        (("--limit", 1, "--never", "age,nobody"), "nobody"),
+        (("--limit", 1, "--together", "age,income", "--never", "age,income"), "both together"),
+        (("--limit", 1, "--limit-of", "age=x"), "limit of age"),
+    ],
+)
+def test_bad_input_is_one_line(folder, arguments, message):
+    done = run("design", "survey.csv", *arguments, cwd=folder)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

@@ -1,0 +1,79 @@
+"""What `seepage analyse` says about limits, people, labels, bins and ids."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from command import run
+
+
+@pytest.fixture(scope="module")
+def copies(tmp_path_factory):
+    """Return a file of three copies of one answer and a number."""
+    rng = np.random.default_rng(1)
+    answer = rng.integers(1, 3, 3_000)
+    columns = dict.fromkeys(("a", "b", "c"), answer)
+    path = tmp_path_factory.mktemp("copies") / "copies.csv"
+    ids = np.arange(3_000)
+    pa.csv.write_csv(pa.table(columns | {"weight": rng.normal(70, 9, 3_000), "user_id": ids}), path)
+    return path
+
+
+COLUMNS = ("--columns", "a,b,c", "-m", "grr")
+
+
+def test_limits_without_a_page_say_who_is_within_over_and_not_certifiable(copies):
+    for limit, totals, word in (
+        (3.5, "exact", "within"),
+        (2.5, "exact", "exceeded"),
+        (2.5, "worst", "not certifiable"),
+    ):
+        done = run("analyse", copies, *COLUMNS, "--limit", limit, "--totals", totals)
+        lines = [line.split() for line in done.stdout.splitlines()]
+        for name in ("a", "b", "c"):
+            [found] = [line for line in lines if line[:2] == [name, f"{limit:g}"]]
+            assert " ".join(found).endswith(word)
+        decision = "These budgets keep" if word == "within" else "Do not"
+        assert done.stdout.splitlines()[4].startswith(decision)
+        assert ("To settle it" in done.stdout) == (word == "not certifiable")
+        assert done.stdout.count("1 nat: 2.7 times likelier") == 1
+
+
+def test_people_are_drawn_where_totals_need_records_or_when_asked_for(copies):
+    head = "What people experience (1,000 drawn people; no guarantee)"
+    assert head in run("analyse", copies, *COLUMNS, "--totals", "exact").stdout
+    assert head not in run("analyse", copies, *COLUMNS).stdout
+    assert head not in run("analyse", copies, *COLUMNS, "--totals", "exact", "--people", 0).stdout
+    some = run("analyse", copies, *COLUMNS, "--people", 40).stdout
+    assert "(40 drawn people" in some
+    refused = run("analyse", "adult", "--columns", "sex", "--people", 10)
+    assert refused.returncode == 2 or "10 drawn people" in refused.stdout
+
+
+def test_bins_and_ids_are_announced_in_one_line_and_files_are_named(copies, tmp_path):
+    done = run("analyse", copies, "-o", tmp_path / "found.txt")
+    assert done.stdout == ""
+    assert done.stderr == (
+        "numbers binned at deciles: weight, user_id (--bins chooses); "
+        "columns that look like ids: user_id (--drop leaves them out)\n"
+        f"wrote {tmp_path / 'found.txt'}\n"
+    )
+    assert run("analyse", copies, *COLUMNS).stderr == ""
+    chosen = run("analyse", copies, "--drop", "user_id", "--bins", "weight=width:4")
+    assert chosen.stderr == ""
+
+
+def test_labels_of_a_codebook_are_shown(copies, tmp_path):
+    (tmp_path / "book.csv").write_text("attribute,value,label\na,1,yes\na,2,never\n")
+    done = run("analyse", copies, *COLUMNS, "--labels", tmp_path / "book.csv", "--columns", "a,b")
+    assert done.returncode == 0, done.stderr
+    odd = run("analyse", copies, *COLUMNS, "--labels", copies)
+    assert odd.returncode == 2
+    assert "must have the columns attribute, value, label" in odd.stderr
+
+
+def test_copies_are_one_finding(copies):
+    done = run("analyse", copies, *COLUMNS)
+    assert "a and b and c determine each other: one finding" in done.stdout
+    assert "Strongest leaks" not in done.stdout

@@ -1,0 +1,317 @@
+"""Who is given which form, and what reports of several forms look like."""
+
+import hmac
+import json
+import stat
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from command import run
+from plan_examples import DOMAIN, counts, forms_plan, matrix, people, plan_for, product, three_forms
+from seepage.collection.form_assignment import (
+    checked_key,
+    derived_forms,
+    drawn_forms,
+    form_of_words,
+    identifier_text,
+    new_key,
+)
+from seepage.collection.perturb import perturb_file
+from seepage.collection.report_source import open_reports
+from seepage.data.domain import MISSING, Attribute, Domain
+from seepage.data.records import Records
+from seepage.errors import InputError
+from seepage.mechanisms.randomness import randomness
+from seepage.plan.form import cumulative
+
+PAIRS = counts()
+PLAN = three_forms(PAIRS)
+SHARES = np.array([form.chance / 2**64 for form in PLAN.forms])
+KEY = bytes(range(32))
+
+
+def forms_of(reports):
+    return np.asarray(reports["form"])
+
+
+# Drawing -----------------------------------------------------------------------------------------
+
+
+def test_words_at_the_borders_of_shares():
+    first, second, _ = cumulative(PLAN.forms)
+    words = np.array([0, first - 1, first, second - 1, second, 2**64 - 1], dtype=np.uint64)
+    assert form_of_words(PLAN, words).tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_forms_are_drawn_by_their_shares():
+    found = np.bincount(drawn_forms(PLAN, 60_000, randomness(5)), minlength=3)
+    assert chisquare(found, 60_000 * SHARES).pvalue > 1e-4
+    for wrong in (0.45, 0.55):  # the test has power: shares off by a tenth are noticed
+        shares = np.array([wrong, 0.3, 0.7 - wrong])
+        assert chisquare(found, 60_000 * shares).pvalue < 1e-10
+    assert drawn_forms(forms_plan(PAIRS, [product(sex=1.0)]), 5, None).tolist() == [0] * 5
+
+
+def test_forms_and_noise_come_from_the_operating_system_or_a_seed():
+    one, two = (PLAN.perturb(people(2000), seed=3) for _ in range(2))
+    assert one.equals(two)
+    assert not PLAN.perturb(people(2000)).equals(PLAN.perturb(people(2000)))
+
+
+def test_the_form_does_not_depend_on_the_record():
+    """People with and without an illness get forms alike."""
+    data = people(20_000)
+    forms = forms_of(PLAN.perturb(data, seed=1))
+    ill = np.asarray(data["ill"]) == "yes"
+    table = [np.bincount(forms[ill], minlength=4)[1:], np.bincount(forms[~ill], minlength=4)[1:]]
+    expected = np.outer(np.sum(table, axis=1), SHARES)
+    assert chisquare(np.ravel(table), expected.ravel(), sum_check=False).pvalue > 1e-4
+
+
+# The table of reports ----------------------------------------------------------------------------
+
+
+def test_everyone_reports_on_one_form():
+    reports = PLAN.perturb(people(500), seed=2)
+    assert reports.column_names == ["form", "1:sex", "1:job", "2:job", "2:ill", "3:report"]
+    forms = forms_of(reports)
+    assert set(forms.tolist()) == {1, 2, 3}
+    for name in reports.column_names[1:]:
+        given = np.asarray(reports[name].is_valid())
+        assert np.array_equal(given, forms == int(name[0])), name
+
+
+def test_a_plan_of_one_product_keeps_plain_columns():
+    plan = forms_plan(PAIRS, [product(sex=1.0, job=("oue", 2.0))])
+    assert plan.perturb(people(10)).column_names == ["sex", "job"]
+    single = forms_plan(PAIRS, [matrix(DOMAIN, ["sex", "ill"], 1.0)])
+    assert single.perturb(people(10)).column_names == ["form", "1:report"]
+
+
+def test_noise_free_reports_are_the_answers():
+    """At a large budget every form's reports are the answers of the people who have it."""
+    data = people(400)
+    channels = [product(sex=50.0, job=("ss", 50.0)), matrix(DOMAIN, ["age", "ill"], 50.0)]
+    plan = forms_plan(PAIRS, channels)
+    reports = plan.perturb(data, seed=1)
+    forms = forms_of(reports)
+    codes = Records.from_data(data, domain=DOMAIN).domain
+    sex = [codes["sex"].code(value) for value in np.asarray(data["sex"])[forms == 1]]
+    assert reports["1:sex"].drop_null().to_pylist() == sex
+    age = np.searchsorted([40, 60], np.asarray(data["age"]), side="right")
+    ill = (np.asarray(data["ill"]) == "yes").astype(int)
+    cells = (2 * age + ill)[forms == 2]
+    assert np.mean(np.asarray(reports["2:report"].drop_null()) % 6 == cells) > 0.5
+
+
+def test_missing_answers_are_values_and_something_is_always_sent():
+    domain = Domain([Attribute("a", ("x", "y", MISSING)), Attribute("b", ("0", "1", MISSING))])
+    table = pa.table({"a": ["x", None, "y", None] * 50, "b": [None, 1, 0, None] * 50})
+    pairs = Records.from_data(table, domain=domain).pairs()
+    plan = forms_plan(pairs, [product(a=1.0), product(b=1.0), matrix(domain, ["a", "b"], 1.0)])
+    reports = plan.perturb(table, seed=4)
+    assert reports.num_rows == 200
+    sent = [np.asarray(reports[name].is_valid()) for name in reports.column_names[1:]]
+    assert np.sum(sent, axis=0).tolist() == [1] * 200
+
+
+def test_files_are_written_in_chunks_and_read_back(tmp_path):
+    path, output = tmp_path / "people.csv", tmp_path / "reports.parquet"
+    pyarrow.csv.write_csv(people(3000), path)
+    assert perturb_file(PLAN, path, output, seed=1) == 3000
+    assert pq.read_table(output).equals(PLAN.perturb(path, seed=1))
+    source = open_reports(PLAN, output)
+    assert source.records == 3000
+    assert source.people.sum() == 3000
+    assert source.people.tolist() == np.bincount(forms_of(pq.read_table(output)))[1:].tolist()
+    for place, made in enumerate(PLAN.channels):
+        batches = list(source.batches(list(made), place))
+        assert sum(len(batch[0]) for batch in batches) == source.people[place]
+
+
+@pytest.mark.parametrize(
+    ("column", "change", "message"),
+    [
+        ("form", lambda v: [9, *v[1:]], "record 1: column 'form' is damaged: .* from 1 to 3"),
+        ("form", lambda v: [0, *v[1:]], "record 1: column 'form' is damaged"),
+        ("form", lambda v: [None, *v[1:]], "record 1: column 'form' is damaged"),
+        ("form", lambda v: [v[0] % 3 + 1, *v[1:]], "record 1: column '[123]:.* no others"),
+        ("1:sex", lambda v: [7 if x is not None else x for x in v], "column '1:sex' is damaged"),
+        ("3:report", lambda v: [0] * len(v), "the reports of form 3 and no others"),
+    ],
+)
+def test_damaged_reports_are_refused_with_their_record(column, change, message):
+    reports = PLAN.perturb(people(100), seed=1)
+    place = reports.column_names.index(column)
+    field = reports.schema.field(column)
+    values = pa.array(change(reports[column].to_pylist()), field.type)
+    damaged = reports.set_column(place, field.with_nullable(True), values)
+    with pytest.raises(InputError, match=message):
+        PLAN.estimate(damaged.replace_schema_metadata(reports.schema.metadata))
+
+
+def test_reports_of_other_shares_are_of_another_plan():
+    other = forms_plan(PAIRS, [form.channel for form in PLAN.forms], [0.4, 0.3, 0.3])
+    with pytest.raises(InputError, match="reports of another plan"):
+        other.estimate(PLAN.perturb(people(50)))
+    bare = PLAN.perturb(people(50)).drop_columns("form")
+    with pytest.raises(InputError, match="one column of reports 'form'"):
+        PLAN.estimate(bare)
+
+
+# Forms given earlier -----------------------------------------------------------------------------
+
+
+def test_forms_are_taken_from_a_column(tmp_path):
+    forms = np.arange(300) % 3 + 1
+    data = people(300).append_column("asked", pa.array(forms))
+    assert forms_of(PLAN.perturb(data, form="asked")).tolist() == forms.tolist()
+    pyarrow.csv.write_csv(data, tmp_path / "people.csv")
+    assert forms_of(PLAN.perturb(tmp_path / "people.csv", form="asked")).tolist() == forms.tolist()
+
+
+@pytest.mark.parametrize(
+    ("forms", "message"),
+    [
+        ([1, 2, 4], "record 3: column 'asked' .* number of a form, from 1"),
+        ([1, 0, 2], "record 2: column 'asked'"),
+        ([1, None, 2], "record 2: column 'asked'"),
+        (["1", "two", "3"], "record 2: column 'asked'"),
+    ],
+)
+def test_what_is_no_form(forms, message):
+    data = people(3).append_column("asked", pa.array(forms))
+    for options in ({}, {"other": {"job": "other"}}):
+        with pytest.raises(InputError, match=message):
+            PLAN.perturb(data, form="asked", **options)
+
+
+def test_a_missing_form_is_an_error_even_where_records_are_dropped():
+    data = people(3).append_column("asked", pa.array([1, None, 2]))
+    with pytest.raises(InputError, match="record 2: column 'asked' has no form"):
+        PLAN.perturb(data, form="asked", missing="drop")
+
+
+def test_columns_of_forms_that_cannot_be():
+    data = people(10)
+    with pytest.raises(InputError, match="asked"):
+        PLAN.perturb(data, form="asked")
+    with pytest.raises(InputError, match="none of the plan's attributes, got 'sex'"):
+        PLAN.perturb(data, form="sex")
+    with pytest.raises(InputError, match="not both"):
+        PLAN.perturb(data, form="asked", identifier="id", key=KEY)
+    with pytest.raises(InputError, match="name their column"):
+        PLAN.perturb(data, key=KEY)
+    with pytest.raises(InputError, match="secret key"):
+        PLAN.perturb(data, identifier="id")
+
+
+# Identifiers -------------------------------------------------------------------------------------
+
+
+def expected_form(identifier, key=KEY):
+    digest = hmac.new(key, b"seepage form\0" + identifier.encode(), "sha256").digest()
+    word = int.from_bytes(digest[:8], "big")
+    return next(n for n, end in enumerate(cumulative(PLAN.forms), 1) if word < end)
+
+
+def test_forms_are_derived_from_identifiers_whatever_file_they_are_in(tmp_path):
+    rows = 500
+    data = people(rows).append_column("id", pa.array([f"p{n:05}" for n in range(rows)]))
+    expected = [expected_form(f"p{n:05}") for n in range(rows)]
+    found = PLAN.perturb(data, identifier="id", key=KEY)
+    assert forms_of(found).tolist() == expected
+    shuffled = data.take(np.random.default_rng(1).permutation(rows))
+    again = forms_of(PLAN.perturb(shuffled, identifier="id", key=KEY))
+    assert again.tolist() == [expected_form(name) for name in shuffled["id"].to_pylist()]
+    pyarrow.csv.write_csv(data, tmp_path / "people.csv")
+    pq.write_table(data, tmp_path / "people.parquet", row_group_size=7)
+    for file in ("people.csv", "people.parquet"):
+        perturb_file(PLAN, tmp_path / file, tmp_path / "out", identifier="id", key=KEY)
+        assert forms_of(pq.read_table(tmp_path / "out")).tolist() == expected
+
+
+@given(st.integers(0, 2**53), st.sampled_from(["int64", "uint64", "string", "double"]))
+def test_a_number_is_the_same_identifier_in_every_type(number, kind):
+    (value,) = pa.array([number]).cast(kind).to_pylist()
+    assert identifier_text(value) == str(number)
+
+
+def test_derived_forms_follow_the_shares_and_the_key():
+    names = [str(n) for n in range(40_000)]
+    found = derived_forms(PLAN, names, KEY)
+    assert chisquare(np.bincount(found, minlength=3), 40_000 * SHARES).pvalue > 1e-4
+    other = derived_forms(PLAN, names, bytes(32))
+    independent = float((SHARES**2).sum())
+    assert abs(np.mean(found == other) - independent) < 0.02
+
+
+@pytest.mark.parametrize("wrong", [None, "", "  ", 0.5, True])
+def test_what_is_no_identifier(wrong):
+    values = pa.array([wrong, wrong] if not isinstance(wrong, str) else ["a", wrong])
+    data = people(2).append_column("id", values)
+    with pytest.raises(InputError, match=r"record [12]: column 'id' must be an identifier"):
+        PLAN.perturb(data, identifier="id", key=KEY)
+
+
+def test_keys_are_kept_in_files_for_their_owner(tmp_path):
+    path = tmp_path / "key"
+    key = new_key(path)
+    assert len(key) == 32
+    assert checked_key(path) == checked_key(str(path)) == key
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(InputError, match="cannot be written"):
+        new_key(path)
+    with pytest.raises(InputError, match="at least 16 bytes"):
+        checked_key(b"short")
+    (tmp_path / "junk").write_text("no key")
+    for wrong in (tmp_path / "junk", tmp_path / "none", 3, tmp_path):
+        with pytest.raises(InputError):
+            checked_key(wrong)
+
+
+# The command -------------------------------------------------------------------------------------
+
+
+def test_the_command_gives_the_same_form_again(tmp_path):
+    data = people(200).append_column("id", pa.array(range(200)))
+    pyarrow.csv.write_csv(data, tmp_path / "people.csv")
+    PLAN.save(tmp_path / "plan.json")
+    call = ["perturb", str(tmp_path / "people.csv"), "--plan", str(tmp_path / "plan.json")]
+    asked = ["--identifier", "id", "--key-file", str(tmp_path / "key")]
+    outputs = [str(tmp_path / name) for name in ("one.parquet", "two.parquet")]
+    done = [run(*call, *asked, "-o", output) for output in outputs]
+    assert all(result.returncode == 0 for result in done)
+    assert "200 reports of 4 attributes, 3 forms" in done[0].stdout
+    assert "a new key was written" in done[0].stderr
+    assert "key" not in done[1].stderr
+    one, two = map(pq.read_table, outputs)
+    assert forms_of(one).tolist() == forms_of(two).tolist()
+    assert not one.equals(two)
+    derived = derived_forms(PLAN, map(str, range(200)), checked_key(tmp_path / "key")) + 1
+    assert forms_of(one).tolist() == derived.tolist()
+    taken = data.append_column("asked", pa.array(derived))
+    pyarrow.csv.write_csv(taken, tmp_path / "people.csv")
+    result = run(*call, "--form-column", "asked", "-o", outputs[0])
+    assert result.returncode == 0
+    assert forms_of(pq.read_table(outputs[0])).tolist() == derived.tolist()
+    refused = run(*call, "--identifier", "id", "-o", tmp_path / "three.parquet")
+    assert refused.returncode == 2
+    assert "secret key" in refused.stderr
+
+
+def test_reports_of_version_0_1_have_the_digest_of_their_time():
+    plan = plan_for(PAIRS)
+    reports = plan.perturb(people(50), seed=1)
+    earlier = {b"seepage.collection": plan.earlier_collection.encode()}
+    assert plan.earlier_collection != plan.collection
+    same = plan.estimate(reports.replace_schema_metadata(earlier)).to_dict()
+    assert same == plan.estimate(reports).to_dict()
+    assert json.loads(json.dumps(same)) == same

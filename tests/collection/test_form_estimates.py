@@ -1,0 +1,322 @@
+"""Simulated collections with forms: estimates are unbiased, standard errors are right.
+
+Errors are standardised by what the estimate states and tested with power: a chi-square test accepts
+the stated standard error, and rejects 0.7 and 1.3 times it.
+"""
+
+import math
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
+from seepage.collection.form_assignment import drawn_forms
+from seepage.collection.form_estimates import FormPart, combine, form_weights
+from seepage.collection.matrix_estimates import MatrixEstimator
+from seepage.collection.perturb import perturbed_columns
+from seepage.collection.report_leakage import analyse_reports
+from seepage.collection.report_source import reports_schema
+from seepage.data.records import Records
+from seepage.errors import InputError
+from seepage.leakage import leakage_matrix
+from seepage.mechanisms import GRR, MatrixMechanism, mechanism
+from seepage.mechanisms.randomness import randomness
+from seepage.plan import MatrixChannel
+
+RUNS = 400
+PEOPLE = people(1200, seed=8)
+RECORDS = Records.from_data(PEOPLE, domain=DOMAIN)
+PAIRS = counts()
+
+
+def answers():
+    codes = np.repeat(RECORDS.codes, RECORDS.weights, axis=0)
+    return {name: codes[:, place] for place, name in enumerate(DOMAIN.names)}
+
+
+ANSWERS = answers()
+ROWS = len(ANSWERS["sex"])
+
+
+def collect(plan, source):
+    """One simulated collection of everybody, as `perturb` makes it."""
+    forms = drawn_forms(plan, ROWS, source)
+    columns = perturbed_columns(plan, ANSWERS, forms, source)
+    return pa.Table.from_arrays(columns, schema=reports_schema(plan))
+
+
+def check(errors, stated):
+    """Accept unbiased estimates with the stated errors; reject 0.7 and 1.3 times them."""
+    standardised = errors / stated
+    means = standardised.mean(axis=0) * math.sqrt(len(errors))
+    assert np.abs(means).max() < 4.5, means
+    for column in standardised.T:
+        assert chi_square(column) > 1e-4
+        assert chi_square(column / 0.7) < 1e-4
+        assert chi_square(column / 1.3) < 1e-3
+
+
+def chi_square(standardised):
+    square = float((standardised**2).sum())
+    lower = stats.chi2.cdf(square, len(standardised))
+    return 2 * min(lower, 1 - lower)
+
+
+def marginals(plan, seed=1, runs=RUNS):
+    """Estimates and standard errors of many collections, by attribute."""
+    source = randomness(seed)
+    found = {name: ([], []) for name in plan.collected.names}
+    for _ in range(runs):
+        estimates = plan.estimate(collect(plan, source))
+        for name, (values, errors) in found.items():
+            values.append(estimates[name].frequencies)
+            errors.append(estimates[name].standard_errors)
+    return {name: (np.array(v), np.array(e)) for name, (v, e) in found.items()}
+
+
+@pytest.fixture(scope="module")
+def simulated():
+    return marginals(three_forms(PAIRS))
+
+
+@pytest.mark.parametrize("name", DOMAIN.names)
+def test_forms_with_their_own_budgets_and_a_matrix_give_unbiased_estimates(simulated, name):
+    values, errors = simulated[name]
+    check(values - RECORDS.marginal(name) / ROWS, errors)
+
+
+def test_the_error_is_what_precisions_add_up_to(simulated):
+    """Mean squared error of a new sample: 1 / (n sum_f share_f / v_f), noise and sampling."""
+    plan = three_forms(PAIRS)
+    nominal = np.array(plan["job"].frequencies)
+    spread = [
+        float(mechanism(name, 4, epsilon).variance(1, nominal).sum() + 1 - nominal @ nominal)
+        for name, epsilon in (("ss", 0.8), ("grr", 2.0))
+    ]
+    predicted = 1 / (ROWS * (0.5 / spread[0] + 0.3 / spread[1]))
+    truth = RECORDS.marginal("job") / ROWS
+    values, _ = simulated["job"]
+    found = ((values - truth) ** 2).sum(axis=1).mean() + (1 - truth @ truth) / ROWS
+    assert found == pytest.approx(predicted, rel=0.15)
+
+
+def test_weights_do_not_depend_on_the_reports():
+    parts = [FormPart(np.array([f, 1 - f]), np.ones(2) * f, 100, 2.0) for f in (0.1, 0.9)]
+    assert form_weights(parts).tolist() == [0.5, 0.5]
+    parts = [FormPart(np.zeros(2), np.zeros(2), n, v) for n, v in ((100, 1.0), (300, 6.0))]
+    assert form_weights(parts) == pytest.approx([2 / 3, 1 / 3])
+    one_value = [FormPart(np.ones(1), np.zeros(1), n, 0.0) for n in (1, 3)]
+    assert combine(one_value, 4).frequencies.tolist() == [1.0]
+
+
+def test_everyone_asked_the_same_has_no_error_of_sampling():
+    part = FormPart(np.array([0.3, 0.7]), np.array([0.04, 0.09]), 50, 1.0)
+    assert combine([part], 50).standard_errors == pytest.approx([0.2, 0.3], rel=1e-15)
+    some = combine([part], 100).standard_errors ** 2 - [0.04, 0.09]
+    assert some == pytest.approx([0.21 * 100 / 99 * (1 / 50 - 1 / 100)] * 2)
+
+
+def test_the_error_of_random_halves_is_that_of_sampling_without_replacement():
+    """All ways to give 4 of 6 people the form, noise aside, in fractions."""
+    people_ = [1, 0, 0, 1, 1, 0]
+    means = [Fraction(sum(chosen), 4) for chosen in combinations(people_, 4)]
+    truth = Fraction(1, 2)
+    variance = sum((mean - truth) ** 2 for mean in means) / len(means)
+    part = FormPart(np.array([0.5, 0.5]), np.zeros(2), 4, 1.0)
+    assert combine([part], 6).standard_errors[0] ** 2 == pytest.approx(float(variance))
+
+
+def test_consistent_estimates_are_distributions():
+    found = three_forms(PAIRS).estimate(three_forms(PAIRS).perturb(PEOPLE, seed=1), consistent=True)
+    for name in DOMAIN.names:
+        assert found[name].frequencies.min() >= 0
+        assert found[name].frequencies.sum() == pytest.approx(1.0)
+        assert found[name].consistent
+
+
+def test_forms_that_nobody_got_and_attributes_that_nobody_answered():
+    plan = three_forms(PAIRS)
+    forms = pa.array(np.full(PEOPLE.num_rows, 1))
+    found = plan.estimate(plan.perturb(PEOPLE.append_column("asked", forms), form="asked"))
+    assert set(found.estimates) == {"sex", "job"}
+    assert found.untold == ("age", "ill")
+    assert found["sex"].records == PEOPLE.num_rows
+    with pytest.raises(InputError, match="there is no estimate without reports"):
+        plan.estimate(plan.perturb(PEOPLE)[:0])
+
+
+# A matrix ----------------------------------------------------------------------------------------
+
+
+def kron(*epsilons):
+    made = [GRR(k, epsilon).channel() for k, epsilon in zip((2, 3), epsilons, strict=True)]
+    return MatrixMechanism(np.kron(*made))
+
+
+def test_a_matrix_that_is_a_product_estimates_as_the_product():
+    """GRR of sex and age as one report: the best estimates are those of the two reports."""
+    whole = forms_plan(PAIRS, [MatrixChannel.of(["sex", "age"], kron(1.0, 1.5))])
+    estimator = MatrixEstimator(whole, whole.forms[0].channel)
+    for name, made in (("sex", GRR(2, 1.0)), ("age", GRR(3, 1.5))):
+        nominal = np.array(whole[name].frequencies)
+        expected = made.variance(1, nominal).sum() + 1 - nominal @ nominal
+        assert estimator.spread(name) == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_best_unbiased_table_is_taken():
+    """No other table that is unbiased for every distribution has less variance."""
+    plan = forms_plan(PAIRS, [matrix(DOMAIN, ["sex", "ill"], 1.0)])
+    estimator = MatrixEstimator(plan, plan.forms[0].channel)
+    channel = plan.forms[0].channel.made.channel()
+    best, wanted = estimator.coefficients("sex"), estimator.marginal_of("sex")
+    assert np.allclose(channel @ best, wanted.T, atol=1e-9)
+    chances = np.outer(plan["sex"].frequencies, plan["ill"].frequencies).ravel() @ channel
+    rng = np.random.default_rng(3)
+    null = np.eye(len(chances)) - np.linalg.pinv(channel) @ channel
+    for _ in range(20):
+        other = best + null @ rng.normal(size=best.shape)
+        assert np.allclose(channel @ other, wanted.T, atol=1e-9)
+        assert chances @ (other**2).sum(axis=1) > chances @ (best**2).sum(axis=1)
+
+
+def test_a_matrix_that_does_not_tell_an_attribute_apart():
+    rows = np.kron(GRR(2, 1.0).channel(), np.ones((2, 1)))
+    plan = forms_plan(PAIRS, [MatrixChannel.of(["sex", "ill"], MatrixMechanism(rows))])
+    found = plan.estimate(plan.perturb(PEOPLE, seed=1))
+    assert found.untold == ("ill",)
+    assert set(found.estimates) == {"sex"}
+    with pytest.raises(InputError, match="tell nothing"):
+        found["ill"]
+
+
+def test_nominal_frequencies_of_cells_are_used():
+    cells = np.array([0.4, 0.1, 0.1, 0.4])
+    made = matrix(DOMAIN, ["sex", "ill"], 1.0).made
+    stated = MatrixChannel.of(["sex", "ill"], made, frequencies=cells)
+    plan = forms_plan(PAIRS, [stated])
+    estimator = MatrixEstimator(plan, stated)
+    found = estimator.coefficients("sex")
+    expected = (cells @ made.channel()) @ (found**2).sum(axis=1) - 0.5
+    assert estimator.spread("sex") == pytest.approx(expected)
+
+
+# Joint tables ------------------------------------------------------------------------------------
+
+
+def test_joint_tables_come_from_all_forms_that_ask_for_both():
+    channels = [
+        product(sex=1.5, ill=2.0),
+        product(sex=2.5, job=1.0, ill=1.5),
+        matrix(DOMAIN, ["ill", "sex"], 2.0),
+        product(age=1.0),
+    ]
+    plan = forms_plan(PAIRS, channels, [0.3, 0.3, 0.3, 0.1])
+    truth = RECORDS.counts(["sex", "ill"]).ravel() / ROWS
+    source, values, errors = randomness(2), [], []
+    for _ in range(RUNS - 100):
+        found = plan.estimate_joint(collect(plan, source), "sex", "ill")
+        values.append(found.frequencies.ravel())
+        errors.append(found.standard_errors.ravel())
+    assert found.records < ROWS
+    check(np.array(values) - truth, np.array(errors))
+
+
+def test_maximum_likelihood_pools_the_forms():
+    channels = [product(sex=2.0, ill=2.0), product(sex=3.0, job=1.0, ill=1.0), product(age=1.0)]
+    plan = forms_plan(PAIRS, channels)
+    reports = plan.perturb(people(30_000), seed=5)
+    inverted = plan.estimate_joint(reports, "sex", "ill")
+    likely = plan.estimate_joint(reports, "sex", "ill", method="em")
+    assert likely.records == inverted.records
+    assert likely.frequencies.sum() == pytest.approx(1.0)
+    assert np.abs(likely.frequencies - inverted.frequencies).max() < 0.02
+
+
+def test_attributes_that_no_form_asks_for_together():
+    plan = three_forms(PAIRS)
+    reports = plan.perturb(PEOPLE, seed=1)
+    with pytest.raises(InputError, match="no form asks for both 'job' and 'age'"):
+        plan.estimate_joint(reports, "job", "age")
+    with pytest.raises(InputError, match="maximum likelihood needs a form"):
+        plan.estimate_joint(reports, "sex", "age", method="em")
+    assert plan.estimate_joint(reports, "sex", "age").frequencies.shape == (2, 3)
+
+
+# All pairs and their leakage ---------------------------------------------------------------------
+
+
+def test_tables_of_pairs_that_some_form_asks_for():
+    plan = three_forms(PAIRS)
+    found = plan.estimate_pairs(plan.perturb(people(20_000), seed=2))
+    assert set(found.tables) == {(0, 1), (0, 2), (0, 3), (1, 3), (2, 3)}
+    for a, b in found.tables:
+        table = found.table(a, b)
+        assert table.sum() == pytest.approx(20_000)
+        assert table.sum(axis=1) == pytest.approx(found.marginals[a], abs=1e-3)
+        assert table.sum(axis=0) == pytest.approx(found.marginals[b], abs=1e-3)
+    for use in (lambda: found.table("job", "age"), lambda: found.pairs):
+        with pytest.raises(InputError, match="no form asks for both 'job' and 'age'"):
+            use()
+
+
+def test_tables_are_near_the_truth_at_large_budgets():
+    channels = [
+        product(sex=9.0, job=8.0, age=8.0, ill=9.0),
+        product(job=9.0, ill=8.0),
+        matrix(DOMAIN, ["sex", "ill", "age"], 9.0),
+    ]
+    plan, data = forms_plan(PAIRS, channels), people(30_000)
+    truth = Records.from_data(data, domain=DOMAIN)
+    for method in ("inversion", "em"):
+        found = plan.estimate_pairs(plan.perturb(data, seed=3), method=method)
+        for a, b in found.tables:
+            expected = truth.counts([a, b]) / 30_000
+            assert np.abs(found.table(a, b) / 30_000 - expected).max() < 0.02
+    assert found.pairs.records == 30_000
+
+
+def test_leakage_is_watched_where_pairs_are_asked_together():
+    channels = [product(sex=1.0, job=2.0), product(sex=2.0, job=1.0, ill=1.0), product(age=1.0)]
+    plan, data = forms_plan(PAIRS, channels), people(60_000)
+    found = analyse_reports(plan, plan.perturb(data, seed=4))
+    names = found.domain.names
+    together = {("sex", "job"), ("job", "sex"), ("sex", "ill"), ("ill", "sex")}
+    together |= {("job", "ill"), ("ill", "job")}
+    assert {(names[t], names[s]) for t, s in found.watched} == together
+    assert len(found.to_arrow()) == len(found.sentences()) == 6
+    assert found.to_dict()["cpl"][0][2] is None
+    assert [release.epsilon for release in found.releases] == [2.0, 2.0, 1.0, 1.0]
+    truth = leakage_matrix(
+        Records.from_data(data, domain=DOMAIN).pairs(), [2.0, 2.0, 1.0, 1.0], mechanism="grr"
+    )
+    for target, source in together:
+        interval, value = found[target, source], truth[target, source].value
+        assert interval.lower - 0.02 <= value <= interval.upper + 0.02
+    assert found["sex", "job"].lower > 0.1
+
+
+def test_leakage_without_pairs_asked_together():
+    apart = forms_plan(PAIRS, [product(**{name: 1.0}) for name in DOMAIN.names])
+    with pytest.raises(InputError, match="no two attributes are asked together"):
+        analyse_reports(apart, apart.perturb(PEOPLE))
+    whole = forms_plan(PAIRS, [matrix(DOMAIN, ["sex", "ill"], 1.0)])
+    with pytest.raises(InputError, match="no two attributes are asked together"):
+        analyse_reports(whole, whole.perturb(PEOPLE))
+
+
+@pytest.mark.slow
+def test_intervals_of_pooled_forms_cover():
+    """90 % intervals of 80 collections cover the truth about as often, and are not trivial."""
+    plan = forms_plan(PAIRS, [product(sex=2.0, ill=3.0), product(sex=3.0, ill=2.0, job=1.0)])
+    truth = leakage_matrix(RECORDS.pairs(), [3.0, 1.0, 0.0, 3.0], mechanism="grr")
+    source, covered, informative = randomness(6), 0, 0
+    for _ in range(80):
+        found = analyse_reports(plan, collect(plan, source), confidence=0.9)["sex", "ill"]
+        covered += found.lower <= truth["sex", "ill"].value <= found.upper
+        informative += found.upper < 3.0
+    assert covered >= 66
+    assert informative >= 40

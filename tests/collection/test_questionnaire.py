@@ -1,0 +1,396 @@
+"""The questionnaire in Chromium: it asks, shows what is sent, sends it once, and nothing else."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from collector import collecting
+
+from chromium import launched
+from command import run
+from plan_examples import counts, plan_for
+from seepage.collection.client_files import write_client
+from seepage.collection.questionnaire import checked_endpoint, questionnaire_page, read_labels
+from seepage.data.domain import Attribute, Domain
+from seepage.data.pairs import PairCounts
+from seepage.errors import InputError
+from seepage.mechanisms import MatrixMechanism
+from seepage.plan import FormDraft, MatrixChannel, plan_of_forms
+
+PLAN = plan_for(counts(), 1.0, {"sex": "grr", "job": "ss", "age": "oue", "ill": "grr"})
+CODEBOOK = """attribute,value,label
+sex,,What is your <sex>?
+sex,F,Female
+ill,,"Ill, this year?"
+town,1,not in the plan
+"""
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with launched() as started:
+        yield started
+
+
+@pytest.fixture
+def site(tmp_path):
+    with collecting(tmp_path) as server:
+        server.folder = tmp_path
+        yield server
+
+
+def publish(site, plan=PLAN, *, send=True, edit=lambda page: page, **options):
+    """Write the page into the folder that is served; failed attempts follow at once."""
+    endpoint = f"{site.address}/reports" if send else None
+    page = questionnaire_page(plan, endpoint=endpoint, **options)
+    page = page.replace('"sending":{}', '"sending":{"pause":1}')
+    (site.folder / "survey.html").write_text(edit(page), encoding="utf-8")
+    return f"{site.address}/survey.html"
+
+
+class Visit:
+    """One person's browser."""
+
+    def __init__(self, browser, **settings):
+        self.context = browser.new_context(**settings)
+        self.trouble, self.requests = [], []
+
+    def open(self, address):
+        page = self.context.new_page()
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        page.goto(address)
+        page.wait_for_selector("html[data-ready]", timeout=15_000)
+        return page
+
+
+@pytest.fixture
+def visit(browser):
+    made = []
+
+    def start(**settings):
+        made.append(Visit(browser, **settings))
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.context.close()
+        assert one.trouble == []
+
+
+def answer(page, choice=0):
+    for question in page.locator("fieldset").all():
+        question.locator("input").nth(choice).check()
+    page.get_by_role("button", name="Add noise").click()
+    page.wait_for_selector(".card")
+
+
+def heading(page):
+    return page.locator("h2").first.inner_text()
+
+
+def shown_line(page):
+    return json.loads(page.locator("textarea").input_value())
+
+
+def send(page, expected="Thank you"):
+    page.get_by_role("button", name=re.compile("Send|Try again")).click()
+    page.get_by_role("heading", name=expected).wait_for()
+
+
+def test_what_is_shown_is_sent_and_nothing_else(site, visit):
+    person = visit()
+    page = person.open(publish(site))
+    answer(page)
+    line = shown_line(page)
+    assert site.arrived == []
+    send(page)
+    assert site.arrived == [line]
+    assert line["plan"] == PLAN.collection
+    assert set(line["reports"]) == {"sex", "job", "age", "ill"}
+    own = [f"{site.address}/survey.html", f"{site.address}/reports"]
+    assert [url for url in person.requests if not url.endswith("favicon.ico")] == own
+
+
+def test_labels_and_limits_are_shown(site, visit, tmp_path):
+    (tmp_path / "codebook.csv").write_text(CODEBOOK)
+    labels = read_labels(tmp_path / "codebook.csv", PLAN.domain)
+    page = visit().open(publish(site, labels=labels, title="About <work>"))
+    assert page.locator("h1").inner_text() == "About <work>"
+    assert page.get_by_text("What is your <sex>?").count() == 1
+    assert page.get_by_label("Female").count() == 1
+    assert page.get_by_label("18 to under 40").count() == 1
+    answer(page)
+    rows = [row.inner_text().split("\t") for row in page.locator("tbody tr").all()]
+    assert rows[0] == ["What is your <sex>?", "2.8 times", "55 times"]  # e^1 and e^4, rounded up
+    assert rows[3][0] == "Ill, this year?"
+    assert page.get_by_text("It holds whatever the data.").count() == 1
+
+
+def test_long_lists_and_answers_that_are_reported_together(site, visit):
+    domain = Domain([Attribute("town", tuple(f"town {v}" for v in range(20))), PLAN.domain["sex"]])
+    pairs = PairCounts(domain, [[1] * 20, [10, 10]], [1, 0] * 10 + [0, 1] * 10)
+    weights = np.ones((40, 40)) + 2 * np.eye(40)
+    channel = MatrixChannel.of(["town", "sex"], MatrixMechanism(weights / 42))
+    form = FormDraft(1.0, channel, "worst", [channel.record] * 2)
+    page = visit().open(publish(site, plan_of_forms(pairs, [form], limit=2.0)))
+    page.get_by_label("town").select_option("town 7")
+    page.get_by_label("M").check()
+    page.get_by_role("button", name="Add noise").click()
+    page.wait_for_selector(".card")
+    line = shown_line(page)
+    assert f"number {line['report']}" in page.locator(".card").inner_text()
+    rows = [row.inner_text().split("\t") for row in page.locator("tbody tr").all()]
+    whole = ["All answers as a whole", "3 times"]
+    assert rows == [["town", "3 times"], ["sex", "3 times"], whole]
+    send(page)
+    assert site.arrived == [line]
+
+
+def test_all_can_be_done_with_the_keyboard(site, visit):
+    page = visit().open(publish(site))
+    page.keyboard.press("Tab")
+    for _ in range(4):
+        page.keyboard.press("Space")
+        page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".card")
+    page.get_by_role("button", name="Send").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("heading", name="Thank you").wait_for()
+    assert len(site.arrived) == 1
+
+
+@pytest.mark.slow
+def test_questions_without_an_answer_are_not_passed(site, visit):
+    page = visit().open(publish(site))
+    page.get_by_role("button", name="Add noise").click()
+    assert heading(page) == "Your questions"
+    assert page.evaluate("Object.values(localStorage)[0].includes('\"line\":null')")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (1280, "light")])
+def test_the_page_fits_phones_and_is_readable_in_the_dark(site, visit, width, scheme):
+    size = {"width": width, "height": 700}
+    page = visit(viewport=size, color_scheme=scheme).open(publish(site))
+    answer(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    ground, ink = page.evaluate(
+        "(s => [s.backgroundColor, s.color])(getComputedStyle(document.body))"
+    )
+    light = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ground, ink)]
+    assert abs(light[0] - light[1]) > 450
+    assert (light[0] < light[1]) == (scheme == "dark")
+
+
+def test_without_an_endpoint_there_is_a_file_and_no_request(site, visit):
+    person = visit()
+    address = publish(site, send=False)
+    place = (site.folder / "survey.html").as_uri()
+    page = person.open(place)
+    answer(page)
+    with page.expect_download() as download:
+        page.get_by_role("button", name="as a file").click()
+    assert json.loads(download.value.path().read_text()) == shown_line(page)
+    assert [url for url in person.requests if url.startswith("http")] == []
+    assert "connect-src 'none'" in page.locator("meta[http-equiv]").get_attribute("content")
+    assert address.startswith("http")
+
+
+def test_the_policy_stops_other_requests_and_scripts(site, visit):
+    page = visit().open(publish(site))
+    blocked = "fetch(address, {mode: 'no-cors'}).then(() => 'sent', () => 'blocked')"
+    for address in (f"{site.address}/other", "http://127.0.0.1:9/", "https://example.org/"):
+        assert page.evaluate(f"(address) => {blocked}", address) == "blocked"
+    page.evaluate(
+        "() => { const s = document.createElement('script'); s.textContent = 'window.bad = 1';"
+        " document.body.append(s); }"
+    )
+    assert page.evaluate("window.bad") is None
+
+
+# Faults ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_opening_the_page_again_shows_the_same_line(site, visit):
+    person = visit()
+    address = publish(site)
+    page = person.open(address)
+    answer(page)
+    line = shown_line(page)
+    page.reload()
+    page.wait_for_selector("html[data-ready]")
+    assert (heading(page), shown_line(page)) == ("What is sent", line)
+    send(page)
+    assert heading(person.open(address)) == "Thank you"
+    assert site.arrived == [line]
+
+
+@pytest.mark.slow
+def test_an_endpoint_that_fails_gets_the_same_line_again(site, visit):
+    site.statuses += [503, 503, 200]
+    page = visit().open(publish(site))
+    answer(page)
+    line = shown_line(page)
+    send(page)
+    assert site.arrived == [line] * 3
+    assert len(site.lines) == 1
+
+
+def test_an_endpoint_that_is_down_ends_in_a_file(site, visit):
+    site.statuses += [503] * 4
+    page = visit().open(publish(site))
+    answer(page)
+    line = shown_line(page)
+    page.get_by_role("button", name="Send").click()
+    page.get_by_role("button", name="Save as a file").wait_for()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as a file").click()
+    assert json.loads(download.value.path().read_text()) == line
+    send(page)
+    assert site.arrived == [line] * 5
+
+
+@pytest.mark.slow
+def test_a_double_click_sends_once(site, visit):
+    page = visit().open(publish(site))
+    answer(page)
+    page.evaluate(
+        "() => { const one = document.querySelector('.buttons button'); one.click();"
+        " one.disabled = false; one.click(); }"
+    )
+    page.get_by_role("heading", name="Thank you").wait_for()
+    assert len(site.arrived) == 1
+
+
+def test_two_tabs_draw_and_send_once(site, visit):
+    person = visit()
+    address = publish(site)
+    tabs = [person.open(address), person.open(address)]
+    for choice, tab in enumerate(tabs):
+        answer(tab, choice)
+    assert shown_line(tabs[0]) == shown_line(tabs[1])
+    for tab in tabs:
+        tab.evaluate("document.querySelector('.buttons button').click()")
+    for tab in tabs:
+        tab.get_by_role("heading", name="Thank you").wait_for()
+    assert len(site.arrived) == 1
+
+
+BLOCKED = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no') }})"
+FULL = "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') }"
+FORGETFUL = "Storage.prototype.setItem = () => undefined"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        BLOCKED,
+        pytest.param(FULL, marks=pytest.mark.slow),
+        pytest.param(FORGETFUL, marks=pytest.mark.slow),
+    ],
+)
+def test_without_storage_nothing_is_drawn_or_sent(site, visit, fault):
+    person = visit()
+    person.context.add_init_script(fault)
+    page = person.open(publish(site))
+    assert heading(page) == "Nothing was sent"
+    assert "remember" in page.locator(".problem").inner_text()
+    assert site.arrived == []
+
+
+@pytest.mark.slow
+def test_storage_that_is_really_full_releases_nothing(site, visit):
+    person = visit()
+    address = publish(site)
+    page = person.open(address)
+    page.evaluate(
+        "() => { let text = 'x'.repeat(1 << 20);"
+        " while (text) { try { localStorage.setItem('fill' + localStorage.length, text); }"
+        " catch { text = text.slice(text.length / 2 + 1); } } }"
+    )
+    for question in page.locator("fieldset").all():
+        question.locator("input").first.check()
+    page.get_by_role("button", name="Add noise").click()
+    page.get_by_role("heading", name="Nothing was sent").wait_for()
+    assert site.arrived == []
+
+
+def test_a_tampered_plan_is_refused(site, visit):
+    def tamper(page):
+        return re.sub(r'"keep":"\d+"', f'"keep":"{2**64 - 1}"', page)
+
+    page = visit().open(publish(site, edit=tamper))
+    assert heading(page) == "Nothing was sent"
+    assert "damaged or was changed" in page.locator(".problem").inner_text()
+
+
+# The command -------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_all_files(tmp_path):
+    PLAN.save(tmp_path / "plan.json")
+    (tmp_path / "codebook.csv").write_text(CODEBOOK)
+    options = ["--questionnaire", "survey.html", "--labels", "codebook.csv", "--vectors", "3"]
+    options += ["--endpoint", "https://example.org/reports?key=1"]
+    done = run("client", "plan.json", "-o", "out", *options, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    names = {"seepage.js", "seepage.d.ts", "package.json", "plan.json", "vectors.json"}
+    assert {file.name for file in (tmp_path / "out").iterdir()} == names
+    page = (tmp_path / "survey.html").read_text()
+    assert "connect-src https://example.org/reports;" in page
+    assert len(json.loads((tmp_path / "out" / "vectors.json").read_text())["records"]) == 3
+    again = run("client", "plan.json", "-o", "out", cwd=tmp_path)
+    assert again.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "--output or --questionnaire must be given"),
+        (["-o", "."], "'plan.json' exists and is no file of a client"),
+        (["-o", "out", "--endpoint", "https://a.org"], "are for the page of --questionnaire"),
+        (["--questionnaire", "s.html", "--endpoint", "http://a.org"], "--endpoint must be an"),
+        (["--questionnaire", "s.html", "--labels", "wrong.csv"], "--labels must name attributes"),
+        (["--questionnaire", "s.html", "--labels", "none.csv"], "none.csv cannot be read"),
+        (["--questionnaire", "s.html", "--labels", "plan.json"], "must have the columns"),
+    ],
+)
+def test_the_command_refuses_in_one_line(tmp_path, options, message):
+    PLAN.save(tmp_path / "plan.json")
+    (tmp_path / "wrong.csv").write_text("attribute,value,label\nsex,X,Neither\n")
+    done = run("client", "plan.json", *options, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "s.html").exists()
+
+
+def test_a_mechanism_that_no_client_can_draw_is_refused(tmp_path):
+    plan = plan_for(counts(), 1.0, "olh")
+    for write in (lambda: write_client(plan, tmp_path), lambda: questionnaire_page(plan)):
+        with pytest.raises(InputError, match="'olh', which a client cannot draw"):
+            write()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://example.org/a; script-src *",
+        "https://example.org/ 'unsafe-inline'",
+        "https://user@example.org/",
+        "http://example.org/",
+        "javascript:alert(1)",
+        "//example.org",
+        "https://",
+        "https://[",
+        "https://é.org",
+        "",
+    ],
+)
+def test_an_endpoint_cannot_widen_the_policy(address):
+    with pytest.raises(InputError, match="endpoint must be an address"):
+        checked_endpoint(address)

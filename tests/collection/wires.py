@@ -1,0 +1,172 @@
+"""Wires, exact chances and vectors that the tests of clients share."""
+
+import hashlib
+import json
+import math
+import shutil
+import subprocess
+from collections import defaultdict
+from fractions import Fraction
+from itertools import accumulate, pairwise, product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import seepage
+from seepage.collection.wire_draws import SPAN
+from seepage.mechanisms import GRR, OUE, RAPPOR, Exponential, MatrixMechanism, SubsetSelection
+from seepage.mechanisms.wire_format import mechanism_wire
+
+CLIENT = Path(seepage.__file__).parent / "collection" / "client"
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="Node is not installed: `make node`")
+
+MECHANISMS = {
+    "grr": GRR(5, 1.3),
+    "exp": Exponential(3, 2.0),
+    "ss": SubsetSelection(7, 0.4),
+    "oue": OUE(4, 1.0),
+    "rappor": RAPPOR(3, 0.7),
+    "matrix": MatrixMechanism([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]]),
+}
+"""One of each type that a client can draw, whose k mostly does not divide 2^64."""
+
+
+def evenly(words, parts):
+    """How many of so many words fall to each part, in exact integers."""
+    ends = [-(-words * part // parts) for part in range(parts + 1)]
+    return [high - low for low, high in pairwise(ends)]
+
+
+def exact_chances(channel, code):
+    """P(report given value) of a channel of the wire, as exact fractions by report."""
+    chances = defaultdict(Fraction)
+    k = channel["k"]
+    if channel["draw"] == "direct":
+        keep = int(channel["keep"])
+        for value, count in enumerate(evenly(SPAN - keep, k)):
+            chances[value] = Fraction(count + keep * (value == code), SPAN)
+    elif channel["draw"] == "matrix":
+        for output, count in enumerate(channel["thresholds"][code]):
+            chances[output] = Fraction(int(count), SPAN)
+    elif channel["draw"] == "bits":
+        true, other = int(channel["true"]), int(channel["other"])
+        for bits in product((0, 1), repeat=k):
+            parts = [
+                Fraction(limit if bit else SPAN - limit, SPAN)
+                for bit, limit in zip(
+                    bits, [true if v == code else other for v in range(k)], strict=True
+                )
+            ]
+            chances[tuple(v for v in range(k) if bits[v])] += math.prod(parts)
+    else:
+        for forced in (True, False):
+            weight = Fraction(int(channel["force"]), SPAN)
+            for subset, part in _subsets(k, channel["size"], code if forced else None).items():
+                chances[subset] += (weight if forced else 1 - weight) * part
+    return dict(chances)
+
+
+def _subsets(k, size, forced):
+    """The exact chances of subsets by steps of Fisher and Yates."""
+    row = list(range(k))
+    if forced is not None:
+        row[0], row[forced] = row[forced], row[0]
+    states = {tuple(row): Fraction(1)}
+    for place in range(forced is not None, size):
+        following = defaultdict(Fraction)
+        for state, chance in states.items():
+            for step, count in enumerate(evenly(SPAN, k - place)):
+                moved = list(state)
+                moved[place], moved[place + step] = moved[place + step], moved[place]
+                following[tuple(moved)] += chance * Fraction(count, SPAN)
+        states = following
+    subsets = defaultdict(Fraction)
+    for state, chance in states.items():
+        subsets[tuple(sorted(state[:size]))] += chance
+    return subsets
+
+
+def shares(*parts):
+    """Cumulative shares out of 2^64, as a wire has them."""
+    whole = [int(part * SPAN) for part in parts]
+    whole[-1] = SPAN - sum(whole[:-1])
+    return [str(end) for end in accumulate(whole)]
+
+
+def attribute(name, k):
+    return {"name": name, "values": [f"{name}{value}" for value in range(k)]}
+
+
+def wire_of(attributes, forms):
+    return {
+        "format": "seepage collection",
+        "version": 1,
+        "attributes": attributes,
+        "forms": forms,
+    }
+
+
+def one_question_wire(mechanism):
+    """The wire of a collection that asks one question."""
+    question = {"attribute": "x", **mechanism_wire(mechanism)}
+    form = {"until": str(SPAN), "type": "product", "questions": [question]}
+    return wire_of([attribute("x", mechanism.k)], [form])
+
+
+def three_forms_wire():
+    """Three forms: two questions, one question, and one report of two answers together."""
+    sizes = {"a": 5, "b": 7, "c": 3}
+    rng = np.random.default_rng(1)
+    together = MatrixMechanism(rng.dirichlet(np.full(6, 9.0), sizes["c"] * sizes["a"]))
+    first, second, third = shares(0.5, 0.3, 0.2)
+    joint = {
+        "type": "matrix",
+        "attributes": ["c", "a"],
+        "thresholds": mechanism_wire(together)["thresholds"],
+    }
+    return wire_of(
+        [attribute(name, k) for name, k in sizes.items()],
+        [
+            {
+                "until": first,
+                "type": "product",
+                "questions": [
+                    {"attribute": "b", **mechanism_wire(SubsetSelection(7, 0.4))},
+                    {"attribute": "a", **mechanism_wire(GRR(5, 1.3))},
+                ],
+            },
+            {
+                "until": second,
+                "type": "product",
+                "questions": [{"attribute": "c", **mechanism_wire(OUE(3, 2.0))}],
+            },
+            {**joint, "until": third},
+        ],
+    )
+
+
+def client_file(wire):
+    """What a client loads: the wire form and its digest."""
+    content = json.dumps(wire, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return {"collection": hashlib.sha256(content.encode()).hexdigest(), "wire": wire}
+
+
+def install_client(folder):
+    """Copy the module into a folder where Node takes it for an ES module; return its path."""
+    (folder / "package.json").write_text('{"type": "module"}')
+    return shutil.copy(CLIENT / "seepage.js", folder)
+
+
+def run_client(module, **job):
+    """Run a job of `client_driver.mjs` in Node."""
+    done = subprocess.run(
+        [NODE, Path(__file__).with_name("client_driver.mjs"), module],
+        input=json.dumps(job),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

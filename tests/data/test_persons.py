@@ -1,0 +1,182 @@
+"""One record per person: the first that is not dropped, whichever way the table is read."""
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import seepage as sp
+from command import run
+from seepage.data.table import persons
+from seepage.data.table.persons import FirstOfPerson, FirstRecords, NumberedRecords, person_keys
+from seepage.errors import InputError, TableError
+
+
+def visits(rows=3000, seed=4):
+    draw = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "id": draw.integers(0, 900, rows),
+            "ward": pa.array(draw.choice(["a", "b", "c"], rows), mask=draw.random(rows) < 0.1),
+            "age": draw.integers(0, 99, rows),
+            "sex": draw.choice(["F", "M"], rows),
+        }
+    )
+
+
+def first_of_each(table, missing="category"):
+    frame = table.to_pandas()
+    if missing == "drop":
+        frame = frame.dropna()
+    return frame.drop_duplicates("id", keep="first").drop(columns="id")
+
+
+@pytest.mark.parametrize("missing", ["category", "drop"])
+@pytest.mark.parametrize("kind", ["integers", "text"])
+def test_every_way_to_read_keeps_the_first_record(tmp_path, missing, kind):
+    table = visits()
+    if kind == "text":
+        table = table.set_column(0, "id", table["id"].cast(pa.string()))
+    domain = sp.count_pairs(table, drop=["id"], missing=missing).domain
+    expected = sp.count_pairs(first_of_each(table, missing), domain=domain, missing=missing)
+    assert 0 < expected.records < 901
+    pa.csv.write_csv(table, tmp_path / "t.csv")
+    (tmp_path / "parts").mkdir()
+    for number in range(4):
+        part = table.slice(number * 750, 750)
+        pa.parquet.write_table(part, tmp_path / "parts" / f"{number}.parquet", row_group_size=200)
+    for data in (table, table.to_pandas(), pl.from_arrow(table), tmp_path / "parts"):
+        assert sp.count_pairs(data, person="id", missing=missing) == expected
+    assert sp.count_pairs(tmp_path / "t.csv", person="id", missing=missing) == expected
+    records = sp.Records.from_data(table, person="id", missing=missing)
+    assert records.pairs() == expected
+    assert sp.count_pairs(table, person="id", domain=domain, missing=missing) == expected
+    again = sp.count_pairs(table, person="id", drop=["id"], missing=missing)
+    assert again == expected, "the person may be dropped too, it is no attribute"
+
+
+def test_one_record_each_changes_nothing():
+    table = visits().set_column(0, "id", pa.array(np.arange(3000)))
+    assert sp.count_pairs(table, person="id") == sp.count_pairs(table, drop=["id"])
+
+
+def test_samples_are_drawn_from_the_people():
+    table = visits()
+    people = sp.count_pairs(table, person="id").records
+    sample = sp.Records.from_data(table, person="id", sample=100, seed=3)
+    assert (sample.records, sample.population) == (100, people)
+    everybody = sp.Records.from_data(table, person="id", sample=10_000)
+    assert everybody == sp.Records.from_data(table, person="id")
+
+
+def test_a_table_that_is_read_twice_forgets_whom_it_met(monkeypatch):
+    """A column that needs bins only after the first batch makes the scan begin again."""
+    monkeypatch.setattr("seepage.data.table.sources.BATCH", 50)
+    numbers = np.concatenate([np.zeros(60), np.arange(300)])
+    table = pa.table({"id": np.arange(360) // 2, "x": numbers, "y": ["u", "v"] * 180})
+    found = sp.count_pairs(table, person="id")
+    assert found.records == 180
+    assert found.marginal("y").tolist() == [180, 0]
+
+
+@given(
+    st.lists(st.tuples(st.integers(-3, 6), st.booleans()), max_size=60),
+    st.lists(st.integers(0, 60), max_size=4),
+)
+def test_batches_and_shards_do_not_matter(drawn, cuts):
+    people = np.array([person for person, _ in drawn], dtype=np.int64)
+    kept = np.array([there for _, there in drawn], dtype=bool)
+    truth, met = [], set()
+    for number, (person, there) in enumerate(drawn):
+        if there and person not in met:
+            met.add(person)
+            truth.append(number)
+    ends = sorted({0, len(drawn), *(cut for cut in cuts if cut <= len(drawn))})
+    whole, shards, masks = FirstOfPerson("id"), [], []
+    for begin, end in itertools.pairwise(ends):
+        part = pa.array(people[begin:end]), begin, end - begin, kept[begin:end]
+        masks.append(whole.chosen(*part))
+        shards.append(FirstRecords("id"))
+        shards[-1].chosen(*part)
+    assert np.flatnonzero(np.concatenate([*masks, []])).tolist() == truth
+    total = FirstRecords("id")
+    for shard in shards[::-1]:
+        total.merge(shard)
+    assert total.numbers().tolist() == truth
+    numbered = NumberedRecords(total.numbers())
+    again = [
+        numbered.chosen(None, begin, end - begin, None) for begin, end in itertools.pairwise(ends)
+    ]
+    assert [mask.tolist() for mask in again] == [mask.tolist() for mask in masks]
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        pa.array(["a", "b", "a"]),
+        pa.array(["a", "b", "a"]).dictionary_encode(),
+        pa.array([1, 2, 1], pa.int8()),
+        pa.array([2**64 - 1, 1, 2**64 - 1], pa.uint64()),
+        pa.array([1.5, 2, 1.5]),
+        pa.array([True, False, True]),
+        pa.array([0, 86400, 0], pa.timestamp("s")),
+    ],
+)
+def test_keys_tell_people_apart(array):
+    first, second, third = person_keys(array, "id").tolist()
+    assert first == third != second
+
+
+@pytest.mark.parametrize(
+    ("array", "fields"),
+    [
+        (pa.array([1, 2, None]), False),
+        (pa.array(["a", "b", None]), False),
+        (pa.array(["a", "b", " "]), True),
+        (pa.array([1.0, 2.0, float("nan")]), False),
+        (pa.array([None, None, None], pa.string()), False),
+    ],
+)
+def test_records_of_nobody_are_an_error(array, fields):
+    number = 3 if array.null_count < 3 else 1
+    with pytest.raises(TableError, match=f"record {number + 10}: column 'id' is missing"):
+        person_keys(array, "id", 10, fields=fields)
+
+
+def test_more_people_than_spark_can_share(monkeypatch):
+    monkeypatch.setattr(persons.FirstRecords, "most", 2)
+    found = FirstRecords("id")
+    found.chosen(pa.array([1, 2, 3]), 0, 3, None)
+    with pytest.raises(TableError, match="more than 2 people"):
+        found.numbers()
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"person": "nobody"}, TableError, "person: there is no column 'nobody'"),
+        ({"person": "id", "columns": ["id", "sex"]}, TableError, "must not name the person"),
+        ({"person": 3}, InputError, "person must be"),
+    ],
+)
+def test_what_is_no_person(options, error, message):
+    with pytest.raises(error, match=message):
+        sp.count_pairs(visits(), **options)
+
+
+def test_what_is_counted_already_knows_nobody():
+    with pytest.raises(InputError, match="person has no effect"):
+        sp.count_pairs(sp.count_pairs(visits(), drop=["id"]), person="id")
+
+
+def test_the_command_keeps_one_record_per_person(tmp_path):
+    pa.csv.write_csv(visits(), tmp_path / "t.csv")
+    people = sp.count_pairs(visits(), person="id").records
+    done = run("analyse", "t.csv", "--person", "id", "--strongest", "0", cwd=tmp_path)
+    assert f"t.csv: {people} records, 3 attributes" in done.stdout

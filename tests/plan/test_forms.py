@@ -1,0 +1,398 @@
+"""Plans of several forms: made, saved, refused, certified, and their wire form."""
+
+import copy
+import hashlib
+import json
+import math
+from fractions import Fraction
+
+import jsonschema
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
+from seepage.data.domain import Attribute, Domain
+from seepage.data.records import Records
+from seepage.errors import InputError
+from seepage.mechanisms import GRR, MatrixMechanism, registered
+from seepage.plan import (
+    FormDraft,
+    MatrixChannel,
+    Plan,
+    ProductChannel,
+    Question,
+    plan_of_forms,
+    plan_schema,
+)
+from seepage.plan.form import cumulative, sum_above, whole_number, whole_shares
+from seepage.plan.matrix_totals import matrix_totals
+from seepage.totals import total_leakage
+
+PAIRS = counts()
+PLAN = three_forms(PAIRS)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    path = tmp_path / "plan.json"
+    PLAN.save(path)
+    return path
+
+
+def edited(path, place, value):
+    content = part = json.loads(path.read_text())
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    path.write_text(json.dumps(content))
+
+
+# The model ---------------------------------------------------------------------------------------
+
+
+def test_a_plan_of_forms_is_saved_and_loaded(saved):
+    loaded = Plan.load(saved)
+    assert loaded == PLAN
+    assert loaded.collection == PLAN.collection
+    assert [form.attributes for form in loaded.forms] == [
+        ("sex", "job"),
+        ("job", "ill"),
+        ("sex", "ill", "age"),
+    ]
+    jsonschema.validate(PLAN.to_dict(), plan_schema())
+
+
+def test_what_forms_say_together():
+    assert PLAN.collected == DOMAIN
+    assert [planned.form for planned in PLAN.attributes] == [2, 2, 2, 2]
+    assert PLAN.totals.tolist() == [3.5] * 4
+    assert [form.record for form in PLAN.forms[:2]] == [sum_above([1.0, 0.8]), 3.5]
+    assert PLAN["job"].mechanism == "ss, grr"
+    assert PLAN["sex"].mechanism == "grr, matrix"
+    assert [n for n, _ in PLAN["job"].asking] == [1, 2]
+    assert PLAN["job"].epsilon == 2.0
+    assert PLAN["age"].epsilon == PLAN.forms[2].record
+    assert not PLAN.is_single
+    for use in (lambda: PLAN.mechanisms, lambda: PLAN["job"].made, lambda: PLAN["age"].made):
+        with pytest.raises(InputError, match="forms"):
+            use()
+    assert repr(PLAN).startswith("Plan(3 forms, 4 of 4 attributes collected, epsilon 0.8 to 2")
+    assert PLAN.to_arrow()["forms"].to_pylist() == [2, 2, 1, 2]
+    assert sum(form.chance for form in PLAN.forms) == 2**64
+    assert PLAN["sex"].frequencies == tuple(PAIRS.marginals[0] / PAIRS.records)
+
+
+def test_an_attribute_of_two_plans_knows_the_forms_of_its_own():
+    """A plan that is made from another one must not change what that one says."""
+    first = forms_plan(PAIRS, [product(sex=1.0, job=1.0, age=1.0, ill=1.0)])
+    second = forms_plan(PAIRS, [product(sex=1.0, job=1.0, age=1.0), product(ill=0.5)])
+    made = Plan(
+        attributes=first.attributes,
+        forms=second.forms,
+        guarantee="worst",
+        kind="certified",
+        provenance=first.provenance,
+    )
+    assert made["ill"].epsilon == 0.5
+    assert first["ill"].epsilon == 1.0
+
+
+def test_guarantees_of_forms_make_one_of_the_plan():
+    channels = [product(sex=1.0), product(job=1.0)]
+
+    def plan(*guarantees):
+        drafts = [
+            (1.0, channel, name, [1.0] * 4)
+            for channel, name in zip(channels, guarantees, strict=True)
+        ]
+        return plan_of_forms(PAIRS, drafts, limit=1.0)
+
+    assert (plan("exact", "exact").guarantee, plan("exact", "exact").kind) == ("exact", "certified")
+    assert (plan("exact", "merged").guarantee, plan("exact", "merged").kind) == (
+        "by form",
+        "certified",
+    )
+    assert plan("exact", "independent").kind == "assumed"
+    with pytest.raises(InputError, match="guarantee must be one of"):
+        plan("exact", None)
+
+
+@given(st.lists(st.floats(0, 1e300), min_size=1, max_size=9).filter(lambda some: sum(some) > 0))
+def test_shares_are_rounded_to_integers_that_sum_to_all(shares):
+    rounded = whole_shares(shares)
+    total = sum(map(Fraction, shares))
+    assert sum(rounded) == 2**64
+    assert min(rounded) >= 0
+    for share, whole in zip(shares, rounded, strict=True):
+        assert abs(Fraction(whole, 2**64) - Fraction(share) / total) <= Fraction(len(shares), 2**64)
+
+
+@pytest.mark.parametrize("shares", [[], [0.0], [1.0, -1.0], [math.nan], [math.inf]])
+def test_shares_that_are_none(shares):
+    with pytest.raises(InputError):
+        whole_shares(shares)
+
+
+def test_forms_without_a_share_are_left_out():
+    channels = [product(sex=1.0), product(job=1.0), product(age=1.0)]
+    plan = forms_plan(PAIRS, channels, [1.0, 1e-30, 0.0])
+    assert [form.share for form in plan.forms] == [str(2**64)]
+    assert cumulative(PLAN.forms)[-1] == 2**64
+
+
+@pytest.mark.parametrize("text", ["", "-1", "01", "1.0", " 1", "1e3", "\u0663", str(2**64 + 1), 1])
+def test_what_is_no_integer_out_of_2_to_the_64(text):
+    with pytest.raises(InputError, match="integer out of 2\\^64"):
+        whole_number(text)
+
+
+def test_a_total_above_its_limit_names_its_form():
+    drafts = [
+        (1.0, product(sex=1.0), "worst", [1.0] * 4),
+        (1.0, product(ill=2.0), "worst", [2.0] * 4),
+    ]
+    with pytest.raises(InputError, match=r"limit 1\.5, got 2\.0 in form 2"):
+        plan_of_forms(PAIRS, drafts, limit=1.5)
+    with pytest.raises(InputError, match="'ill' has none"):
+        plan_of_forms(PAIRS, [(1.0, product(sex=1.0), "worst", [1.0] * 3)], limit=1.5)
+    assert plan_of_forms(PAIRS, drafts, limit=2.0)["sex"].form == 2
+
+
+def test_the_whole_record_is_never_told_less_than_the_budgets_sum_to():
+    budgets = [0.1] * 3
+    assert Fraction(sum_above(budgets)) >= sum(map(Fraction, budgets))
+    draft = FormDraft(1.0, product(sex=0.1, job=0.1, ill=0.1), "worst", [1.0] * 4, record=0.1)
+    assert plan_of_forms(PAIRS, [draft], limit=1.0).forms[0].record == sum_above(budgets)
+
+
+# The file ----------------------------------------------------------------------------------------
+
+
+MATRIX = ["plan", "forms", 2, "channel"]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (["plan", "forms", 0, "share"], "1", "must sum to 2^64"),
+        (["plan", "forms", 1, "channel", "questions", 0, "attribute"], "jab", "form 2 asks for"),
+        (["plan", "forms", 1, "channel", "questions", 0, "attribute"], "ill", "at most once"),
+        ([*MATRIX, "attributes"], ["sex", "sex", "age"], "at most once"),
+        (
+            [*MATRIX, "attributes"],
+            ["sex", "ill"],
+            "form 3: a matrix over sex, ill must have 4 rows",
+        ),
+        ([*MATRIX, "attributes"], ["sex", "ill", "aga"], "did you mean 'age'?"),
+        ([*MATRIX, "epsilon"], 1.0, "must be at least that of its thresholds"),
+        ([*MATRIX, "thresholds", 0, 0], "5", "rows of integers >= 0 that sum to 2^64"),
+        ([*MATRIX, "thresholds", 0, 0], 5, "Expected `str`"),
+        ([*MATRIX, "thresholds", 0], ["1"], "of one length"),
+        ([*MATRIX, "thresholds"], [], "of one length"),
+        ([*MATRIX, "frequencies"], [1.0], "must be 12 numbers"),
+        ([*MATRIX, "questions"], [], "unknown field `questions`"),
+        (["plan", "guarantee"], "by form", "must be that of its forms, 'worst'"),
+        (["plan", "attributes", 0, "form"], 4, "must be from 1 to 3"),
+        (["plan", "attributes", 0, "form"], 0, "$.plan.attributes[0].form"),
+    ],
+)
+def test_forms_that_are_wrong_are_named(saved, place, value, message):
+    edited(saved, place, value)
+    for unchecked in (False, True):
+        with pytest.raises(InputError) as caught:
+            Plan.load(saved, unchecked=unchecked)
+        assert message in str(caught.value)
+
+
+def test_an_edit_of_any_field_of_any_form_is_noticed(saved):
+    original = json.loads(saved.read_text())
+    tried = 0
+    for number, form in enumerate(original["plan"]["forms"]):
+        for field in form:
+            for value in (None, 0, "1", [], {}):
+                if form[field] == value:
+                    continue
+                content = copy.deepcopy(original)
+                content["plan"]["forms"][number][field] = value
+                saved.write_text(json.dumps(content))
+                with pytest.raises(InputError):
+                    Plan.load(saved)
+                tried += 1
+    assert tried > 60
+
+
+def test_a_matrix_must_not_be_louder_than_it_says():
+    made = MatrixMechanism([[0.75, 0.25], [0.25, 0.75]])
+    assert MatrixChannel.of(["sex"], made).epsilon == pytest.approx(math.log(3))
+    assert MatrixChannel.of(["sex"], made, epsilon=2.0).record == 2.0
+    with pytest.raises(InputError, match="at least that of its thresholds"):
+        MatrixChannel.of(["sex"], made, epsilon=np.nextafter(made.realised_epsilon, 0))
+
+
+# The wire form -----------------------------------------------------------------------------------
+
+
+def parts(content):
+    if isinstance(content, dict):
+        for key, part in content.items():
+            assert isinstance(key, str)
+            assert key.isascii()
+            yield from parts(part)
+    elif isinstance(content, list):
+        for part in content:
+            yield from parts(part)
+    else:
+        yield content
+
+
+def test_the_wire_holds_text_and_integers_only():
+    assert {type(part) for part in parts(PLAN.wire)} == {str, int}
+    written = json.dumps(PLAN.wire, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    assert PLAN.collection == hashlib.sha256(written.encode()).hexdigest()
+    assert [form["type"] for form in PLAN.wire["forms"]] == ["product", "product", "matrix"]
+    assert [form["until"] for form in PLAN.wire["forms"]] == [
+        str(x) for x in cumulative(PLAN.forms)
+    ]
+    assert PLAN.wire["forms"][2]["attributes"] == ["sex", "ill", "age"]
+    assert PLAN.wire["attributes"][2]["edges"] == ["18.0", "40.0", "60.0", "90.0"]
+
+
+def test_the_wire_changes_with_what_reports_mean_and_with_nothing_else():
+    other = forms_plan(PAIRS, [form.channel for form in PLAN.forms], [0.5, 0.2, 0.3])
+    assert other.collection != PLAN.collection
+    again = three_forms(counts(1000))
+    assert again != PLAN
+    assert again.collection == PLAN.collection
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, 16])
+@pytest.mark.parametrize("epsilon", [0.0, 0.7, 4.0])
+@pytest.mark.parametrize("name", ["grr", "exp", "rappor", "oue", "ss"])
+def test_the_chances_of_the_wire_are_those_of_the_mechanism(name, epsilon, k):
+    """Probability of supporting the own value, from what a client is told; never above it."""
+    made = registered()[name](k, epsilon)
+    pairs = counts_of(Domain([Attribute("a", tuple(map(str, range(k))))]))
+    question = Question(attribute="a", mechanism=name, epsilon=epsilon)
+    plan = forms_plan(pairs, [ProductChannel(questions=(question,))])
+    told = plan.wire["forms"][0]["questions"][0]
+    chance = {key: Fraction(int(value), 2**64) for key, value in told.items() if key in CHANCES}
+    if told["draw"] == "direct":
+        true = chance["keep"] + (1 - chance["keep"]) / k
+    elif told["draw"] == "bits":
+        true = chance["true"]
+        assert made.drawn[1] == chance["other"]
+    else:
+        true = chance["force"] + (1 - chance["force"]) * Fraction(told["size"], k)
+    assert 0 <= made.drawn[0] - true <= Fraction(64 * k, 2**64)
+
+
+CHANCES = ("keep", "true", "other", "force")
+
+
+def counts_of(domain):
+    return Records(domain, [[0] * len(domain)]).pairs()
+
+
+def test_a_mechanism_without_a_wire_form_is_named_when_a_client_asks():
+    plan = forms_plan(PAIRS, [product(sex=1.0, age=("she", 1.0)), product(job=1.0)])
+    with pytest.raises(InputError, match="'age' is collected by 'she', which a client cannot draw"):
+        _ = plan.wire
+    louder = forms_plan(PAIRS, [product(sex=1.0, age=("she", 2.0)), product(job=1.0)])
+    assert len(plan.collection) == 64
+    assert louder.collection != plan.collection
+
+
+# Certifying --------------------------------------------------------------------------------------
+
+
+def brute_total(records, target, channel):
+    """ln of the largest likelihood ratio of a matrix report, cell by cell in fractions."""
+    rows = [[int(cell) for cell in row] for row in channel.thresholds]
+    names, sizes = channel.attributes, [records.domain[n].size for n in channel.attributes]
+    chances = {}
+    for codes, weight in zip(records.codes.tolist(), records.weights.tolist(), strict=True):
+        cell = 0
+        for name, size in zip(names, sizes, strict=True):
+            cell = cell * size + codes[records.domain.index(name)]
+        own = chances.setdefault(codes[records.domain.index(target)], [0, [0] * len(rows[0])])
+        own[0] += weight
+        own[1] = [sum_ + weight * t for sum_, t in zip(own[1], rows[cell], strict=True)]
+    ratio = max(
+        Fraction(a[1][y], a[0]) / Fraction(b[1][y], b[0])
+        for a in chances.values()
+        for b in chances.values()
+        for y in range(len(rows[0]))
+        if a[1][y]
+    )
+    return math.log(ratio)
+
+
+def test_totals_of_a_matrix_are_exact():
+    records = Records.from_data(people(300), domain=DOMAIN)
+    channel = matrix(DOMAIN, ["age", "sex"], 1.2)
+    found = matrix_totals(channel, "exact", records)
+    for name, total in zip(DOMAIN.names, found, strict=True):
+        truth = brute_total(records, name, channel)
+        assert truth <= total <= truth + 1e-9
+        assert total <= channel.epsilon
+    assert matrix_totals(channel, "worst", records.pairs()) == [channel.epsilon] * 4
+    seen = matrix_totals(channel, "exact", records, ["ill"])
+    assert seen[3] == math.inf
+    assert all(more > less for more, less in zip(seen[:3], found[:3], strict=True))
+    with pytest.raises(InputError, match="need records"):
+        matrix_totals(channel, "exact", records.pairs())
+    with pytest.raises(InputError, match="got 'tree'"):
+        matrix_totals(channel, "tree", records)
+
+
+def test_a_matrix_that_is_a_product_has_the_totals_of_the_product():
+    records = Records.from_data(people(300), domain=DOMAIN)
+    grr = [GRR(DOMAIN[name].size, 1.0) for name in ("sex", "age")]
+    rows = [[[int(p * 2**64) for p in row] for row in made.channel()] for made in grr]
+    joint = np.kron(*(np.array(part, dtype=object) for part in rows)) // 2**64
+    joint[:, -1] += 2**64 - joint.sum(axis=1)
+    channel = MatrixChannel.of(["sex", "age"], MatrixMechanism.from_thresholds(joint))
+    budgets = {"sex": 1.0, "job": 0.0, "age": 1.0, "ill": 0.0}
+    how = {"sex": "grr", "job": None, "age": "grr", "ill": None}
+    expected = total_leakage(records, budgets, mechanism=how, guarantee="exact").values
+    assert np.allclose(matrix_totals(channel, "exact", records), expected, atol=1e-9)
+
+
+def test_every_form_is_certified_again(saved):
+    records = Records.from_data(people(500), domain=DOMAIN)
+    drafts = [
+        (1.0, product(sex=1.0, ill=0.5), "exact", [2.0] * 4),
+        (2.0, product(job=0.7), "exact", [2.0] * 4),
+        (1.0, matrix(DOMAIN, ["sex", "ill"], 1.0), "exact", [2.0] * 4),
+    ]
+    plan = plan_of_forms(records.pairs(), drafts, limit=2.0)
+    certified = plan.certify(records)
+    budgets = {"sex": 1.0, "job": 0.0, "age": 0.0, "ill": 0.5}
+    how = {"sex": "grr", "job": None, "age": None, "ill": "grr"}
+    first = total_leakage(records, budgets, mechanism=how, guarantee="exact").values
+    assert certified.forms[0].totals == tuple(first)
+    last = matrix_totals(plan.forms[2].channel, "exact", records)
+    assert certified.forms[2].totals == tuple(last)
+    assert np.array_equal(
+        certified.totals, np.max([form.totals for form in certified.forms], axis=0)
+    )
+    assert certified.certify(records) == certified
+    certified.save(saved)
+    edited(saved, ["plan", "forms", 1, "channel", "questions", 0, "epsilon"], 5.0)
+    with pytest.raises(InputError, match=r"at most its limit 2\.0, got 4.* in form 2"):
+        Plan.load(saved, unchecked=True).certify(records)
+    with pytest.raises(InputError, match=r"exact.* needs? records"):
+        plan.certify(records.pairs())
+
+
+def test_totals_for_a_population_are_not_certified_from_a_table():
+    drafts = [(1.0, product(sex=1.0), "exact", [2.0] * 4)]
+    settings = {"limit": 2.0, "scope": "population"}
+    with pytest.raises(InputError, match="must have a confidence"):
+        plan_of_forms(PAIRS, drafts, **settings)
+    plan = plan_of_forms(PAIRS, drafts, confidence=0.95, **settings)
+    assert plan.scope == "population"
+    with pytest.raises(InputError, match="design the plan anew"):
+        plan.certify(people(100))

@@ -1,0 +1,87 @@
+"""The plan of a design: what it promises, certified again, collected and estimated."""
+
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import seepage as sp
+from seepage.plan import Plan
+from seepage.plan.make_design import plan_of_design
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(8)
+    domain = sp.Domain([sp.Attribute(f"a{i}", ("0", "1")) for i in range(5)])
+    codes = np.array(list(product((0, 1), repeat=5)))
+    return sp.Records(domain, codes, rng.integers(1, 400, 32))
+
+
+@pytest.fixture(scope="module")
+def found(people):
+    return sp.find_design(people, 1.0, seconds=10)
+
+
+def test_a_plan_promises_what_its_design_does(people, found):
+    plan = plan_of_design(found)
+    assert plan.kind == "certified"
+    assert plan.basis == "mechanism"
+    assert [form.attributes for form in plan.forms] == [form.attributes for form in found.forms]
+    assert plan.totals.tolist() == found.totals.tolist()
+    assert plan.totals.max() <= 1.0
+    for planned, form in zip(plan.attributes, found.attained, strict=True):
+        assert planned.form == form + 1
+    for form, designed in zip(plan.forms, found.forms, strict=True):
+        assert int(form.share) / 2**64 == pytest.approx(designed.share)
+        assert form.record >= sum(designed.epsilons)
+    assert plan.provenance.settings["design"]["gap"] == found.gap
+    assert any("whole record" in note for note in plan.notes)
+
+
+def test_a_plan_is_saved_loaded_and_certified_again(people, found, tmp_path):
+    plan = plan_of_design(found)
+    plan.save(tmp_path / "plan.json")
+    loaded = Plan.load(tmp_path / "plan.json")
+    assert loaded.collection == plan.collection
+    again = loaded.certify(people)
+    np.testing.assert_allclose(again.totals, plan.totals, atol=1e-12)
+
+
+def test_certifying_on_other_people_finds_a_broken_limit(people, found):
+    copies = sp.Records(people.domain, [[0] * 5, [1] * 5], [500, 500])
+    with pytest.raises(sp.InputError, match="must be at most its limit"):
+        plan_of_design(found).certify(copies)
+
+
+def test_known_attributes_are_kept_and_used_again(people):
+    plan = sp.design(people, 1.0, known=["a0"], seconds=5)
+    assert any("conditional on a0" in note for note in plan.notes)
+    again = plan.certify(people)
+    np.testing.assert_allclose(again.totals, plan.totals, atol=1e-12)
+
+
+def test_a_plan_with_public_and_unprotected_attributes_is_certified_again(people):
+    limits = {"a0": None, "a1": 3.0, "a2": 3.0, "a3": 3.0, "a4": None}
+    plan = sp.design(people, limits, public=["a0"], seconds=5)
+    assert plan["a0"].public
+    assert plan["a4"].limit is None
+    again = plan.certify(people)
+    np.testing.assert_allclose(again.totals, plan.totals, atol=1e-12)
+
+
+def test_collected_reports_estimate_with_the_predicted_error(people, found):
+    """The mean of 60 runs; the standard error of 300 squared errors is 8 % of their mean."""
+    plan = plan_of_design(found)
+    rng = np.random.default_rng(1)
+    truth = [people.marginal(j) / people.records for j in range(5)]
+    squared = np.zeros(5)
+    runs = 60
+    for run in range(runs):
+        rows = people.sample(people.records, rng)
+        table = pa.table({f"a{j}": rows[:, j].astype(str) for j in range(5)})
+        estimates = plan.estimate(plan.perturb(table, seed=run))
+        for j in range(5):
+            squared[j] += ((estimates[f"a{j}"].frequencies - truth[j]) ** 2).sum()
+    assert (squared / runs).mean() == pytest.approx(found.errors.mean(), rel=0.25)

@@ -1,0 +1,159 @@
+"""The verdict, what people experience, what-ifs and saving, in a real browser."""
+
+import csv
+import io
+from xml.etree import ElementTree
+
+import pytest
+from report_pages import analysed, synthetic
+
+import seepage as sp
+from seepage.report import report_page
+
+DOMAIN = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "c")])
+COPIES = sp.Records(DOMAIN, [[0, 0, 0], [1, 1, 1]], [6_000, 4_000])
+
+
+def copies(guarantees, limit, **more):
+    return sp.analyse(COPIES, 1.0, mechanism="grr", guarantees=guarantees, limit=limit, **more)
+
+
+@pytest.fixture(scope="module")
+def lived_page():
+    """The page of a table with drawn people, a name that a spreadsheet could run among them."""
+    domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("=1+1", "b", "c")])
+    people = sp.Records(domain, COPIES.codes, COPIES.weights)
+    found = sp.analyse(people, 1.0, mechanism="grr", guarantees=["exact", "worst"], limit=2.0)
+    return report_page(found)
+
+
+@pytest.mark.parametrize(
+    ("guarantees", "limit", "state", "decision"),
+    [
+        (["exact"], 3.5, "within", "These budgets keep the limits"),
+        (["exact"], 2.5, "exceeded", "Do not collect with these budgets"),
+        (["worst", "independent"], 2.5, "not certifiable", "no limit is proven exceeded"),
+    ],
+)
+def test_the_three_states(opened, guarantees, limit, state, decision):
+    page = opened(copies(guarantees, limit, people=0))
+    assert page.locator("#limits .state").all_inner_texts() == [state] * 3
+    assert decision in page.inner_text("#decision")
+    assert ("To settle it" in page.inner_text("#decision")) == (state == "not certifiable")
+    rest = page.inner_text("#limits") + page.inner_text("#budgets") + page.inner_text("#totals")
+    assert ("exceeded" in rest) == (state == "exceeded")
+
+
+def test_rows_over_their_limit_come_first_and_nothing_decisive_scrolls(opened):
+    page = opened(copies(["exact", "worst"], [4.0, 2.5, None], people=0))
+    names = page.locator("#limits .name").all_inner_texts()
+    assert names == ["b", "a", "c"]
+    assert page.locator("#limits .state").all_inner_texts() == ["exceeded", "within"]
+    inner = """() => [...document.querySelectorAll("#verdict *, #people *, #budgets *, #totals *")]
+      .filter((n) => n.scrollHeight > n.clientHeight + 2 && n.clientHeight > 0
+        && ["auto", "scroll"].includes(getComputedStyle(n).overflowY)).length"""
+    assert page.evaluate(inner) == 0
+
+
+def test_a_what_if_is_called_one_and_goes_away(opened):
+    page = opened(copies(["exact"], 2.5))
+    assert not page.is_visible("#whatif")
+    before = page.inner_text("#verdict")
+    page.fill("#epsilon-number", "0.2")
+    assert page.is_visible("#whatif")
+    assert "other budgets" in page.inner_text("#whatif")
+    assert "verdict, what people experience and the certified totals stay" in page.inner_text(
+        "#whatif"
+    )
+    assert page.inner_text("#verdict") == before
+    page.wait_for_timeout(400)
+    assert page.input_value("#all-budgets-number") == "0.2"
+    page.fill("#limit", "4")
+    assert "What if: with the limits chosen" in page.inner_text("#verdict")
+    assert page.locator("#limits .state").all_inner_texts() == ["within"] * 3
+    assert "Do not collect" in page.inner_text("#decision")
+    page.select_option("#mechanism", "oue")
+    assert "budgets, mechanism or view, limits" in page.inner_text("#whatif")
+    page.click("#whatif-back")
+    assert not page.is_visible("#whatif")
+    assert page.inner_text("#verdict") == before
+    assert page.input_value("#mechanism") == "grr"
+    assert float(page.input_value("#epsilon-number")) == 1
+
+
+def test_people_are_shown_with_what_was_promised(opened, lived_page):
+    page = opened(lived_page)
+    text = page.inner_text("#people")
+    assert "1,000 people were drawn" in text
+    assert "no guarantee" in text
+    assert page.locator("#people .promised").count() == 3
+    assert "% above, 0 % if unrelated" in page.text_content("#people svg")
+    page.click("#people summary")
+    assert "with confidence 95 %" in page.inner_text("#people table")
+    none = opened(copies(["worst"], 2.0, people=0))
+    assert "No people were drawn" in none.inner_text("#people")
+
+
+def test_tables_and_pictures_are_saved(opened, lived_page):
+    page = opened(lived_page)
+    with page.expect_download() as waiting:
+        page.locator("#limits >> text=Save as CSV").click()
+    text = waiting.value.path().read_text(encoding="utf-8")
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[0][:3] == ["attribute", "limit", "state"]
+    assert sorted(row[0] for row in rows[1:]) == ["'=1+1", "b", "c"]
+    assert waiting.value.suggested_filename.endswith("-limits.csv")
+    for place in ("#people", "#totals"):
+        with page.expect_download() as waiting:
+            page.locator(f"{place} >> text=Save as SVG").click()
+        root = ElementTree.fromstring(waiting.value.path().read_text(encoding="utf-8"))
+        assert root.tag == "{http://www.w3.org/2000/svg}svg"
+        marks = [node.get("fill") for node in root.iter() if node.tag.endswith("path")]
+        assert any(fill and fill.startswith("rgb") for fill in marks)
+
+
+def test_a_page_without_counts_says_so_and_has_none(opened):
+    found = copies(["exact"], 2.5)
+    whole, bare = report_page(found), report_page(found, counts=False)
+    assert '"tables":null' in bare
+    assert '"tables":null' not in whole
+    assert "holds the pair counts" in opened(whole).inner_text("header")
+    page = opened(bare)
+    assert "holds no pair counts (left out)" in page.inner_text("header")
+    page.evaluate("seepage.setPair(0, 1)")
+    assert page.inner_text("#pair-title") == "b → a"
+
+
+def test_the_phone_shows_the_selected_cell(opened):
+    page = opened(analysed(synthetic(40, 2), limit=9.0), viewport={"width": 390, "height": 800})
+    inside = """() => { const m = seepage.map.map;
+      const box = document.querySelector("#map-scroll");
+      const at = m.label + (m.order.indexOf(seepage.state.pair.source) + 0.5) * m.cell;
+      return at >= box.scrollLeft && at <= box.scrollLeft + box.clientWidth; }"""
+    for source in (0, 17, 39, 5):
+        page.evaluate(f"seepage.setPair({(source + 1) % 40}, {source})")
+        assert page.evaluate(inside)
+
+
+def test_names_are_whole_while_there_is_room(opened):
+    names = [f"a rather long name of an attribute, number {k}" for k in range(4)]
+    page = opened(analysed(synthetic(4, 3, names=names), limit=2.0))
+    assert sorted(page.locator("#limits .name").all_inner_texts()) == names
+    labels = page.locator("#totals .picture .label").all_text_contents()
+    assert sorted(labels) == [name * 2 for name in names]  # the label and its title
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_print_and_dark_keep_the_people(opened, lived_page, scheme):
+    page = opened(lived_page, color_scheme=scheme)
+    page.emulate_media(media="print")
+    assert page.is_visible("#people svg")
+    assert not page.is_visible("#people button")
+
+
+def test_a_hundred_attributes_stay_usable(opened):
+    text = report_page(analysed(synthetic(100, 4), limit=20.0))
+    assert len(text.encode()) < 5_000_000
+    page = opened(text)
+    paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+    assert paint < 2000

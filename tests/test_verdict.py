@@ -1,0 +1,227 @@
+"""The verdict: three states that are true of the table, and sentences that say what to do."""
+
+import itertools
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import seepage as sp
+from seepage.data.codebook import labelled, read_codebook
+from seepage.data.domain import MISSING
+from seepage.errors import InputError
+from seepage.leakage.exact import exact_leakage
+from seepage.strongest_leaks import find_leaks, groups, same_attributes
+from seepage.totals.result import TotalsComparison
+from seepage.verdict import judge, lowered, raised
+
+
+def domain_of(sizes):
+    return sp.Domain(
+        [sp.Attribute(f"x{k}", tuple(map(str, range(size)))) for k, size in enumerate(sizes)]
+    )
+
+
+COPIES = sp.Records(domain_of([2, 2, 2]), [[0, 0, 0], [1, 1, 1]], [600, 400])
+
+
+def verdict_of(people, guarantees, limit, epsilon=1.0, **more):
+    return sp.analyse(
+        people, epsilon, mechanism="grr", guarantees=guarantees, limit=limit, people=0, **more
+    ).verdict
+
+
+def test_a_limit_that_a_certified_total_keeps_is_within():
+    found = verdict_of(COPIES, ["exact", "worst"], 3.1)
+    assert found.names("within") == ["x0", "x1", "x2"]
+    assert found.decision.startswith("These budgets keep the limits: all 3 attributes stay within")
+    assert "3 within, by exact (the largest log-ratio over all reports" in found.basis
+    assert found.settle == ""
+
+
+def test_a_limit_that_reports_are_known_to_exceed_is_exceeded():
+    for guarantees in (["exact"], ["witness"], ["witness", "worst", "independent"]):
+        found = verdict_of(COPIES, guarantees, 2.5)
+        assert found.names("exceeded") == ["x0", "x1", "x2"]
+        assert found.decision.startswith("Do not collect with these budgets: ")
+        assert "reports tell at least 2.99 nats about x" in found.decision
+        assert f"proven by {guarantees[0]}" in found.basis
+
+
+def test_an_upper_bound_above_a_limit_proves_nothing():
+    for guarantees in (["worst"], ["independent", "worst"], ["independent"]):
+        found = verdict_of(COPIES, guarantees, 2.5)
+        assert found.names("not certifiable") == ["x0", "x1", "x2"]
+        assert found.names("exceeded") == found.names("within") == []
+        assert "no limit is proven exceeded" in found.decision
+        assert "To settle it, compute totals that look at records" in found.settle
+    counted = sp.analyse(COPIES.pairs(), 1.0, guarantees=["exact", "worst"], limit=2.5)
+    assert "analyse the table itself" in counted.verdict.settle
+
+
+def test_an_assumed_total_below_a_limit_certifies_nothing():
+    xor = sp.Records(domain_of([2, 2, 2]), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [500] * 4)
+    assert verdict_of(xor, ["independent"], 1.2).names("not certifiable") == ["x0", "x1", "x2"]
+    assert verdict_of(xor, ["independent", "exact"], 1.2).names("exceeded") == ["x0", "x1", "x2"]
+
+
+def test_an_own_budget_above_the_limit_is_exceeded_without_any_total():
+    found = verdict_of(COPIES, ["worst"], 1.5, epsilon=[1.0, 2.0, 1.0])
+    assert found.names("exceeded") == ["x0", "x1", "x2"]  # a copy of x1 tells as much
+    assert [one.lower_by for one in found.judgements] == [
+        "report of x1",
+        "own report",
+        "report of x1",
+    ]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_states_are_true_of_the_table(seed):
+    generator = np.random.default_rng(seed)
+    sizes = generator.integers(2, 4, 3).tolist()
+    people = sp.Records.from_joint(domain_of(sizes), generator.integers(0, 40, sizes))
+    names = ["exact", "merged", "worst", "independent", "witness"]
+    every = sp.compare_totals(people, 0.9, mechanism="grr", guarantees=names, seed=seed)
+    truth, states = every["exact"].values, set()
+    for size in (1, 2, 3):
+        for chosen in itertools.combinations(names, size):
+            some = TotalsComparison(tuple(every[name] for name in chosen), {}, {})
+            for limit in np.linspace(0.5, 3.0, 11).tolist():
+                for one, total in zip(
+                    judge(every["exact"].matrix, some, [limit] * 3).judgements, truth, strict=True
+                ):
+                    states.add(one.state)
+                    assert one.state != "exceeded" or total > limit
+                    assert one.state != "within" or total <= limit
+                    assert one.lower <= total <= one.upper or not one.upper_by
+                    if "exact" in chosen and abs(total - limit) > 1e-9:
+                        assert one.state == ("exceeded" if total > limit else "within")
+    assert states == {"within", "exceeded", "not certifiable"}
+
+
+def test_of_a_sample_only_the_own_reports_are_known():
+    people = sp.Records(domain_of([2, 2, 2]), COPIES.codes, COPIES.weights, population=5_000)
+    found = verdict_of(people, ["exact", "witness", "worst"], 2.5)
+    assert found.names("not certifiable") == ["x0", "x1", "x2"]
+    assert "analyse all records" in found.settle
+
+
+def test_limits_of_single_attributes_and_none_at_all():
+    found = verdict_of(COPIES, ["exact"], [None, 3.1, 2.0])
+    assert [one.state for one in found.judgements] == [None, "within", "exceeded"]
+    assert "x2 exceeds its limit (1 of 2 attributes)" in found.decision
+    assert verdict_of(COPIES, ["worst"], None).decision.startswith("No limit is set")
+
+
+def test_what_only_rare_reports_exceed_is_said_to_be_within_with_a_delta():
+    found = verdict_of(COPIES, ["sampled", "exact"], 2.9995, target_delta=0.4)
+    assert found.names("exceeded") == ["x0", "x1", "x2"]
+    assert "with delta 0.4, 3 of them would be within by sampled" in found.basis
+
+
+def test_numbers_in_sentences_are_rounded_to_the_safe_side():
+    assert (lowered(4.999), raised(4.991), raised(5.0)) == ("4.99", "5.00", "5.00")
+    assert (lowered(math.inf), raised(math.inf)) == ("infinitely many", "infinity")
+
+
+def test_the_verdict_is_saved_and_a_result():
+    found = sp.analyse(COPIES, 1.0, mechanism="grr", guarantees=["exact"], limit=2.0, people=0)
+    saved = found.to_dict()["verdict"]
+    assert saved["decision"] == found.verdict.decision
+    assert saved["attributes"][0]["state"] == "exceeded"
+    assert repr(found.verdict) == "Verdict(3 exceeded, 0 not certifiable, 0 within)"
+    assert found.verdict.to_csv().splitlines()[1].startswith("x0,2.0,exceeded,")
+
+
+# Leaks -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mechanism", [None, "grr", "oue", "she"])
+def test_leakages_among_frequent_values_are_those_of_the_smaller_channel(mechanism):
+    generator = np.random.default_rng(3)
+    counts = generator.integers(0, 30, (4, 3))
+    counts[1], counts[3] = [1, 0, 0], [0, 3, 0]
+    people = sp.Records.from_joint(domain_of([4, 3]), counts)
+    matrix = sp.leakage_matrix(people, 1.0, mechanism=mechanism)
+    found = matrix.leak_among("x0", "x1", 10).value
+    part = sp.Records.from_joint(domain_of([2, 3]), counts[[0, 2]])
+    assert found == pytest.approx(
+        sp.leakage_matrix(part, 1.0, mechanism=mechanism).values[0, 1], rel=1e-12
+    )
+    assert found < matrix.values[0, 1]
+    assert matrix.leak_among("x0", "x1", 10_000).value == 0
+    assert matrix.leak_among("x0", "x1", 0).value == matrix.values[0, 1]
+
+
+def survey():
+    """Return a table with two names for one thing, a missing value and a rare one that lead."""
+    generator = np.random.default_rng(1)
+    level = generator.integers(0, 3, 4_000)
+    job = np.where(generator.random(4_000) < 0.5, level, generator.integers(0, 3, 4_000))
+    sick = generator.random(4_000) < 0.004
+    other = generator.random(4_000) < 0.004
+    return pa.table(
+        {
+            "level": pa.array([f"level {code}" for code in level]),
+            "level-number": pa.array(level.astype(str)),
+            "job": pa.array(
+                [None if rare else f"job {code}" for rare, code in zip(other, job, strict=True)]
+            ),
+            "sick": pa.array(sick.astype(str)),
+            "other": pa.array(other.astype(str)),
+        }
+    )
+
+
+def test_rare_and_missing_values_do_not_lead_and_twins_are_one_finding():
+    matrix = sp.leakage_matrix(survey(), 1.0, mechanism="grr")
+    plain = {(leak.target, leak.source) for leak in matrix.strongest(4)}
+    assert ("level", "level-number") in plain
+    assert ("other", "job") in plain
+    assert MISSING in matrix.domain["job"].values
+    assert same_attributes(matrix) == [("level", "level-number")]
+    first = find_leaks(matrix, 2)
+    assert {(leak.targets, leak.sources) for leak in first} == {
+        (("level", "level-number"), ("job",)),
+        (("job",), ("level", "level-number")),
+    }
+    assert all(MISSING not in leak.sentence() for leak in first)
+
+
+def test_two_rare_attributes_are_not_taken_for_one():
+    matrix = sp.leakage_matrix(survey(), 1.0)
+    assert len(groups(matrix)) == 4
+
+
+# Labels ------------------------------------------------------------------------------------------
+
+
+def test_labels_of_a_codebook_take_the_place_of_values(tmp_path):
+    book = tmp_path / "book.csv"
+    book.write_text("Attribute,value,label,note\nx0,0,healthy,\nx0,1,ill,\nx9,7,unknown,\nx1,0,,\n")
+    found = sp.analyse(COPIES, 1.0, mechanism="grr", labels=book)
+    assert found.matrix.domain["x0"].values == ("healthy", "ill")
+    assert found.matrix.domain["x1"].values == ("0", "1")
+    plain = sp.analyse(COPIES, 1.0, mechanism="grr")
+    assert np.array_equal(found.matrix.values, plain.matrix.values)
+    counted = labelled(COPIES.pairs(), {"x2": {"0": "same", "1": "same"}})
+    assert counted.domain["x2"].values == ("same (0)", "same (1)")
+
+
+def test_labels_that_fit_nothing_raise(tmp_path):
+    with pytest.raises(InputError, match="none does"):
+        labelled(COPIES, {"x0": {"yes": "1"}})
+    (tmp_path / "odd.csv").write_text("name,code\n")
+    with pytest.raises(InputError, match="must have the columns attribute, value, label, got name"):
+        read_codebook(tmp_path / "odd.csv")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_codebook(tmp_path / "none.csv")
+
+
+def test_restricted_leakage_is_that_of_the_channel_itself():
+    matrix = sp.leakage_matrix(survey(), 1.0, mechanism="grr")
+    leak = matrix.leak_among("level", "job", 0)
+    channel = matrix.channel("level", "job")
+    truth = exact_leakage(channel, sp.GRR(channel.output.size, 1.0))
+    assert leak.value == pytest.approx(truth.value, rel=1e-12)

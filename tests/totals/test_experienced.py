@@ -1,0 +1,228 @@
+"""What people experience, against sums over all other people written out."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import seepage as sp
+from seepage.leakage.release import releases
+from seepage.totals import GuaranteeError
+from seepage.totals import sampled as sampled_module
+from seepage.totals.compiled_sums import sums_by_value
+from seepage.totals.experience_result import quantile_limits, read_experience, share_limits
+from seepage.totals.experienced import (
+    draw_people,
+    experience_of,
+    experienced_loss,
+    permuted,
+    realised,
+)
+from seepage.totals.sampled_reports import offsets, simulated
+
+
+def domain_of(sizes):
+    return sp.Domain(
+        [sp.Attribute(f"x{k}", tuple(map(str, range(size)))) for k, size in enumerate(sizes)]
+    )
+
+
+def drawn_from(people, mechanism, epsilon=1.0, view="report", count=40, seed=1):
+    delta = 0.01 if mechanism in ("gauss", "approximate-grr", "approximate-sue") else 0.0
+    released = releases(people.domain, epsilon, mechanism, delta)
+    mechanisms = simulated(people.domain, released, count)
+    return draw_people(people, mechanisms, view, count, np.random.default_rng(seed))
+
+
+def by_hand(people, draws, rare):
+    """Return losses and guesses, person by person and record by record."""
+    begins, sizes = offsets(people.domain), people.domain.sizes
+    everyone = np.repeat(np.arange(len(people)), people.weights)
+    losses, guesses = np.zeros((2, len(sizes), draws.count))
+    for y, own in enumerate(draws.left_out):
+        others = list(everyone)
+        others.remove(own)
+        chance = {
+            r: math.exp(
+                sum(draws.logarithms[begins[k] + people.codes[r, k], y] for k in range(len(sizes)))
+            )
+            for r in set(others)
+        }
+        for k, size in enumerate(sizes):
+            sums = [
+                math.fsum(chance[r] for r in others if people.codes[r, k] == x) for x in range(size)
+            ]
+            counts = [sum(people.codes[r, k] == x for r in others) for x in range(size)]
+            whole = people.marginal(k)
+            laws = [sums[x] / counts[x] for x in range(size) if whole[x] > rare]
+            losses[k, y] = math.log(max(laws) / min(laws)) if len(laws) > 1 else 0.0
+            guesses[k, y] = int(np.argmax(sums))
+    return losses, guesses
+
+
+SMALL = sp.Records(
+    domain_of([2, 3, 4]),
+    np.random.default_rng(5).integers(0, [2, 3, 4], (60, 3)),
+)
+
+
+@pytest.mark.parametrize("view", ["report", "inferred"])
+@pytest.mark.parametrize("mechanism", sp.registered())
+def test_losses_and_guesses_are_sums_over_all_other_people(mechanism, view):
+    _, draws = drawn_from(SMALL, mechanism, epsilon=1.5, view=view)
+    losses, _, together = realised(SMALL, draws, rare=3)
+    truth, guesses = by_hand(SMALL, draws, rare=3)
+    assert losses == pytest.approx(truth, rel=1e-9, abs=1e-9)
+    assert truth.max() > 0.5
+    assert np.mean(together == guesses) > 0.97  # ties may fall either way
+
+
+def test_the_compiled_kernel_leaves_the_same_people_out(monkeypatch):
+    rng = np.random.default_rng(2)
+    sizes = [2, 3, 2, 5, 2, 2, 4]
+    people = sp.Records(domain_of(sizes), rng.integers(0, sizes, (900, len(sizes))))
+    _, draws = drawn_from(people, "grr", epsilon=4.0, count=300)
+    assert (people.weights[draws.left_out] == 1).any()
+    whole = sampled_module.sums_in_blocks(people, draws, None)
+    monkeypatch.setattr(sampled_module, "RECORDS", 1)
+    single = sampled_module.sums_in_blocks(people, draws, None)
+    steps = []
+    compiled = sums_by_value(people, draws, lambda done, work: steps.append((done, work)))
+    for sums in (single, compiled):
+        assert sums[:-1] / sums[-1] == pytest.approx(whole[:-1] / whole[-1], rel=1e-10)
+    assert steps == [(256, 300), (300, 300)]
+
+
+def test_one_own_record_is_not_compared_with_itself():
+    people = sp.Records(domain_of([2, 2]), [[0, 0], [1, 1]], [2, 1])
+    _, draws = drawn_from(people, "grr", epsilon=8.0, count=300)
+    alone = draws.left_out == 1
+    assert alone.any()
+    losses, _, together = realised(people, draws, rare=1)
+    assert (together[:, alone] == 0).all()  # nobody else has the second record
+    assert (losses == 0).all()  # and the second value is too rare to compare
+
+
+def test_independent_columns_tell_nothing_beyond_the_own_report():
+    joint = np.full((2, 2, 2, 2), 1_000)
+    found = experienced_loss(
+        sp.Records.from_joint(domain_of([2, 2, 2, 2]), joint), 1.0, mechanism="grr", people=400
+    )
+    assert found.shares[:, 0].max() == 0
+    assert found.quantiles[:, :, 0] == pytest.approx(1.0, abs=0.01)
+    assert found.permuted_shares.max() < 0.02
+
+
+def test_copies_are_experienced_as_often_as_their_reports_agree():
+    copies = sp.Records(domain_of([2, 2, 2]), [[0, 0, 0], [1, 1, 1]], [5_000, 5_000])
+    found = experienced_loss(copies, 1.0, mechanism="grr", people=2_000, seed=3)
+    right = math.e / (math.e + 1)
+    agree = right**3 + (1 - right) ** 3
+    low, high = found.shares[0, 1:]
+    assert low < agree < high
+    assert not low < right < high
+    assert found.quantiles[0, :, 0] == pytest.approx([1, 1, 3], abs=1e-3)
+    assert found.permuted_shares.max() == 0
+    majority = right**3 + 3 * right**2 * (1 - right)
+    assert found.together[0, 1] < majority < found.together[0, 2]
+    assert found.before.tolist() == [0.5] * 3
+
+
+@pytest.mark.parametrize("mechanism", ["grr", "ss"])
+def test_the_guess_from_the_own_report_is_as_good_as_it_can_be(mechanism):
+    counts = np.array([[700, 300], [100, 400], [50, 450]])
+    people = sp.Records.from_joint(domain_of([3, 2]), counts)
+    found = experienced_loss(people, 1.0, mechanism=mechanism, people=4_000, rare=100)
+    best = []
+    for k in range(2):
+        channel = sp.mechanism(mechanism, people.domain.sizes[k], 1.0).inferred_channel()
+        best.append((people.marginal(k)[:, None] / people.records * channel).max(axis=0).sum())
+    assert found.own[0, 1] < best[0] < found.own[0, 2]
+    assert found.own[1, 1] < best[1] < found.own[1, 2]
+
+
+def test_permuted_columns_keep_their_values_and_lose_their_correlation():
+    people = sp.Records(domain_of([3, 3]), [[0, 0], [1, 1], [2, 2]], [4_000, 5_000, 6_000])
+    other = permuted(people, np.random.default_rng(0))
+    for k in range(2):
+        assert other.marginal(k).tolist() == people.marginal(k).tolist()
+    assert other.counts().min() > 900
+
+
+def test_rare_values_are_left_out_and_counted():
+    people = sp.Records(
+        domain_of([3, 2]), [[0, 0], [1, 1], [2, 1], [2, 0]], [5_000, 4_000, 300, 100]
+    )
+    found = experienced_loss(people, 1.0, mechanism="grr", people=50)
+    assert (found.compared, found.left_out) == ((2, 2), (1, 0))
+    found = experienced_loss(people, 1.0, mechanism="grr", people=50, rare=399)
+    assert (found.compared, found.left_out) == ((3, 2), (0, 0))
+    found = experienced_loss(people, 1.0, mechanism="grr", people=50, rare=4_500)
+    assert found.measured == []
+    assert "no attribute has two values" in repr(found)
+
+
+def test_limits_of_shares_are_those_of_clopper_and_pearson():
+    for hits in (0, 1, 37, 99, 100):
+        low, high = stats.binomtest(hits, 100).proportion_ci(0.99, "exact")
+        assert share_limits(np.array([hits]), 100, 0.01)[0] == pytest.approx(
+            [hits / 100, low, high]
+        )
+
+
+@pytest.mark.parametrize(
+    ("count", "level"), list(itertools.product([20, 100, 1_000], [0.05, 0.5, 0.95]))
+)
+def test_limits_of_quantiles_hold_as_often_as_stated_and_are_tight(count, level):
+    beta = 0.01
+    [[[_, low, high]]] = quantile_limits(np.arange(1.0, count + 1)[None], [level], beta)
+    below = stats.binom(count, level)
+    assert low == 0 or below.cdf(low - 1) <= beta / 2
+    assert low == count or below.cdf(low) > beta / 2
+    if math.isfinite(high):
+        assert below.sf(high - 1) <= beta / 2
+    assert below.sf(min(high, count + 1) - 2) > beta / 2
+
+
+def test_everything_is_saved_and_read_again():
+    found = experienced_loss(SMALL, [1.0, 2.0, 0.5], mechanism="oue", people=30, rare=5)
+    again = read_experience(found.to_dict())
+    assert again.to_dict() == found.to_dict()
+    assert again.to_csv() == found.to_csv()
+    assert again.quantiles.shape == (3, 3, 3)
+
+
+def test_the_same_seed_gives_the_same_numbers():
+    one, two, other = (
+        experienced_loss(SMALL, 1.0, mechanism="grr", people=30, rare=5, seed=seed)
+        for seed in (1, 1, 2)
+    )
+    assert one.to_dict() == two.to_dict() != other.to_dict()
+
+
+def test_progress_goes_over_both_tables():
+    calls = []
+    experience_of(
+        SMALL,
+        releases(SMALL.domain, 1.0, "grr"),
+        "report",
+        50,
+        rare=5,
+        progress=lambda done, work: calls.append((done, work)),
+    )
+    assert calls == [(50, 100), (100, 100)]
+
+
+def test_what_it_needs_is_said():
+    with pytest.raises(GuaranteeError, match="needs records"):
+        experienced_loss(SMALL.pairs(), 1.0, mechanism="grr")
+    with pytest.raises(
+        GuaranteeError, match="experienced losses need to know the mechanism of 'x1'"
+    ):
+        experienced_loss(SMALL, 1.0, mechanism=None)
+    with pytest.raises(GuaranteeError, match="at least two records"):
+        experienced_loss(sp.Records(domain_of([2]), [[0]]), 1.0, mechanism="grr")
+    with pytest.raises(sp.InputError, match="confidence must be above 0"):
+        experienced_loss(SMALL, 1.0, mechanism="grr", confidence=1)
