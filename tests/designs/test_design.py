@@ -87,7 +87,7 @@ def random_table(seed, count=4):
     return people((2,) * count, list(product((0, 1), repeat=count)), rng.integers(1, 60, 2**count))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_design_is_no_worse_than_the_best_over_all_forms_of_equal_budgets(seed):
     records, limit = random_table(seed), 1.0
     shares = [records.marginal(j) / records.records for j in range(4)]
@@ -110,7 +110,7 @@ def test_design_is_no_worse_than_the_best_over_all_forms_of_equal_budgets(seed):
     assert found.error >= best * 0.8
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(1))
 def test_design_is_near_the_best_over_a_grid_of_all_budgets(seed):
     records, limit = random_table(seed + 10, 3), 1.0
     shares = [records.marginal(j) / records.records for j in range(3)]
@@ -127,7 +127,7 @@ def test_design_is_near_the_best_over_a_grid_of_all_budgets(seed):
     assert sp.find_design(records, limit, mechanism="grr").error <= best * 1.002
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_stated_totals_and_errors_are_those_of_brute_force(seed):
     records = random_table(seed + 20)
     found = sp.find_design(records, 0.7, mechanism="grr")
@@ -185,7 +185,7 @@ def strategy(found, name):
 @pytest.mark.parametrize("limit", [0.5, 3.0])
 def test_design_is_never_worse_than_smp_and_the_calibrated_collection(limit):
     records = sp.Records.from_data(sp.make_survey(3000, seed=4))
-    found = sp.find_design(records, limit, seconds=1.5)
+    found = sp.find_design(records, limit, seconds=1.0)
     for name in (OPTIMAL_SMP, CALIBRATED):
         assert found.error <= strategy(found, name).error * (1 + found.gap + 1e-9)
     assert strategy(found, DESIGN).error == pytest.approx(found.error)

@@ -72,6 +72,7 @@ def page_content(
         "leaks": [_leak(leak) for leak in analysis.leaks(LEAKS)],
         "same": same_attributes(analysis.matrix),
         "support": support(analysis.matrix),
+        "sure": analysis.matrix.interval().confidence,
         "experienced": analysis.experienced and analysis.experienced.to_dict(),
     }
 
@@ -89,7 +90,10 @@ def _leak(leak: EstablishedLeak) -> dict[str, Any]:
             "source": leak.source,
             "targets": leak.targets,
             "sources": leak.sources,
-            "established": leak.established,
+            "leakage": leak.leakage,
+            "lower": leak.lower,
+            "upper": leak.upper,
+            "supported": leak.supported,
             "likelier": witness and str(witness.likelier),
             "other": witness and str(witness.other),
             "likely": witness and [str(value) for value in witness.likely],

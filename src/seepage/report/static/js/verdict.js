@@ -159,7 +159,7 @@ function leaksPart(content) {
     "div",
     { id: "leaks" },
     element("h3", {}, "Strongest leaks: what one report tells about another attribute"),
-    element("p", { class: "muted" }, `Ranked by what the table establishes: among values that at least ${content.support.toLocaleString("en")} records have, missing ones left out.`),
+    element("p", { class: "muted" }, `Ranked by what is established: lower limits for the people behind the table, with confidence ${content.sure} for all at once. The words are about values that at least ${content.support.toLocaleString("en")} records have, missing ones left out.`),
     element("ol", { class: "leaks" }, ...leaks.slice(0, 5).map((leak) => element("li", {}, ...leakWords(content, leak)))),
     sameText(content),
   );
@@ -170,11 +170,11 @@ function leakWords(content, leak) {
   const own = content.epsilon[content.attributes.findIndex((one) => one.name === leak.source)];
   const why = leak.likely
     ? ` A report that favours ${shortened(leak.source, 40)} ${listed(leak.likely.map(quoted), 4) || "nothing"} is ` +
-      `${Math.exp(leak.established).toPrecision(3)} times likelier under ${shortened(leak.target, 40)} ${quoted(leak.likelier)} than under ${quoted(leak.other)}.`
+      `${Math.exp(leak.supported).toPrecision(3)} times likelier under ${shortened(leak.target, 40)} ${quoted(leak.likelier)} than under ${quoted(leak.other)}.`
     : "";
   return [
     element("strong", {}, arrow(names(leak.sources), names(leak.targets))),
-    ` ${nats(leak.established)} of at most ${own} nats.`,
+    ` ${nats(leak.leakage)} of at most ${own} nats; ${lowered(leak.lower)} to ${raised(jsonNumber(leak.upper))} among the people behind the table.`,
     element("span", { class: "muted" }, why),
   ];
 }
