@@ -13,7 +13,7 @@ from seepage.mechanisms import mechanism, registered
 from seepage.totals import total_leakage
 from seepage.totals.result import GuaranteeError
 
-MERGED_WORK = 2e7
+MERGED_WORK = 1e6
 """Distinct records x attributes up to which `merged` totals of all attributes are computed."""
 
 
