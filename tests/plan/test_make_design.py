@@ -1,5 +1,6 @@
 """The plan of a design: what it promises, certified again, collected and estimated."""
 
+import os
 from itertools import product
 
 import numpy as np
@@ -85,3 +86,31 @@ def test_collected_reports_estimate_with_the_predicted_error(people, found):
         for j in range(5):
             squared[j] += ((estimates[f"a{j}"].frequencies - truth[j]) ** 2).sum()
     assert (squared / runs).mean() == pytest.approx(found.errors.mean(), rel=0.25)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA names no folder")
+@pytest.mark.parametrize(
+    ("name", "limit", "people"), [("adult", 3.0, 5_000), ("celeba", 1.0, 5_000)]
+)
+def test_simulated_collections_of_real_tables_have_the_predicted_error(name, limit, people):
+    """200 collections of 5,000 people each; errors are inversely proportional to the people."""
+    data = sp.dataset(name)
+    records = sp.Records.from_data(data.read(), **data.table)
+    found = sp.find_design(records, limit, seconds=20)
+    plan = plan_of_design(found)
+    rng = np.random.default_rng(2)
+    names = records.domain.names
+    truth = [records.marginal(j) / records.records for j in range(len(names))]
+    squared, runs = np.zeros(len(names)), int(os.environ.get("SEEPAGE_RUNS", "200"))
+    values = [np.array(one.edges[:-1] or one.values) for one in records.domain]
+    for run in range(runs):
+        rows = records.sample(people, rng)
+        table = pa.table(
+            {n: v[rows[:, j]] for j, (n, v) in enumerate(zip(names, values, strict=True))}
+        )
+        estimates = plan.estimate(plan.perturb(table, seed=run))
+        for j, attribute in enumerate(names):
+            squared[j] += ((estimates[attribute].frequencies - truth[j]) ** 2).sum()
+    predicted = found.errors.mean() * records.records / people
+    assert (squared / runs).mean() == pytest.approx(predicted, rel=0.05)

@@ -17,7 +17,7 @@ from seepage.totals.result import GuaranteeError
 MERGED_TIME = 0.2
 """Share of the time after which `merged` totals are given up."""
 
-MERGED_WORK = 2e7
+MERGED_WORK = 1e6
 """Distinct records x attributes up to which `merged` totals of all attributes are computed."""
 
 
