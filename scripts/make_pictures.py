@@ -38,6 +38,12 @@ def mechanisms(pairs: sp.PairCounts) -> Any:
     return sp.benchmark_mechanisms(pairs, [1.0, 3.0]).chart()
 
 
+def shaped(pairs: sp.PairCounts) -> Any:
+    """Return the reports about occupation that tell little about sex."""
+    made = sp.shape(pairs, "occupation", limits={"sex": 0.25}, epsilon=3.0, scope="table")
+    return made.chart()
+
+
 def about_sex(pairs: sp.PairCounts) -> Any:
     """Return what a noisy answer about each other attribute tells about sex."""
     import altair as alt
@@ -82,6 +88,7 @@ CHARTS: dict[str, Callable[[sp.PairCounts], Any]] = {
     "curve.svg": curve,
     "analysers.svg": analysers,
     "mechanisms.svg": mechanisms,
+    "shaped.svg": shaped,
 }
 
 

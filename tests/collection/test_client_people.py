@@ -119,11 +119,11 @@ def check_three_forms(browser, site, rows):
 
 
 def test_reports_of_people_give_their_frequencies(browser, site):
-    check_everyone_asked_the_same(browser, site, 300)
+    check_everyone_asked_the_same(browser, site, 150)
 
 
 def test_forms_are_given_by_their_shares(browser, site):
-    check_three_forms(browser, site, 300)
+    check_three_forms(browser, site, 150)
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ Errors are standardised by what the estimate states and tested with power: a chi
 the stated standard error, and rejects 0.7 and 1.3 times it.
 """
 
+import json
 import math
 from fractions import Fraction
 from itertools import combinations
@@ -13,11 +14,12 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from command import run
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
 from seepage.collection.form_assignment import drawn_forms
 from seepage.collection.form_estimates import FormPart, combine, form_weights
 from seepage.collection.matrix_estimates import MatrixEstimator
-from seepage.collection.perturb import perturbed_columns
+from seepage.collection.perturb import perturb_file, perturbed_columns
 from seepage.collection.report_leakage import analyse_reports
 from seepage.collection.report_source import reports_schema
 from seepage.data.records import Records
@@ -320,3 +322,26 @@ def test_intervals_of_pooled_forms_cover():
         informative += found.upper < 3.0
     assert covered >= 66
     assert informative >= 40
+
+
+def test_the_commands_read_reports_of_forms(tmp_path):
+    plan = three_forms(PAIRS)
+    plan.save(tmp_path / "plan.json")
+    perturb_file(plan, PEOPLE, tmp_path / "reports.parquet", seed=1)
+    given = [tmp_path / "reports.parquet", "--plan", tmp_path / "plan.json"]
+    told = run("estimate", *given, "--format", "json")
+    assert told.returncode == 0, told.stderr
+    found = json.loads(told.stdout)
+    assert found == plan.estimate(tmp_path / "reports.parquet").to_dict()
+    people_ = {name: part["records"] for name, part in found["attributes"].items()}
+    assert people_["job"] + people_["age"] == found["records"] == PEOPLE.num_rows
+    joint = run("estimate", *given, "--joint", "sex,ill")
+    assert joint.returncode == 0
+    assert "joint frequencies" in joint.stdout
+    apart = run("estimate", *given, "--joint", "job,age")
+    assert apart.returncode == 2
+    assert "no form asks for both 'job' and 'age'" in apart.stderr
+    watched = run("analyse", *given)
+    assert watched.returncode == 0, watched.stderr
+    assert "job -> sex" in watched.stdout
+    assert "age ->" not in watched.stdout

@@ -170,7 +170,9 @@ def test_questions_without_an_answer_are_not_passed(site, visit):
     assert page.evaluate("Object.values(localStorage)[0].includes('\"line\":null')")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(320, "dark"), (1280, "light")])
+@pytest.mark.parametrize(
+    ("width", "scheme"), [(320, "dark"), pytest.param(1280, "light", marks=pytest.mark.slow)]
+)
 def test_the_page_fits_phones_and_is_readable_in_the_dark(site, visit, width, scheme):
     size = {"width": width, "height": 700}
     page = visit(viewport=size, color_scheme=scheme).open(publish(site))

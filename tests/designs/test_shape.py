@@ -3,6 +3,7 @@
 import itertools
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from seepage.designs.shaped_search import search_reports
 from seepage.mechanisms.exact_math import exp_below
 
 ADULT = sp.load_pairs("adult")
+shape = partial(sp.shape, scope="table")
 PEOPLE = np.array([[30, 12, 8, 5], [6, 9, 14, 25], [10, 10, 2, 1]])
 """Counts of three target values by four cells."""
 
@@ -113,7 +115,7 @@ def test_limits_hold_for_any_counts(rows, numbers, limit, epsilon):
 @pytest.mark.parametrize("rule", ["answer", "record"])
 def test_limits_of_a_form_hold_in_fractions(rule):
     people = xor_people((2, 3))
-    made = sp.shape(people, ["a", "b"], limits=0.8, rule=rule)
+    made = shape(people, ["a", "b"], limits=0.8, rule=rule)
     tables = form_table(people, ["a", "b"], people.domain.names)[0].targets
     record = made.promises["record", "a, b"]
     own = 0.8 if rule == "answer" else record[1]
@@ -127,7 +129,7 @@ def test_the_record_limit_is_that_of_the_product():
     table, _ = form_table(people, ["a", "b"], people.domain.names)
     limits = [RatioLimit(name, table.targets[name], 0.8) for name in people.domain.names]
     budgets = product_budgets(limits, (2, 2), [0.8, 0.8])
-    made = sp.shape(people, ["a", "b"], limits=0.8)
+    made = shape(people, ["a", "b"], limits=0.8)
     assert made.promises["record", "a, b"][0] == sum(budgets)
     grr = sp.GRR(2, budgets[0] + 1e-6).channel()
     leaks = [sp.exact_leakage(one.rows, np.kron(grr, grr)).value for one in limits]
@@ -136,8 +138,8 @@ def test_the_record_limit_is_that_of_the_product():
 
 def test_known_attributes_are_limits_too():
     people = xor_people((2, 2, 2))
-    free = sp.shape(people, ["a", "b"], limits=0.8, rule="record", record_limit=1.6)
-    bound = sp.shape(
+    free = shape(people, ["a", "b"], limits=0.8, rule="record", record_limit=1.6)
+    bound = shape(
         people, ["a", "b"], limits=0.8, rule="record", record_limit=1.6, known=["c", ("a", "c")]
     )
     assert free.given_answers(1) > 0.9
@@ -151,9 +153,7 @@ def test_known_attributes_are_limits_too():
 
 def test_a_limit_of_0_makes_reports_independent():
     people = xor_people(odd=[301, 199, 398, 602])  # P(a | xor) does not depend on xor
-    made = sp.shape(
-        people, ["a", "b"], limits={"xor": 0.0}, wanted="a", epsilon=1.0, record_limit=2.0
-    )
+    made = shape(people, ["a", "b"], limits={"xor": 0.0}, wanted="a", epsilon=1.0, record_limit=2.0)
     counts = form_table(people, ["a", "b"], ["xor"])[0].targets["xor"]
     assert exact_ratio(made.thresholds, counts) == 1
     assert made.realised()["xor"] == 0
@@ -163,20 +163,20 @@ def test_a_limit_of_0_makes_reports_independent():
 
 def test_a_limit_of_0_that_leaves_nothing_says_so():
     with pytest.raises(sp.InputError, match=r"useless.*smallest limit that would do is 1e-06"):
-        sp.shape(ADULT, "relationship", limits={"sex": 0.0}, epsilon=3.0)
+        shape(ADULT, "relationship", limits={"sex": 0.0}, epsilon=3.0)
     with pytest.raises(sp.InputError, match="record limit of 0 is useless"):
-        sp.shape(ADULT, "relationship", limits={"sex": 1.0}, epsilon=0.0)
+        shape(ADULT, "relationship", limits={"sex": 1.0}, epsilon=0.0)
 
 
 def test_the_smallest_limit_that_would_do_does():
-    made = sp.shape(ADULT, "relationship", limits={"sex": 1e-6}, epsilon=3.0)
+    made = shape(ADULT, "relationship", limits={"sex": 1e-6}, epsilon=3.0)
     assert 0 < made.realised()["sex"] <= 1e-6
     assert made.informative
 
 
 def test_an_xor_in_clear_is_stated():
     people = xor_people(odd=[25, 25, 25, 25])
-    made = sp.shape(
+    made = shape(
         people, ["a", "b"], limits={"a": 0.1, "b": 0.1}, wanted=[("a", "b")], epsilon=3.0,
         record_limit=3.0, rule="record",
     )  # fmt: skip
@@ -263,7 +263,7 @@ def test_a_gap_is_stated_where_the_mixture_is_poor():
     ],
 )
 def test_adult(source, target, limit, variance):
-    made = sp.shape(ADULT, source, limits={target: limit}, epsilon=3.0)
+    made = shape(ADULT, source, limits={target: limit}, epsilon=3.0)
     assert made.nominal_variance == pytest.approx(variance, abs=6e-4)
     assert made.proven
     assert -1e-9 < made.gap <= 1e-3
@@ -280,7 +280,7 @@ def total_variance(mechanism, frequencies):
 @pytest.mark.parametrize("source", ["race", "marital-status", "workclass"])
 def test_unprotected_it_is_no_worse_than_standard_mechanisms(source, epsilon):
     counts = ADULT.marginal(source)
-    made = sp.shape(ADULT, source, limits={}, epsilon=epsilon)
+    made = shape(ADULT, source, limits={}, epsilon=epsilon)
     standard = [sp.mechanism(name, len(counts), epsilon) for name in ("grr", "ss", "oue")]
     best = min(total_variance(one, counts / counts.sum()) for one in standard)
     assert made.nominal_variance <= best * (1 + 2e-6)
@@ -302,12 +302,12 @@ def product_variance(sizes, budgets, frequencies):
 def test_a_form_lies_between_its_product_and_each_answer_alone(sizes, rule):
     people = xor_people(sizes)
     names = people.domain.names[:-1]
-    made = sp.shape(people, names, limits=1.0, rule=rule)
+    made = shape(people, names, limits=1.0, rule=rule)
     table, counts = form_table(people, names, people.domain.names)
     limits = [RatioLimit(name, table.targets[name], 1.0) for name in people.domain.names]
     budgets = product_budgets(limits, sizes, [1.0] * len(sizes))
     product = product_variance(sizes, budgets, counts / counts.sum())
-    alone = sum(sp.shape(people, name, limits={}, epsilon=1.0).nominal_variance for name in names)
+    alone = sum(shape(people, name, limits={}, epsilon=1.0).nominal_variance for name in names)
     assert alone * (1 - 1e-5) <= made.nominal_variance <= product * (1 + 1e-5)
 
 
@@ -323,7 +323,7 @@ def test_product_reports_are_the_columns_of_grr():
 
 def test_what_known_answers_give_away_is_found_by_brute_force():
     people = xor_people((2, 2, 2))
-    made = sp.shape(people, ["a", "b", "c"], limits=1.0)
+    made = shape(people, ["a", "b", "c"], limits=1.0)
     counts, channel = made.counts.reshape(2, 2, 2), made.channel().reshape(2, 2, 2, -1)
     worst = {0: 0.0, 1: 0.0, 2: 0.0}
     for axis in range(3):
@@ -359,14 +359,14 @@ def test_what_known_answers_give_away_is_found_by_brute_force():
 
 
 def test_estimates_are_unbiased_for_every_distribution():
-    made = sp.shape(xor_people((2, 3)), ["a", "b"], limits=1.0)
+    made = shape(xor_people((2, 3)), ["a", "b"], limits=1.0)
     channel = made.channel()
     for axes, coefficients in made._estimates.items():
         assert np.abs(channel @ coefficients - made._table_rows(axes).T).max() < 1e-9
 
 
 def test_simulated_errors_are_the_stated_ones():
-    made = sp.shape(xor_people((2, 2)), ["a", "b"], limits=1.0)
+    made = shape(xor_people((2, 2)), ["a", "b"], limits=1.0)
     other = np.array([0.1, 0.2, 0.3, 0.4])  # not the nominal distribution
     draws, n, runs = np.random.default_rng(5), 500, 400
     found = []
@@ -385,7 +385,7 @@ def test_simulated_errors_are_the_stated_ones():
 
 
 def test_the_nominal_variance_is_the_simulated_one():
-    made = sp.shape(ADULT, "relationship", limits={"sex": 0.25}, epsilon=3.0)
+    made = shape(ADULT, "relationship", limits={"sex": 0.25}, epsilon=3.0)
     draws, n, runs = np.random.default_rng(7), 400, 500
     squares = []
     for run in range(runs):
@@ -400,11 +400,11 @@ def test_the_nominal_variance_is_the_simulated_one():
 
 def test_wanted_tables_weigh():
     people = xor_people((2, 2))
-    plain = sp.shape(people, ["a", "b"], limits=1.0)
-    heavy = sp.shape(people, ["a", "b"], limits=1.0, wanted={"a": 10.0, "b": 1.0})
+    plain = shape(people, ["a", "b"], limits=1.0)
+    heavy = shape(people, ["a", "b"], limits=1.0, wanted={"a": 10.0, "b": 1.0})
     assert heavy.variances["a"] < plain.variances["a"]
     assert heavy.variances["b"] > plain.variances["b"]
-    joint = sp.shape(people, ["a", "b"], limits=1.0, wanted=[("a", "b")])
+    joint = shape(people, ["a", "b"], limits=1.0, wanted=[("a", "b")])
     cells = joint.variance(1, joint.nominal).sum()
     assert cells < plain.variance(1, plain.nominal).sum()
 
@@ -413,7 +413,7 @@ def test_wanted_tables_weigh():
 
 
 def test_the_result_is_a_table():
-    made = sp.shape(xor_people(), ["a", "b"], limits=1.0)
+    made = shape(xor_people(), ["a", "b"], limits=1.0)
     frame = made.to_pandas()
     assert list(frame.columns) == ["promise", "attribute", "limit", "realised"]
     assert (frame.realised <= frame.limit).all()
@@ -421,10 +421,22 @@ def test_the_result_is_a_table():
     assert "within the reports found" in repr(made)
 
 
+def test_the_chart_shows_the_likeliest_reports():
+    made = shape(ADULT, "relationship", limits={"sex": 0.25}, epsilon=3.0)
+    text = made.chart().to_json()
+    assert "Wife" in text
+    rows = made.chart().to_dict()["data"]["values"]
+    channel, chances = made.channel(), made.nominal @ made.channel()
+    likeliest = int(chances.argmax())
+    wife = made.cell_names.index("Wife")
+    found = [row["ratio"] for row in rows if row["report"] == 1 and row["cell"] == "Wife"]
+    assert found == pytest.approx([math.log(channel[wife, likeliest] / chances[likeliest])])
+
+
 def test_pair_counts_and_records_give_the_same():
     people = xor_people()
-    first = sp.shape(people, "a", limits={"xor": 0.1}, epsilon=1.0)
-    second = sp.shape(people.pairs(), "a", limits={"xor": 0.1}, epsilon=1.0)
+    first = shape(people, "a", limits={"xor": 0.1}, epsilon=1.0)
+    second = shape(people.pairs(), "a", limits={"xor": 0.1}, epsilon=1.0)
     assert first.describe() == second.describe()
 
 
@@ -450,18 +462,18 @@ def test_pair_counts_and_records_give_the_same():
 def test_bad_input(options, message):
     given = {"sources": "race", "limits": 1.0, **options}
     with pytest.raises(sp.SeepageError, match=message):
-        sp.shape(ADULT, **given)
+        shape(ADULT, **given)
 
 
 def test_samples_raise():
     people = xor_people()
     sample = sp.Records(people.domain, people.codes, people.weights, population=10_000)
     with pytest.raises(sp.SeepageError, match="sample"):
-        sp.shape(sample, "a", limits=1.0)
+        shape(sample, "a", limits=1.0)
 
 
 def test_cells_of_answers_are_checked():
-    made = sp.shape(xor_people(), ["a", "b"], limits=1.0)
+    made = shape(xor_people(), ["a", "b"], limits=1.0)
     for answers in ({"a": [0]}, {"a": [0], "b": [2]}, {"a": [0, 1], "b": [0]}, {"a": 1, "b": 1}):
         with pytest.raises(sp.InputError, match="answers"):
             made.cell_codes(answers)

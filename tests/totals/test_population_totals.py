@@ -234,3 +234,45 @@ def test_totals_hold_for_the_population(guarantee):
         found = sp.total_leakage(sample, 1.0, scope="population", **options)
         missed += not (true <= found.values + 1e-6).all()
     assert missed <= 10
+
+
+def test_budgets_and_plans_for_people():
+    """The largest equal budgets that pass; the plan says for whom, and with which confidence."""
+    data = drawn(np.random.default_rng(1), 5000, (2, 2, 3))
+    table = sp.calibrate(data, 2.0, mechanism="grr")
+    plan = sp.calibrate(data, 2.0, mechanism="grr", scope="population")
+    assert plan.epsilons.max() < table.epsilons.max()
+    assert plan.totals.max() == pytest.approx(2.0, abs=1e-6)
+    assert plan.totals.max() <= 2.0
+    assert (plan.scope, plan.confidence, plan.kind) == ("population", 0.95, "statistical")
+    assert "for the population at 0.95" in repr(plan)
+    assert (table.scope, table.kind) == ("table", "certified")
+    part = sp.Records(data.domain, data.codes, data.weights, population=10_000)
+    assert sp.calibrate(part, 2.0, mechanism="grr", scope="population").epsilons == pytest.approx(
+        plan.epsilons
+    )
+    with pytest.raises(InputError, match="need all records"):
+        sp.calibrate(part, 2.0, mechanism="grr")
+
+
+def test_budgets_per_attribute_are_not_for_people():
+    data = drawn(np.random.default_rng(1), 500, (2, 2, 3))
+    with pytest.raises(InputError, match="budgets must be 'equal' for scope 'population'"):
+        sp.calibrate(data, 2.0, scope="population", budgets="per-attribute")
+
+
+def test_budgets_chosen_by_looking_hold_for_people():
+    """Of 30 samples at most 7 may mislead (more are no chance); the table's own budgets do."""
+    rng = np.random.default_rng(3)
+    cells, shares = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0.4, 0.1, 0.15, 0.35])
+    people = records(cells, (2, 2), (shares * 10**9).astype(np.int64))
+    missed = dict.fromkeys(("table", "population"), 0)
+    for _ in range(30):
+        sample = records(cells, (2, 2), rng.multinomial(1000, shares))
+        for scope in missed:
+            found = sp.find_budgets(
+                sample, 1.5, mechanism="grr", guarantee="exact", scope=scope, audit=False
+            )
+            true = sp.total_leakage(people, found.epsilons, mechanism="grr", guarantee="exact")
+            missed[scope] += bool((true.values > 1.5 + 1e-6).any())
+    assert missed["population"] <= 7 < missed["table"]

@@ -321,3 +321,43 @@ def comparison_chart(rows: Rows, axis: str) -> Any:
     )
     title = "Ways to keep the same limit, by the error to expect"
     return finish(bars.properties(width=WIDTH, height=alt.Step(STEP), title=title))
+
+
+@printable_names
+def report_chart(rows: Rows, cells: list[str], subtitle: str) -> Any:
+    """Return a heat map of reports: how much likelier each cell makes each report than average.
+
+    Parameters
+    ----------
+    rows
+        `cell`, `report` (a number), `share` (its probability) and `ratio`, a logarithm.
+    cells
+        The cells in the order to draw them.
+    subtitle
+        What is asked, and the limits.
+    """
+    import altair as alt
+
+    most = max(abs(row["ratio"]) for row in rows)
+    chart = chart_of(rows).mark_rect()
+    chart = chart.encode(
+        x=alt.X(
+            "report:O",
+            title="Report, the likeliest first",
+            axis=alt.Axis(labels=False, ticks=False),
+        ),
+        y=alt.Y("cell:N", sort=cells, title=None, axis=alt.Axis(labelLimit=260)),
+        color=alt.Color(
+            "ratio:Q",
+            title="ln P(report | value) / P(report)",
+            scale=alt.Scale(scheme="blueorange", domain=[-most, most]),
+        ),
+        tooltip=[
+            "cell:N",
+            "report:O",
+            *(alt.Tooltip(f"{f}:Q", format=".4f") for f in ("share", "ratio")),
+        ],
+    )
+    title = alt.TitleParams("What each report says", subtitle=subtitle)
+    height = max(STEP * len(cells), LEAST_SIDE)
+    return finish(chart.properties(width=WIDTH, height=height, title=title))

@@ -39,6 +39,13 @@ from seepage.errors import InputError
     show_default=True,
     help="worst, exact, merged, sampled, independent, or auto.",
 )
+@click.option(
+    "--scope",
+    type=click.Choice(["table", "population"]),
+    default="table",
+    show_default=True,
+    help="Whom totals hold for: the table, or with confidence 0.95 those whom it was drawn from.",
+)
 @click.option("-m", "--mechanism", help="A mechanism; by default any, and the best one is planned.")
 @click.option(
     "--budgets",
@@ -90,6 +97,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
             records,
             limit,
             guarantee=options["guarantee"],
+            scope=options["scope"],
             mechanism=options["mechanism"],
             budgets=options["budgets"],
             public=names_listed(options["public"]),

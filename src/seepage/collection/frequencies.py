@@ -74,6 +74,7 @@ class Frequencies(Result):
             "standard_errors": "of the unbiased estimates, given the people who reported",
             "attributes": {
                 name: {
+                    "records": found.records,
                     "values": list(self.domain[name].values),
                     "frequencies": found.frequencies.tolist(),
                     "standard_errors": found.standard_errors.tolist(),

@@ -25,6 +25,7 @@ from seepage.errors import InputError
 from seepage.leakage.release import for_each
 from seepage.totals import GUARANTEES, TotalLeakage
 from seepage.totals.exact_total import fits
+from seepage.totals.population_totals import SCOPES
 from seepage.totals.report_columns import columns_of
 from seepage.totals.result import GuaranteeError, refuse_sample
 from seepage.totals.total import TotalSettings, choose_guarantee
@@ -118,7 +119,7 @@ def find_budgets(
     ----------
     data
         A frame, a path, the name of a dataset, `Records` or `PairCounts`.  A sample of records
-        raises, but for the guarantee `"worst"`, which needs none.
+        raises, but for the guarantee `"worst"`, which needs none, and for `scope="population"`.
     limit
         The allowed total of every attribute, or one for each (a mapping by name).
     mechanism
@@ -140,7 +141,10 @@ def find_budgets(
         After a guarantee that is an assumption, and with records, search for a witness against it.
     options
         Further keywords of `total_leakage` (`structure`, `seed`, `reports`, `confidence`,
-        `target_delta`, `progress`), and table options of `count_pairs`.
+        `target_delta`, `progress`, `scope`), and table options of `count_pairs`.  With
+        `scope="population"` totals are limits for the people whom the records were drawn from, and
+        budgets are equal: the largest that pass, which costs no confidence [theory-population:
+        Budgets chosen by looking].
 
     Returns
     -------
@@ -163,7 +167,14 @@ def find_budgets(
     settings = {name: value for name, value in options.items() if name in OF_TOTALS}
     table_options = {name: value for name, value in options.items() if name not in OF_TOTALS}
     known = as_counted(data, **table_options)
-    refuse_sample(known, guarantee, "budgets")
+    people = _checks.choice(settings.get("scope", "table"), "scope", SCOPES) == "population"
+    if people and budgets != "equal":
+        raise InputError(
+            "budgets must be 'equal' for scope 'population': others are chosen by looking at the "
+            "very records that must certify them"
+        )
+    if not people:
+        refuse_sample(known, guarantee, "budgets")
     problem = make_problem(known, limit, mechanism, public, left_out, least, options=settings)
     problem = replace(problem, guarantee=_guarantee(guarantee, problem))
     importance = _weights(problem, weights)
@@ -190,7 +201,8 @@ def find_budgets(
 def _guarantee(guarantee: str, problem: Problem) -> str:
     _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
     if guarantee == "auto":
-        return choose_guarantee(problem.data, problem.matrix(np.ones(len(problem.domain))))
+        scope = problem.options.get("scope", "table")
+        return choose_guarantee(problem.data, problem.matrix(np.ones(len(problem.domain))), scope)
     if guarantee == "witness":
         raise InputError(
             "a witness is a lower bound: it refutes budgets but cannot set them; "

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from seepage._numerics import Booleans, Floats
+from seepage._numerics import Booleans, Floats, summed_up
 from seepage.data.domain import Domain
 from seepage.designs.equal_budgets import largest_within
 from seepage.designs.form_counts import FormTable
 from seepage.designs.form_totals import FormScorer
 from seepage.designs.precision import Precisions
-from seepage.totals.result import summed_up
 
 Form = tuple[int, ...]
 """Attributes asked together, by place, ascending."""

@@ -16,10 +16,9 @@ from typing import Protocol
 
 import numpy as np
 
-from seepage._numerics import Booleans, Floats, Integers, round_up
+from seepage._numerics import Booleans, Floats, Integers, round_up, rounding, summed_up
 from seepage.data.records import Records
 from seepage.designs.form_counts import FormCounter, FormTable
-from seepage.totals.result import rounding, summed_up
 
 
 class FormScorer(Protocol):

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from seepage._numerics import Floats, round_down
+from seepage._numerics import Floats, round_down, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split, largest_within
 from seepage.designs.form_problem import TOLERANCE, FittedForm, Form, FormProblem
 from seepage.leakage import leakage_matrix
 from seepage.mechanisms import mechanism, registered
 from seepage.totals import total_leakage
-from seepage.totals.result import GuaranteeError, summed_up
+from seepage.totals.result import GuaranteeError
 
 MERGED_WORK = 1e6
 """Distinct records x attributes up to which `merged` totals of all attributes are computed."""

@@ -17,14 +17,13 @@ from dataclasses import replace
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats
+from seepage._numerics import Floats, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
 from seepage.designs.form_counts import FormCounter, FormTable
 from seepage.designs.form_problem import LARGEST_FORM, FittedForm, Form
 from seepage.errors import InputError
 from seepage.totals.report_limits import form_level, form_limits
-from seepage.totals.result import summed_up
 
 TOLERANCE = 1e-4
 """To what share of them budgets are found."""

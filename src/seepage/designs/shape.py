@@ -1,23 +1,37 @@
 """`shape`: the report that tells most about what is asked, within limits on all else."""
 
+import itertools
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Integers
+from seepage._numerics import Booleans, Floats, Integers
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.shaped_columns import RatioLimit
+from seepage.designs.shaped_columns import AdmissibleReports, RatioLimit
 from seepage.designs.shaped_form import AnswerCounts, check_cells, occurring, shape_form
 from seepage.designs.shaped_mechanism import ShapedMechanism
+from seepage.designs.shaped_population import (
+    GROWTH,
+    CellCounts,
+    CertifiedReports,
+    certified_mechanism,
+    split_records,
+    statement_level,
+)
 from seepage.errors import InputError
 from seepage.totals.result import refuse_sample
 
 RULES = ("answer", "record")
+SCOPES = ("population", "table")
+
+CHOICE_GAP = 1e-2
+"""A finer search on a fifth of the records would fit that fifth."""
 
 MOST_KNOWN = 5_000
 """Limits for adversaries who know something of the person."""
@@ -33,6 +47,9 @@ def shape(
     rule: str = "answer",
     known: Iterable[Any] = (),
     wanted: Any = None,
+    scope: str = "population",
+    confidence: float = 0.95,
+    seed: int = 0,
     gap: float = 1e-3,
     **table_options: Any,
 ) -> ShapedMechanism:
@@ -68,6 +85,12 @@ def shape(
     wanted
         What to estimate: sources, or tuples of them for joint tables; or a mapping of these to
         weights.  By default the frequencies of each source.
+    scope
+        `"population"`: limits hold, with a confidence, for the people that the records were drawn
+        from at random, one record per person.  Reports are chosen on a random fifth of the records
+        and certified on the rest.  `"table"`: limits hold for the table itself, exactly.
+    confidence, seed
+        With which all limits hold at once for the population; of the split.
     gap
         Stop where the variance is within this share of its lower bound.
     table_options
@@ -83,13 +106,12 @@ def shape(
     The gap is proven where all extreme rays are enumerated: one source of up to 16 values with at
     most one protected target, of two values.  Otherwise it is that of the reports which linear
     programs found.  Every limit is checked on the integers that are drawn, in exact arithmetic.
-    The limits hold for the table [shaped reports].
 
     Examples
     --------
     >>> import seepage as sp
     >>> adult = sp.load_pairs("adult")
-    >>> made = sp.shape(adult, "relationship", limits={"sex": 0.25}, epsilon=3.0)
+    >>> made = sp.shape(adult, "relationship", limits={"sex": 0.25}, epsilon=3.0, scope="table")
     >>> made
     ShapedMechanism(relationship: 6 cells, 22 reports, epsilon 3, n x variance 8.588, gap 1e-06)
     >>> made.realised()["sex"] <= 0.25
@@ -103,25 +125,99 @@ def shape(
     tolerance = _checks.real(gap, "gap")
     if not 0 < tolerance < 1:
         raise InputError(f"gap must be above 0 and below 1, got {_checks.shown(gap)}")
-    counted = as_counted(data, records=len(names) > 1 or bool(sets), **table_options)
-    refuse_sample(counted, "exact", "shaped reports")
+    people = _checks.choice(scope, "scope", SCOPES) == "population"
+    level = _confidence(confidence)
+    needs_records = people or len(names) > 1 or bool(sets)
+    counted = as_counted(data, records=needs_records, **table_options)
     domain = counted.domain
     allowed = _limits(domain, limits)
     check_cells(names, [domain[name].size for name in names])
+    options: dict[str, Any] = {
+        "epsilons": _epsilons(names, allowed, epsilon),
+        "record_limit": None if record_limit is None else _checks.epsilon(record_limit),
+        "rule": rule,
+        "wanted": _wanted(names, wanted),
+        "gap": tolerance,
+    }
+    if people:
+        if sets:
+            raise InputError("limits given known attributes hold for the table; scope='table'")
+        split = _checks.integer(seed, "seed", 0)
+        return shape_for_population(_records(counted), names, allowed, options, level, split)
+    refuse_sample(counted, "exact", "shaped reports")
     table, counts = form_table(counted, names, allowed)
-    return shape_form(
-        table,
-        counts,
-        allowed,
-        epsilons=_epsilons(names, allowed, epsilon),
-        record_limit=None
-        if record_limit is None
-        else _checks.epsilon(record_limit, "record_limit"),
-        rule=rule,
-        known=_known_limits(counted, names, allowed, sets),
-        wanted=_wanted(names, wanted),
-        gap=tolerance,
-    )
+    known_limits = _known_limits(counted, names, allowed, sets)
+    return shape_form(table, counts, allowed, known=known_limits, **options)
+
+
+def shape_for_population(
+    records: Records,
+    sources: Sequence[str],
+    limits: Mapping[str, float],
+    options: Mapping[str, Any],
+    confidence: float,
+    seed: int,
+) -> ShapedMechanism:
+    """Return the mechanism made on a fifth of the records and certified on the rest.
+
+    Parameters
+    ----------
+    records
+        A random sample of the people, one record each.
+    sources
+        The attributes asked.
+    limits
+        What reports may tell about each protected attribute.
+    options
+        Further keywords of `shape_form`; `epsilons` and `gap` among them.
+    confidence
+        With which all limits hold at once.
+    seed
+        Of the split.
+    """
+    fifth, rest = split_records(records, seed)
+    table, counts = form_table(fifth, sources, limits)
+    codes = np.array(list(np.ndindex(*table.sizes)))
+
+    def by_value(part: Records) -> dict[str, CellCounts]:
+        tables = form_table(part, sources, limits)[0].targets
+        return {
+            name: CellCounts(counts, _possible(name, counts)) for name, counts in tables.items()
+        }
+
+    def _possible(name: str, counts: Integers) -> Booleans:
+        if name not in sources:
+            return np.ones(counts.shape, dtype=bool)
+        return np.asarray(codes[:, sources.index(name)] == np.arange(len(counts))[:, None])
+
+    chosen = by_value(fifth)
+    reports = math.prod(table.sizes) * (sum(table.sizes) + 1)
+    level = statement_level(chosen, reports, confidence)
+    targets = [(chosen[name], limit) for name, limit in limits.items()]
+
+    def cone(promised: Sequence[RatioLimit], frequencies: Floats) -> AdmissibleReports:
+        return CertifiedReports(promised, frequencies, targets, level, GROWTH)
+
+    loose = {**options, "gap": max(options["gap"], CHOICE_GAP)}
+    made = shape_form(table, counts, limits, cone=cone, **loose)
+    cells = form_table(records, sources, ())[1]
+    return certified_mechanism(made, limits, by_value(rest), cells, confidence)
+
+
+def _records(counted: PairCounts | Records) -> Records:
+    if isinstance(counted, PairCounts):
+        raise InputError(
+            "limits for the population need records, and data has pair counts only; give the "
+            "table itself, or scope='table'"
+        )
+    return counted
+
+
+def _confidence(confidence: Any) -> float:
+    found = _checks.probability(confidence, "confidence")
+    if not 0.5 <= found < 1:
+        raise InputError(f"confidence must be at least 0.5 and below 1, got {found:g}")
+    return found
 
 
 def form_table(
@@ -144,7 +240,8 @@ def form_table(
         tables = {name: _by_cell(counted, cells, len(counts), name) for name in targets}
     if not counts.sum():
         raise InputError("shaping needs at least one record, and there is none")
-    return AnswerCounts(tuple(sources), sizes, tables), counts
+    labels = itertools.product(*(domain[name].values for name in sources))
+    return AnswerCounts(tuple(sources), sizes, tables, tuple(map(", ".join, labels))), counts
 
 
 def _cells(records: Records, sources: Sequence[str]) -> Integers:

@@ -209,6 +209,15 @@ class AdmissibleReports:
             "b_eq": np.eye(1, len(equal))[0],
         }
 
+    def _with_cuts(self, cuts: Floats) -> None:
+        """Add rows a with a . w <= 0 to the linear programs, in place of those added before."""
+        own = sum(2 if len(rows) == 2 else 2 * len(rows) for rows, _ in self._bounded)
+        above = self._program["A_ub"][:own]
+        wide = np.zeros((len(cuts), above.shape[1]))
+        wide[:, : self.cells] = cuts
+        self._program["A_ub"] = np.vstack([above, wide])
+        self._program["b_ub"] = np.zeros(own + len(cuts))
+
     def largest(self, gain: Floats) -> Floats | None:
         """Return an admissible report that maximises gain . w; None where the solver fails."""
         width = self._program["A_ub"].shape[1]

@@ -1,7 +1,7 @@
 """Shaping one form from tables of counts: its limits, its product, its mechanism."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,8 @@ class AnswerCounts(NamedTuple):
     """For each protected attribute one row per value and one column per cell: numbers of records.
 
     Rows without records are left out; an attribute that is asked may be among them."""
+    names: tuple[str, ...] = ()
+    """Of the cells, for display."""
 
     @property
     def cells(self) -> int:
@@ -57,6 +59,7 @@ def shape_form(
     rule: str = "answer",
     known: Sequence[RatioLimit] = (),
     wanted: Mapping[tuple[int, ...], float] | None = None,
+    cone: Callable[[Sequence[RatioLimit], Floats], AdmissibleReports] = AdmissibleReports,
     gap: float = 1e-3,
 ) -> ShapedMechanism:
     """Return the best report for a form's answers within limits, from counts alone.
@@ -81,6 +84,8 @@ def shape_form(
     wanted
         Weights of the tables to estimate, by the positions of their answers; each answer's own
         frequencies by default.
+    cone
+        Makes the admissible reports from limits and nominal frequencies.
     gap
         When to stop: the variance is within this share of its lower bound.
 
@@ -106,12 +111,12 @@ def shape_form(
     frequencies = counts / counts.sum()
     tables = wanted or {(axis,): 1.0 for axis in range(len(table.sizes))}
     functions = _contrasts(table.sizes, tables)
-    cone = AdmissibleReports(promised, frequencies)
-    _check_informative(cone, functions, limits, record)
+    admissible = cone(promised, frequencies)
+    _check_informative(admissible, functions, limits, record)
     offset = float(((functions @ frequencies) ** 2).sum())
-    start = product_reports(table.sizes, [INSIDE * budget for budget in budgets], frequencies)
-    known_reports = start[cone.admits(start)]
-    found = search_reports(cone, functions, offset=offset, gap=gap, known=known_reports)
+    first = product_reports(table.sizes, [INSIDE * budget for budget in budgets], frequencies)
+    first = first[admissible.admits(first)]
+    found = search_reports(admissible, functions, offset=offset, gap=gap, known=first)
     return ShapedMechanism(
         whole_thresholds(found.reports, found.shares, promised),
         sources=table.sources,
@@ -119,6 +124,7 @@ def shape_form(
         counts=counts,
         limits=promised,
         wanted=tables,
+        cell_names=table.names,
         lower_bound=found.lower_bound - offset,
         proven=found.proven,
     )

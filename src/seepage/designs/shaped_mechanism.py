@@ -27,6 +27,9 @@ UNBIASED = 1e-9
 CUTOFFS = (1e-13, 1e-10, 1e-8)
 """Relative singular values below which a direction is not estimated, tried in this order."""
 
+MOST_DRAWN = 60
+"""Reports in a chart."""
+
 
 class WorstXor(NamedTuple):
     """The yes-or-no questions "is the answer this value?" whose exclusive or is told most about."""
@@ -54,9 +57,14 @@ class ShapedMechanism(MatrixMechanism, Result):
         What was promised; what is realised of each is computed in exact arithmetic.
     wanted
         The weights of the tables to estimate, by the positions of their answers.
+    cell_names
+        Of the cells, for display.
     lower_bound, proven
         n times the total variance that no admissible mechanism goes below, and whether that is
-        proven or rests on the reports that linear programs found.
+        proven or rests on the reports that linear programs found; None where it is not known.
+    certified, confidence
+        For the population: upper limits of what reports tell about each target, which hold at once
+        with this confidence.  Without, promises about targets are for the table.
     """
 
     def __init__(
@@ -68,13 +76,19 @@ class ShapedMechanism(MatrixMechanism, Result):
         counts: Integers,
         limits: Sequence[RatioLimit],
         wanted: Mapping[tuple[int, ...], float],
-        lower_bound: float = 0.0,
+        cell_names: Sequence[str] = (),
+        lower_bound: float | None = None,
         proven: bool = False,
+        certified: Mapping[str, float] | None = None,
+        confidence: float | None = None,
     ) -> None:
         self._take(thresholds, "shaped")
         self.sources, self.sizes = tuple(sources), tuple(sizes)
         self.counts = counts
-        self._limits, self._wanted = tuple(limits), dict(wanted)
+        self.limits, self.wanted = tuple(limits), dict(wanted)
+        self.cell_names = tuple(cell_names) or tuple(map(str, range(self.k)))
+        self._certified = dict(certified or {})
+        self.confidence = confidence
         self.lower_bound, self.proven = lower_bound, proven
 
     @property
@@ -92,9 +106,11 @@ class ShapedMechanism(MatrixMechanism, Result):
         known), `"record"` (any two records) and `"known"` (about an attribute, given others).
         """
         found: dict[tuple[str, str], tuple[float, float]] = {}
-        for one in self._limits:
+        for one in self.limits:
             key = (one.kind, one.name)
-            realised = log_above(realised_ratio(self._chances, one))
+            realised = self._certified.get(one.name) if one.kind == "target" else None
+            if realised is None:
+                realised = log_above(realised_ratio(self._chances, one))
             _, worst = found.get(key, (one.limit, 0.0))
             found[key] = (one.limit, max(worst, realised))
         return found
@@ -223,7 +239,7 @@ class ShapedMechanism(MatrixMechanism, Result):
     @cached_property
     def _estimates(self) -> dict[tuple[int, ...], Floats]:
         """The coefficients of each wanted table."""
-        found = {axes: self._coefficients(self._table_rows(axes)) for axes in self._wanted}
+        found = {axes: self._coefficients(self._table_rows(axes)) for axes in self.wanted}
         missing = [axes for axes, rows in found.items() if rows is None]
         if missing:
             raise InputError(f"the reports do not estimate {self._label(missing[0])}")
@@ -249,7 +265,7 @@ class ShapedMechanism(MatrixMechanism, Result):
         """The sum of `variances`, by the weights of the wanted tables."""
         return sum(
             weight * variance
-            for weight, variance in zip(self._wanted.values(), self.variances.values(), strict=True)
+            for weight, variance in zip(self.wanted.values(), self.variances.values(), strict=True)
         )
 
     @cached_property
@@ -262,14 +278,20 @@ class ShapedMechanism(MatrixMechanism, Result):
         """
         noise = [
             weight * (self.channel() @ (self._estimates[axes] ** 2).sum(axis=1) - 1)
-            for axes, weight in self._wanted.items()
+            for axes, weight in self.wanted.items()
         ]
         return float(np.sum(noise, axis=0).max())
 
     @property
-    def gap(self) -> float:
+    def scope(self) -> str:
+        """For whom the limits about targets hold: `"table"` or `"population"`."""
+        return "table" if self.confidence is None else "population"
+
+    @property
+    def gap(self) -> float | None:
         """By how much `nominal_variance` exceeds the lower bound, as a share of it."""
-        return self.nominal_variance / self.lower_bound - 1 if self.lower_bound > 0 else np.inf
+        bound = self.lower_bound
+        return None if bound is None or bound <= 0 else self.nominal_variance / bound - 1
 
     # Cells and display --------------------------------------------------------------------------
 
@@ -293,12 +315,13 @@ class ShapedMechanism(MatrixMechanism, Result):
         return np.asarray(np.ravel_multi_index(columns, self.sizes), dtype=np.int64)
 
     def _headline(self) -> str:
-        asked = ", ".join(self.sources)
-        proven = "" if self.proven else " within the reports found"
+        if self.confidence is not None:
+            known = f"for the population at {self.confidence:.4g}"
+        else:
+            known = f"gap {self.gap:.1g}{'' if self.proven else ' within the reports found'}"
         return (
-            f"ShapedMechanism({asked}: {self.k} cells, {self.outputs} reports, epsilon "
-            f"{self.epsilon:.4g}, n x variance {self.nominal_variance:.4g}, gap {self.gap:.1g}"
-            f"{proven})"
+            f"ShapedMechanism({', '.join(self.sources)}: {self.k} cells, {self.outputs} reports, "
+            f"epsilon {self.epsilon:.4g}, n x variance {self.nominal_variance:.4g}, {known})"
         )
 
     def _columns(self) -> dict[str, Any]:
@@ -310,6 +333,32 @@ class ShapedMechanism(MatrixMechanism, Result):
             "limit": list(limits),
             "realised": list(realised),
         }
+
+    def chart(self) -> Any:
+        """Return a heat map of the likeliest reports: what each says about each cell.
+
+        Cells stand in the order of the share that a value of the first protected target has.
+        """
+        from seepage.charts.results import report_chart
+
+        channel = self.channel()
+        chances = self.nominal @ channel
+        shown = np.argsort(-chances)[:MOST_DRAWN]
+        table = self.limits[0].counts
+        order = np.argsort(table[0] / np.maximum(table.sum(axis=0), 1), kind="stable")
+        rows = [
+            {
+                "cell": self.cell_names[cell],
+                "report": place + 1,
+                "share": float(chances[report]),
+                "ratio": float(np.log(channel[cell, report] / chances[report])),
+            }
+            for place, report in enumerate(shown)
+            for cell in order
+        ]
+        told = ", ".join(f"{name} {value:.3g}" for name, value in list(self.realised().items())[:3])
+        subtitle = f"{', '.join(self.sources)}; told at most about {told}" if told else ""
+        return report_chart(rows, [self.cell_names[cell] for cell in order], subtitle)
 
     __repr__ = Result.__repr__
 

@@ -37,8 +37,8 @@ CLIMBS = 4
 UNSOLVED = 1e-8
 """The error of the equations above which reports are not reduced."""
 
-SAME = 1e-6
-"""The excess, as a share of phi, below which a report is no gain."""
+LEAST_EXCESS = 0.02
+"""The excess, as a share of the gap allowed, below which a report is no gain."""
 
 
 class ShapedReports(NamedTuple):
@@ -90,7 +90,8 @@ def search_reports(
         kept = mixture.shares > NEGLIGIBLE
         pool, shares = pool[kept], mixture.shares[kept]
         if rays is None:
-            new, excess = _climbed(cone, mixture, pool, shares, draws)
+            least = LEAST_EXCESS * gap * mixture.second_moment
+            new, excess = _climbed(cone, mixture, pool, shares, draws, least)
         else:
             new, excess = _highest(rays, mixture.excess(rays @ span))
         lower = max(lower, mixture.lower_bound(whole, excess))
@@ -125,13 +126,13 @@ def _climbed(
     pool: Floats,
     shares: Floats,
     draws: np.random.Generator,
+    least: float,
 ) -> tuple[Floats, float]:
-    """Return reports with an excess above 0 that linear programs found, and the largest excess.
+    """Return reports above a least excess that linear programs found, and the largest excess.
 
     |M w|^2 = max over v of 2 v . M w - |v|^2: for a given v a linear program in w, then v = M w.
     """
     scorer, prices = mixture.coefficients @ cone.span.T, cone.span @ mixture.prices
-    least = SAME * mixture.second_moment
     starts, sizes = _starts(pool @ scorer.T, shares, draws)
     found, seen, largest = [], set[bytes](), 0.0
     for start in starts:

@@ -3,15 +3,20 @@
 from collections.abc import Iterator
 from typing import Any
 
+from seepage import _checks
 from seepage.designs.design import Design, DesignedForm
 from seepage.designs.find_design import find_design
 from seepage.plan.form import ProductChannel
+from seepage.plan.people_design import design_for_people
 from seepage.plan.plan import Plan
 from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
 from seepage.plan.question import Question
+from seepage.totals.population_totals import SCOPES
 
 
-def design(data: Any, limit: Any, **options: Any) -> Plan:
+def design(
+    data: Any, limit: Any, *, scope: str = "table", confidence: float = 0.95, **options: Any
+) -> Plan:
     """Return the plan of forms with the least error that provably keeps every total in its limit.
 
     Everyone is given one form, some attributes with a budget each, drawn without looking at the
@@ -20,10 +25,16 @@ def design(data: Any, limit: Any, **options: Any) -> Plan:
     Parameters
     ----------
     data
-        A frame, a path, the name of a dataset, or `Records`.  A sample of records raises.
+        A frame, a path, the name of a dataset, or `Records`.  A sample of records raises, but
+        for `scope="population"`.
     limit
         The allowed total of every attribute, or one for each (a mapping by name); None for an
         attribute that is not protected.
+    scope, confidence
+        `"table"`: totals are those of the table.  `"population"`: all hold at once with this
+        confidence for the people whom the records were drawn from at random, one record per
+        person; forms are chosen on a fifth of the records and certified on the rest
+        [theory-population: Budgets chosen by looking].
     options
         The keywords of `find_design` (`public`, `left_out`, `known`, `weights`, `least`,
         `record_limit`, `together`, `never`, `largest`, `joint`, `seconds`, `seed`, `progress`),
@@ -46,6 +57,8 @@ def design(data: Any, limit: Any, **options: Any) -> Plan:
     >>> plan.guarantee, plan.kind, sorted(form.attributes for form in plan.forms)
     ('exact', 'certified', [('a', 'b'), ('a', 'differ'), ('b', 'differ')])
     """
+    if _checks.choice(scope, "scope", SCOPES) == "population":
+        return design_for_people(data, limit, confidence=confidence, **options)
     return plan_of_design(find_design(data, limit, **options))
 
 

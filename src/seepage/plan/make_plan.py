@@ -88,7 +88,7 @@ def make_plan(
     pairs = as_pairs(data, **table_options)
     domain = pairs.domain
     values, deltas, claim = _promised(totals, guarantee, domain)
-    refuse_sample(pairs, claim["guarantee"], "plans")
+    refuse_sample(pairs, claim["guarantee"], "plans", claim.get("scope", "table"))
     budgets = [_checks.epsilon(value) for value in for_each(domain, epsilon, "epsilon")]
     slacks = [_checks.delta(value) for value in for_each(domain, delta, "delta")]
     chosen = for_each(domain, mechanism, "mechanism")
@@ -128,6 +128,7 @@ def _promised(
             "basis": "bound" if free else "mechanism",
             "view": totals.view,
             "confidence": totals.confidence,
+            "scope": totals.scope,
         }
         return totals.values.tolist(), totals.deltas.tolist(), claim
     numbers = [_total(total) for total in np.atleast_1d(totals)]
@@ -156,8 +157,8 @@ def check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) ->
     if totals.domain != domain:
         where = totals.domain.differences(domain)
         raise InputError(f"the totals must be of the same attributes: {where}")
-    refuse_sample(totals.matrix.pairs, totals.guarantee, "the totals of a plan")
-    if totals.kind != GUARANTEES[totals.guarantee]:
+    refuse_sample(totals.matrix.pairs, totals.guarantee, "the totals of a plan", totals.scope)
+    if totals.kind != GUARANTEES[totals.guarantee] and totals.scope == "table":
         raise InputError(
             f"a plan needs totals that are {GUARANTEES[totals.guarantee]}, and these are "
             f"{totals.kind}: {totals.notes[0]}"

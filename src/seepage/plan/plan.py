@@ -209,8 +209,12 @@ class Plan(
         return (
             f"Plan({forms}{len(self.collected)} of {len(self.attributes)} attributes collected, "
             f"epsilon {budgets}, largest total {self.totals.max():.4g}, "
-            f"guarantee {self.guarantee} ({self.kind}))"
+            f"guarantee {self.guarantee} ({self.kind}{self._whom}))"
         )
+
+    @property
+    def _whom(self) -> str:
+        return f", for the population at {self.confidence}" if self.scope == "population" else ""
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         fields = ("name", "mechanism", "epsilon", "delta", "limit", "total", "public")
@@ -330,6 +334,9 @@ class Plan(
     def estimate(self, reports: Any, *, consistent: bool = False) -> "Frequencies":
         """Return the estimated frequencies of every collected attribute.
 
+        Unbiased; forms are combined by inverse variance at the plan's nominal frequencies, and
+        standard errors are given the people who reported [`seepage.collection.form_estimates`].
+
         Parameters
         ----------
         reports
@@ -344,7 +351,7 @@ class Plan(
     def estimate_joint(
         self, reports: Any, first: str, second: str, *, method: str = "inversion"
     ) -> "Joint":
-        """Return the estimated joint frequencies of two collected attributes.
+        """Return the estimated joint frequencies of two attributes that a form asks for together.
 
         Parameters
         ----------

@@ -25,10 +25,15 @@ WEAKEST = ("assumed", "statistical", "certified")
 """Kinds of guarantees, the weakest first."""
 
 
-def overall(forms: tuple[Form, ...]) -> tuple[str, Any]:
-    """Return the guarantee of all forms together and its kind, that of the weakest."""
+def overall(forms: tuple[Form, ...], scope: str = "table") -> tuple[str, Any]:
+    """Return the guarantee of all forms together and its kind, that of the weakest.
+
+    For a population totals hold with a confidence at best, but for the sum of all budgets.
+    """
     names = {_checks.choice(form.guarantee, "guarantee", CLAIMS) for form in forms}
     kind = min((GUARANTEES[name] for name in names), key=WEAKEST.index)
+    if scope == "population" and kind == "certified" and names != {"worst"}:
+        kind = "statistical"
     return (names.pop() if len(names) == 1 else BY_FORM), kind
 
 
@@ -44,7 +49,7 @@ def check_guarantee(plan: "Plan") -> None:
             f"a plan must have at least one form, and at most {MOST_FORMS}, got {many}"
         )
     _checks.choice(plan.guarantee, "guarantee", [*CLAIMS, BY_FORM])
-    guarantee, kind = overall(plan.forms)
+    guarantee, kind = overall(plan.forms, plan.scope)
     if plan.guarantee != guarantee:
         raise InputError(
             f"the guarantee of a plan must be that of its forms, {guarantee!r}, "

@@ -105,8 +105,8 @@ def plan_of_forms(
     """
     forms = _forms([FormDraft(*draft) for draft in drafts], guarantee)
     for name in dict.fromkeys(form.guarantee for form in forms):
-        refuse_sample(pairs, name, "plans")
-    together, kind = overall(forms)
+        refuse_sample(pairs, name, "plans", scope)
+    together, kind = overall(forms, scope)
     known = {pairs.domain[name].name for name in public}
     limits = [_limit(value) for value in for_each(pairs.domain, limit, "limit")]
     nominal = _nominal(pairs, forms) if frequencies is None else frequencies

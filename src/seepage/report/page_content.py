@@ -9,6 +9,7 @@ import numpy as np
 from seepage._results import json_ready
 from seepage.data.domain import MISSING, how_many, sample_caution
 from seepage.data.pairs import PairCounts
+from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.report.curve_envelope import Singles, profile_lines
@@ -52,6 +53,9 @@ def page_content(
     """
     pairs = pairs_of(result)
     epsilons = _each(result["epsilon"], len(pairs.domain))
+    if "inf" in epsilons:
+        name = pairs.domain.names[epsilons.index("inf")]
+        raise InputError(f"epsilon must be finite for a page, and {name!r} is public")
     reach = max(LARGEST_BUDGET, 1.25 * max(epsilons))
     matrix = leakage_matrix(pairs, epsilons, **result.get("smoothing") or {})
     return {
@@ -72,6 +76,7 @@ def page_content(
         "leaks": [_leak(leak) for leak in analysis.leaks(LEAKS)],
         "same": same_attributes(analysis.matrix),
         "support": support(analysis.matrix),
+        "sure": analysis.matrix.interval().confidence,
         "experienced": analysis.experienced and analysis.experienced.to_dict(),
     }
 
@@ -89,7 +94,10 @@ def _leak(leak: EstablishedLeak) -> dict[str, Any]:
             "source": leak.source,
             "targets": leak.targets,
             "sources": leak.sources,
-            "established": leak.established,
+            "leakage": leak.leakage,
+            "lower": leak.lower,
+            "upper": leak.upper,
+            "supported": leak.supported,
             "likelier": witness and str(witness.likelier),
             "other": witness and str(witness.other),
             "likely": witness and [str(value) for value in witness.likely],

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seepage._numerics import Floats
+from seepage._numerics import Floats, summed_up
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.leakage import LeakageMatrix, Release
 from seepage.leakage.evidence import relaxation
 from seepage.leakage.likely_sets import best_of_all
 from seepage.leakage.release import View
-from seepage.totals.result import GuaranteeError, direct, summed_up
+from seepage.totals.result import GuaranteeError, direct
 
 
 def check_pure(matrix: LeakageMatrix) -> None:

@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Booleans, Floats, round_up
+from seepage._numerics import Booleans, Floats, round_up, rounding
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.totals.report_columns import MatrixColumns, Reals, ReportColumns, joint_witness
-from seepage.totals.result import GuaranteeError, JointWitness, rounding
+from seepage.totals.result import GuaranteeError, JointWitness
 
 MOST_CELLS = 1 << 27
 """The most (target value, report tuple) combinations of one target: 1 GB, some 27 binary."""

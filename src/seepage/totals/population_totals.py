@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Floats, round_up
+from seepage._numerics import Floats, round_up, rounding, summed_up
 from seepage._results import Progress
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
@@ -37,7 +37,7 @@ from seepage.leakage.release import View
 from seepage.totals.composition import check_pure, worst_totals
 from seepage.totals.report_columns import ReportColumns, TwoLevelColumns, columns_of
 from seepage.totals.report_limits import FORM_ROUNDS, counts_by_difference, difference_weights
-from seepage.totals.result import GuaranteeError, TotalLeakage, direct, rounding, summed_up
+from seepage.totals.result import GuaranteeError, TotalLeakage, direct
 
 SCOPES = ("table", "population")
 """Whom totals hold for: the people in the table, or those whom it was drawn from."""

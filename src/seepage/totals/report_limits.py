@@ -16,9 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seepage._numerics import Floats, Integers, round_up
+from seepage._numerics import Floats, Integers, round_up, rounding, summed_up
 from seepage.leakage.deviations import Limits, kl_inf_limits, mixture_radius
-from seepage.totals.result import rounding, summed_up
 
 FORM_ROUNDS = 3
 """Rounds of Newton's method for the limits of likelihoods; more gain less than 1e-5."""

@@ -9,7 +9,7 @@ from typing import Any, Literal, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import UNIT, Floats, round_up
+from seepage._numerics import Floats, summed_up
 from seepage._results import Result, json_ready
 from seepage.data.domain import Counted, Domain, how_many
 from seepage.errors import InputError
@@ -37,10 +37,11 @@ class GuaranteeError(InputError):
     """A guarantee lacks what it needs: records, memory, a mechanism's name, a structure."""
 
 
-def refuse_sample(counted: Counted, guarantee: str, what: str) -> None:
+def refuse_sample(counted: Counted, guarantee: str, what: str, scope: str = "table") -> None:
     """Raise a GuaranteeError for a sample where a promise must hold for everybody.
 
-    Only the sum of all budgets, `"worst"`, holds whatever the records.
+    Only the sum of all budgets, `"worst"`, holds whatever the records; a sample is enough for
+    totals with the scope `"population"`.
 
     Parameters
     ----------
@@ -50,8 +51,10 @@ def refuse_sample(counted: Counted, guarantee: str, what: str) -> None:
         What totals rest on.
     what
         What is asked for, in the plural.
+    scope
+        Whom it must hold for.
     """
-    if counted.population is not None and guarantee != "worst":
+    if counted.population is not None and guarantee != "worst" and scope == "table":
         raise GuaranteeError(
             f"{what} need all records, and these are a {how_many(counted)}: people left out may "
             "have what leaks most; give the table itself, its pair counts, or guarantee 'worst'"
@@ -386,19 +389,3 @@ class TotalsComparison(Result):
         found = ", ".join(f"{total.guarantee} {total.values.max():.4g}" for total in self.totals)
         refuted = f"; refuted: {', '.join(self.refuted)}" if self.refuted else ""
         return f"TotalsComparison(largest totals: {found or 'none'}{refuted})"
-
-
-def summed_up(parts: Iterable[float]) -> float:
-    """Return a sum rounded up."""
-    numbers = [float(part) for part in parts]
-    return round_up(math.fsum(numbers), 1) if len(numbers) > 1 else math.fsum(numbers)
-
-
-def rounding(sizes: Iterable[int]) -> float:
-    """Return more than the rounding error of a log-ratio of likelihoods.
-
-    A likelihood p(y given x) is a sum of products over the values of each attribute, all terms
-    at least 0: one product with a column of k entries adds at most k + 3 relative roundings.  A
-    ratio has two likelihoods.
-    """
-    return 4 * UNIT * sum(size + 8 for size in sizes)

@@ -20,14 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import Floats, round_down, round_up
+from seepage._numerics import Floats, round_down, round_up, summed_up
 from seepage._results import Result, json_ready
 from seepage.data.channel import Channel, as_matrix
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_pairs
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets, best_of_all
-from seepage.totals.result import summed_up
 
 STATIONARY_TOLERANCE = 1e-9
 """A second singular value of P - 1 below this means a second stationary distribution."""

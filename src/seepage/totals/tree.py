@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import UNIT, Floats, round_up
+from seepage._numerics import UNIT, Floats, round_up, summed_up
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
@@ -26,7 +26,7 @@ from seepage.leakage.release import View
 from seepage.totals.composition import merged_totals
 from seepage.totals.exact_total import exact_totals, fits
 from seepage.totals.report_columns import columns_of
-from seepage.totals.result import GuaranteeError, direct, summed_up
+from seepage.totals.result import GuaranteeError, direct
 
 
 @dataclass(frozen=True)

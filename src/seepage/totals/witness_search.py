@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import UNIT, Booleans, Floats, Integers
+from seepage._numerics import UNIT, Booleans, Floats, Integers, rounding
 from seepage.data.records import Records
 from seepage.totals.report_columns import ReportColumns, joint_witness
-from seepage.totals.result import JointWitness, rounding
+from seepage.totals.result import JointWitness
 
 Reports = list[int | Booleans]
 """The column of every attribute's report."""

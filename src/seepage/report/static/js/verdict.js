@@ -93,7 +93,7 @@ function limitsPart(judged, limits) {
     "div",
     { id: "limits" },
     element("h3", {}, limited ? "Every limit" : "What is known of every total"),
-    element("p", { class: "muted" }, "In nats; 1 nat: 2.7 times likelier. Dark: reports are known that tell so much. Pale: the total is not above its end."),
+    element("p", { class: "muted" }, "In nats; 1 nat: 2.7 times likelier."),
     element("div", { class: "rows" }, ...rows),
     rest.length ? element("details", {}, element("summary", {}, `${rest.length} more ${limited ? "within their limits" : ""}`), element("div", { class: "rows" }, ...rest.map((one) => limitRow(one, end)))) : null,
     element(
@@ -147,7 +147,7 @@ function limitRow(one, end) {
   );
 }
 
-const lowered = (value) => (Number.isFinite(value) ? (Math.floor(100 * value) / 100).toFixed(2) : "∞");
+const lowered = (value) => (Number.isFinite(value) ? (Math.floor(100 * value + 1e-9) / 100).toFixed(2) : "∞");
 const raised = (value) => (Number.isFinite(value) ? (Math.ceil(100 * value - 1e-9) / 100).toFixed(2) : "∞");
 
 function leaksPart(content) {
@@ -159,7 +159,7 @@ function leaksPart(content) {
     "div",
     { id: "leaks" },
     element("h3", {}, "Strongest leaks: what one report tells about another attribute"),
-    element("p", { class: "muted" }, `Ranked by what the table establishes: among values that at least ${content.support.toLocaleString("en")} records have, missing ones left out.`),
+    element("p", { class: "muted" }, `Ranked by what is established: lower limits for the people behind the table, with confidence ${content.sure} for all at once. The words are about values that at least ${content.support.toLocaleString("en")} records have, missing ones left out.`),
     element("ol", { class: "leaks" }, ...leaks.slice(0, 5).map((leak) => element("li", {}, ...leakWords(content, leak)))),
     sameText(content),
   );
@@ -170,11 +170,11 @@ function leakWords(content, leak) {
   const own = content.epsilon[content.attributes.findIndex((one) => one.name === leak.source)];
   const why = leak.likely
     ? ` A report that favours ${shortened(leak.source, 40)} ${listed(leak.likely.map(quoted), 4) || "nothing"} is ` +
-      `${Math.exp(leak.established).toPrecision(3)} times likelier under ${shortened(leak.target, 40)} ${quoted(leak.likelier)} than under ${quoted(leak.other)}.`
+      `${Math.exp(leak.supported).toPrecision(3)} times likelier under ${shortened(leak.target, 40)} ${quoted(leak.likelier)} than under ${quoted(leak.other)}.`
     : "";
   return [
     element("strong", {}, arrow(names(leak.sources), names(leak.targets))),
-    ` ${nats(leak.established)} of at most ${own} nats.`,
+    ` ${nats(leak.leakage)} of at most ${own} nats; ${lowered(leak.lower)} to ${raised(jsonNumber(leak.upper))} among the people behind the table.`,
     element("span", { class: "muted" }, why),
   ];
 }

@@ -1,0 +1,201 @@
+"""Shaped reports: their variance against standard mechanisms held to the same limits, and time."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import seepage as sp
+from benchmarks import Figure, seconds
+from seepage._numerics import Floats
+from seepage.designs.shape import form_table
+from seepage.designs.shaped_mechanism import ShapedMechanism
+from seepage.designs.shaped_population import (
+    CellCounts,
+    population_leakages,
+    statement_level,
+)
+
+EPSILON = 3.0
+"""The own budget of a source."""
+
+SINGLE = (
+    ("occupation", "sex", 0.25, "best", 17.0, 4.0),
+    ("occupation", "sex", 0.5, "best", 5.0, 4.0),
+    ("occupation", "race", 0.25, "best", 6.5, 4.0),
+    ("education", "income", 0.25, "best", 13.0, 4.0),
+    ("marital-status", "sex", 0.25, "grr", 17.0, 4.0),
+    ("marital-status", "sex", 0.25, "best", 1.0, 4.0),
+    ("relationship", "sex", 0.25, "grr", 17.0, 4.0),
+    ("relationship", "sex", 0.25, "best", 1.0, 4.0),
+    ("native-country", "sex", 0.25, "best", 1.0, 30.0),
+)
+"""Source, protected target, limit; what to compare with (the best of GRR, SS and OUE, or GRR), the
+gain to reach, and the seconds it may take."""
+
+PEOPLE = ("occupation", "marital-status", "relationship")
+"""Sources about sex for the population, and the gain over randomised response to reach."""
+
+PEOPLE_GAIN = 5.0
+
+FORMS = (
+    (("Brown_Hair", "Heavy_Makeup", "Mouth_Slightly_Open"), 0.38, 0.34, 0.40, 2.0),
+    (("Gray_Hair", "Mustache", "Pale_Skin", "Wavy_Hair"), 0.29, 0.255, 0.32, 6.0),
+    (
+        ("Blurry", "Male", "Narrow_Eyes", "Pointy_Nose", "Receding_Hairline"),
+        0.245,
+        0.215,
+        None,
+        30.0,
+    ),
+)
+"""Answers; shares of the error of one random question to reach with the rule `"answer"`, with the
+rule `"record"`, and for the population; seconds."""
+
+LIMIT = 1.0
+
+
+def main() -> list[Figure]:
+    """Measure one attribute at a time on Adult, and the forms of three and four of CelebA."""
+    return [*_single(), *_single_for_people(), *_forms(FORMS[:2])]
+
+
+def full() -> list[Figure]:
+    """Measure the form of five answers, and forms for the population."""
+    return [*_forms(FORMS[2:]), *_forms_for_people()]
+
+
+def _timed(*arguments: Any, **options: Any) -> tuple[ShapedMechanism, float]:
+    """Return a shaped mechanism and the processor time that it took; one thread does the work."""
+    begin = time.process_time()
+    made = sp.shape(*arguments, **options)
+    return made, time.process_time() - begin
+
+
+# One attribute -----------------------------------------------------------------------------------
+
+
+def _single() -> Iterator[Figure]:
+    adult = sp.load_pairs("adult")
+    for source, target, limit, rival, gain, most in SINGLE:
+        made, taken = _timed(adult, source, limits={target: limit}, epsilon=EPSILON, scope="table")
+        if made.realised()[target] > limit:
+            raise AssertionError("a limit is exceeded")
+        name, theirs = _scaled(adult, source, target, limit, rival)
+        what = f"n x variance, {source} about {target} at {limit:g}"
+        kind, gap = "proven" if made.proven else "not proven", made.gap or 0.0
+        yield Figure(
+            f"{what}, gap {gap:.0e} ({kind})",
+            f"{made.nominal_variance:.4g}",
+            f"{name} {theirs:.4g}",
+            f"{theirs / made.nominal_variance:.3g} x less",
+            f"at least {gain:g} x",
+            theirs / made.nominal_variance >= gain and (not made.proven or gap <= 1e-3),
+        )
+        yield _within(f"time, {source} about {target} at {limit:g}", taken, most)
+
+
+def _within(what: str, taken: float, most: float) -> Figure:
+    return Figure(what, seconds(taken), "", "", f"at most {most:g} s", taken <= most)
+
+
+def _scaled(
+    pairs: sp.PairCounts, source: str, target: str, limit: float, rival: str
+) -> tuple[str, float]:
+    """Return a standard mechanism, or the best, at the best budget whose leakage fits."""
+    channel = pairs.channel(target, source)
+    shares = pairs.marginal(source) / pairs.records
+    found = []
+    for name in ("grr", "ss", "oue") if rival == "best" else (rival,):
+        budgets = np.linspace(0.01, EPSILON, 300)
+        made = [sp.mechanism(name, len(shares), budget) for budget in budgets]
+        fits = [one for one in made if one.leakage(channel).value <= limit]
+        found += [(_variance(one, shares), name) for one in fits]
+    variance, name = min(found)
+    return name, variance
+
+
+def _variance(mechanism: sp.Mechanism, shares: Floats) -> float:
+    """Return n times the summed variance of noise and sampling."""
+    return float(np.sum(mechanism.variance(1, shares)) + 1 - shares @ shares)
+
+
+def _single_for_people() -> Iterator[Figure]:
+    adult = sp.dataset("adult")
+    records = sp.Records.from_data(adult.read(), **adult.table)
+    for source in PEOPLE:
+        made, taken = _timed(records, source, limits={"sex": 0.25}, epsilon=EPSILON)
+        theirs = _certified_grr(records, source, "sex", 0.25)
+        what = f"n x variance, {source} about sex at 0.25, for the population at 0.95"
+        yield Figure(
+            f"{what}, {seconds(taken)}",
+            f"{made.nominal_variance:.4g}",
+            f"grr {theirs:.4g}",
+            f"{theirs / made.nominal_variance:.3g} x less",
+            f"at least {PEOPLE_GAIN:g} x",
+            theirs / made.nominal_variance >= PEOPLE_GAIN,
+        )
+
+
+def _certified_grr(records: sp.Records, source: str, target: str, limit: float) -> float:
+    """Return the variance of GRR at the largest budget that all records certify."""
+    table, counts = form_table(records, [source], [target])
+    tables = {target: CellCounts(table.targets[target], np.ones((2, len(counts)), dtype=bool))}
+    level = statement_level(tables, len(counts), 0.95)
+    best = sp.GRR(len(counts), 0.01)
+    for budget in np.arange(0.01, EPSILON, 0.01):
+        tried = sp.GRR(len(counts), float(budget))
+        if population_leakages(tried.channel(), tables, level)[target] > limit:
+            break
+        best = tried
+    return _variance(best, counts / counts.sum())
+
+
+# Forms -------------------------------------------------------------------------------------------
+
+
+def _faces() -> sp.Records:
+    celeba = sp.dataset("celeba")
+    return sp.Records.from_data(celeba.read(), **celeba.table)
+
+
+def _one_random_question(records: sp.Records, names: Sequence[str]) -> float:
+    """Return n times the error of asking one of the attributes, drawn with the best shares."""
+    shares = [records.marginal(name) / records.records for name in names]
+    errors = [_variance(sp.GRR(len(one), LIMIT), one) for one in shares]
+    return float(np.sqrt(errors).sum() ** 2)
+
+
+def _forms(
+    forms: Sequence[tuple[tuple[str, ...], float, float, float | None, float]],
+) -> Iterator[Figure]:
+    records = _faces()
+    for names, answer, record, _, most in forms:
+        for rule, target in (("answer", answer), ("record", record)):
+            made, taken = _timed(records, names, limits=LIMIT, rule=rule, scope="table")
+            if any(realised > limit for limit, realised in made.promises.values()):
+                raise AssertionError("a limit is exceeded")
+            yield _share(f"rule {rule!r}", records, made, target)
+            yield _within(f"time, {made.k} cells, rule {rule!r}", taken, most)
+
+
+def _share(what: str, records: sp.Records, made: ShapedMechanism, target: float) -> Figure:
+    theirs = _one_random_question(records, made.sources)
+    share = made.nominal_variance / theirs
+    return Figure(
+        f"error of {len(made.sources)} answers of CelebA in one report, limit {LIMIT:g}, {what}",
+        f"{made.nominal_variance:.4g}",
+        f"one random question {theirs:.4g}",
+        f"{share:.3f} of it",
+        f"at most {target:g}",
+        share <= target,
+    )
+
+
+def _forms_for_people() -> Iterator[Figure]:
+    records = _faces()
+    for names, _, _, target, _ in FORMS:
+        if target is not None:
+            made, taken = _timed(records, names, limits=LIMIT)
+            yield _share(f"for the population at 0.95, {seconds(taken)}", records, made, target)
