@@ -38,10 +38,13 @@ STARTS = 6
 QUICK_CELLS = 1 << 19
 """Entries of the largest table that the search grows: 4 MB, which stays in the cache."""
 
+PAIRS = 32
+"""Pairs that get one budget for each attribute where no larger form pays."""
+
 SLOW = 0.997
 """Where a round of growing leaves more than this of the objective, the thorough search begins."""
 
-PROMISING = 0.95
+PROMISING = 0.7
 """Share of the objective that a form must gain with equal budgets, to get one for each."""
 
 TRIED = 16
@@ -325,12 +328,28 @@ def generate(
             form = refine(problem, found, state.prices) if thorough else found
             if search.gain(form, state.prices) > state.objective * (1 + PAYS):
                 fresh.append(form)
+        if thorough and not fresh:
+            fresh = _paying_pairs(search, state)
         before = len(pool.forms)
         pool.add(fresh)
         settled = pool.settle(1e-4, 300)
         slow = not thorough and settled.objective > SLOW * state.objective
         idle = 0 if len(pool.forms) > before and not slow else idle + 1
         yield settled
+
+
+def _paying_pairs(search: FormSearch, state: Shares) -> list[FittedForm]:
+    """Return pairs that pay with one budget for each, though not with equal ones."""
+    pairs = [form for form in search.found.values() if form and len(form.attributes) == 2]
+    pairs.sort(key=lambda form: -search.gain(form, state.prices))
+    found = []
+    for form in pairs[:PAIRS]:
+        if search.timer.over():
+            break
+        better = refine(search.problem, form, state.prices)
+        if search.gain(better, state.prices) > state.objective * (1 + PAYS):
+            found.append(better)
+    return found
 
 
 def _starts(
