@@ -12,7 +12,7 @@ from seepage.data.inputs import as_records
 from seepage.designs.design import Design, DesignedForm
 from seepage.designs.design_comparison import compare_designs
 from seepage.designs.design_options import make_form_problem
-from seepage.designs.form_problem import FittedForm, FormProblem
+from seepage.designs.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.form_search import FormPool, FormSearch, Timer, generate
 from seepage.designs.population_certifier import PopulationCertifier
 from seepage.designs.shares import Shares, best_shares, evaluate
@@ -23,6 +23,9 @@ from seepage.totals.result import refuse_sample
 
 SMALLEST_SHARE = 1e-3
 """A form with a smaller share is left out at the end; the gap counts what that costs."""
+
+VARIANT = 0.1
+"""So is one with less than this share of another that asks the same with other budgets."""
 
 
 def find_design(
@@ -243,9 +246,11 @@ class _Run:
         before = self.pool.saved()
         try:
             self.search_forms.count_pairs()
-            for _ in generate(self.search_forms, self.pool, self.certifier.accept, rng):
-                before = self.pool.saved()
-                self._report()
+            for thorough in (False, True):
+                accept = self.certifier.accept if thorough else self.certifier.quick
+                for _ in generate(self.search_forms, self.pool, accept, rng, thorough):
+                    before = self.pool.saved()
+                    self._report()
         except KeyboardInterrupt:
             self.pool.restore(before)
             self.ended = "interrupted"
@@ -304,7 +309,11 @@ class _Run:
         """Return the forms that stay, without those of vanishing shares, and the state."""
         pool, weights = self.pool, self.problem.weights
         pool.settle(1e-4, 20_000)
-        start = np.where(pool.shares >= SMALLEST_SHARE, pool.shares, 0.0)
+        most: dict[Form, float] = {}
+        for form, share in zip(pool.forms, pool.shares.tolist(), strict=True):
+            most[form.attributes] = max(share, most.get(form.attributes, 0.0))
+        least = [max(SMALLEST_SHARE, VARIANT * most[form.attributes]) for form in pool.forms]
+        start = np.where(pool.shares >= least, pool.shares, 0.0)
         fewer = evaluate(pool.rows, weights, start / start.sum())
         if math.isfinite(fewer.objective):
             pool.shares = best_shares(pool.rows, weights, start, 1e-4, 20_000).shares
