@@ -45,7 +45,7 @@ def test_a_limit_that_reports_are_known_to_exceed_is_exceeded():
         found = verdict_of(COPIES, guarantees, 2.5)
         assert found.names("exceeded") == ["x0", "x1", "x2"]
         assert found.decision.startswith("Do not collect with these budgets: ")
-        assert "reports tell at least 2.99 nats about x" in found.decision
+        assert "reports tell at least 3.00 nats about x" in found.decision
         assert f"proven by {guarantees[0]}" in found.basis
 
 
@@ -132,6 +132,13 @@ def test_the_verdict_is_saved_and_a_result():
     assert saved["attributes"][0]["state"] == "exceeded"
     assert repr(found.verdict) == "Verdict(3 exceeded, 0 not certifiable, 0 within)"
     assert found.verdict.to_csv().splitlines()[1].startswith("x0,2.0,exceeded,")
+
+
+def test_attributes_that_are_one_are_named_as_one():
+    found = verdict_of(COPIES, ["exact"], 2.5)
+    assert "budgets: x0 = x1 = x2 exceed their limits (3 of 3 attributes)" in found.decision
+    open_ = verdict_of(COPIES, ["worst"], 2.5)
+    assert "(x0 = x1 = x2)" in open_.decision
 
 
 # Leaks -------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from seepage import _checks
 from seepage._numerics import round_down
 from seepage._results import Result, json_ready
 from seepage.leakage.matrix import LeakageMatrix
+from seepage.strongest_leaks import same_attributes
 from seepage.totals import TotalLeakage, TotalsComparison
 from seepage.totals.result import direct
 
@@ -115,7 +116,8 @@ def judge(
     )
     open_ = [one for one in judgements if one.state == "not certifiable"]
     settle = _settle(matrix, totals) if open_ or all(limit is None for limit in limits) else ""
-    return Verdict(_decision(judgements), _basis(judgements, totals), settle, judgements)
+    twins = same_attributes(matrix)
+    return Verdict(_decision(judgements, twins), _basis(judgements, totals), settle, judgements)
 
 
 def _judged(
@@ -207,7 +209,9 @@ def listed(names: Sequence[str], most: int = NAMED) -> str:
 
 def lowered(value: float) -> str:
     """Return a lower limit with two decimals, rounded down."""
-    return f"{math.floor(100 * value) / 100:.2f}" if math.isfinite(value) else "infinitely many"
+    if not math.isfinite(value):
+        return "infinitely many"
+    return f"{math.floor(100 * value + 1e-9) / 100:.2f}"
 
 
 def raised(value: float) -> str:
@@ -215,7 +219,13 @@ def raised(value: float) -> str:
     return f"{math.ceil(100 * value - 1e-9) / 100:.2f}" if math.isfinite(value) else "infinity"
 
 
-def _decision(judgements: Sequence[Judgement]) -> str:
+def _together(names: Sequence[str], twins: Sequence[Sequence[str]]) -> list[str]:
+    """Return names, those of attributes that determine each other as one."""
+    joined = {name: [n for n in names if n in group] for group in twins for name in group}
+    return list(dict.fromkeys(" = ".join(joined.get(name, [name])) for name in names))
+
+
+def _decision(judgements: Sequence[Judgement], twins: Sequence[Sequence[str]]) -> str:
     judged = [one for one in judgements if one.state is not None]
     if not judged:
         return "No limit is set, so there is nothing to decide: set one with limit (--limit)."
@@ -225,7 +235,7 @@ def _decision(judgements: Sequence[Judgement]) -> str:
     if over:
         over = sorted(over, key=lambda one: (one.limit or 0.0) - one.lower)
         top = over[0]
-        names = listed([one.attribute for one in over])
+        names = listed(_together([one.attribute for one in over], twins))
         verb = "exceeds its limit" if len(over) == 1 else "exceed their limits"
         return (
             f"Do not collect with these budgets: {names} {verb} ({len(over)} of {count}); "
@@ -233,10 +243,10 @@ def _decision(judgements: Sequence[Judgement]) -> str:
             f"{top.limit:g} are allowed."
         )
     if unclear:
+        names = listed(_together([one.attribute for one in unclear], twins))
         return (
             f"Do not rely on these budgets yet: no limit is proven exceeded, but for "
-            f"{len(unclear)} of {count} ({listed([one.attribute for one in unclear])}) no total "
-            "certifies it either."
+            f"{len(unclear)} of {count} ({names}) no total certifies it either."
         )
     closest = min(judged, key=lambda one: (one.limit or 0.0) - one.upper)
     whole = (

@@ -315,3 +315,17 @@ def test_no_more_than_the_equal_split_is_said():
     assert found.notes[0] in sp.calibrate(same, 1.0, guarantee="exact").notes
     apart = Records(domain, [[0, 0], [0, 1], [1, 0], [1, 1]], [500] * 4)
     assert find_budgets(apart, 1.0, guarantee="exact").notes == ()
+
+
+def test_attributes_that_keep_exact_out_of_reach_are_named():
+    rng = np.random.default_rng(0)
+    sizes = (2, 2, 300, 400, 500, 3)
+    domain = sp.Domain(
+        [sp.Attribute(f"a{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)]
+    )
+    people = Records(domain, np.stack([rng.integers(0, k, 200) for k in sizes], axis=1))
+    found = find_budgets(people, 3.0, guarantee="merged", mechanism="grr")
+    (note,) = [note for note in found.notes if "exact totals would fit" in note]
+    assert "without a4;" in note
+    small = find_budgets(people.select(["a0", "a1"]), 3.0, guarantee="merged", mechanism="grr")
+    assert not any("exact totals would fit" in note for note in small.notes)

@@ -12,6 +12,7 @@ from seepage.designs.shaped_population import (
     CellCounts,
     CertifiedReports,
     certified_mechanism,
+    kept_share,
     population_leakages,
     split_records,
     statement_level,
@@ -87,13 +88,20 @@ def test_values_without_records_may_have_any_distribution():
     assert 0.05 < max(leakages) <= 0.1
 
 
-def test_what_cannot_be_certified_raises():
+def test_what_is_kept_is_all_that_can_be_certified():
     records = sample(2_000, 1)
     made = sp.shape(records, "job", limits={"sex": 0.3}, epsilon=2.0, scope="table")
-    table = records.counts(["sex", "job"])
-    rest = {"sex": CellCounts(table, np.ones((2, 4), dtype=bool))}
-    with pytest.raises(sp.InputError, match=r"'sex' cannot be certified.*rarest value has 983"):
-        certified_mechanism(made, {"sex": 0.01}, rest, made.counts, 0.95)
+    rest = {"sex": CellCounts(records.counts(["sex", "job"]), np.ones((2, 4), dtype=bool))}
+    reports = (made.channel() / (made.nominal @ made.channel())).T
+    level = statement_level(rest, made.outputs + 1, 0.95)
+    kept = kept_share(reports, rest, {"sex": 0.2}, level)
+    for share, within in ((kept * 0.9999, True), (kept * 1.001, False)):
+        mixed = (share * reports + 1 - share).T
+        assert (population_leakages(mixed, rest, level)["sex"] <= 0.2) == within
+    certified = certified_mechanism(made, {"sex": 0.2}, rest, made.counts, 0.95)
+    assert 0.199 < certified.realised()["sex"] <= 0.2
+    with pytest.raises(sp.InputError, match=r"limits of sex cannot be certified.*2,000 records"):
+        certified_mechanism(made, {"sex": 0.0}, rest, made.counts, 0.95)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The plan of a design: what it promises, certified again, collected and estimated."""
 
+import os
 from itertools import product
 
 import numpy as np
@@ -21,7 +22,7 @@ def people():
 
 @pytest.fixture(scope="module")
 def found(people):
-    return sp.find_design(people, 1.0, seconds=10)
+    return sp.find_design(people, 1.0, scope="table", seconds=10)
 
 
 def test_a_plan_promises_what_its_design_does(people, found):
@@ -56,7 +57,7 @@ def test_certifying_on_other_people_finds_a_broken_limit(people, found):
 
 
 def test_known_attributes_are_kept_and_used_again(people):
-    plan = sp.design(people, 1.0, known=["a0"], seconds=5)
+    plan = sp.design(people, 1.0, known=["a0"], scope="table", seconds=5)
     assert any("conditional on a0" in note for note in plan.notes)
     again = plan.certify(people)
     np.testing.assert_allclose(again.totals, plan.totals, atol=1e-12)
@@ -64,7 +65,7 @@ def test_known_attributes_are_kept_and_used_again(people):
 
 def test_a_plan_with_public_and_unprotected_attributes_is_certified_again(people):
     limits = {"a0": None, "a1": 3.0, "a2": 3.0, "a3": 3.0, "a4": None}
-    plan = sp.design(people, limits, public=["a0"], seconds=5)
+    plan = sp.design(people, limits, public=["a0"], scope="table", seconds=5)
     assert plan["a0"].public
     assert plan["a4"].limit is None
     again = plan.certify(people)
@@ -85,3 +86,31 @@ def test_collected_reports_estimate_with_the_predicted_error(people, found):
         for j in range(5):
             squared[j] += ((estimates[f"a{j}"].frequencies - truth[j]) ** 2).sum()
     assert (squared / runs).mean() == pytest.approx(found.errors.mean(), rel=0.25)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA names no folder")
+@pytest.mark.parametrize(
+    ("name", "limit", "people"), [("adult", 3.0, 5_000), ("celeba", 1.0, 5_000)]
+)
+def test_simulated_collections_of_real_tables_have_the_predicted_error(name, limit, people):
+    """200 collections of 5,000 people each; errors are inversely proportional to the people."""
+    data = sp.dataset(name)
+    records = sp.Records.from_data(data.read(), **data.table)
+    found = sp.find_design(records, limit, seconds=20, scope="table")
+    plan = plan_of_design(found)
+    rng = np.random.default_rng(2)
+    names = records.domain.names
+    truth = [records.marginal(j) / records.records for j in range(len(names))]
+    squared, runs = np.zeros(len(names)), int(os.environ.get("SEEPAGE_RUNS", "200"))
+    values = [np.array(one.edges[:-1] or one.values) for one in records.domain]
+    for run in range(runs):
+        rows = records.sample(people, rng)
+        table = pa.table(
+            {n: v[rows[:, j]] for j, (n, v) in enumerate(zip(names, values, strict=True))}
+        )
+        estimates = plan.estimate(plan.perturb(table, seed=run))
+        for j, attribute in enumerate(names):
+            squared[j] += ((estimates[attribute].frequencies - truth[j]) ** 2).sum()
+    predicted = found.errors.mean() * records.records / people
+    assert (squared / runs).mean() == pytest.approx(predicted, rel=0.05)

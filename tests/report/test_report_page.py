@@ -175,3 +175,9 @@ def test_a_result_cannot_lose_its_population(small, tmp_path):
             write_report(edited, tmp_path / "x.html")
     without = {key: value for key, value in small.to_dict().items() if key != "population"}
     assert report_page(without) == report_page(small)
+
+
+def test_a_public_attribute_has_no_page_and_says_so():
+    found = analysed(synthetic(3, 3), mechanism=["public", "grr", "grr"])
+    with pytest.raises(InputError, match="'attribute 1' is public"):
+        report_page(found)

@@ -58,6 +58,9 @@ from seepage.errors import InputError
 @click.option("--left-out", metavar="A,B,...", help="Attributes that are not collected.")
 @click.option("--least", type=float, default=0.0, help="The smallest useful budget.")
 @click.option("--weight", multiple=True, metavar="NAME=W", help="How much one attribute counts.")
+@click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
+@click.option("--delta", type=float, help="For sampled totals: the delta with which they hold.")
+@click.option("--confidence", type=float, help="For sampled totals: of all of them together.")
 @click.option("--audit/--no-audit", default=True, help="Search for a witness after an assumption.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of sampling and searching.")
 @click.option("--check", metavar="PLAN", help="Certify a plan that was edited, on DATA.")
@@ -104,6 +107,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
             audit=options["audit"],
             seed=options["seed"],
             progress=progress,
+            **_sampling(options),
         )
     plan = plan_of(found)
     if output is not None:
@@ -113,6 +117,14 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
 
         save_chart(plan.chart(), options["chart"])
     emit(json_text(plan.to_dict()) if form == "json" else _text(plan, Path(data).name), None)
+
+
+def _sampling(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of sampled totals that were given."""
+    if options["guarantee"] not in ("sampled", "auto"):
+        reject_options(["reports", "delta", "confidence"], "it is of --guarantee sampled")
+    names = {"reports": "reports", "delta": "target_delta", "confidence": "confidence"}
+    return {names[name]: options[name] for name in names if options[name] is not None}
 
 
 def _text(plan: Any, name: str) -> str:

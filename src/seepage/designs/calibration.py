@@ -24,7 +24,10 @@ from seepage.designs.equal_budgets import (
 from seepage.errors import InputError
 from seepage.leakage.release import for_each
 from seepage.totals import GUARANTEES, TotalLeakage
-from seepage.totals.result import refuse_sample
+from seepage.totals.exact_total import fits
+from seepage.totals.population_totals import SCOPES
+from seepage.totals.report_columns import columns_of
+from seepage.totals.result import GuaranteeError, refuse_sample
 from seepage.totals.total import TotalSettings, choose_guarantee
 
 BudgetChoice = Literal["equal", "per-attribute"]
@@ -164,7 +167,7 @@ def find_budgets(
     settings = {name: value for name, value in options.items() if name in OF_TOTALS}
     table_options = {name: value for name, value in options.items() if name not in OF_TOTALS}
     known = as_counted(data, **table_options)
-    people = settings.get("scope") == "population"
+    people = _checks.choice(settings.get("scope", "table"), "scope", SCOPES) == "population"
     if people and budgets != "equal":
         raise InputError(
             "budgets must be 'equal' for scope 'population': others are chosen by looking at the "
@@ -190,7 +193,7 @@ def find_budgets(
         before, after = (weighted_variance(problem, importance, e) for e in (equal, epsilons))
         gain = before / after if 0 < after < np.inf else 1.0
     dropped = _to_drop(problem, epsilons)
-    notes = _split_note(problem, epsilons)
+    notes = (*_split_note(problem, epsilons), *_out_of_reach(problem))
     found = Calibration(problem, epsilons, totals, budgets, gain, None, dropped, notes)
     return _audited(found) if audit else found
 
@@ -226,6 +229,27 @@ def _split_note(problem: Problem, epsilons: Floats) -> tuple[str, ...]:
         f"no budget is above the equal split, limit / {count} = {split:.4g}, which any data allow; "
         "`design` asks each person for some attributes only, with larger budgets",
     )
+
+
+def _out_of_reach(problem: Problem) -> tuple[str, ...]:
+    """Return a note that names the attributes with the most values, where `exact` does not fit."""
+    if isinstance(problem.data, PairCounts) or problem.guarantee not in ("sampled", "merged"):
+        return ()
+    matrix = problem.matrix(problem.scaled(np.ones(len(problem.domain)), 1.0))
+    kept = list(range(len(problem.domain)))
+    try:
+        columns = columns_of(matrix.domain, matrix.releases, matrix.view)
+    except GuaranteeError:
+        return ()
+    order = sorted(kept, key=lambda j: -columns[j].count)
+    dropped = list[str]()
+    while len(kept) > 1 and not fits([columns[j] for j in kept], problem.data.records):
+        dropped.append(problem.domain.names[order[len(dropped)]])
+        kept.remove(order[len(dropped) - 1])
+    if not dropped:
+        return ()
+    shown = ", ".join(dropped[:5]) + (f" and {len(dropped) - 5} more" if len(dropped) > 5 else "")
+    return (f"exact totals would fit without {shown}; `design` needs no such choice",)
 
 
 def _audited(found: Calibration) -> Calibration:

@@ -48,8 +48,11 @@ UNSEEN = 1e-9
 GRID = 16
 """Shares of a report that are tried at once, twice."""
 
-KEPT = (0.5, 0.6, 0.7, 0.8, *(n / 100 for n in range(84, 101, 2)))
-"""What is kept of each report, the rest neutral: tested upwards to the first failure."""
+ROUNDED = 1e-9
+"""By how much less is kept, doubled each time, where rounding takes a limit's last digits."""
+
+LEAST_KEPT = 1e-3
+"""The least share of each report that is worth keeping."""
 
 
 class CellCounts(NamedTuple):
@@ -77,7 +80,7 @@ def statement_level(targets: Mapping[str, CellCounts], reports: int, confidence:
 
 
 def population_leakages(
-    channel: Floats, targets: Mapping[str, CellCounts], level: float, growth: float = 1.0
+    channel: Floats, targets: Mapping[str, CellCounts], level: float
 ) -> dict[str, float]:
     """Return upper limits of what reports tell about each target among the people.
 
@@ -93,25 +96,49 @@ def population_leakages(
         Counts of records that had no part in the choice of the channel.
     level
         c of `statement_level`.
-    growth
-        Take so many times the records, to predict the limits of a larger sample.
     """
-    return {name: _upper_limit(channel.T, one, level, growth) for name, one in targets.items()}
+    found = {}
+    for name, one in targets.items():
+        upper, lowest = _mean_limits(channel.T, one, level)
+        found[name] = float(np.log((upper / lowest).max())) if len(one.counts) > 1 else 0.0
+    return found
 
 
-def _upper_limit(weights: Floats, target: CellCounts, level: float, growth: float) -> float:
-    if len(target.counts) < 2:
-        return 0.0
+def _mean_limits(weights: Floats, target: CellCounts, level: float) -> tuple[Floats, Floats]:
+    """Return upper limits of each report's mean given each value, and the lowest of the others.
+
+    Both with one row per report and one column per value.
+    """
     totals = target.counts.sum(axis=1)
     shares = target.counts / np.maximum(totals, 1)[:, None]
-    radius = mixture_radius(growth * totals, level)
     within = np.where(target.possible, weights[:, None, :], np.nan)
-    least, most = np.nanmin(within, axis=2), np.nanmax(within, axis=2)
-    limits = kl_inf_limits(weights[:, None, :], shares, radius, least, most)
+    limits = kl_inf_limits(
+        weights[:, None, :],
+        shares,
+        mixture_radius(totals, level),
+        np.nanmin(within, axis=2),
+        np.nanmax(within, axis=2),
+    )
     order = np.sort(limits.lower, axis=1)
     itself = limits.lower == order[:, :1]
-    lowest = np.where(itself, order[:, 1:2], order[:, :1])  # of the other values
-    return float(np.log((limits.upper / lowest).max()))
+    return limits.upper, np.where(itself, order[:, 1:2], order[:, :1])
+
+
+def kept_share(
+    reports: Floats, targets: Mapping[str, CellCounts], limits: Mapping[str, float], level: float
+) -> float:
+    """Return how much of each report may be kept, the rest neutral, for limits to be certified.
+
+    Mixing maps every mean m to t m + 1 - t, and its limits likewise, so limits of the reports
+    themselves hold for all shares t at once: t (u - 1) + 1 <= e^l (t (v - 1) + 1).
+    """
+    share = 1.0
+    for name, limit in limits.items():
+        if len(targets[name].counts) > 1:
+            upper, lowest = _mean_limits(reports, targets[name], level)
+            rise = float((upper - 1 - math.exp(limit) * (lowest - 1)).max())
+            share = min(share, math.expm1(limit) / rise) if rise > 0 else share
+    return share
 
 
 class CertifiedReports(AdmissibleReports):
@@ -279,41 +306,33 @@ def certified_mechanism(
         Counts of all records by cell, for the nominal frequencies.
     confidence
         With which all limits hold at once.
-
-    Notes
-    -----
-    Mixing with the neutral report is post-processing: what reports truly tell grows with the share
-    that is kept.  So shares are tested upwards to the first failure, and only the first share that
-    truly exceeds a limit could mislead.
     """
     free = [one for one in made.limits if one.kind in ("answer", "record")]
-    level = statement_level(rest, made.outputs, confidence)
+    level = statement_level(rest, made.outputs + 1, confidence)
     shares = made.nominal @ made.channel()
     reports = (made.channel() / shares).T
-    best = None
-    for kept in KEPT:
+    kept, less = kept_share(reports, rest, limits, level), ROUNDED
+    while kept > LEAST_KEPT:
         thresholds = whole_thresholds(kept * reports + (1 - kept), shares, free)
         channel = np.asarray(thresholds / CERTAIN, dtype=np.float64)
         found = population_leakages(channel, rest, level)
-        if any(found[name] > limit for name, limit in limits.items()):
+        if all(found[name] <= limit for name, limit in limits.items()):
             break
-        best = thresholds, found
-    if best is None:
-        worst = max(limits, key=lambda name: found[name] - limits[name])
-        few = int(rest[worst].counts.sum(axis=1).min())
+        kept, less = kept * (1 - less), min(2 * less, 0.5)
+    else:
         raise InputError(
-            f"the limit {limits[worst]:g} of {worst!r} cannot be certified for the population: its "
-            f"rarest value has {few:,} records; pool rare values, or raise the limit"
+            f"the limits of {', '.join(limits)} cannot be certified for the population, "
+            f"from {int(counts.sum()):,} records; raise the limits, or give scope='table'"
         )
     promised = [RatioLimit(name, rest[name].counts, limit) for name, limit in limits.items()]
     return ShapedMechanism(
-        best[0],
+        thresholds,
         sources=made.sources,
         sizes=made.sizes,
         counts=counts,
         limits=[*promised, *free],
         wanted=made.wanted,
         cell_names=made.cell_names,
-        certified=best[1],
+        certified=found,
         confidence=confidence,
     )

@@ -24,19 +24,23 @@ def design(data: Any, limit: Any, **options: Any) -> Plan:
     Parameters
     ----------
     data
-        A frame, a path, the name of a dataset, or `Records`.  A sample of records raises.
+        A frame, a path, the name of a dataset, or `Records`; for `scope="population"` a sample of
+        records is enough.
     limit
         The allowed total of every attribute, or one for each (a mapping by name); None for an
         attribute that is not protected.
     options
         The keywords of `find_design` (`public`, `left_out`, `known`, `weights`, `least`,
-        `record_limit`, `together`, `never`, `largest`, `joint`, `seconds`, `seed`, `progress`),
-        and table options of `count_pairs`.
+        `record_limit`, `together`, `never`, `largest`, `joint`, `scope`, `confidence`, `seconds`,
+        `seed`, `progress`), and table options of `count_pairs`.
 
     Notes
     -----
     `find_design` gives the same with all evidence: expected errors, the gap to the least error,
     and a comparison with other ways to spend the limit.
+
+    By default every limit holds for the people whom the records are a random sample of, with
+    confidence 0.95; `scope="table"` is for whoever has everybody in the table.
 
     The totals are per attribute, against an adversary who knows the distribution and nothing else
     about the person.  What a form tells about the whole record is its `record`, the sum of budgets.
@@ -46,9 +50,14 @@ def design(data: Any, limit: Any, **options: Any) -> Plan:
     >>> import seepage as sp
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    >>> plan = sp.design(coins, 1.0)
+    >>> plan = sp.design(coins, 1.0, scope="table")
     >>> plan.guarantee, plan.kind, sorted(form.attributes for form in plan.forms)
     ('exact', 'certified', [('a', 'b'), ('a', 'differ'), ('b', 'differ')])
+
+    Four people say little about a population, so each is asked one question:
+
+    >>> sp.design(coins, 1.0)  # doctest: +ELLIPSIS
+    Plan(3 forms, 3 of 3 ... largest total 1, guarantee worst (certified, for everybody))
     """
     return plan_of_design(find_design(data, limit, **options))
 
@@ -63,7 +72,11 @@ def plan_of_design(found: Design) -> Plan:
         ],
         limit=found.limits.tolist(),
         public=found.public,
+        confidence=found.confidence,
+        scope="population" if found.scope == "population" else "table",
         settings={
+            "scope": found.scope,
+            "confidence": found.confidence,
             "design": {
                 "seed": found.seed,
                 "forms considered": found.considered,

@@ -9,6 +9,7 @@ import numpy as np
 from seepage._results import json_ready
 from seepage.data.domain import MISSING, how_many, sample_caution
 from seepage.data.pairs import PairCounts
+from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.report.curve_envelope import Singles, profile_lines
@@ -52,6 +53,9 @@ def page_content(
     """
     pairs = pairs_of(result)
     epsilons = _each(result["epsilon"], len(pairs.domain))
+    if "inf" in epsilons:
+        name = pairs.domain.names[epsilons.index("inf")]
+        raise InputError(f"epsilon must be finite for a page, and {name!r} is public")
     reach = max(LARGEST_BUDGET, 1.25 * max(epsilons))
     matrix = leakage_matrix(pairs, epsilons, **result.get("smoothing") or {})
     return {

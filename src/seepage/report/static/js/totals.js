@@ -163,10 +163,12 @@ function labelsOf(totals, numbers, i, x, y, most, first, rightmost) {
   let end = -Infinity;
   return groups.map((group) => {
     const text = group.map(({ name }) => name).join(", ");
+    const wide = 6 * text.length;
     const at = group[group.length - 1].at + 9;
-    if ((group.length < 2 && !first) || at < end) return null;
-    end = at + 6 * text.length;
-    const turned = at + 7 * text.length > rightmost;
+    const turned = at + wide > rightmost;
+    const begin = turned ? group[0].at - 9 - wide : at;
+    if ((group.length < 2 && !first) || begin < end) return null;
+    end = begin + wide;
     const place = turned ? { x: group[0].at - 9, "text-anchor": "end" } : { x: at };
     return svg("text", { class: "tick beyond", ...place, y: y - 5 }, text);
   }).filter((label) => label);

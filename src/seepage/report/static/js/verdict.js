@@ -93,7 +93,7 @@ function limitsPart(judged, limits) {
     "div",
     { id: "limits" },
     element("h3", {}, limited ? "Every limit" : "What is known of every total"),
-    element("p", { class: "muted" }, "In nats; 1 nat: 2.7 times likelier. Dark: reports are known that tell so much. Pale: the total is not above its end."),
+    element("p", { class: "muted" }, "In nats; 1 nat: 2.7 times likelier."),
     element("div", { class: "rows" }, ...rows),
     rest.length ? element("details", {}, element("summary", {}, `${rest.length} more ${limited ? "within their limits" : ""}`), element("div", { class: "rows" }, ...rest.map((one) => limitRow(one, end)))) : null,
     element(
@@ -147,7 +147,7 @@ function limitRow(one, end) {
   );
 }
 
-const lowered = (value) => (Number.isFinite(value) ? (Math.floor(100 * value) / 100).toFixed(2) : "∞");
+const lowered = (value) => (Number.isFinite(value) ? (Math.floor(100 * value + 1e-9) / 100).toFixed(2) : "∞");
 const raised = (value) => (Number.isFinite(value) ? (Math.ceil(100 * value - 1e-9) / 100).toFixed(2) : "∞");
 
 function leaksPart(content) {
