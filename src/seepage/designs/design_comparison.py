@@ -14,7 +14,6 @@ from seepage._numerics import Floats
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split
 from seepage.designs.form_problem import FittedForm, FormProblem
-from seepage.designs.form_totals import ExactForms
 from seepage.designs.plain_forms import best_mechanism
 from seepage.designs.shares import best_shares
 from seepage.designs.strategies import Strategy, sampling_with_fake_data
@@ -49,7 +48,7 @@ def compare_designs(
     asked = np.flatnonzero(problem.collected & (problem.weights[: len(problem.domain)] > 0))
     people, found = records.records, list[Strategy]()
     limit = float(problem.limits.min())
-    clear = isinstance(problem.scorer, ExactForms) and problem.scorer.public
+    clear = bool(problem.public_places)
     split = [equal_split(limit, len(asked))] * len(asked)
     names = [best_mechanism(problem, j, e) for j, e in zip(asked.tolist(), split, strict=True)]
     precisions = [
