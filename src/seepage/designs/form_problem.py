@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from seepage.designs.equal_budgets import largest_within
 from seepage.designs.form_counts import FormTable
 from seepage.designs.form_totals import FormScorer
 from seepage.designs.precision import Precisions
+
+if TYPE_CHECKING:
+    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 Form = tuple[int, ...]
 """Attributes asked together, by place, ascending."""
@@ -42,6 +46,9 @@ class FittedForm:
         Their mechanisms by name.
     guarantee
         What the totals rest on.
+    matrix, precision
+        Where one shaped report tells about all answers: its mechanism, and the precision of every
+        quantity from it.  Budgets are then what changing one answer changes a report by at most.
     """
 
     attributes: Form
@@ -49,6 +56,8 @@ class FittedForm:
     totals: Floats
     mechanisms: tuple[str, ...] = ()
     guarantee: str = "exact"
+    matrix: "ShapedMechanism | None" = None
+    precision: Floats | None = None
 
     @property
     def level(self) -> float:
@@ -58,7 +67,12 @@ class FittedForm:
     @property
     def record(self) -> float:
         """What the form tells about the whole record at most: the sum of its budgets."""
-        return summed_up(self.epsilons.tolist())
+        return summed_up(self.spent.tolist())
+
+    @property
+    def spent(self) -> Floats:
+        """Budgets whose sum is told about the whole record."""
+        return self.epsilons if self.matrix is None else np.array([self.matrix.realised_epsilon])
 
 
 @dataclass(eq=False)
@@ -89,6 +103,8 @@ class FormProblem:
         The largest sum of budgets of a form.
     largest
         The most attributes of a form.
+    most_cells
+        The most combinations of answers of a form, while forms that can be shaped are searched for.
     """
 
     domain: Domain
@@ -102,6 +118,7 @@ class FormProblem:
     apart: Booleans
     record_limit: float = math.inf
     largest: int = LARGEST_FORM
+    most_cells: float = math.inf
     caps: Floats = field(init=False)
 
     def __post_init__(self) -> None:
@@ -120,6 +137,9 @@ class FormProblem:
         """Return whether a form is small enough, and asks nothing together that must not be."""
         places = list(form)
         if len(places) > self.largest or not self.scorer.fits(places):
+            return False
+        cells = math.prod(self.domain.sizes[j] for j in places)
+        if cells > self.most_cells and len(places) > 1:
             return False
         return not self.apart[np.ix_(places, places)].any()
 
@@ -164,6 +184,8 @@ class FormProblem:
 
     def row(self, form: FittedForm) -> Floats:
         """Return the precision of every quantity from one report of a form."""
+        if form.precision is not None:
+            return form.precision
         if set(form.mechanisms) == {"grr"}:
             return self.precisions.row(form.attributes, form.epsilons.tolist())
         found = np.zeros(self.precisions.count)
