@@ -22,23 +22,61 @@ def folder(tmp_path_factory):
 
 def test_a_design_is_printed_and_saved(folder):
     done = run(
-        *("design", "survey.csv", "--limit", 2, "--seconds", 3, "-o", "plan.json"), cwd=folder
+        *(
+            "design",
+            "survey.csv",
+            "--limit",
+            2,
+            "--seconds",
+            3,
+            "--scope",
+            "table",
+            "-o",
+            "plan.json",
+        ),
+        cwd=folder,
     )
     assert done.returncode == 0, done.stderr
     for word in ("share", "record", "largest total", "equal split", "design: forms", "certified"):
         assert word in done.stdout
+    assert "for this table only" in done.stdout.splitlines()[0]
+    assert "for the people in this table, and for them only" in done.stdout
     plan = sp.Plan.load(folder / "plan.json")
     assert plan.totals.max() <= 2
+    assert plan.scope == "table"
     again = run(
         *("calibrate", "survey.csv", "--check", "plan.json", "-o", "again.json"), cwd=folder
     )
     assert again.returncode == 0, again.stderr
 
 
+def test_a_design_is_for_the_population_by_default(folder):
+    done = run(
+        *("design", "survey.csv", "--limit", 2, "--seconds", 3, "--confidence", 0.9),
+        *("-o", "people.json"),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "for the population at 0.9" in done.stdout.splitlines()[0]
+    assert "for this table only" not in done.stdout
+    assert "one record per person" in done.stdout
+    plan = sp.Plan.load(folder / "people.json")
+    assert (plan.scope, plan.confidence) == ("population", 0.9)
+
+
 def test_options_reach_the_design(folder):
     done = run(
         *("design", "survey.csv", "--limit", 2, "--limit-of", "age=none", "--seconds", 2),
-        *("--known", "income", "--together", "coffee,sleep", "--record-limit", 3),
+        *(
+            "--scope",
+            "table",
+            "--known",
+            "income",
+            "--together",
+            "coffee,sleep",
+            "--record-limit",
+            3,
+        ),
         *("--joint", "coffee,sleep", "--weight", "age=2", "--format", "json"),
         cwd=folder,
     )
@@ -68,6 +106,8 @@ def test_the_comparison_is_drawn(folder):
         (("--limit", 1, "--never", "age,nobody"), "nobody"),
         (("--limit", 1, "--together", "age,income", "--never", "age,income"), "both together"),
         (("--limit", 1, "--limit-of", "age=x"), "limit of age"),
+        (("--limit", 1, "--known", "age"), "scope='table'"),
+        (("--limit", 1, "--confidence", 1), "confidence must be"),
     ],
 )
 def test_bad_input_is_one_line(folder, arguments, message):

@@ -69,6 +69,21 @@ def test_what_is_merged():
     assert sp.count_pairs(table, pool=1) == sp.count_pairs(table)
 
 
+def test_the_next_rarest_join_until_other_is_not_rare_itself():
+    counts = [900, 40, 30, 20, 10]
+    pairs = sp.PairCounts(sp.Domain([sp.Attribute("job", tuple("abcde"))]), [counts], [])
+    assert pool_pairs(pairs, 12).domain["job"].values == ("a", "b", "c", "(other)")
+    assert pool_pairs(pairs, 12).marginal("job").tolist() == [900, 40, 30, 30]
+    assert pool_pairs(pairs, 35).domain["job"].values == ("a", "b", "(other)")
+
+
+def test_a_common_value_keeps_its_name_beside_a_rare_other():
+    sex = sp.Domain([sp.Attribute("sex", ("F", "M", "X"))])
+    pooled = pool_pairs(sp.PairCounts(sex, [[600, 390, 10]], []), 100)
+    assert pooled.domain["sex"].values == ("F", "M", "(other)")
+    assert pooled.marginal("sex").tolist() == [600, 390, 10]
+
+
 def test_missing_stays_last_where_it_is_kept():
     table = pa.table({"a": ["x"] * 50 + ["y"] * 3 + [None] * 20})
     pooled = sp.count_pairs(table, pool=10)
@@ -174,7 +189,7 @@ def test_the_gain_is_that_of_the_pooled_table():
     pooled = sp.leakage_matrix("adult", 1.0, mechanism="grr", pool=100)
     assert found.after == pooled.tcpl < found.before == matrix.tcpl
     assert found.most == "native-country"
-    assert found.merged["workclass"] == ("Never-worked", "Without-pay")
+    assert found.merged["workclass"] == ("Federal-gov", "Never-worked", "Without-pay")
     assert pooling_gain(pooled) is None or "workclass" not in pooling_gain(pooled).merged
     few = sp.leakage_matrix("adult", 1.0, columns=["sex", "income"])
     assert pooling_gain(few) is None

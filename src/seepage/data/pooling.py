@@ -16,6 +16,10 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 
 
+LARGEST_JOINING = 1 / 20
+"""The share of the records that a value has at most to join others that are rarer than allowed."""
+
+
 def rare_values(pairs: PairCounts | Records, pool: float) -> dict[str, tuple[str, ...]]:
     """Return the values of each attribute that `pool` merges, for attributes that have some.
 
@@ -28,7 +32,9 @@ def rare_values(pairs: PairCounts | Records, pool: float) -> dict[str, tuple[str
 
     Notes
     -----
-    Bins of numbers are never merged: choose fewer bins.
+    While "(other)" would be that rare itself, the next rarest value joins it, as long as that value
+    has at most a twentieth of the records: a common value keeps its name, and "(other)" may then
+    stay rare.  Bins of numbers are never merged: choose fewer bins.
 
     Examples
     --------
@@ -39,11 +45,22 @@ def rare_values(pairs: PairCounts | Records, pool: float) -> dict[str, tuple[str
     least = pool if pool >= 1 else pool * pairs.records
     found = {}
     for attribute in pairs.domain:
-        counts = pairs.marginal(attribute.name).tolist()
-        rare = [v for v, n in zip(attribute.values, counts, strict=True) if n < least]
-        if rare and rare != [OTHER] and not attribute.edges:
-            found[attribute.name] = tuple(rare)
+        counts = dict(zip(attribute.values, pairs.marginal(attribute.name).tolist(), strict=True))
+        merged = _merged_values(counts, least, pairs.records * LARGEST_JOINING)
+        if set(merged) - {OTHER} and not attribute.edges:
+            found[attribute.name] = tuple(value for value in attribute.values if value in merged)
     return found
+
+
+def _merged_values(counts: dict[str, int], least: float, most: float) -> set[str]:
+    """Return the values rarer than `least`, and those that join them until all have so many."""
+    merged, held = set[str](), 0
+    for value, count in sorted(counts.items(), key=lambda item: item[1]):
+        joins = bool(merged) and held + counts.get(OTHER, 0) < least and count <= most
+        if count < least or (joins and value not in (OTHER, MISSING)):
+            merged.add(value)
+            held += count if value != OTHER else 0
+    return merged
 
 
 def pool_pairs(pairs: PairCounts, pool: float) -> PairCounts:

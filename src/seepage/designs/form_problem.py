@@ -103,6 +103,11 @@ class FormProblem:
         The largest sum of budgets of a form.
     largest
         The most attributes of a form.
+    fixed_caps
+        Whether no budget depends on the records but by the level of its form: then the largest
+        budget of an attribute is its limit, else what it may have alone.
+    public_places, known_places
+        Attributes released in the clear, and those that the adversary knows of the person.
     most_cells
         The most combinations of answers of a form, while forms that can be shaped are searched for.
     """
@@ -118,14 +123,27 @@ class FormProblem:
     apart: Booleans
     record_limit: float = math.inf
     largest: int = LARGEST_FORM
+    fixed_caps: bool = False
+    public_places: Form = ()
+    known_places: Form = ()
     most_cells: float = math.inf
     caps: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         most = np.minimum(self.limits, min(self.record_limit, LARGEST_BUDGET))
         self.caps = np.where(self.collected, most, 0.0)
-        for j in np.flatnonzero(self.collected).tolist():
-            self.caps[j] = self.fit((j,)).level
+        if not self.fixed_caps:
+            for j in np.flatnonzero(self.collected).tolist():
+                self.caps[j] = self.fit((j,)).level
+
+    @property
+    def least_slack(self) -> float:
+        """The smallest limit: how far all totals are within them where nothing is asked."""
+        return min(float(self.limits.min()), self.record_limit)
+
+    def listed(self, form: Iterable[int]) -> str:
+        """Return the names of attributes, for a message."""
+        return ", ".join(self.domain.names[j] for j in form)
 
     def excess(self, totals: Floats, epsilons: Floats) -> float:
         """Return how far the worst total, or the sum of budgets, is above its limit."""
@@ -159,7 +177,9 @@ class FormProblem:
         """
         return self.fit_table(self.scorer.table(attributes), most)
 
-    def fit_table(self, table: FormTable, most: float = math.inf) -> FittedForm:
+    def fit_table(
+        self, table: FormTable, most: float = math.inf, tolerance: float = TOLERANCE
+    ) -> FittedForm:
         """Return the form of a table with the largest equal budgets that keep the limits."""
 
         def excess(level: float) -> float:
@@ -167,7 +187,7 @@ class FormProblem:
             return self.excess(self.scorer.totals(table, budgets), budgets)
 
         top = min(most, float(self.caps[list(table.attributes)].max()))
-        level = largest_within(excess, top, TOLERANCE * min(top, 1.0))
+        level = largest_within(excess, top, tolerance * min(top, 1.0))
         return self.fitted(table, self.level_budgets(table.attributes, level))
 
     def fitted(self, table: FormTable, epsilons: Floats) -> FittedForm:

@@ -9,14 +9,13 @@ it would need tells most of the others.
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage.designs.form_budgets import refine
 from seepage.designs.form_problem import FittedForm, Form, FormProblem, join
 from seepage.designs.shares import Shares, best_shares, evaluate
 
@@ -281,6 +280,7 @@ class FormSearch:
 def generate(
     search: FormSearch,
     pool: FormPool,
+    accept: Callable[[FittedForm, Floats], FittedForm],
     rng: np.random.Generator,
     patience: int = PATIENCE,
 ) -> Iterator[Shares]:
@@ -290,12 +290,14 @@ def generate(
     ----------
     search, pool
         What finds forms, and where they go; the pool's shares give the prices.
+    accept
+        Returns a form that the search found as it may enter the pool, certified, at some prices.
     rng
         Of the starts.
     patience
         Rounds without a new form after which the search ends.
     """
-    problem, idle = search.problem, 0
+    idle = 0
     singles = {form.attributes: form for form in reversed(pool.forms)}
     while idle < patience and not search.timer.over():
         state = pool.state
@@ -307,7 +309,7 @@ def generate(
             if found.attributes in seen:
                 continue
             seen.add(found.attributes)
-            form = refine(problem, found, state.prices)
+            form = accept(found, state.prices)
             if search.gain(form, state.prices) > state.objective * (1 + PAYS):
                 fresh.append(form)
         before = len(pool.forms)

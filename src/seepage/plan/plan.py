@@ -77,8 +77,9 @@ class Plan(
     >>> domain = sp.Domain([sp.Attribute("sex", ("F", "M")), sp.Attribute("ill", ("no", "yes"))])
     >>> pairs = sp.PairCounts(domain, [[50, 50], [70, 30]], [40, 10, 30, 20])
     >>> plan = make_plan(pairs, epsilon=2.0, limit=4.0, guarantee="worst", totals=[4.0, 4.0])
-    >>> plan
-    Plan(2 of 2 attributes collected, epsilon 2, largest total 4, guarantee worst (certified))
+    >>> plan  # doctest: +NORMALIZE_WHITESPACE
+    Plan(2 of 2 attributes collected, epsilon 2, largest total 4,
+         guarantee worst (certified, for everybody))
     >>> plan["ill"].mechanism, plan.epsilons.tolist()
     ('grr', [2.0, 2.0])
     >>> people = {"sex": ["F", "M"] * 500, "ill": ["no", "no", "yes", "no"] * 250}
@@ -214,7 +215,11 @@ class Plan(
 
     @property
     def _whom(self) -> str:
-        return f", for the population at {self.confidence}" if self.scope == "population" else ""
+        if self.guarantee == "worst":
+            return ", for everybody"
+        if self.scope == "population":
+            return f", for the population at {self.confidence:g}"
+        return ", for this table only" if self.kind != "assumed" else ""
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         fields = ("name", "mechanism", "epsilon", "delta", "limit", "total", "public")
