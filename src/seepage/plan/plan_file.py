@@ -88,7 +88,11 @@ def plan_schema() -> dict[str, Any]:
         "title": "seepage plan",
         **msgspec.json.schema(PlanFile),
     }
-    return dict(msgspec.json.decode(msgspec.json.encode(schema)))
+    plain = dict(msgspec.json.decode(msgspec.json.encode(schema)))
+    for described in plain["$defs"].values():
+        if "description" in described:  # of a docstring its first line, not its examples
+            described["description"] = described["description"].partition("\n")[0]
+    return plain
 
 
 def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
