@@ -18,7 +18,7 @@ from seepage.plan.page.promise_text import ground, promise, unpromised
 @pytest.fixture(scope="module")
 def designed():
     people = sp.make_survey(2_000).select(["coffee", "screen", "sleep", "medication"])
-    return sp.design(people, 2.0)
+    return sp.design(people, 2.0, scope="table")
 
 
 def _wide(page):
@@ -50,6 +50,17 @@ def test_totals_for_a_population_name_confidence_and_sample():
     plan = sp.calibrate(table, 2.0, mechanism="grr", scope="population")
     assert f"confidence {plan.confidence:g}" in promise(plan)
     assert "random sample with one record per person" in ground(plan)
+
+
+def test_a_design_for_the_population_is_compared_with_its_confidence(opened):
+    people = sp.make_survey(4_000).select(["coffee", "screen", "sleep"])
+    plan = sp.design(people, 2.0)
+    assert plan.scope == "population"
+    page = opened(plan_page(plan))
+    rows = {row.split("\t")[0]: row for row in page.locator(".ways tr").all_inner_texts()}
+    assert "with confidence 0.95" in rows["this plan"]
+    assert "worst" in rows["equal split (SPL)"]
+    assert "confidence" not in rows["equal split (SPL)"]
 
 
 def test_public_and_left_out_attributes_are_named():
@@ -116,7 +127,9 @@ def test_precision_is_that_of_the_design(opened, designed):
     table = page.inner_text(".ways")
     times = dict(re.findall(r"^(.*?)\s+([\d.]+) ×", table.replace("\t", " "), re.MULTILINE))
     again = sp.find_design(
-        sp.make_survey(2_000).select(["coffee", "screen", "sleep", "medication"]), 2.0
+        sp.make_survey(2_000).select(["coffee", "screen", "sleep", "medication"]),
+        2.0,
+        scope="table",
     )
     for one in again.comparison[:-1]:
         assert float(times[one.name]) == pytest.approx(one.error / again.error, rel=0.01)

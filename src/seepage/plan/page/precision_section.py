@@ -7,6 +7,8 @@ from seepage._pages import Markup, element, joined
 from seepage.collection.expected_errors import alternatives, expected_variances, half_width
 from seepage.plan.alternative import Alternative
 from seepage.plan.plan import Plan
+from seepage.plan.plan_checks import BY_FORM
+from seepage.totals.result import GUARANTEES
 
 PEOPLE = 10_000
 """For so many people where the plan does not know how many records there are."""
@@ -75,17 +77,26 @@ def plan_precision(plan: Plan) -> Precision:
         mean = sum(variances[each] for each in compared) / max(1, len(compared))
         return Way(name, rests_on, certified, widths, mean)
 
-    kind = "" if plan.kind == "certified" else f" ({plan.kind})"
-    ways = [way(OURS, plan.guarantee + kind, plan.kind != "assumed", own)]
+    ways = [way(OURS, _sure(plan, plan.guarantee), plan.kind != "assumed", own)]
     for other in others if compared else ():
         found = {name: float(v) for name, v in other.variances.items()}
-        ways.append(way(other.name, _rests(other), other.certified, found))
+        ways.append(way(other.name, _rests(plan, other), other.certified, found))
     return Precision(people, tuple(ways), names)
 
 
-def _rests(other: Alternative) -> str:
-    plain = other.certified or other.rests_on.startswith("assum")
+def _rests(plan: Plan, other: Alternative) -> str:
+    if other.certified:
+        return _sure(plan, other.rests_on)
+    plain = other.rests_on.startswith("assum")
     return other.rests_on if plain else f"assumed: {other.rests_on}"
+
+
+def _sure(plan: Plan, guarantee: str) -> str:
+    """Return a guarantee with the confidence that it has, or the word that it is an assumption."""
+    if plan.scope == "population" and guarantee in ("exact", "merged", BY_FORM):
+        return f"{guarantee}, with confidence {plan.confidence:.4g}"
+    kind = GUARANTEES.get(guarantee, "certified")
+    return guarantee if kind == "certified" else f"{guarantee} ({kind})"
 
 
 def precision_sentence(plan: Plan, found: Precision) -> str:
