@@ -193,8 +193,8 @@ def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
         + " add to what is told, and no limit covers both: keep reports and do not ask again.",
     )
     yield (
-        "Refusals.",
-        "Declining to answer after seeing the questions is itself a message, and has no noise: "
+        "Declining.",
+        "To decline after seeing the questions is itself a message, and has no noise: "
         "make “missing” a value that gets noise like any other, and always send a report.",
     )
     if plan.view == "inferred":
