@@ -108,7 +108,8 @@ class FormProblem:
         most = np.minimum(self.limits, min(self.record_limit, LARGEST_BUDGET))
         self.caps = np.where(self.collected, most, 0.0)
         for j in np.flatnonzero(self.collected).tolist():
-            self.caps[j] = self.fit((j,)).level
+            if self.scorer.fits((j,)):
+                self.caps[j] = self.fit((j,)).level
 
     def excess(self, totals: Floats, epsilons: Floats) -> float:
         """Return how far the worst total, or the sum of budgets, is above its limit."""
