@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from decimal import ROUND_CEILING, Decimal
 
 from seepage.plan.plan import Plan
+from seepage.plan.plan_checks import WEAKEST
 from seepage.plan.planned_attribute import PlannedAttribute
+from seepage.totals.result import GUARANTEES
 
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
 
@@ -21,7 +23,6 @@ RESTS: dict[str, str] = {
     "independent of each other given the one protected, which real data often violate",
     "tree": "It RESTS ON AN ASSUMPTION and is not proven: that the attributes depend on each other "
     "along a tree",
-    "by form": "Forms rest on different guarantees, named below with each attribute",
 }
 
 
@@ -117,12 +118,26 @@ def _count(number: int, what: str) -> str:
 def ground(plan: Plan) -> str:
     """Return the second sentence: what the promise rests on, and for whom it holds."""
     delta = max((planned.total_delta for planned in plan.attributes), default=0.0)
-    parts = [RESTS[plan.guarantee]]
+    parts = [_rests(plan)]
     if delta > 0:
         parts.append(f", but for reports that occur with probability {delta:g} at most")
     if plan.scope == "table" and plan.confidence is not None and plan.kind == "statistical":
         parts.append(f", with confidence {plan.confidence:.4g}")
     return "".join(parts) + ". " + whom(plan)
+
+
+def _rests(plan: Plan) -> str:
+    """Return what the totals rest on; where forms differ, the weakest in full."""
+    names = sorted({form.guarantee for form in plan.forms}, key=_strength)
+    if len(names) == 1:
+        return RESTS[names[0]]
+    return (
+        f"Forms rest on different guarantees ({', '.join(names)}). The weakest: {RESTS[names[0]]}"
+    )
+
+
+def _strength(guarantee: str) -> tuple[int, str]:
+    return WEAKEST.index(GUARANTEES[guarantee]), guarantee
 
 
 def whom(plan: Plan) -> str:
