@@ -209,12 +209,12 @@ class _Run:
         self.pool.add([*first, *(self.whole if allowed else [])])
         wanted = [self._wanted(pair) for pair in problem.precisions.joint]
         self.pool.add([form for form in wanted if form is not None])
-        self.smp = self.pool.settle(1e-6, 4000)
-        if not math.isfinite(self.smp.objective):
+        if not math.isfinite(self.pool.state.objective):
             raise InputError(
                 "no form within the limits gives every joint distribution that is wanted; raise "
                 "the limit or want fewer"
             )
+        self.smp = self.pool.settle(1e-6, 4000)
 
     def _item(self, item: tuple[int, ...]) -> FittedForm:
         """Return a form of one item; with coarser totals where its table is too large."""

@@ -72,6 +72,7 @@ def plan_of_design(found: Design) -> Plan:
         ],
         limit=found.limits.tolist(),
         public=found.public,
+        frequencies=[marginal / found.pairs.records for marginal in found.pairs.marginals],
         confidence=found.confidence,
         scope="population" if found.scope == "population" else "table",
         settings={
