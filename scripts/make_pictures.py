@@ -138,6 +138,8 @@ COMMITTED: dict[str, Callable[[sp.PairCounts], Any]] = {
     "people-needed.svg": people_needed,
 }
 
+PAGES = ("adult.html", "plan.html")
+
 CHARTS: dict[str, Callable[[sp.PairCounts], Any]] = {
     "matrix.svg": matrix,
     "curve.svg": curve,
@@ -148,13 +150,15 @@ CHARTS: dict[str, Callable[[sp.PairCounts], Any]] = {
 
 
 def make_pictures(folder: Path) -> None:
-    """Write every picture, and the report page of Adult, into a folder."""
+    """Write every picture, the report page of Adult, and the page of a plan, into a folder."""
     pairs = sp.load_pairs("adult")
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in CHARTS.items():
         sp.save_chart(draw(pairs), folder / name)
     command = "seepage analyse adult --epsilon 1 --limit 5 --report adult.html"
     sp.analyse("adult", 1.0, limit=5.0, command=command).report(folder / "adult.html")
+    plan = sp.design(sp.make_survey(100_000), 2.0, drop=["employment", "region"])
+    plan.report(folder / "plan.html", name="A synthetic survey")
 
 
 def make_committed(folder: Path) -> None:

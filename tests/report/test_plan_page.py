@@ -33,7 +33,7 @@ def test_the_first_sentences_say_what_is_promised_and_on_what_it_rests(designed)
     assert "2,000 records" in ground(designed)
     assert "nothing else about the person" in ground(designed)
     gaps = dict(unpromised(designed))
-    assert {"The whole record.", "Repeats.", "Refusals."} <= set(gaps)
+    assert {"The whole record.", "Repeats.", "Declining."} <= set(gaps)
     assert "Adversaries with further knowledge." in gaps
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from seepage._results import json_text
-from seepage.cli.calibrate import attribute_limits, attribute_weights, rounded_down
+from seepage.cli.calibrate import attribute_limits, attribute_weights, rounded_down, write_page
 from seepage.cli.options import (
     SEED,
     engine_options,
@@ -101,9 +101,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     plan = plan_of_design(found)
     if output is not None:
         plan.save(output)
-    if options["report"] is not None:
-        plan.report(options["report"], name=Path(data).name)
-        click.echo(f"wrote {options['report']}: open it in a browser", err=True)
+    write_page(plan, options["report"], data)
     if options["chart"] is not None:
         from seepage.charts import save_chart
 

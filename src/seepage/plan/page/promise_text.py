@@ -44,15 +44,15 @@ def factor(value: float) -> str:
 
     Examples
     --------
-    >>> factor(2.0), factor(0.1), factor(6.0), factor(50.0)
-    ('7.4', '1.2', '410', '5.2e21')
+    >>> factor(2.0), factor(0.1), factor(6.0), factor(8.0), factor(50.0)
+    ('7.4', '1.2', '410', '3,000', '5.2e21')
     """
     if not value < 700:
         return "any number"
     grown = math.exp(value)
     digits = 1 - math.floor(math.log10(grown))
     above = math.ceil(grown * 10.0**digits) / 10.0**digits
-    return f"{above:.0f}" if 10 <= above < 1e6 else f"{above:.2g}".replace("e+", "e")
+    return f"{above:,.0f}" if 10 <= above < 1e6 else f"{above:.2g}".replace("e+", "e")
 
 
 def protected(plan: Plan) -> list[PlannedAttribute]:
@@ -193,8 +193,8 @@ def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
         + " add to what is told, and no limit covers both: keep reports and do not ask again.",
     )
     yield (
-        "Refusals.",
-        "Declining to answer after seeing the questions is itself a message, and has no noise: "
+        "Declining.",
+        "To decline after seeing the questions is itself a message, and has no noise: "
         "make “missing” a value that gets noise like any other, and always send a report.",
     )
     if plan.view == "inferred":
