@@ -73,6 +73,8 @@ def test_limits_hold_with_room_and_the_design_beats_smp(found):
     assert found.totals.max() <= 1.0
     assert found.error < 0.75 * smp(found)
     assert max(len(form.attributes) for form in found.forms) > 1
+    rests = {one.name: one.rests_on for one in found.comparison}
+    assert rests[OPTIMAL_SMP] == "worst"
 
 
 def test_stated_limits_are_those_of_the_scorer_that_covers_all_forms(found):

@@ -158,8 +158,16 @@ def _others(found: Any) -> str:
             one.name,
             f"{one.error:.3g}",
             f"{one.error / least:.3g} x",
-            ("certified: " if one.certified else "") + one.rests_on,
+            _basis(found, one) + one.rests_on,
         ]
         for one in found.comparison
     ]
     return columns(rows, left=True)
+
+
+def _basis(found: Any, one: Any) -> str:
+    """Return how sure a strategy's limits are."""
+    if not one.certified:
+        return ""
+    statistical = found.scope == "population" and "exact" in one.rests_on
+    return f"at {found.confidence:g}: " if statistical else "certified: "

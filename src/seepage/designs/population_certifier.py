@@ -22,8 +22,8 @@ from seepage.designs.form_totals import ExactForms
 from seepage.designs.plain_forms import best_mechanism, coarse_form
 from seepage.designs.population_forms import PopulationForms
 
-ROUGH, FINE = 2e-3, 1e-4
-"""To what share of them budgets are found: while searching, and in the end."""
+TOLERANCE = 5e-4
+"""To what share of them budgets are found."""
 
 PRIMED = 3
 """Forms of each size that are looked at before the search."""
@@ -115,7 +115,7 @@ class PopulationCertifier:
                 if timer.spent > timer.seconds / 4 or not self.screen.fits(form):
                     return
                 table = self.screen.table(form)
-                guess = problem.fit_table(table, math.inf, ROUGH)
+                guess = problem.fit_table(table, math.inf, TOLERANCE)
                 order = np.searchsorted(guess.attributes, form)
                 budgets = guess.epsilons[order]
                 self.screen.learn(table, budgets, self.people.totals(table, budgets))
@@ -153,7 +153,7 @@ class PopulationCertifier:
         if form.guarantee != self.people.guarantee:
             return form
         if form.attributes not in self._found:
-            self._found[form.attributes] = self._certified(form, ROUGH)
+            self._found[form.attributes] = self._certified(form)
         return self._found[form.attributes]
 
     def quick(self, form: FittedForm, prices: Floats) -> FittedForm:
@@ -164,7 +164,7 @@ class PopulationCertifier:
         """Return a form that the search found as it may enter the pool."""
         return self.first(form)
 
-    def _certified(self, form: FittedForm, tolerance: float, spread: float = 0.15) -> FittedForm:
+    def _certified(self, form: FittedForm, spread: float = 0.15) -> FittedForm:
         problem, table = self.problem, self.screen.table(form.attributes)
         cap = float(problem.caps[list(form.attributes)].max())
         guess = form.level if form.level > 0 else cap
@@ -176,7 +176,7 @@ class PopulationCertifier:
             return problem.excess(self.people.totals(table, budgets), budgets)
 
         top = min(guess * (1 + spread), cap)
-        while (level := largest_within(excess, top, tolerance * guess)) >= top and top < cap:
+        while (level := largest_within(excess, top, TOLERANCE * guess)) >= top and top < cap:
             top = min(top * (1 + 2 * spread), cap)
         budgets = problem.level_budgets(form.attributes, level)
         limits = self.people.totals(table, budgets)
