@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from seepage.designs.equal_budgets import largest_within
 from seepage.designs.form_counts import FormTable
 from seepage.designs.form_totals import FormScorer
 from seepage.designs.precision import Precisions
+
+if TYPE_CHECKING:
+    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 Form = tuple[int, ...]
 """Attributes asked together, by place, ascending."""
@@ -42,6 +46,9 @@ class FittedForm:
         Their mechanisms by name.
     guarantee
         What the totals rest on.
+    matrix, precision
+        Where one shaped report tells about all answers: its mechanism, and the precision of every
+        quantity from it.  Budgets are then what changing one answer changes a report by at most.
     """
 
     attributes: Form
@@ -49,6 +56,8 @@ class FittedForm:
     totals: Floats
     mechanisms: tuple[str, ...] = ()
     guarantee: str = "exact"
+    matrix: "ShapedMechanism | None" = None
+    precision: Floats | None = None
 
     @property
     def level(self) -> float:
@@ -58,7 +67,12 @@ class FittedForm:
     @property
     def record(self) -> float:
         """What the form tells about the whole record at most: the sum of its budgets."""
-        return summed_up(self.epsilons.tolist())
+        return summed_up(self.spent.tolist())
+
+    @property
+    def spent(self) -> Floats:
+        """Budgets whose sum is told about the whole record."""
+        return self.epsilons if self.matrix is None else np.array([self.matrix.realised_epsilon])
 
 
 @dataclass(eq=False)
@@ -94,6 +108,8 @@ class FormProblem:
         budget of an attribute is its limit, else what it may have alone.
     public_places, known_places
         Attributes released in the clear, and those that the adversary knows of the person.
+    most_cells
+        The most combinations of answers of a form, while forms that can be shaped are searched for.
     """
 
     domain: Domain
@@ -110,6 +126,7 @@ class FormProblem:
     fixed_caps: bool = False
     public_places: Form = ()
     known_places: Form = ()
+    most_cells: float = math.inf
     caps: Floats = field(init=False)
 
     def __post_init__(self) -> None:
@@ -138,6 +155,9 @@ class FormProblem:
         """Return whether a form is small enough, and asks nothing together that must not be."""
         places = list(form)
         if len(places) > self.largest or not self.scorer.fits(places):
+            return False
+        cells = math.prod(self.domain.sizes[j] for j in places)
+        if cells > self.most_cells and len(places) > 1:
             return False
         return not self.apart[np.ix_(places, places)].any()
 
@@ -184,6 +204,8 @@ class FormProblem:
 
     def row(self, form: FittedForm) -> Floats:
         """Return the precision of every quantity from one report of a form."""
+        if form.precision is not None:
+            return form.precision
         if set(form.mechanisms) == {"grr"}:
             return self.precisions.row(form.attributes, form.epsilons.tolist())
         found = np.zeros(self.precisions.count)

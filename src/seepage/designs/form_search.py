@@ -107,6 +107,8 @@ class FormPool:
         """Note a form; return whether none with nearly the same budgets was noted before."""
         digits = np.round(form.epsilons / form.level, 4).tolist()
         key = (form.attributes, form.mechanisms, round(math.log(form.level), 5), *digits)
+        if form.precision is not None:
+            key = (*key, *np.round(form.precision, 6).tolist())
         if key in self.keys:
             return False
         self.keys.add(key)
@@ -170,11 +172,11 @@ class FormSearch:
         """Return a stem with an item added, with the largest equal budgets; None if not allowed."""
         form = join(stem, item)
         if form not in self.found:
-            found = None
-            if self.problem.allowed(form):
-                added = tuple(j for j in item if j not in stem)
-                found = self.problem.fit((*stem, *added), most) if added else self.fit((), form)
-                found = found if found is not None and self.problem.useful(found) else None
+            if not self.problem.allowed(form):
+                return None
+            added = tuple(j for j in item if j not in stem)
+            found = self.problem.fit((*stem, *added), most) if added else self.fit((), form)
+            found = found if found is not None and self.problem.useful(found) else None
             self.found[form] = found
             self._note(found)
         return self.found[form]

@@ -7,6 +7,7 @@ report they found.
 """
 
 import itertools
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -61,6 +62,7 @@ def search_reports(
     offset: float = 0.0,
     gap: float = 1e-4,
     known: Floats | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> ShapedReports:
     """Return the mixture of admissible reports with the smallest total variance, up to a gap.
 
@@ -76,6 +78,8 @@ def search_reports(
         Stop where phi - offset is within a factor of 1 + gap of its lower bound.
     known
         Admissible reports to begin with, besides those around the neutral one.
+    stop
+        Asked after each round whether to end with the mixture reached.
     """
     span = cone.span
     whole, goal = span.sum(axis=0), wanted @ span
@@ -96,7 +100,7 @@ def search_reports(
             new, excess = _highest(rays, mixture.excess(rays @ span))
         lower = max(lower, mixture.lower_bound(whole, excess))
         reached = mixture.second_moment - offset <= (1 + gap) * (lower - offset)
-        if reached or not len(new):
+        if reached or not len(new) or (stop is not None and stop()):
             break
         pool, shares = _joined(pool, shares, new)
     if rays is not None:  # the limits themselves, without the margin

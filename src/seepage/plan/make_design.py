@@ -1,10 +1,14 @@
 """`design`: from an allowed total to a plan of forms that keeps it with the least error."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
+from seepage._results import json_ready
 from seepage.designs.design import Design, DesignedForm
+from seepage.designs.design_comparison import DESIGN
 from seepage.designs.find_design import find_design
+from seepage.plan.alternative import Alternative
 from seepage.plan.form import ProductChannel
 from seepage.plan.plan import Plan
 from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
@@ -83,6 +87,7 @@ def plan_of_design(found: Design) -> Plan:
             "known": list(found.known),
         },
         notes=[*found.notes, *_remarks(found)],
+        alternatives=list(_alternatives(found)),
     )
 
 
@@ -96,13 +101,28 @@ def _channel(form: DesignedForm) -> ProductChannel:
     )
 
 
+def _alternatives(found: Design) -> Iterator[Alternative]:
+    """Yield what the design was compared with, for one person."""
+    asked = [n for n, weight in zip(found.domain.names, found.weights, strict=True) if weight > 0]
+    for one in found.comparison:
+        if one.name != DESIGN:
+            variances = dict(zip(asked, (e * found.people for e in one.errors), strict=True))
+            yield Alternative(
+                name=one.name,
+                rests_on=one.rests_on,
+                certified=one.certified,
+                variances=json_ready(variances),
+            )
+
+
 def _remarks(found: Design) -> Iterator[str]:
     if found.known:
         yield (
             f"totals are conditional on {', '.join(found.known)}, which the adversary is taken to "
             "know of the person"
         )
+    most = math.ceil(found.record * 1e3) / 1e3
     yield (
-        f"about the whole record a form tells at most {found.record:.4g}, the sum of its budgets; "
+        f"about the whole record a form tells at most {most:g}, the sum of its budgets; "
         "an adversary who knows more of the person can learn more than a total"
     )
