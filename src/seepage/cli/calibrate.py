@@ -60,6 +60,7 @@ from seepage.errors import InputError
 @click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
 @click.option("--delta", type=float, help="For sampled totals: the delta with which they hold.")
 @click.option("--confidence", type=float, help="Of all totals together.")
+@click.option("--sample", type=int, metavar="N", help="Calibrate on N records drawn at random.")
 @click.option("--audit/--no-audit", default=True, help="Search for a witness after an assumption.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of sampling and searching.")
 @click.option("--check", metavar="PLAN", help="Certify a plan that was edited, on DATA.")
@@ -86,7 +87,8 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     if options["budgets"] == "equal":
         reject_options(["weight"], "it needs --budgets per-attribute")
     with engine_session(data, options["engine"], options["master"]):
-        records = read_records(data, arguments | {"engine": options["engine"]})
+        drawn = {"engine": options["engine"], "sample": options["sample"], "seed": options["seed"]}
+        records = read_records(data, arguments | drawn)
     limit = attribute_limits(records, options)
     from seepage.designs.calibration import find_budgets
     from seepage.plan.make_plan import plan_of

@@ -50,8 +50,9 @@ FORMS_SHOWN = 12
 @click.option(
     "--confidence", type=float, default=0.95, show_default=True, help="Of all limits together."
 )
+@click.option("--sample", type=int, metavar="N", help="Design from N records drawn at random.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Of searching.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the search.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of search and sample.")
 @click.option("--chart", type=OutputFile(), help="Draw the comparison: a .svg, .png, ... file.")
 @click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file.")
 @click.option(
@@ -73,7 +74,8 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     """
     arguments = table_arguments(options)
     with engine_session(data, options["engine"], options["master"]):
-        records = read_records(data, arguments | {"engine": options["engine"]})
+        drawn = {"engine": options["engine"], "sample": options["sample"], "seed": options["seed"]}
+        records = read_records(data, arguments | drawn)
     from seepage.designs.find_design import find_design
     from seepage.plan.make_design import plan_of_design
 
