@@ -73,6 +73,8 @@ def test_limits_hold_with_room_and_the_design_beats_smp(found):
     assert found.totals.max() <= 1.0
     assert found.error < 0.75 * smp(found)
     assert max(len(form.attributes) for form in found.forms) > 1
+    rests = {one.name: one.rests_on for one in found.comparison}
+    assert rests[OPTIMAL_SMP] == "worst"
 
 
 def test_stated_limits_are_those_of_the_scorer_that_covers_all_forms(found):
@@ -129,6 +131,9 @@ def test_a_seeded_sample_of_a_table_is_designed_from():
     plan = sp.design(table, 1.0, sample=2_000, seed=3, seconds=2)
     assert plan.provenance.records == 2_000
     assert plan.provenance.population == 4_000
+    assert plan.provenance.settings["records"] == 2_000
+    other = sp.design(table, 1.0, sample=2_000, seed=4, seconds=2)
+    assert other.provenance.digest != plan.provenance.digest
 
 
 def test_limits_that_differ_are_kept_and_budgets_do_not_depend_on_other_records():
@@ -158,6 +163,15 @@ def test_the_record_limit_left_out_together_and_joint_hold_for_the_population_to
     assert all(len({"a0", "a1"} & set(form.attributes)) != 1 for form in found.forms)
     assert math.isfinite(found.joint["a2", "a3"])
     assert worst(found, chances()) <= 1e-12
+
+
+def test_tables_too_large_rest_on_their_budgets():
+    rng = np.random.default_rng(0)
+    domain = Domain([Attribute(f"b{i}", tuple(map(str, range(40)))) for i in range(3)])
+    records = Records(domain, rng.integers(0, 40, (2000, 3)))
+    found = sp.find_design(records, 1.0, together=[domain.names], seconds=2)
+    assert {form.guarantee for form in found.forms} == {"worst"}
+    assert found.record <= 1.0
 
 
 @pytest.mark.parametrize(

@@ -41,10 +41,9 @@ from seepage.errors import InputError
 )
 @click.option(
     "--scope",
-    type=click.Choice(["table", "population"]),
-    default="table",
-    show_default=True,
-    help="Whom totals hold for: the table, or with confidence 0.95 those whom it was drawn from.",
+    type=click.Choice(["population", "table"]),
+    help="Whom totals hold for: the people whom the records are a random sample of (by default, "
+    "where equal budgets and exact or merged totals allow it), or the table.",
 )
 @click.option("-m", "--mechanism", help="A mechanism; by default any, and the best one is planned.")
 @click.option(
@@ -60,7 +59,8 @@ from seepage.errors import InputError
 @click.option("--weight", multiple=True, metavar="NAME=W", help="How much one attribute counts.")
 @click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
 @click.option("--delta", type=float, help="For sampled totals: the delta with which they hold.")
-@click.option("--confidence", type=float, help="For sampled totals: of all of them together.")
+@click.option("--confidence", type=float, help="Of all totals together.")
+@click.option("--sample", type=int, metavar="N", help="Calibrate on N records drawn at random.")
 @click.option("--audit/--no-audit", default=True, help="Search for a witness after an assumption.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of sampling and searching.")
 @click.option("--check", metavar="PLAN", help="Certify a plan that was edited, on DATA.")
@@ -88,7 +88,8 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     if options["budgets"] == "equal":
         reject_options(["weight"], "it needs --budgets per-attribute")
     with engine_session(data, options["engine"], options["master"]):
-        records = read_records(data, arguments | {"engine": options["engine"]})
+        drawn = {"engine": options["engine"], "sample": options["sample"], "seed": options["seed"]}
+        records = read_records(data, arguments | drawn)
     limit = attribute_limits(records, options)
     from seepage.designs.calibration import find_budgets
     from seepage.plan.make_plan import plan_of
@@ -122,9 +123,9 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
 
 
 def _sampling(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of sampled totals that were given."""
+    """Return the settings of totals that were given."""
     if options["guarantee"] not in ("sampled", "auto"):
-        reject_options(["reports", "delta", "confidence"], "it is of --guarantee sampled")
+        reject_options(["reports", "delta"], "it is of --guarantee sampled")
     names = {"reports": "reports", "delta": "target_delta", "confidence": "confidence"}
     return {names[name]: options[name] for name in names if options[name] is not None}
 
@@ -152,7 +153,7 @@ def _text(plan: Any, name: str) -> str:
     ]
     heading = (
         f"{name}: budgets whose totals stay within the limit (all in nats)\n"
-        f"Guarantee: {plan.guarantee} ({plan.kind})"
+        f"Guarantee: {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))})"
     )
     return "\n".join([heading, columns(rows), *plan.notes])
 

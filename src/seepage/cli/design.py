@@ -51,8 +51,9 @@ FORMS_SHOWN = 12
 @click.option(
     "--confidence", type=float, default=0.95, show_default=True, help="Of all limits together."
 )
+@click.option("--sample", type=int, metavar="N", help="Design from N records drawn at random.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Of searching.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the search.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of search and sample.")
 @click.option("--chart", type=OutputFile(), help="Draw the comparison: a .svg, .png, ... file.")
 @click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file.")
 @click.option(
@@ -74,7 +75,8 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     """
     arguments = table_arguments(options)
     with engine_session(data, options["engine"], options["master"]):
-        records = read_records(data, arguments | {"engine": options["engine"]})
+        drawn = {"engine": options["engine"], "sample": options["sample"], "seed": options["seed"]}
+        records = read_records(data, arguments | drawn)
     from seepage.designs.find_design import find_design
     from seepage.plan.make_design import plan_of_design
 
@@ -165,8 +167,16 @@ def _others(found: Any) -> str:
             one.name,
             f"{one.error:.3g}",
             f"{one.error / least:.3g} x",
-            ("certified: " if one.certified else "") + one.rests_on,
+            _basis(found, one) + one.rests_on,
         ]
         for one in found.comparison
     ]
     return columns(rows, left=True)
+
+
+def _basis(found: Any, one: Any) -> str:
+    """Return how sure a strategy's limits are."""
+    if not one.certified:
+        return ""
+    statistical = found.scope == "population" and "exact" in one.rests_on
+    return f"at {found.confidence:g}: " if statistical else "certified: "

@@ -97,8 +97,10 @@ def _sampled(
     uniform = np.full(len(asked), 1 / len(asked))
     budgets = [float(best[j].epsilons[0]) for j in asked]
     names = [best[j].mechanisms[0] for j in asked]
+    within = problem.fixed_caps and max(budgets) <= float(problem.limits.min())
+    rests = "worst" if within else "exact"
     return [
-        _strategy(name, budgets, _errors(precisions * part, people), names, "exact", True)
+        _strategy(name, budgets, _errors(precisions * part, people), names, rests, True)
         for name, part in ((UNIFORM_SMP, uniform), (OPTIMAL_SMP, optimal))
     ]
 

@@ -45,6 +45,7 @@ def find_design(
     joint: Iterable[Iterable[str]] = (),
     scope: str = "population",
     confidence: float = 0.95,
+    sample: int | None = None,
     seconds: float = 60.0,
     seed: int = 0,
     progress: Progress | None = None,
@@ -90,11 +91,15 @@ def find_design(
         if the records are a random sample of it with one record per person (table option
         `person`); or `"table"`, for the people in the table only.  Public and known attributes
         can be had for the table only.
+    sample
+        Read so many records drawn at random by the seed, for `scope="population"`: what is
+        certified then holds for the table as well.
     seconds
         How long to search at most; Ctrl-C ends it too.  Either way the best design so far is
         returned, certified like any other.
     seed
-        Of the search.  The same seed gives the same design where time does not end it.
+        Of the search and the sample.  The same seed gives the same design where time does not end
+        the search.
     progress
         Called with the seconds spent and those in all.
     table_options
@@ -144,7 +149,8 @@ def find_design(
     number = _checks.integer(seed, "seed", 0)
     _checks.progress(progress)
     _checks.choice(scope, "scope", SCOPES)
-    records = as_records(data, **table_options)
+    drawn = {} if sample is None else {"sample": sample, "seed": number}
+    records = as_records(data, **drawn, **table_options)
     refuse_sample(records, "exact", "designs", scope)
     timer = Timer(time)
     problem = make_form_problem(
