@@ -15,7 +15,6 @@ from seepage.data.domain import MISSING, OTHER, Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 
-
 LARGEST_JOINING = 1 / 20
 """The share of the records that a value has at most to join others that are rarer than allowed."""
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
+from seepage._numerics import Floats
 from seepage._results import Progress
 from seepage.data.inputs import as_records
 from seepage.designs.design import Design, DesignedForm
@@ -15,6 +16,13 @@ from seepage.designs.design_options import make_form_problem
 from seepage.designs.form_problem import FittedForm, FormProblem
 from seepage.designs.form_search import FormPool, FormSearch, Timer, generate
 from seepage.designs.population_certifier import PopulationCertifier
+from seepage.designs.shaped_designs import (
+    MOST_SHAPED,
+    PRODUCT_TIME,
+    SHAPES,
+    FormShaper,
+    TableShapes,
+)
 from seepage.designs.shares import Shares, best_shares, evaluate
 from seepage.designs.table_certifier import TableCertifier
 from seepage.errors import InputError
@@ -42,6 +50,7 @@ def find_design(
     joint: Iterable[Iterable[str]] = (),
     scope: str = "population",
     confidence: float = 0.95,
+    shape: str = "forms",
     seconds: float = 60.0,
     seed: int = 0,
     progress: Progress | None = None,
@@ -87,6 +96,11 @@ def find_design(
         if the records are a random sample of it with one record per person (table option
         `person`); or `"table"`, for the people in the table only.  Public and known attributes
         can be had for the table only.
+    shape
+        Which forms send one shaped report where that is more precise, of at most 32 combinations
+        of answers: `"never"`, `"single"` for those of one attribute, `"forms"` for all; with the
+        rule that one answer changed changes a report by its limit at most, and no more told about
+        the whole record than by the product of the same form.  `"record"`: without that rule.
     seconds
         How long to search at most; Ctrl-C ends it too.  Either way the best design so far is
         returned, certified like any other.
@@ -141,6 +155,7 @@ def find_design(
     number = _checks.integer(seed, "seed", 0)
     _checks.progress(progress)
     _checks.choice(scope, "scope", SCOPES)
+    _checks.choice(shape, "shape", SHAPES)
     records = as_records(data, **table_options)
     refuse_sample(records, "exact", "designs", scope)
     timer = Timer(time)
@@ -167,6 +182,8 @@ def find_design(
         certifier = TableCertifier(problem, records)
     run = _Run(certifier, timer, largest, mechanism, progress)
     run.start()
+    if mechanism is None and shape != "never":
+        run.shape(shape, number)
     run.search(number)
     return run.result(number)
 
@@ -240,17 +257,37 @@ class _Run:
     def search(self, seed: int) -> None:
         """Generate forms; an interrupt ends the search and keeps what was found."""
         rng = np.random.default_rng(seed)
+        self._collect(generate(self.search_forms, self.pool, self.certifier.accept, rng))
+
+    def _collect(self, rounds: Iterator[Shares]) -> None:
+        """Go through rounds of a search; an interrupt ends all and keeps what was found."""
+        if self.ended == "interrupted":
+            return
         before = self.pool.saved()
         try:
             self.search_forms.count_pairs()
-            for _ in generate(self.search_forms, self.pool, self.certifier.accept, rng):
+            for _ in rounds:
                 before = self.pool.saved()
                 self._report()
         except KeyboardInterrupt:
             self.pool.restore(before)
             self.ended = "interrupted"
         else:
-            self.ended = "time" if self.timer.over() else self.ended
+            self.ended = "time" if self.timer.over() else "no better form"
+
+    def shape(self, how: str, seed: int) -> None:
+        """Search for forms that can be shaped, and shape those that pay."""
+        problem, timer = self.problem, self.timer
+        if problem.public_places or problem.known_places or self.certifier.scope != "table":
+            return
+        whole = timer.seconds
+        if how != "single":
+            timer.seconds, problem.most_cells = whole * PRODUCT_TIME, MOST_SHAPED
+            self.search(seed)
+            timer.seconds, problem.most_cells = whole, math.inf
+        maker = TableShapes(problem, self.records, "record" if how == "record" else "answer")
+        shaper = FormShaper(problem, maker, timer, how == "single")
+        self._collect(shaper.improve(self.pool, self.search_forms))
 
     def _report(self) -> None:
         if self.progress is None:
@@ -268,7 +305,7 @@ class _Run:
         places, state = self._final()
         order = sorted(places, key=lambda place: -state.shares[place])
         forms = self.certifier.settled([self.pool.forms[place] for place in order])
-        if any(problem.excess(form.totals, form.epsilons) > 0 for form in forms):
+        if any(problem.excess(form.totals, form.spent) > 0 for form in forms):
             raise AssertionError("a total of a designed form exceeds its limit")
         with np.errstate(divide="ignore"):
             errors = 1 / (self.records.records * (state.shares @ self.pool.rows))
@@ -278,7 +315,7 @@ class _Run:
         alone[np.array(problem.domain.sizes) == 1] = 0.0
         shares = [float(state.shares[place]) for place in order]
         comparison = compare_designs(
-            problem, self.records, self.singles, self.whole, forms, shares, alone
+            problem, self.records, self.singles, self.whole, forms, shares, alone, self._product()
         )
         pairs = [(names[i], names[j]) for i, j in problem.precisions.joint]
         return Design(
@@ -299,6 +336,19 @@ class _Run:
             self.certifier.scope,
             self.certifier.confidence,
         )
+
+    def _product(self) -> tuple[list[FittedForm], Floats] | None:
+        """Return the forms and errors of the best design without shaped reports, if some are."""
+        pool = self.pool
+        plain = np.array([form.matrix is None for form in pool.forms])
+        if plain.all():
+            return None
+        rows = pool.rows[plain]
+        shares = best_shares(rows, self.problem.weights, np.ones(len(rows)), 1e-3, 4000).shares
+        forms = [form for form in pool.forms if form.matrix is None]
+        used = [form for form, share in zip(forms, shares.tolist(), strict=True) if share > 0]
+        with np.errstate(divide="ignore"):
+            return used, 1 / (self.records.records * (shares @ rows))
 
     def _final(self) -> tuple[list[int], Shares]:
         """Return the forms that stay, without those of vanishing shares, and the state."""
@@ -326,4 +376,13 @@ class _Run:
 def _named(problem: FormProblem, form: FittedForm, share: float) -> DesignedForm:
     names = tuple(problem.domain.names[j] for j in form.attributes)
     budgets, totals = tuple(form.epsilons.tolist()), tuple(form.totals.tolist())
-    return DesignedForm(names, form.mechanisms, budgets, share, totals, form.guarantee, form.record)
+    return DesignedForm(
+        names,
+        form.mechanisms,
+        budgets,
+        share,
+        totals,
+        form.guarantee,
+        form.record,
+        form.matrix,
+    )

@@ -5,7 +5,8 @@ from typing import Any
 
 from seepage.designs.design import Design, DesignedForm
 from seepage.designs.find_design import find_design
-from seepage.plan.form import ProductChannel
+from seepage.designs.known_answers import shaped_note
+from seepage.plan.form import MatrixChannel, ProductChannel, ToldAnswers
 from seepage.plan.plan import Plan
 from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
 from seepage.plan.question import Question
@@ -86,7 +87,14 @@ def plan_of_design(found: Design) -> Plan:
     )
 
 
-def _channel(form: DesignedForm) -> ProductChannel:
+def _channel(form: DesignedForm) -> ProductChannel | MatrixChannel:
+    if form.matrix is not None and form.known_answers is not None:
+        return MatrixChannel.of(
+            form.attributes,
+            form.matrix,
+            frequencies=form.matrix.nominal.tolist(),
+            told=ToldAnswers(**form.known_answers._asdict()),
+        )
     questions = zip(form.attributes, form.mechanisms, form.epsilons, strict=True)
     return ProductChannel(
         questions=tuple(
@@ -102,7 +110,11 @@ def _remarks(found: Design) -> Iterator[str]:
             f"totals are conditional on {', '.join(found.known)}, which the adversary is taken to "
             "know of the person"
         )
+    shaped = [form for form in found.forms if form.matrix is not None]
+    of = "the sum of its budgets" if len(shaped) < len(found.forms) else "its epsilon"
     yield (
-        f"about the whole record a form tells at most {found.record:.4g}, the sum of its budgets; "
+        f"about the whole record a form tells at most {found.record:.4g}, {of}; "
         "an adversary who knows more of the person can learn more than a total"
     )
+    if shaped:
+        yield shaped_note(shaped)
