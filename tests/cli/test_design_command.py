@@ -90,6 +90,48 @@ def test_options_reach_the_design(folder):
     assert found["joint"][0][:2] == ["coffee", "sleep"]
 
 
+def test_the_page_of_a_plan_comes_with_it_or_later_and_replaces_itself(folder):
+    for _ in range(2):
+        done = run(
+            *("design", "survey.csv", "--limit", 2, "--seconds", 1, "-o", "paged.json"),
+            *("--report", "paged.html"),
+            cwd=folder,
+        )
+        assert done.returncode == 0, done.stderr
+    assert "wrote paged.html" in done.stderr
+    page = (folder / "paged.html").read_text()
+    assert "<bdi>survey.csv</bdi>" in page
+    later = run("report", "paged.json", "-o", "later.html", cwd=folder)
+    assert later.stdout == "wrote later.html\n"
+    assert (folder / "later.html").read_text() == page.replace("survey.csv", "paged.json")
+    refused = run("report", "paged.json", "--no-counts", "-o", "later.html", cwd=folder)
+    assert refused.returncode == 2
+    assert "the page of a plan has no pair counts" in refused.stderr
+
+
+def test_a_damaged_plan_is_named_as_such(folder):
+    (folder / "odd.json").write_text('{"format": "seepage plan", "version": 2}')
+    done = run("report", "odd.json", "-o", "odd.html", cwd=folder)
+    assert done.returncode == 2
+    assert "odd.json is no valid plan" in done.stderr
+
+
+def test_perturbing_by_an_assumption_says_so(folder):
+    made = run(
+        *("calibrate", "survey.csv", "--limit", 2, "--guarantee", "independent", "--no-audit"),
+        *("-o", "assumed.json"),
+        cwd=folder,
+    )
+    assert made.returncode == 0, made.stderr
+    done = run("perturb", "survey.csv", "--plan", "assumed.json", "-o", "a.parquet", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "the plan rests on an assumption (independent)" in done.stderr
+    run("calibrate", "survey.csv", "--limit", 2, "-o", "proven.json", cwd=folder)
+    done = run("perturb", "survey.csv", "--plan", "proven.json", "-o", "b.parquet", cwd=folder)
+    assert done.returncode == 0
+    assert "assumption" not in done.stderr
+
+
 def test_the_comparison_is_drawn(folder):
     done = run(
         *("design", "survey.csv", "--limit", 2, "--seconds", 1, "--chart", "c.html"), cwd=folder

@@ -195,7 +195,7 @@ def _experienced(found: Experience) -> str:
             columns(rows),
             "  promised: epsilon; median, 95%: realised loss of all reports, in nats",
             "  above: share of people with more than 1.1 epsilon; unrelated: on permuted columns",
-            "  before, own, all: how often the best guess is right: in the table, and among the drawn people",
+            "  before, own, all: how often the best guess is right (before: in the table)",
             "  each person's own record is left out of what the reports are compared with",
             f"  values with fewer than {found.rare:,} other records are not compared; limits of "
             f"{found.confidence:.0%} confidence: --format json",

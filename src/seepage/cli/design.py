@@ -53,6 +53,7 @@ FORMS_SHOWN = 12
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Of searching.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of the search.")
 @click.option("--chart", type=OutputFile(), help="Draw the comparison: a .svg, .png, ... file.")
+@click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -66,7 +67,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
 
     \b
     Examples:
-      seepage design survey.csv --limit 3 -o plan.json
+      seepage design survey.csv --limit 3 -o plan.json --report plan.html
       seepage design survey.csv --limit 3 --scope table --known sex,age --record-limit 6
       seepage design survey.csv --limit 2 --together height,weight --joint smoker,ill
     """
@@ -99,6 +100,9 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     plan = plan_of_design(found)
     if output is not None:
         plan.save(output)
+    if options["report"] is not None:
+        plan.report(options["report"], name=Path(data).name)
+        click.echo(f"wrote {options['report']}: open it in a browser", err=True)
     if options["chart"] is not None:
         from seepage.charts import save_chart
 

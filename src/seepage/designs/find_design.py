@@ -7,22 +7,16 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats
 from seepage._results import Progress
 from seepage.data.inputs import as_records
 from seepage.designs.design import Design, DesignedForm
 from seepage.designs.design_comparison import compare_designs
 from seepage.designs.design_options import make_form_problem
-from seepage.designs.form_problem import FittedForm, FormProblem
+from seepage.designs.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.form_search import FormPool, FormSearch, Timer, generate
 from seepage.designs.population_certifier import PopulationCertifier
-from seepage.designs.shaped_designs import (
-    MOST_SHAPED,
-    PRODUCT_TIME,
-    SHAPES,
-    FormShaper,
-    TableShapes,
-)
+from seepage.designs.shaped_designs import SHAPES
+from seepage.designs.shaped_run import product_design, shape_forms
 from seepage.designs.shares import Shares, best_shares, evaluate
 from seepage.designs.table_certifier import TableCertifier
 from seepage.errors import InputError
@@ -31,6 +25,9 @@ from seepage.totals.result import refuse_sample
 
 SMALLEST_SHARE = 1e-3
 """A form with a smaller share is left out at the end; the gap counts what that costs."""
+
+VARIANT = 0.1
+"""So is one with less than this share of another that asks the same with other budgets."""
 
 
 def find_design(
@@ -180,10 +177,10 @@ def find_design(
         certifier.prime(timer, number)
     else:
         certifier = TableCertifier(problem, records)
-    run = _Run(certifier, timer, largest, mechanism, progress)
+    run = DesignRun(certifier, timer, largest, mechanism, progress)
     run.start()
     if mechanism is None and shape != "never":
-        run.shape(shape, number)
+        shape_forms(run, shape, number)
     run.search(number)
     return run.result(number)
 
@@ -192,7 +189,7 @@ Certifier = TableCertifier | PopulationCertifier
 """Makes forms that keep their limits for the people of a scope."""
 
 
-class _Run:
+class DesignRun:
     """One search: the pool, how it ended, and the result made of it."""
 
     def __init__(
@@ -256,10 +253,14 @@ class _Run:
 
     def search(self, seed: int) -> None:
         """Generate forms; an interrupt ends the search and keeps what was found."""
-        rng = np.random.default_rng(seed)
-        self._collect(generate(self.search_forms, self.pool, self.certifier.accept, rng))
+        self.collect(self._generated(np.random.default_rng(seed)))
 
-    def _collect(self, rounds: Iterator[Shares]) -> None:
+    def _generated(self, rng: np.random.Generator) -> Iterator[Shares]:
+        for thorough in (False, True):
+            accept = self.certifier.accept if thorough else self.certifier.quick
+            yield from generate(self.search_forms, self.pool, accept, rng, thorough)
+
+    def collect(self, rounds: Iterator[Shares]) -> None:
         """Go through rounds of a search; an interrupt ends all and keeps what was found."""
         if self.ended == "interrupted":
             return
@@ -274,20 +275,6 @@ class _Run:
             self.ended = "interrupted"
         else:
             self.ended = "time" if self.timer.over() else "no better form"
-
-    def shape(self, how: str, seed: int) -> None:
-        """Search for forms that can be shaped, and shape those that pay."""
-        problem, timer = self.problem, self.timer
-        if problem.public_places or problem.known_places or self.certifier.scope != "table":
-            return
-        whole = timer.seconds
-        if how != "single":
-            timer.seconds, problem.most_cells = whole * PRODUCT_TIME, MOST_SHAPED
-            self.search(seed)
-            timer.seconds, problem.most_cells = whole, math.inf
-        maker = TableShapes(problem, self.records, "record" if how == "record" else "answer")
-        shaper = FormShaper(problem, maker, timer, how == "single")
-        self._collect(shaper.improve(self.pool, self.search_forms))
 
     def _report(self) -> None:
         if self.progress is None:
@@ -315,7 +302,14 @@ class _Run:
         alone[np.array(problem.domain.sizes) == 1] = 0.0
         shares = [float(state.shares[place]) for place in order]
         comparison = compare_designs(
-            problem, self.records, self.singles, self.whole, forms, shares, alone, self._product()
+            problem,
+            self.records,
+            self.singles,
+            self.whole,
+            forms,
+            shares,
+            alone,
+            product_design(self),
         )
         pairs = [(names[i], names[j]) for i, j in problem.precisions.joint]
         return Design(
@@ -337,24 +331,15 @@ class _Run:
             self.certifier.confidence,
         )
 
-    def _product(self) -> tuple[list[FittedForm], Floats] | None:
-        """Return the forms and errors of the best design without shaped reports, if some are."""
-        pool = self.pool
-        plain = np.array([form.matrix is None for form in pool.forms])
-        if plain.all():
-            return None
-        rows = pool.rows[plain]
-        shares = best_shares(rows, self.problem.weights, np.ones(len(rows)), 1e-3, 4000).shares
-        forms = [form for form in pool.forms if form.matrix is None]
-        used = [form for form, share in zip(forms, shares.tolist(), strict=True) if share > 0]
-        with np.errstate(divide="ignore"):
-            return used, 1 / (self.records.records * (shares @ rows))
-
     def _final(self) -> tuple[list[int], Shares]:
         """Return the forms that stay, without those of vanishing shares, and the state."""
         pool, weights = self.pool, self.problem.weights
         pool.settle(1e-4, 20_000)
-        start = np.where(pool.shares >= SMALLEST_SHARE, pool.shares, 0.0)
+        most: dict[Form, float] = {}
+        for form, share in zip(pool.forms, pool.shares.tolist(), strict=True):
+            most[form.attributes] = max(share, most.get(form.attributes, 0.0))
+        least = [max(SMALLEST_SHARE, VARIANT * most[form.attributes]) for form in pool.forms]
+        start = np.where(pool.shares >= least, pool.shares, 0.0)
         fewer = evaluate(pool.rows, weights, start / start.sum())
         if math.isfinite(fewer.objective):
             pool.shares = best_shares(pool.rows, weights, start, 1e-4, 20_000).shares

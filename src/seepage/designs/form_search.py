@@ -19,13 +19,16 @@ from seepage._numerics import Floats
 from seepage.designs.form_problem import FittedForm, Form, FormProblem, join
 from seepage.designs.shares import Shares, best_shares, evaluate
 
+Accept = Callable[[FittedForm, Floats], FittedForm]
+"""Returns a form that the search found as it may enter the pool, certified, at some prices."""
+
 BETTER = 1e-6
 """A gain counts as larger from this share on."""
 
 ENTRIES = 4
 """Times that forms left out may come in again while shares are improved."""
 
-PATIENCE = 6
+PATIENCE = 8
 """Rounds without a form that pays after which the search ends."""
 
 PAYS = 2e-4
@@ -33,6 +36,18 @@ PAYS = 2e-4
 
 STARTS = 6
 """Forms that are improved for one set of prices."""
+
+QUICK_CELLS = 1 << 19
+"""Entries of the largest table that the search grows: 4 MB, which stays in the cache."""
+
+PAIRS = 32
+"""Pairs that get one budget for each attribute where no larger form pays."""
+
+SLOW = 0.997
+"""Where a round of growing leaves more than this of the objective, the thorough search begins."""
+
+PROMISING = 0.7
+"""Share of the objective that a form must gain with equal budgets, to get one for each."""
 
 TRIED = 16
 """Candidates counted in one growing step at most, the most promising first."""
@@ -200,6 +215,11 @@ class FormSearch:
                 curve = curve + price * np.minimum(self.table[i], self.table[j])
         return np.asarray(curve)
 
+    def _is_quick(self, form: Form) -> bool:
+        """Return whether a form's table is small enough to be scored thousands of times."""
+        sizes = self.problem.domain.sizes
+        return math.prod(sizes[j] for j in form) * sum(sizes) <= QUICK_CELLS
+
     def _candidates(self, form: FittedForm, prices: Floats) -> list[tuple[float, Form, float]]:
         """Return the items that may be added: bound of the gain, item, bound of the budget."""
         found = []
@@ -208,7 +228,7 @@ class FormSearch:
                 continue
             joined = join(form.attributes, item)
             known = self.found.get(joined, form)
-            if known is None or not self.problem.allowed(joined):
+            if known is None or not self._is_quick(joined) or not self.problem.allowed(joined):
                 continue
             bound = self._bound(form, item)
             place = min(int(np.searchsorted(self.grid, bound)), len(self.grid) - 1)
@@ -280,9 +300,9 @@ class FormSearch:
 def generate(
     search: FormSearch,
     pool: FormPool,
-    accept: Callable[[FittedForm, Floats], FittedForm],
+    accept: Accept,
     rng: np.random.Generator,
-    patience: int = PATIENCE,
+    thorough: bool = True,
 ) -> Iterator[Shares]:
     """Add forms that pay until none is found, or time is over; yield the state after each round.
 
@@ -294,28 +314,49 @@ def generate(
         Returns a form that the search found as it may enter the pool, certified, at some prices.
     rng
         Of the starts.
-    patience
-        Rounds without a new form after which the search ends.
+    thorough
+        Whether forms are swapped too, or only grow.
     """
     idle = 0
     singles = {form.attributes: form for form in reversed(pool.forms)}
-    while idle < patience and not search.timer.over():
+    while idle < (PATIENCE if thorough else 1) and not search.timer.over():
         state = pool.state
         fresh, seen = list[FittedForm](), set[Form]()
         for start in _starts(search, pool, singles, state.prices, rng):
             if search.timer.over():
                 break
-            found = search.improve(start, state.prices, rng)[0]
-            if found.attributes in seen:
+            if thorough:
+                found, gain = search.improve(start, state.prices, rng)
+            else:
+                found, gain = search.grow(start, state.prices)
+            if found.attributes in seen or gain < PROMISING * state.objective:
                 continue
             seen.add(found.attributes)
             form = accept(found, state.prices)
             if search.gain(form, state.prices) > state.objective * (1 + PAYS):
                 fresh.append(form)
+        if thorough and not fresh:
+            fresh = _paying_pairs(search, accept, state)
         before = len(pool.forms)
         pool.add(fresh)
-        idle = 0 if len(pool.forms) > before else idle + 1
-        yield pool.settle(1e-4, 300)
+        settled = pool.settle(1e-4, 300)
+        slow = not thorough and settled.objective > SLOW * state.objective
+        idle = 0 if len(pool.forms) > before and not slow else idle + 1
+        yield settled
+
+
+def _paying_pairs(search: FormSearch, accept: Accept, state: Shares) -> list[FittedForm]:
+    """Return pairs that pay with one budget for each, though not with equal ones."""
+    pairs = [form for form in search.found.values() if form and len(form.attributes) == 2]
+    pairs.sort(key=lambda form: -search.gain(form, state.prices))
+    found = []
+    for form in pairs[:PAIRS]:
+        if search.timer.over():
+            break
+        better = accept(form, state.prices)
+        if search.gain(better, state.prices) > state.objective * (1 + PAYS):
+            found.append(better)
+    return found
 
 
 def _starts(

@@ -32,9 +32,6 @@ SHAPES = ("never", "single", "forms", "record")
 MOST_SHAPED = 32
 """Combinations of answers of a form of several attributes that is shaped."""
 
-PRODUCT_TIME = 0.3
-"""The share of the time that forms to be shaped are searched for."""
-
 
 class Effort(NamedTuple):
     """How closely a form is shaped: the gap and the starts of `shape_form`."""

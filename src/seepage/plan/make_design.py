@@ -1,11 +1,14 @@
 """`design`: from an allowed total to a plan of forms that keeps it with the least error."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
+from seepage._results import json_ready
 from seepage.designs.design import Design, DesignedForm
 from seepage.designs.find_design import find_design
 from seepage.designs.known_answers import shaped_note
+from seepage.plan.alternative import Alternative
 from seepage.plan.form import MatrixChannel, ProductChannel, ToldAnswers
 from seepage.plan.plan import Plan
 from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
@@ -69,6 +72,7 @@ def plan_of_design(found: Design) -> Plan:
         ],
         limit=found.limits.tolist(),
         public=found.public,
+        frequencies=[marginal / found.pairs.records for marginal in found.pairs.marginals],
         confidence=found.confidence,
         scope="population" if found.scope == "population" else "table",
         settings={
@@ -84,6 +88,7 @@ def plan_of_design(found: Design) -> Plan:
             "known": list(found.known),
         },
         notes=[*found.notes, *_remarks(found)],
+        alternatives=list(_alternatives(found)),
     )
 
 
@@ -104,6 +109,19 @@ def _channel(form: DesignedForm) -> ProductChannel | MatrixChannel:
     )
 
 
+def _alternatives(found: Design) -> Iterator[Alternative]:
+    """Yield what the design was compared with, for one person."""
+    asked = [n for n, weight in zip(found.domain.names, found.weights, strict=True) if weight > 0]
+    for one in found.comparison[:-1]:
+        variances = dict(zip(asked, (e * found.people for e in one.errors), strict=True))
+        yield Alternative(
+            name=one.name,
+            rests_on=one.rests_on,
+            certified=one.certified,
+            variances=json_ready(variances),
+        )
+
+
 def _remarks(found: Design) -> Iterator[str]:
     if found.known:
         yield (
@@ -112,8 +130,9 @@ def _remarks(found: Design) -> Iterator[str]:
         )
     shaped = [form for form in found.forms if form.matrix is not None]
     of = "the sum of its budgets" if len(shaped) < len(found.forms) else "its epsilon"
+    most = math.ceil(found.record * 1e3) / 1e3
     yield (
-        f"about the whole record a form tells at most {found.record:.4g}, {of}; "
+        f"about the whole record a form tells at most {most:g}, {of}; "
         "an adversary who knows more of the person can learn more than a total"
     )
     if shaped:

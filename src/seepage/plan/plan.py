@@ -15,6 +15,7 @@ from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.randomness import Seed
+from seepage.plan.alternative import Alternative
 from seepage.plan.form import Form
 from seepage.plan.plan_checks import check_forms, check_guarantee
 from seepage.plan.planned_attribute import PlannedAttribute, asked_in
@@ -69,6 +70,8 @@ class Plan(
         What the plan was computed from.
     notes
         Further remarks for the reader.
+    alternatives
+        Other ways to keep the same limits, and the error to expect of each.
 
     Examples
     --------
@@ -100,6 +103,7 @@ class Plan(
     scope: Literal["table", "population"] = "table"
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
 
     def __post_init__(self) -> None:
         check_guarantee(self)
@@ -231,20 +235,24 @@ class Plan(
         return {"attribute": columns.pop("name"), **columns}
 
     def chart(self) -> Any:
-        """Return budgets, totals and limits as an Altair chart."""
-        from seepage.charts.results import plan_chart
+        """Return budgets, totals and limits as an Altair chart; of several forms, who is asked."""
+        from seepage.plan.plan_rows import plan_picture
 
-        rows = [
-            {
-                "attribute": planned.name,
-                "mechanism": planned.mechanism or "not collected",
-                "epsilon": planned.epsilon,
-                "total": planned.total,
-                "limit": planned.limit,
-            }
-            for planned in self.attributes
-        ]
-        return plan_chart(rows, f"{self.guarantee}, {self.kind}")
+        return plan_picture(self)
+
+    def report(self, path: str | os.PathLike[str], *, name: str | None = None) -> None:
+        """Write the plan as one self-contained HTML page, which appears whole or not at all.
+
+        Parameters
+        ----------
+        path
+            The file.
+        name
+            What is collected, for the title.
+        """
+        from seepage.plan.page import write_plan_page
+
+        write_plan_page(self, path, name=name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as it is saved, as plain JSON with its digest."""
