@@ -27,7 +27,7 @@ def people(sizes, codes, weights=None):
 
 
 def table_design(data, limit, **options):
-    return sp.find_design(data, limit, **{"scope": "table"} | options)
+    return sp.find_design(data, limit, **{"scope": "table", "shape": "never"} | options)
 
 
 def every(sizes, weight=1):

@@ -15,6 +15,8 @@ from seepage.designs.design_options import make_form_problem
 from seepage.designs.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.form_search import FormPool, FormSearch, Timer, generate
 from seepage.designs.population_certifier import PopulationCertifier
+from seepage.designs.shaped_designs import SHAPES
+from seepage.designs.shaped_run import product_design, shape_forms
 from seepage.designs.shares import Shares, best_shares, evaluate
 from seepage.designs.table_certifier import TableCertifier
 from seepage.errors import InputError
@@ -46,6 +48,7 @@ def find_design(
     scope: str = "population",
     confidence: float = 0.95,
     sample: int | None = None,
+    shape: str = "forms",
     seconds: float = 60.0,
     seed: int = 0,
     progress: Progress | None = None,
@@ -94,6 +97,11 @@ def find_design(
     sample
         Read so many records drawn at random by the seed, for `scope="population"`: what is
         certified then holds for the table as well.
+    shape
+        Which forms send one shaped report where that is more precise, of at most 32 combinations
+        of answers: `"never"`, `"single"` for those of one attribute, `"forms"` for all; with the
+        rule that one answer changed changes a report by its limit at most, and no more told about
+        the whole record than by the product of the same form.  `"record"`: without that rule.
     seconds
         How long to search at most; Ctrl-C ends it too.  Either way the best design so far is
         returned, certified like any other.
@@ -149,6 +157,7 @@ def find_design(
     number = _checks.integer(seed, "seed", 0)
     _checks.progress(progress)
     _checks.choice(scope, "scope", SCOPES)
+    _checks.choice(shape, "shape", SHAPES)
     drawn = {} if sample is None else {"sample": sample, "seed": number}
     records = as_records(data, **drawn, **table_options)
     refuse_sample(records, "exact", "designs", scope)
@@ -174,8 +183,10 @@ def find_design(
         certifier.prime(timer, number)
     else:
         certifier = TableCertifier(problem, records)
-    run = _Run(certifier, timer, largest, mechanism, progress)
+    run = DesignRun(certifier, timer, largest, mechanism, progress)
     run.start()
+    if mechanism is None and shape != "never":
+        shape_forms(run, shape, number)
     run.search(number)
     return run.result(number)
 
@@ -184,7 +195,7 @@ Certifier = TableCertifier | PopulationCertifier
 """Makes forms that keep their limits for the people of a scope."""
 
 
-class _Run:
+class DesignRun:
     """One search: the pool, how it ended, and the result made of it."""
 
     def __init__(
@@ -248,20 +259,28 @@ class _Run:
 
     def search(self, seed: int) -> None:
         """Generate forms; an interrupt ends the search and keeps what was found."""
-        rng = np.random.default_rng(seed)
+        self.collect(self._generated(np.random.default_rng(seed)))
+
+    def _generated(self, rng: np.random.Generator) -> Iterator[Shares]:
+        for thorough in (False, True):
+            accept = self.certifier.accept if thorough else self.certifier.quick
+            yield from generate(self.search_forms, self.pool, accept, rng, thorough)
+
+    def collect(self, rounds: Iterator[Shares]) -> None:
+        """Go through rounds of a search; an interrupt ends all and keeps what was found."""
+        if self.ended == "interrupted":
+            return
         before = self.pool.saved()
         try:
             self.search_forms.count_pairs()
-            for thorough in (False, True):
-                accept = self.certifier.accept if thorough else self.certifier.quick
-                for _ in generate(self.search_forms, self.pool, accept, rng, thorough):
-                    before = self.pool.saved()
-                    self._report()
+            for _ in rounds:
+                before = self.pool.saved()
+                self._report()
         except KeyboardInterrupt:
             self.pool.restore(before)
             self.ended = "interrupted"
         else:
-            self.ended = "time" if self.timer.over() else self.ended
+            self.ended = "time" if self.timer.over() else "no better form"
 
     def _report(self) -> None:
         if self.progress is None:
@@ -279,7 +298,7 @@ class _Run:
         places, state = self._final()
         order = sorted(places, key=lambda place: -state.shares[place])
         forms = self.certifier.settled([self.pool.forms[place] for place in order])
-        if any(problem.excess(form.totals, form.epsilons) > 0 for form in forms):
+        if any(problem.excess(form.totals, form.spent) > 0 for form in forms):
             raise AssertionError("a total of a designed form exceeds its limit")
         with np.errstate(divide="ignore"):
             errors = 1 / (self.records.records * (state.shares @ self.pool.rows))
@@ -289,7 +308,14 @@ class _Run:
         alone[np.array(problem.domain.sizes) == 1] = 0.0
         shares = [float(state.shares[place]) for place in order]
         comparison = compare_designs(
-            problem, self.records, self.singles, self.whole, forms, shares, alone
+            problem,
+            self.records,
+            self.singles,
+            self.whole,
+            forms,
+            shares,
+            alone,
+            product_design(self),
         )
         pairs = [(names[i], names[j]) for i, j in problem.precisions.joint]
         return Design(
@@ -341,4 +367,13 @@ class _Run:
 def _named(problem: FormProblem, form: FittedForm, share: float) -> DesignedForm:
     names = tuple(problem.domain.names[j] for j in form.attributes)
     budgets, totals = tuple(form.epsilons.tolist()), tuple(form.totals.tolist())
-    return DesignedForm(names, form.mechanisms, budgets, share, totals, form.guarantee, form.record)
+    return DesignedForm(
+        names,
+        form.mechanisms,
+        budgets,
+        share,
+        totals,
+        form.guarantee,
+        form.record,
+        form.matrix,
+    )
