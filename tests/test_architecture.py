@@ -13,7 +13,7 @@ PACKAGE = ROOT / "src" / "seepage"
 LAYERS = [
     ["errors", "_version"],
     ["_checks", "_numerics", "_files"],
-    ["_registry", "_results"],
+    ["_registry", "_results", "_pages"],
     ["charts"],
     ["data"],
     ["leakage"],

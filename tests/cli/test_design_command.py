@@ -22,23 +22,61 @@ def folder(tmp_path_factory):
 
 def test_a_design_is_printed_and_saved(folder):
     done = run(
-        *("design", "survey.csv", "--limit", 2, "--seconds", 3, "-o", "plan.json"), cwd=folder
+        *(
+            "design",
+            "survey.csv",
+            "--limit",
+            2,
+            "--seconds",
+            3,
+            "--scope",
+            "table",
+            "-o",
+            "plan.json",
+        ),
+        cwd=folder,
     )
     assert done.returncode == 0, done.stderr
     for word in ("share", "record", "largest total", "equal split", "design: forms", "certified"):
         assert word in done.stdout
+    assert "for this table only" in done.stdout.splitlines()[0]
+    assert "for the people in this table, and for them only" in done.stdout
     plan = sp.Plan.load(folder / "plan.json")
     assert plan.totals.max() <= 2
+    assert plan.scope == "table"
     again = run(
         *("calibrate", "survey.csv", "--check", "plan.json", "-o", "again.json"), cwd=folder
     )
     assert again.returncode == 0, again.stderr
 
 
+def test_a_design_is_for_the_population_by_default(folder):
+    done = run(
+        *("design", "survey.csv", "--limit", 2, "--seconds", 3, "--confidence", 0.9),
+        *("-o", "people.json"),
+        cwd=folder,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "for the population at 0.9" in done.stdout.splitlines()[0]
+    assert "for this table only" not in done.stdout
+    assert "one record per person" in done.stdout
+    plan = sp.Plan.load(folder / "people.json")
+    assert (plan.scope, plan.confidence) == ("population", 0.9)
+
+
 def test_options_reach_the_design(folder):
     done = run(
         *("design", "survey.csv", "--limit", 2, "--limit-of", "age=none", "--seconds", 2),
-        *("--known", "income", "--together", "coffee,sleep", "--record-limit", 3),
+        *(
+            "--scope",
+            "table",
+            "--known",
+            "income",
+            "--together",
+            "coffee,sleep",
+            "--record-limit",
+            3,
+        ),
         *("--joint", "coffee,sleep", "--weight", "age=2", "--format", "json"),
         cwd=folder,
     )
@@ -50,6 +88,48 @@ def test_options_reach_the_design(folder):
     for form in found["forms"]:
         assert len({"coffee", "sleep"} & set(form["attributes"])) != 1
     assert found["joint"][0][:2] == ["coffee", "sleep"]
+
+
+def test_the_page_of_a_plan_comes_with_it_or_later_and_replaces_itself(folder):
+    for _ in range(2):
+        done = run(
+            *("design", "survey.csv", "--limit", 2, "--seconds", 1, "-o", "paged.json"),
+            *("--report", "paged.html"),
+            cwd=folder,
+        )
+        assert done.returncode == 0, done.stderr
+    assert "wrote paged.html" in done.stderr
+    page = (folder / "paged.html").read_text()
+    assert "<bdi>survey.csv</bdi>" in page
+    later = run("report", "paged.json", "-o", "later.html", cwd=folder)
+    assert later.stdout == "wrote later.html\n"
+    assert (folder / "later.html").read_text() == page.replace("survey.csv", "paged.json")
+    refused = run("report", "paged.json", "--no-counts", "-o", "later.html", cwd=folder)
+    assert refused.returncode == 2
+    assert "the page of a plan has no pair counts" in refused.stderr
+
+
+def test_a_damaged_plan_is_named_as_such(folder):
+    (folder / "odd.json").write_text('{"format": "seepage plan", "version": 2}')
+    done = run("report", "odd.json", "-o", "odd.html", cwd=folder)
+    assert done.returncode == 2
+    assert "odd.json is no valid plan" in done.stderr
+
+
+def test_perturbing_by_an_assumption_says_so(folder):
+    made = run(
+        *("calibrate", "survey.csv", "--limit", 2, "--guarantee", "independent", "--no-audit"),
+        *("-o", "assumed.json"),
+        cwd=folder,
+    )
+    assert made.returncode == 0, made.stderr
+    done = run("perturb", "survey.csv", "--plan", "assumed.json", "-o", "a.parquet", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "the plan rests on an assumption (independent)" in done.stderr
+    run("calibrate", "survey.csv", "--limit", 2, "-o", "proven.json", cwd=folder)
+    done = run("perturb", "survey.csv", "--plan", "proven.json", "-o", "b.parquet", cwd=folder)
+    assert done.returncode == 0
+    assert "assumption" not in done.stderr
 
 
 def test_the_comparison_is_drawn(folder):
@@ -68,6 +148,8 @@ def test_the_comparison_is_drawn(folder):
         (("--limit", 1, "--never", "age,nobody"), "nobody"),
         (("--limit", 1, "--together", "age,income", "--never", "age,income"), "both together"),
         (("--limit", 1, "--limit-of", "age=x"), "limit of age"),
+        (("--limit", 1, "--known", "age"), "scope='table'"),
+        (("--limit", 1, "--confidence", 1), "confidence must be"),
     ],
 )
 def test_bad_input_is_one_line(folder, arguments, message):

@@ -26,6 +26,10 @@ def people(sizes, codes, weights=None):
     return Records(domain, codes, weights)
 
 
+def table_design(data, limit, **options):
+    return sp.find_design(data, limit, **{"scope": "table"} | options)
+
+
 def every(sizes, weight=1):
     codes = list(product(*map(range, sizes)))
     return people(sizes, codes, [weight] * len(codes))
@@ -104,7 +108,7 @@ def test_design_is_no_worse_than_the_best_over_all_forms_of_equal_budgets(seed):
                 row[j] = 1 / grr_error(2, e, shares[j])
             rows.append(row)
     best = least_objective(rows) / records.records / 4
-    found = sp.find_design(records, limit, mechanism="grr")
+    found = table_design(records, limit, mechanism="grr")
     assert found.error <= best * (1 + found.gap + 2e-4)
     assert found.gap <= 2e-3
     assert found.error >= best * 0.8
@@ -124,13 +128,13 @@ def test_design_is_near_the_best_over_a_grid_of_all_budgets(seed):
             [1 / grr_error(2, e, f) if e else 0 for e, f in zip(budgets, shares, strict=True)]
         )
     best = least_objective(_undominated(rows)) / records.records / 3
-    assert sp.find_design(records, limit, mechanism="grr").error <= best * 1.002
+    assert table_design(records, limit, mechanism="grr").error <= best * 1.002
 
 
 @pytest.mark.parametrize("seed", range(2))
 def test_stated_totals_and_errors_are_those_of_brute_force(seed):
     records = random_table(seed + 20)
-    found = sp.find_design(records, 0.7, mechanism="grr")
+    found = table_design(records, 0.7, mechanism="grr")
     names = records.domain.names
     precision = np.zeros(4)
     for form in found.forms:
@@ -150,7 +154,7 @@ def test_stated_totals_and_errors_are_those_of_brute_force(seed):
 
 def test_independent_attributes_are_all_asked_with_the_whole_limit():
     records = every((2, 3, 2, 4))
-    found = sp.find_design(records, 1.5)
+    found = table_design(records, 1.5)
     assert [form.attributes for form in found.forms] == [records.domain.names]
     assert min(found.forms[0].epsilons) == pytest.approx(1.5, abs=1e-6)
     alone = [grr_error(k, 1.5, np.full(k, 1 / k)) / records.records for k in (2, 3, 2, 4)]
@@ -159,7 +163,7 @@ def test_independent_attributes_are_all_asked_with_the_whole_limit():
 
 def test_identical_attributes_are_asked_one_at_a_time():
     records = people((2, 2, 2), [[0, 0, 0], [1, 1, 1]], [50, 50])
-    found = sp.find_design(records, 1.0)
+    found = table_design(records, 1.0)
     assert sorted(form.attributes for form in found.forms) == [("a0",), ("a1",), ("a2",)]
     assert [form.epsilons for form in found.forms] == [(1.0,)] * 3
     assert [form.share for form in found.forms] == pytest.approx([1 / 3] * 3, abs=1e-3)
@@ -168,9 +172,9 @@ def test_identical_attributes_are_asked_one_at_a_time():
 
 def test_xor_is_counted():
     coins = people((2, 2, 2), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    found = sp.find_design(coins, 1.0)
+    found = table_design(coins, 1.0)
     assert sorted(len(form.attributes) for form in found.forms) == [2, 2, 2]
-    tight = sp.find_design(coins, {"a0": 1.0, "a1": 1.0, "a2": 0.2})
+    tight = table_design(coins, {"a0": 1.0, "a1": 1.0, "a2": 0.2})
     assert tight.totals[2] <= 0.2
     assert brute_totals(coins, [0, 1], [1.0, 1.0])[2] > 0.2
     for form in tight.forms:
@@ -185,7 +189,7 @@ def strategy(found, name):
 @pytest.mark.parametrize("limit", [0.5, 3.0])
 def test_design_is_never_worse_than_smp_and_the_calibrated_collection(limit):
     records = sp.Records.from_data(sp.make_survey(3000, seed=4))
-    found = sp.find_design(records, limit, seconds=1.0)
+    found = table_design(records, limit, seconds=1.0)
     for name in (OPTIMAL_SMP, CALIBRATED):
         assert found.error <= strategy(found, name).error * (1 + found.gap + 1e-9)
     assert strategy(found, DESIGN).error == pytest.approx(found.error)
@@ -195,7 +199,7 @@ def test_design_is_never_worse_than_smp_and_the_calibrated_collection(limit):
 
 def test_the_same_seed_gives_the_same_design():
     records = random_table(3)
-    first, second = (sp.find_design(records, 1.0, seed=5) for _ in range(2))
+    first, second = (table_design(records, 1.0, seed=5) for _ in range(2))
     assert first.forms == second.forms
 
 
@@ -208,24 +212,22 @@ def asked(found):
 
 def test_attributes_are_asked_together_or_never():
     records = every((2, 2, 2, 2))
-    found = sp.find_design(
-        records, 1.0, together=[("a0", "a1"), ("a1", "a3")], never=[("a2", "a0")]
-    )
+    found = table_design(records, 1.0, together=[("a0", "a1"), ("a1", "a3")], never=[("a2", "a0")])
     for form in asked(found):
         assert len(form & {"a0", "a1", "a3"}) in (0, 3)
         assert not {"a0", "a2"} <= form
 
 
 def test_forms_are_no_larger_than_asked_for():
-    assert max(map(len, asked(sp.find_design(every((2, 2, 2)), 1.0, largest=2)))) == 2
+    assert max(map(len, asked(table_design(every((2, 2, 2)), 1.0, largest=2)))) == 2
 
 
 def test_the_record_limit_holds_and_gives_smp_at_the_limit():
     records = every((2, 2, 2))
-    found = sp.find_design(records, 1.0, record_limit=1.4)
+    found = table_design(records, 1.0, record_limit=1.4)
     assert found.record <= 1.4
     assert max(map(len, asked(found))) >= 2
-    smp = sp.find_design(records, 1.0, record_limit=1.0)
+    smp = table_design(records, 1.0, record_limit=1.0)
     assert smp.record <= 1.0
     assert smp.error == pytest.approx(strategy(smp, OPTIMAL_SMP).error, rel=1e-3)
 
@@ -235,19 +237,19 @@ def test_public_attributes_are_not_asked_and_count_in_totals():
     codes = rng.integers(0, 2, (4000, 3))
     codes[:, 1] = codes[:, 0] ^ (rng.random(4000) < 0.4)
     records = people((2, 2, 2), codes)
-    found = sp.find_design(records, 1.0, public=["a0"])
+    found = table_design(records, 1.0, public=["a0"])
     assert all("a0" not in form for form in asked(found))
     joint = records.counts().sum(axis=2)
     told = np.log((joint / joint.sum(axis=0)).max(axis=1) / (joint / joint.sum(axis=0)).min(axis=1))
     assert told.max() <= found.totals[1] <= 1.0
     with pytest.raises(InputError, match="what is public already tells"):
-        sp.find_design(records, told.max() * 0.9, public=["a0"])
+        table_design(records, told.max() * 0.9, public=["a0"])
 
 
 def test_what_the_adversary_knows_lowers_the_budgets():
     coins = people((2, 2, 2), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    free = sp.find_design(coins, 1.0, left_out=["a2"])
-    known = sp.find_design(coins, 1.0, left_out=["a2"], known=["a0"])
+    free = table_design(coins, 1.0, left_out=["a2"])
+    known = table_design(coins, 1.0, left_out=["a2"], known=["a0"])
     assert asked(free) == [{"a0", "a1"}]
     assert max(form.totals[2] for form in known.forms) <= 1.0
     # given a0, the report on a1 is one on a2 as well
@@ -256,15 +258,15 @@ def test_what_the_adversary_knows_lowers_the_budgets():
 
 
 def test_unprotected_attributes_are_asked_almost_without_noise():
-    found = sp.find_design(every((2, 2)), {"a0": None, "a1": 0.5})
+    found = table_design(every((2, 2)), {"a0": None, "a1": 0.5})
     assert found.totals[1] <= 0.5
     assert found.errors[0] < 1.01 * 0.5 / 4
 
 
 def test_the_error_of_a_joint_distribution_enters():
     records = random_table(30)
-    plain = sp.find_design(records, 0.5, mechanism="grr")
-    found = sp.find_design(records, 0.5, mechanism="grr", joint=[("a0", "a1")])
+    plain = table_design(records, 0.5, mechanism="grr")
+    found = table_design(records, 0.5, mechanism="grr", joint=[("a0", "a1")])
     assert list(found.joint) == [("a0", "a1")]
     share = sum(f.share for f in found.forms if {"a0", "a1"} <= set(f.attributes))
     before = sum(f.share for f in plain.forms if {"a0", "a1"} <= set(f.attributes))
@@ -274,23 +276,23 @@ def test_the_error_of_a_joint_distribution_enters():
 
 def test_weights_move_precision():
     records = random_table(31)
-    plain = sp.find_design(records, 0.5)
-    heavy = sp.find_design(records, 0.5, weights=[10.0, 1.0, 1.0, 1.0])
+    plain = table_design(records, 0.5)
+    heavy = table_design(records, 0.5, weights=[10.0, 1.0, 1.0, 1.0])
     assert heavy.errors[0] < plain.errors[0]
 
 
 def test_large_alphabets_may_use_another_mechanism():
     records = every((40, 2), 100)
-    found = sp.find_design(records, 0.5, largest=1)
+    found = table_design(records, 0.5, largest=1)
     used = {form.attributes: form.mechanisms for form in found.forms}
     assert used["a0",] != ("grr",)
-    grr = sp.find_design(records, 0.5, largest=1, mechanism="grr")
+    grr = table_design(records, 0.5, largest=1, mechanism="grr")
     assert found.errors[0] < grr.errors[0]
     assert found.totals.max() <= 0.5
 
 
 def test_too_little_time_gives_a_certified_design():
-    found = sp.find_design(random_table(1), 1.0, seconds=1e-9)
+    found = table_design(random_table(1), 1.0, seconds=1e-9)
     assert found.ended == "time"
     assert found.totals.max() <= 1.0
     assert np.isfinite(found.errors).all()
@@ -306,7 +308,7 @@ def test_an_interrupt_gives_the_best_design_so_far(monkeypatch):
         return improve(self, *arguments)
 
     monkeypatch.setattr(form_search.FormSearch, "improve", interrupted)
-    found = sp.find_design(random_table(2), 1.0)
+    found = table_design(random_table(2), 1.0)
     assert found.ended == "interrupted"
     assert found.totals.max() <= 1.0
     assert found.error < strategy(found, OPTIMAL_SMP).error
@@ -317,7 +319,7 @@ def test_a_table_too_large_for_exact_is_said_by_name():
     sizes = (60, 60, 60)
     records = people(sizes, np.stack([rng.integers(0, 60, 2000) for _ in sizes], axis=1))
     names = list(records.domain.names)
-    found = sp.find_design(records, 1.0, together=[names])
+    found = table_design(records, 1.0, together=[names])
     assert {form.guarantee for form in found.forms} <= {"merged", "worst"}
     assert found.totals.max() <= 1.0
 
@@ -351,7 +353,7 @@ def test_a_table_too_large_for_exact_is_said_by_name():
 def test_bad_input_is_said_in_one_line(options, message):
     limit = options.pop("limit", 1.0)
     with pytest.raises(SeepageError) as raised:
-        sp.find_design(every((2, 2, 2)), limit, **options)
+        table_design(every((2, 2, 2)), limit, **options)
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -359,14 +361,14 @@ def test_bad_input_is_said_in_one_line(options, message):
 def test_no_records_and_samples_raise():
     empty = people((2, 2), np.zeros((0, 2), dtype=int))
     with pytest.raises(InputError, match="at least one record"):
-        sp.find_design(empty, 1.0)
+        table_design(empty, 1.0)
     part = Records(empty.domain, [[0, 1], [1, 0]], population=100)
     with pytest.raises(SeepageError, match="need all records"):
-        sp.find_design(part, 1.0)
+        table_design(part, 1.0)
 
 
 def test_a_design_is_a_result():
-    found = sp.find_design(random_table(1), 1.0)
+    found = table_design(random_table(1), 1.0)
     assert "of the best SMP" in repr(found)
     table = found.to_arrow()
     assert table.num_rows == sum(len(form.attributes) for form in found.forms)
@@ -378,7 +380,7 @@ def test_a_design_is_a_result():
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "limit"), [("cardio", 3.0), ("nist-acs", 3.0), ("adult", 3.0)])
 def test_real_tables_get_a_design_no_worse_than_smp_and_the_calibrated_one(name, limit):
-    found = sp.find_design(name, limit, seconds=30)
+    found = table_design(name, limit, seconds=30)
     for other in (OPTIMAL_SMP, CALIBRATED):
         assert found.error <= strategy(found, other).error * (1 + found.gap + 1e-9)
     assert found.totals.max() <= limit
@@ -390,7 +392,7 @@ def test_celeba_reaches_the_stated_error_and_its_totals_are_those_of_the_package
     data = sp.dataset("celeba")
     records = Records.from_data(data.read(), **data.table)
     begin = time.monotonic()
-    found = sp.find_design(records, 1.0, seconds=60)
+    found = table_design(records, 1.0, seconds=60)
     assert time.monotonic() - begin < 90
     assert found.error <= 0.37 * strategy(found, OPTIMAL_SMP).error
     form = found.forms[0]

@@ -56,11 +56,14 @@ def test_levels_count_what_may_be_chosen():
     data = records(np.full(len(CELLS), 10))
     chosen = PopulationForms(data, 0.9, [(0, 1), (2,)])
     assert chosen.level(2) == pytest.approx(math.log(2 * 9 * (6 + 2) / 0.1))
-    every = PopulationForms(data, 0.9, largest=3)
+    every = PopulationForms(data, 0.9, largest=2)  # forms of 1 or 2 questions, and that of all
     pairs = sum(a * b for a, b in itertools.combinations(SIZES, 2))
     assert every.level(2) == pytest.approx(math.log(3 * 2 * 9 * pairs / 0.1))
-    with pytest.raises(InputError, match="at most 3 attributes"):
-        every.level(4)
+    with pytest.raises(InputError, match="at most 2 attributes"):
+        every.level(3)
+    assert every.level(4) == pytest.approx(math.log(3 * 2 * 9 * math.prod(SIZES) / 0.1))
+    few = PopulationForms(data, 0.9, asked=[0, 1], largest=5)
+    assert few.level(2) == pytest.approx(math.log(2 * 2 * 9 * 6 / 0.1))
 
 
 def test_everybody_is_in_one_part():

@@ -22,7 +22,7 @@ def people():
 
 @pytest.fixture(scope="module")
 def found(people):
-    return sp.find_design(people, 1.0, seconds=10)
+    return sp.find_design(people, 1.0, scope="table", seconds=10)
 
 
 def test_a_plan_promises_what_its_design_does(people, found):
@@ -57,7 +57,7 @@ def test_certifying_on_other_people_finds_a_broken_limit(people, found):
 
 
 def test_known_attributes_are_kept_and_used_again(people):
-    plan = sp.design(people, 1.0, known=["a0"], seconds=5)
+    plan = sp.design(people, 1.0, known=["a0"], scope="table", seconds=5)
     assert any("conditional on a0" in note for note in plan.notes)
     again = plan.certify(people)
     np.testing.assert_allclose(again.totals, plan.totals, atol=1e-12)
@@ -65,7 +65,7 @@ def test_known_attributes_are_kept_and_used_again(people):
 
 def test_a_plan_with_public_and_unprotected_attributes_is_certified_again(people):
     limits = {"a0": None, "a1": 3.0, "a2": 3.0, "a3": 3.0, "a4": None}
-    plan = sp.design(people, limits, public=["a0"], seconds=5)
+    plan = sp.design(people, limits, public=["a0"], scope="table", seconds=5)
     assert plan["a0"].public
     assert plan["a4"].limit is None
     again = plan.certify(people)
@@ -97,7 +97,7 @@ def test_simulated_collections_of_real_tables_have_the_predicted_error(name, lim
     """200 collections of 5,000 people each; errors are inversely proportional to the people."""
     data = sp.dataset(name)
     records = sp.Records.from_data(data.read(), **data.table)
-    found = sp.find_design(records, limit, seconds=20)
+    found = sp.find_design(records, limit, seconds=20, scope="table")
     plan = plan_of_design(found)
     rng = np.random.default_rng(2)
     names = records.domain.names

@@ -14,6 +14,7 @@ from report_pages import analysed, synthetic
 import seepage as sp
 from seepage.cli.analyse import report as command
 from seepage.errors import InputError
+from seepage.plan.page.plan_page import STYLES as PLAN_STYLES
 from seepage.report import pairs_of, read_result, report_page, write_report
 from seepage.report.page import MODULES, STYLES
 
@@ -131,7 +132,7 @@ def test_scripts_are_clean(name):
 
 def test_every_script_and_style_is_on_the_page():
     assert {path.stem for path in (STATIC / "js").glob("*.js")} == set(MODULES)
-    assert {path.stem for path in (STATIC / "css").glob("*.css")} == set(STYLES)
+    assert {path.stem for path in (STATIC / "css").glob("*.css")} == {*STYLES, *PLAN_STYLES}
 
 
 def test_scripts_share_no_names():

@@ -27,7 +27,7 @@ COMMANDS = {
     "estimate": ("collect", "Frequencies and pairs from the reports of a plan."),
     "merge": ("counts", "Add up the pair counts of several shards."),
     "perturb": ("collect", "Turn records into the reports of a plan."),
-    "report": ("analyse", "Draw a saved analysis as one self-contained page."),
+    "report": ("analyse", "Draw a saved analysis or a plan as one self-contained page."),
     "reproduce": ("study", "Every table and figure of the paper, beside its own numbers."),
     "simulate": ("study", "Estimate leakages from a simulated collection."),
     "stream": ("analyse", "Leakage over time, for a sequence of reports of one attribute."),

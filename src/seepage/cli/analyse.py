@@ -236,7 +236,7 @@ def _formatted(analysis: Any, name: str, form: str, strongest: int) -> str:
 )
 @NO_COUNTS
 def report(result: str, output: str, no_counts: bool) -> None:
-    """Draw RESULT, which `seepage analyse --format json` wrote, as one HTML page.
+    """Draw RESULT as one HTML page: an analysis of `analyse --format json`, or a plan.
 
     The page needs no server and no network: send it, open it, print it.
 
@@ -244,10 +244,19 @@ def report(result: str, output: str, no_counts: bool) -> None:
     Examples:
       seepage analyse adult --epsilon 1 --format json --output result.json
       seepage report result.json --output adult.html
+      seepage report plan.json --output plan.html
     """
-    from seepage.report import read_result, write_report
+    from seepage.plan.plan_file import is_plan_file
 
-    write_report(read_result(result), output, counts=not no_counts)
+    if is_plan_file(result):
+        from seepage.plan import Plan
+
+        reject_options(["no_counts"], "the page of a plan has no pair counts")
+        Plan.load(result).report(output, name=Path(result).name)
+    else:
+        from seepage.report import read_result, write_report
+
+        write_report(read_result(result), output, counts=not no_counts)
     click.echo(f"wrote {output}")
 
 

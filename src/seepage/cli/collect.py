@@ -116,6 +116,12 @@ def perturb(
         )
     forms = "" if plan.is_single else f", {len(plan.forms)} forms"
     click.echo(f"{written:,} reports of {len(plan.collected)} attributes{forms} -> {output}")
+    if plan.kind == "assumed":
+        click.echo(
+            f"the plan rests on an assumption ({plan.guarantee}): its totals are not proven, and "
+            "real data often violate it",
+            err=True,
+        )
     if seed is not None:
         click.echo("drawn from a seed: for research only, these reports protect nobody", err=True)
 

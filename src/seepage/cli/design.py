@@ -40,9 +40,20 @@ FORMS_SHOWN = 12
 @click.option("--never", multiple=True, metavar="A,B", help="Never asked together.")
 @click.option("--joint", multiple=True, metavar="A,B", help="Their joint distribution is wanted.")
 @click.option("--largest", type=int, help="The most attributes of a form.")
+@click.option(
+    "--scope",
+    type=click.Choice(["population", "table"]),
+    default="population",
+    show_default=True,
+    help="Whom limits hold for: the people whom the records are a random sample of, or the table.",
+)
+@click.option(
+    "--confidence", type=float, default=0.95, show_default=True, help="Of all limits together."
+)
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Of searching.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of the search.")
 @click.option("--chart", type=OutputFile(), help="Draw the comparison: a .svg, .png, ... file.")
+@click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -56,8 +67,8 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
 
     \b
     Examples:
-      seepage design survey.csv --limit 3 -o plan.json
-      seepage design survey.csv --limit 3 --known sex,age --record-limit 6
+      seepage design survey.csv --limit 3 -o plan.json --report plan.html
+      seepage design survey.csv --limit 3 --scope table --known sex,age --record-limit 6
       seepage design survey.csv --limit 2 --together height,weight --joint smoker,ill
     """
     arguments = table_arguments(options)
@@ -80,6 +91,8 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
             never=[names_listed(pair) for pair in options["never"]],
             joint=[names_listed(pair) for pair in options["joint"]],
             largest=options["largest"],
+            scope=options["scope"],
+            confidence=options["confidence"],
             seconds=options["seconds"],
             seed=options["seed"],
             progress=progress,
@@ -87,6 +100,9 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     plan = plan_of_design(found)
     if output is not None:
         plan.save(output)
+    if options["report"] is not None:
+        plan.report(options["report"], name=Path(data).name)
+        click.echo(f"wrote {options['report']}: open it in a browser", err=True)
     if options["chart"] is not None:
         from seepage.charts import save_chart
 
@@ -97,7 +113,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
 def _text(found: Any, name: str) -> str:
     guarantees = ", ".join(sorted({form.guarantee for form in found.forms}))
     heading = (
-        f"{name}: {len(found.forms)} forms, every total within its limit "
+        f"{name}: {len(found.forms)} forms, every total within its limit {found.whom} "
         f"({guarantees}; all in nats)\n"
         f"Error {found.error:.4g}, at most {found.gap:.2%} above the least over the forms "
         f"considered; a form tells at most {found.record:.4g} about the whole record"

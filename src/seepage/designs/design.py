@@ -78,6 +78,9 @@ class Design(Result):
         Of the search.
     notes
         What a reader must know besides.
+    scope, confidence
+        For whom the limits hold: the people in the `"table"`, or with this confidence the
+        `"population"` that it is a sample of.
     """
 
     pairs: PairCounts
@@ -94,6 +97,8 @@ class Design(Result):
     ended: str
     seed: int
     notes: tuple[str, ...] = ()
+    scope: str = "table"
+    confidence: float | None = None
 
     @property
     def domain(self) -> Domain:
@@ -119,6 +124,13 @@ class Design(Result):
     def record(self) -> float:
         """What the most telling form tells about the whole record at most."""
         return max(form.record for form in self.forms)
+
+    @property
+    def whom(self) -> str:
+        """For whom the limits hold, in words."""
+        if self.scope == "table":
+            return "for this table only"
+        return f"for the population at {self.confidence:g}"
 
     @property
     def error(self) -> float:
@@ -165,6 +177,8 @@ class Design(Result):
                     "considered": self.considered,
                     "comparison": strategies,
                     "people": self.people,
+                    "scope": self.scope,
+                    "confidence": self.confidence,
                     "ended": self.ended,
                     "seed": self.seed,
                     "notes": self.notes,
@@ -191,7 +205,7 @@ class Design(Result):
         best = next((one for one in self.comparison if one.name == OPTIMAL_SMP), None)
         against = "" if best is None else f", {self.error / best.error:.3g} of the best SMP"
         return (
-            f"Design({len(self.forms)} forms, error {self.error:.3g}{against}, "
+            f"Design({len(self.forms)} forms, {self.whom}, error {self.error:.3g}{against}, "
             f"gap {self.gap:.2g}, whole record at most {self.record:.3g})"
         )
 

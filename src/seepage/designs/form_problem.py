@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from seepage.designs.equal_budgets import largest_within
 from seepage.designs.form_counts import FormTable
 from seepage.designs.form_totals import FormScorer
 from seepage.designs.precision import Precisions
+
+if TYPE_CHECKING:
+    from seepage.designs.shaped_mechanism import ShapedMechanism
 
 Form = tuple[int, ...]
 """Attributes asked together, by place, ascending."""
@@ -42,6 +46,9 @@ class FittedForm:
         Their mechanisms by name.
     guarantee
         What the totals rest on.
+    matrix, precision
+        Where one shaped report tells about all answers: its mechanism, and the precision of every
+        quantity from it.  Budgets are then what changing one answer changes a report by at most.
     """
 
     attributes: Form
@@ -49,6 +56,8 @@ class FittedForm:
     totals: Floats
     mechanisms: tuple[str, ...] = ()
     guarantee: str = "exact"
+    matrix: "ShapedMechanism | None" = None
+    precision: Floats | None = None
 
     @property
     def level(self) -> float:
@@ -58,7 +67,12 @@ class FittedForm:
     @property
     def record(self) -> float:
         """What the form tells about the whole record at most: the sum of its budgets."""
-        return summed_up(self.epsilons.tolist())
+        return summed_up(self.spent.tolist())
+
+    @property
+    def spent(self) -> Floats:
+        """Budgets whose sum is told about the whole record."""
+        return self.epsilons if self.matrix is None else np.array([self.matrix.realised_epsilon])
 
 
 @dataclass(eq=False)
@@ -89,6 +103,13 @@ class FormProblem:
         The largest sum of budgets of a form.
     largest
         The most attributes of a form.
+    fixed_caps
+        Whether no budget depends on the records but by the level of its form: then the largest
+        budget of an attribute is its limit, else what it may have alone.
+    public_places, known_places
+        Attributes released in the clear, and those that the adversary knows of the person.
+    most_cells
+        The most combinations of answers of a form, while forms that can be shaped are searched for.
     """
 
     domain: Domain
@@ -102,14 +123,28 @@ class FormProblem:
     apart: Booleans
     record_limit: float = math.inf
     largest: int = LARGEST_FORM
+    fixed_caps: bool = False
+    public_places: Form = ()
+    known_places: Form = ()
+    most_cells: float = math.inf
     caps: Floats = field(init=False)
 
     def __post_init__(self) -> None:
         most = np.minimum(self.limits, min(self.record_limit, LARGEST_BUDGET))
         self.caps = np.where(self.collected, most, 0.0)
-        for j in np.flatnonzero(self.collected).tolist():
-            if self.scorer.fits((j,)):
-                self.caps[j] = self.fit((j,)).level
+        if not self.fixed_caps:
+            for j in np.flatnonzero(self.collected).tolist():
+                if self.scorer.fits((j,)):
+                    self.caps[j] = self.fit((j,)).level
+
+    @property
+    def least_slack(self) -> float:
+        """The smallest limit: how far all totals are within them where nothing is asked."""
+        return min(float(self.limits.min()), self.record_limit)
+
+    def listed(self, form: Iterable[int]) -> str:
+        """Return the names of attributes, for a message."""
+        return ", ".join(self.domain.names[j] for j in form)
 
     def excess(self, totals: Floats, epsilons: Floats) -> float:
         """Return how far the worst total, or the sum of budgets, is above its limit."""
@@ -121,6 +156,9 @@ class FormProblem:
         """Return whether a form is small enough, and asks nothing together that must not be."""
         places = list(form)
         if len(places) > self.largest or not self.scorer.fits(places):
+            return False
+        cells = math.prod(self.domain.sizes[j] for j in places)
+        if cells > self.most_cells and len(places) > 1:
             return False
         return not self.apart[np.ix_(places, places)].any()
 
@@ -140,7 +178,9 @@ class FormProblem:
         """
         return self.fit_table(self.scorer.table(attributes), most)
 
-    def fit_table(self, table: FormTable, most: float = math.inf) -> FittedForm:
+    def fit_table(
+        self, table: FormTable, most: float = math.inf, tolerance: float = TOLERANCE
+    ) -> FittedForm:
         """Return the form of a table with the largest equal budgets that keep the limits."""
 
         def excess(level: float) -> float:
@@ -148,7 +188,7 @@ class FormProblem:
             return self.excess(self.scorer.totals(table, budgets), budgets)
 
         top = min(most, float(self.caps[list(table.attributes)].max()))
-        level = largest_within(excess, top, TOLERANCE * min(top, 1.0))
+        level = largest_within(excess, top, tolerance * min(top, 1.0, self.least_slack))
         return self.fitted(table, self.level_budgets(table.attributes, level))
 
     def fitted(self, table: FormTable, epsilons: Floats) -> FittedForm:
@@ -165,6 +205,8 @@ class FormProblem:
 
     def row(self, form: FittedForm) -> Floats:
         """Return the precision of every quantity from one report of a form."""
+        if form.precision is not None:
+            return form.precision
         if set(form.mechanisms) == {"grr"}:
             return self.precisions.row(form.attributes, form.epsilons.tolist())
         found = np.zeros(self.precisions.count)

@@ -9,16 +9,18 @@ it would need tells most of the others.
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage.designs.form_budgets import refine
 from seepage.designs.form_problem import FittedForm, Form, FormProblem, join
 from seepage.designs.shares import Shares, best_shares, evaluate
+
+Accept = Callable[[FittedForm, Floats], FittedForm]
+"""Returns a form that the search found as it may enter the pool, certified, at some prices."""
 
 BETTER = 1e-6
 """A gain counts as larger from this share on."""
@@ -105,6 +107,8 @@ class FormPool:
         """Note a form; return whether none with nearly the same budgets was noted before."""
         digits = np.round(form.epsilons / form.level, 4).tolist()
         key = (form.attributes, form.mechanisms, round(math.log(form.level), 5), *digits)
+        if form.precision is not None:
+            key = (*key, *np.round(form.precision, 6).tolist())
         if key in self.keys:
             return False
         self.keys.add(key)
@@ -168,11 +172,11 @@ class FormSearch:
         """Return a stem with an item added, with the largest equal budgets; None if not allowed."""
         form = join(stem, item)
         if form not in self.found:
-            found = None
-            if self.problem.allowed(form):
-                added = tuple(j for j in item if j not in stem)
-                found = self.problem.fit((*stem, *added), most) if added else self.fit((), form)
-                found = found if found is not None and self.problem.useful(found) else None
+            if not self.problem.allowed(form):
+                return None
+            added = tuple(j for j in item if j not in stem)
+            found = self.problem.fit((*stem, *added), most) if added else self.fit((), form)
+            found = found if found is not None and self.problem.useful(found) else None
             self.found[form] = found
             self._note(found)
         return self.found[form]
@@ -296,6 +300,7 @@ class FormSearch:
 def generate(
     search: FormSearch,
     pool: FormPool,
+    accept: Accept,
     rng: np.random.Generator,
     thorough: bool = True,
 ) -> Iterator[Shares]:
@@ -305,12 +310,14 @@ def generate(
     ----------
     search, pool
         What finds forms, and where they go; the pool's shares give the prices.
+    accept
+        Returns a form that the search found as it may enter the pool, certified, at some prices.
     rng
         Of the starts.
     thorough
-        Whether forms are swapped and get one budget for each attribute, or only grow.
+        Whether forms are swapped too, or only grow.
     """
-    problem, idle = search.problem, 0
+    idle = 0
     singles = {form.attributes: form for form in reversed(pool.forms)}
     while idle < (PATIENCE if thorough else 1) and not search.timer.over():
         state = pool.state
@@ -325,11 +332,11 @@ def generate(
             if found.attributes in seen or gain < PROMISING * state.objective:
                 continue
             seen.add(found.attributes)
-            form = refine(problem, found, state.prices) if thorough else found
+            form = accept(found, state.prices)
             if search.gain(form, state.prices) > state.objective * (1 + PAYS):
                 fresh.append(form)
         if thorough and not fresh:
-            fresh = _paying_pairs(search, state)
+            fresh = _paying_pairs(search, accept, state)
         before = len(pool.forms)
         pool.add(fresh)
         settled = pool.settle(1e-4, 300)
@@ -338,7 +345,7 @@ def generate(
         yield settled
 
 
-def _paying_pairs(search: FormSearch, state: Shares) -> list[FittedForm]:
+def _paying_pairs(search: FormSearch, accept: Accept, state: Shares) -> list[FittedForm]:
     """Return pairs that pay with one budget for each, though not with equal ones."""
     pairs = [form for form in search.found.values() if form and len(form.attributes) == 2]
     pairs.sort(key=lambda form: -search.gain(form, state.prices))
@@ -346,7 +353,7 @@ def _paying_pairs(search: FormSearch, state: Shares) -> list[FittedForm]:
     for form in pairs[:PAIRS]:
         if search.timer.over():
             break
-        better = refine(search.problem, form, state.prices)
+        better = accept(form, state.prices)
         if search.gain(better, state.prices) > state.objective * (1 + PAYS):
             found.append(better)
     return found

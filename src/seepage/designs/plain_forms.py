@@ -8,10 +8,14 @@ from seepage._numerics import Floats, round_down, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split, largest_within
 from seepage.designs.form_problem import TOLERANCE, FittedForm, Form, FormProblem
+from seepage.designs.form_search import Timer
 from seepage.leakage import leakage_matrix
 from seepage.mechanisms import mechanism, registered
 from seepage.totals import total_leakage
 from seepage.totals.result import GuaranteeError
+
+MERGED_TIME = 0.2
+"""Share of the time after which `merged` totals are given up."""
 
 MERGED_WORK = 1e6
 """Distinct records x attributes up to which `merged` totals of all attributes are computed."""
@@ -57,12 +61,13 @@ def best_mechanism(problem: FormProblem, j: int, epsilon: float) -> str:
 
 
 def everything(
-    problem: FormProblem, records: Records, public: bool, known: bool
+    problem: FormProblem, records: Records, public: bool, known: bool, timer: Timer
 ) -> list[FittedForm]:
     """Return forms that ask all attributes: the calibrated collection, and the split.
 
     With `exact` totals where its table is small enough, and with the smaller of `merged` and
     `worst`, for which any mechanism will do; none of the latter where attributes are public.
+    `merged` only while little of the time is spent.
     """
     form = tuple(sorted(j for item in problem.items for j in item))
     found = list[FittedForm]()
@@ -72,11 +77,13 @@ def everything(
     if exact:
         found.append(problem.fit(form))
     if not public:
-        found.append(coarse_form(problem, None if known or exact else records, form))
+        found.append(coarse_form(problem, None if known or exact else records, form, timer))
     return [one for one in found if problem.useful(one)]
 
 
-def coarse_form(problem: FormProblem, records: Records | None, form: Form) -> FittedForm:
+def coarse_form(
+    problem: FormProblem, records: Records | None, form: Form, timer: Timer | None = None
+) -> FittedForm:
     """Return a form whose totals are the smaller of `merged` and `worst`, with equal budgets.
 
     `merged` is computed where there are records, and not too many.
@@ -87,14 +94,22 @@ def coarse_form(problem: FormProblem, records: Records | None, form: Form) -> Fi
     work = np.inf if records is None else len(records) * len(problem.domain)
     if records is not None and work <= MERGED_WORK:
         try:
-            return _merged(problem, records, form, split)
-        except GuaranteeError:
+            return _merged(problem, records, form, split, timer)
+        except (GuaranteeError, _TimeUpError):
             pass
     return _coarse(problem, form, equal, [summed_up(equal.tolist())] * len(problem.domain), "worst")
 
 
-def _merged(problem: FormProblem, records: Records, form: Form, split: float) -> FittedForm:
+class _TimeUpError(Exception):
+    """`merged` totals took too long."""
+
+
+def _merged(
+    problem: FormProblem, records: Records, form: Form, split: float, timer: Timer | None
+) -> FittedForm:
     def totals(level: float) -> Floats:
+        if timer is not None and timer.spent > MERGED_TIME * timer.seconds:
+            raise _TimeUpError
         budgets = np.zeros(len(problem.domain))
         budgets[list(form)] = problem.level_budgets(form, level)
         found = total_leakage(records, budgets, mechanism="grr", guarantee="merged").values
@@ -105,8 +120,10 @@ def _merged(problem: FormProblem, records: Records, form: Form, split: float) ->
 
     level = split
     if excess(split * 1.01) <= 0:
-        top = float(problem.caps[list(form)].max())
-        level = largest_within(excess, top, max(TOLERANCE, 1e-4 * split))
+        cap = float(problem.caps[list(form)].max())
+        level = largest_within(excess, min(3 * split, cap), max(TOLERANCE, 1e-2 * split))
+        if level >= 3 * split:
+            level = largest_within(excess, cap, max(TOLERANCE, 1e-2 * split))
     budgets = problem.level_budgets(form, level)
     values = totals(level)
     name = "merged" if values.max() < summed_up(budgets.tolist()) * (1 - 1e-12) else "worst"

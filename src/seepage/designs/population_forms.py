@@ -48,7 +48,11 @@ class PopulationForms:
         The forms that may be chosen, if they are known without looking at these records; by default
         all forms of up to `largest` attributes.
     largest
-        The most attributes of a form.
+        The most attributes of a form; the form of all attributes that may be asked counts besides.
+    asked
+        Places of the attributes that may be asked; by default all.
+    counter
+        What counts forms of these records; by default a new one.
     compiled
         Whether to count with the compiled kernels; None where the table is large enough.
 
@@ -65,7 +69,7 @@ class PopulationForms:
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [50_000] * 4)
     >>> scorer = PopulationForms(coins)
     >>> scorer.totals(scorer.table([0, 1]), np.array([1.0, 1.0])).round(3).tolist()
-    [1.017, 1.017, 0.448]
+    [1.016, 1.016, 0.447]
     """
 
     guarantee = "exact"
@@ -77,11 +81,15 @@ class PopulationForms:
         confidence: float = 0.95,
         forms: Sequence[Form] | None = None,
         largest: int = LARGEST_FORM,
+        asked: Sequence[int] | None = None,
+        counter: FormCounter | None = None,
         compiled: bool | None = None,
     ) -> None:
-        self.counter = FormCounter(records, compiled=compiled)
+        self.counter = FormCounter(records, compiled=compiled) if counter is None else counter
         self.confidence = _open_probability(confidence)
-        self.largest = largest
+        sizes = self.counter.layout.sizes
+        self.asked_sizes = sizes if asked is None else sizes[list(asked)]
+        self.largest = min(largest, len(self.asked_sizes))
         with np.errstate(divide="ignore"):
             people = np.where(self.counter.seen[0], 1 / self.counter.scale[0], 0.0)
         self.people = np.rint(people)
@@ -97,10 +105,11 @@ class PopulationForms:
         """Return the c of each statement about a form that asks so many attributes."""
         if self._level is not None:
             return self._level
-        if asked > self.largest:
+        numbers = {*range(1, self.largest + 1), len(self.asked_sizes)}
+        if asked and asked not in numbers:
             raise InputError(f"a form has at most {self.largest} attributes, got {asked}")
-        layout = self.counter.layout
-        return form_level(layout.sizes, layout.width, asked, self.largest, self.confidence)
+        width = self.counter.layout.width
+        return form_level(self.asked_sizes, width, asked, len(numbers), self.confidence)
 
     def fits(self, attributes: Sequence[int]) -> bool:
         """Return whether the totals of a form can be computed."""

@@ -61,6 +61,7 @@ def shape_form(
     wanted: Mapping[tuple[int, ...], float] | None = None,
     cone: Callable[[Sequence[RatioLimit], Floats], AdmissibleReports] = AdmissibleReports,
     gap: float = 1e-3,
+    stop: Callable[[], bool] | None = None,
 ) -> ShapedMechanism:
     """Return the best report for a form's answers within limits, from counts alone.
 
@@ -88,6 +89,8 @@ def shape_form(
         Makes the admissible reports from limits and nominal frequencies.
     gap
         When to stop: the variance is within this share of its lower bound.
+    stop
+        Asked after each round of the search whether to end with the reports found.
 
     Notes
     -----
@@ -116,7 +119,7 @@ def shape_form(
     offset = float(((functions @ frequencies) ** 2).sum())
     first = product_reports(table.sizes, [INSIDE * budget for budget in budgets], frequencies)
     first = first[admissible.admits(first)]
-    found = search_reports(admissible, functions, offset=offset, gap=gap, known=first)
+    found = search_reports(admissible, functions, offset=offset, gap=gap, known=first, stop=stop)
     return ShapedMechanism(
         whole_thresholds(found.reports, found.shares, promised),
         sources=table.sources,

@@ -79,6 +79,7 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
             certified.append(_renewed(form, found.values.tolist(), found.deltas.tolist()))
             notes += found.notes
             confidence = found.confidence
+    same = not plan.edited and pairs.digest == plan.provenance.digest
     renewed = msgspec.structs.replace(
         plan,
         attributes=tuple(
@@ -89,6 +90,7 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
         provenance=Provenance.of(pairs, plan.provenance.settings),
         notes=tuple(dict.fromkeys((*notes, *plan.notes))),
         confidence=confidence,
+        alternatives=plan.alternatives if same else (),
     )
     check_promises(renewed)
     check_limits(renewed)

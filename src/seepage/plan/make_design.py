@@ -1,22 +1,21 @@
 """`design`: from an allowed total to a plan of forms that keeps it with the least error."""
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
-from seepage import _checks
+from seepage._results import json_ready
 from seepage.designs.design import Design, DesignedForm
+from seepage.designs.design_comparison import DESIGN
 from seepage.designs.find_design import find_design
+from seepage.plan.alternative import Alternative
 from seepage.plan.form import ProductChannel
-from seepage.plan.people_design import design_for_people
 from seepage.plan.plan import Plan
 from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
 from seepage.plan.question import Question
-from seepage.totals.population_totals import SCOPES
 
 
-def design(
-    data: Any, limit: Any, *, scope: str = "table", confidence: float = 0.95, **options: Any
-) -> Plan:
+def design(data: Any, limit: Any, **options: Any) -> Plan:
     """Return the plan of forms with the least error that provably keeps every total in its limit.
 
     Everyone is given one form, some attributes with a budget each, drawn without looking at the
@@ -25,25 +24,23 @@ def design(
     Parameters
     ----------
     data
-        A frame, a path, the name of a dataset, or `Records`.  A sample of records raises, but
-        for `scope="population"`.
+        A frame, a path, the name of a dataset, or `Records`; for `scope="population"` a sample of
+        records is enough.
     limit
         The allowed total of every attribute, or one for each (a mapping by name); None for an
         attribute that is not protected.
-    scope, confidence
-        `"table"`: totals are those of the table.  `"population"`: all hold at once with this
-        confidence for the people whom the records were drawn from at random, one record per
-        person; forms are chosen on a fifth of the records and certified on the rest
-        [theory-population: Budgets chosen by looking].
     options
         The keywords of `find_design` (`public`, `left_out`, `known`, `weights`, `least`,
-        `record_limit`, `together`, `never`, `largest`, `joint`, `seconds`, `seed`, `progress`),
-        and table options of `count_pairs`.
+        `record_limit`, `together`, `never`, `largest`, `joint`, `scope`, `confidence`, `seconds`,
+        `seed`, `progress`), and table options of `count_pairs`.
 
     Notes
     -----
     `find_design` gives the same with all evidence: expected errors, the gap to the least error,
     and a comparison with other ways to spend the limit.
+
+    By default every limit holds for the people whom the records are a random sample of, with
+    confidence 0.95; `scope="table"` is for whoever has everybody in the table.
 
     The totals are per attribute, against an adversary who knows the distribution and nothing else
     about the person.  What a form tells about the whole record is its `record`, the sum of budgets.
@@ -53,12 +50,15 @@ def design(
     >>> import seepage as sp
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    >>> plan = sp.design(coins, 1.0)
+    >>> plan = sp.design(coins, 1.0, scope="table")
     >>> plan.guarantee, plan.kind, sorted(form.attributes for form in plan.forms)
     ('exact', 'certified', [('a', 'b'), ('a', 'differ'), ('b', 'differ')])
+
+    Four people say little about a population, so each is asked one question:
+
+    >>> sp.design(coins, 1.0)  # doctest: +ELLIPSIS
+    Plan(3 forms, 3 of 3 ... largest total 1, guarantee worst (certified, for everybody))
     """
-    if _checks.choice(scope, "scope", SCOPES) == "population":
-        return design_for_people(data, limit, confidence=confidence, **options)
     return plan_of_design(find_design(data, limit, **options))
 
 
@@ -72,7 +72,11 @@ def plan_of_design(found: Design) -> Plan:
         ],
         limit=found.limits.tolist(),
         public=found.public,
+        confidence=found.confidence,
+        scope="population" if found.scope == "population" else "table",
         settings={
+            "scope": found.scope,
+            "confidence": found.confidence,
             "design": {
                 "seed": found.seed,
                 "forms considered": found.considered,
@@ -83,6 +87,7 @@ def plan_of_design(found: Design) -> Plan:
             "known": list(found.known),
         },
         notes=[*found.notes, *_remarks(found)],
+        alternatives=list(_alternatives(found)),
     )
 
 
@@ -96,13 +101,28 @@ def _channel(form: DesignedForm) -> ProductChannel:
     )
 
 
+def _alternatives(found: Design) -> Iterator[Alternative]:
+    """Yield what the design was compared with, for one person."""
+    asked = [n for n, weight in zip(found.domain.names, found.weights, strict=True) if weight > 0]
+    for one in found.comparison:
+        if one.name != DESIGN:
+            variances = dict(zip(asked, (e * found.people for e in one.errors), strict=True))
+            yield Alternative(
+                name=one.name,
+                rests_on=one.rests_on,
+                certified=one.certified,
+                variances=json_ready(variances),
+            )
+
+
 def _remarks(found: Design) -> Iterator[str]:
     if found.known:
         yield (
             f"totals are conditional on {', '.join(found.known)}, which the adversary is taken to "
             "know of the person"
         )
+    most = math.ceil(found.record * 1e3) / 1e3
     yield (
-        f"about the whole record a form tells at most {found.record:.4g}, the sum of its budgets; "
+        f"about the whole record a form tells at most {most:g}, the sum of its budgets; "
         "an adversary who knows more of the person can learn more than a total"
     )

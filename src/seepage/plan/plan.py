@@ -15,6 +15,7 @@ from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.randomness import Seed
+from seepage.plan.alternative import Alternative
 from seepage.plan.form import Form
 from seepage.plan.plan_checks import check_forms, check_guarantee
 from seepage.plan.planned_attribute import PlannedAttribute, asked_in
@@ -69,6 +70,8 @@ class Plan(
         What the plan was computed from.
     notes
         Further remarks for the reader.
+    alternatives
+        Other ways to keep the same limits, and the error to expect of each.
 
     Examples
     --------
@@ -77,8 +80,9 @@ class Plan(
     >>> domain = sp.Domain([sp.Attribute("sex", ("F", "M")), sp.Attribute("ill", ("no", "yes"))])
     >>> pairs = sp.PairCounts(domain, [[50, 50], [70, 30]], [40, 10, 30, 20])
     >>> plan = make_plan(pairs, epsilon=2.0, limit=4.0, guarantee="worst", totals=[4.0, 4.0])
-    >>> plan
-    Plan(2 of 2 attributes collected, epsilon 2, largest total 4, guarantee worst (certified))
+    >>> plan  # doctest: +NORMALIZE_WHITESPACE
+    Plan(2 of 2 attributes collected, epsilon 2, largest total 4,
+         guarantee worst (certified, for everybody))
     >>> plan["ill"].mechanism, plan.epsilons.tolist()
     ('grr', [2.0, 2.0])
     >>> people = {"sex": ["F", "M"] * 500, "ill": ["no", "no", "yes", "no"] * 250}
@@ -99,6 +103,7 @@ class Plan(
     scope: Literal["table", "population"] = "table"
     provenance: Provenance
     notes: tuple[str, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
 
     def __post_init__(self) -> None:
         check_guarantee(self)
@@ -214,7 +219,11 @@ class Plan(
 
     @property
     def _whom(self) -> str:
-        return f", for the population at {self.confidence}" if self.scope == "population" else ""
+        if self.guarantee == "worst":
+            return ", for everybody"
+        if self.scope == "population":
+            return f", for the population at {self.confidence:g}"
+        return ", for this table only" if self.kind != "assumed" else ""
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         fields = ("name", "mechanism", "epsilon", "delta", "limit", "total", "public")
@@ -226,20 +235,24 @@ class Plan(
         return {"attribute": columns.pop("name"), **columns}
 
     def chart(self) -> Any:
-        """Return budgets, totals and limits as an Altair chart."""
-        from seepage.charts.results import plan_chart
+        """Return budgets, totals and limits as an Altair chart; of several forms, who is asked."""
+        from seepage.plan.plan_rows import plan_picture
 
-        rows = [
-            {
-                "attribute": planned.name,
-                "mechanism": planned.mechanism or "not collected",
-                "epsilon": planned.epsilon,
-                "total": planned.total,
-                "limit": planned.limit,
-            }
-            for planned in self.attributes
-        ]
-        return plan_chart(rows, f"{self.guarantee}, {self.kind}")
+        return plan_picture(self)
+
+    def report(self, path: str | os.PathLike[str], *, name: str | None = None) -> None:
+        """Write the plan as one self-contained HTML page, which appears whole or not at all.
+
+        Parameters
+        ----------
+        path
+            The file.
+        name
+            What is collected, for the title.
+        """
+        from seepage.plan.page import write_plan_page
+
+        write_plan_page(self, path, name=name)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as it is saved, as plain JSON with its digest."""

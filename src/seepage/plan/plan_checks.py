@@ -73,6 +73,12 @@ def check_forms(plan: "Plan") -> None:
                 f"the form of {planned.name!r} must be from 1 to {len(plan.forms)}, "
                 f"got {planned.form}"
             )
+    for other in plan.alternatives:
+        for name in other.variances:
+            if name not in plan.domain:
+                raise InputError(
+                    f"{other.name!r} has a variance of {name!r}, which is no attribute"
+                )
 
 
 def _check_form(plan: "Plan", number: int, form: Form) -> None:

@@ -63,6 +63,18 @@ class _PlanVersion(msgspec.Struct):
     version: int
 
 
+class _Kind(msgspec.Struct):
+    format: str = ""
+
+
+def is_plan_file(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file says that it is a plan, whatever its version and content."""
+    try:
+        return msgspec.json.decode(Path(path).read_bytes(), type=_Kind).format == "seepage plan"
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
 def plan_schema() -> dict[str, Any]:
     """Return the JSON schema of plan files, as `schema.json` must have it.
 
@@ -76,7 +88,11 @@ def plan_schema() -> dict[str, Any]:
         "title": "seepage plan",
         **msgspec.json.schema(PlanFile),
     }
-    return dict(msgspec.json.decode(msgspec.json.encode(schema)))
+    plain = dict(msgspec.json.decode(msgspec.json.encode(schema)))
+    for described in plain["$defs"].values():
+        if "description" in described:  # of a docstring its first line, not its examples
+            described["description"] = described["description"].partition("\n")[0]
+    return plain
 
 
 def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:

@@ -13,6 +13,7 @@ from seepage._results import json_ready
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.leakage.release import for_each
+from seepage.plan.alternative import Alternative
 from seepage.plan.form import Form, MatrixChannel, ProductChannel, whole_shares
 from seepage.plan.plan import Plan
 from seepage.plan.plan_checks import check_limits, check_promises, overall
@@ -60,6 +61,7 @@ def plan_of_forms(
     frequencies: Sequence[Sequence[float] | Floats] | None = None,
     settings: Mapping[str, Any] | None = None,
     notes: Sequence[str] = (),
+    alternatives: Sequence[Alternative] = (),
 ) -> Plan:
     """Return the plan that consists of these forms.
 
@@ -84,6 +86,8 @@ def plan_of_forms(
         there is more than one form or a matrix.
     settings, notes
         For the provenance, as plain JSON, and for the reader.
+    alternatives
+        Other ways to keep the same limits.
 
     Returns
     -------
@@ -131,6 +135,7 @@ def plan_of_forms(
         scope=scope,
         provenance=Provenance.of(pairs, _plain(settings or {})),
         notes=tuple(notes),
+        alternatives=tuple(alternatives),
     )
     check_promises(plan)
     check_limits(plan)

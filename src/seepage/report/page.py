@@ -6,19 +6,17 @@ security policy names the hashes of that script and of the styles, and allows no
 other script runs, whatever names the data hold, and nothing is fetched.
 """
 
-import base64
-import hashlib
 import html
 import os
 import re
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from seepage import _checks
 from seepage._files import whole_file
+from seepage._pages import content_hash, static_text
 from seepage.errors import InputError
 from seepage.report.page_content import page_content
 from seepage.report.saved_result import as_result
@@ -129,8 +127,8 @@ def render_page(
     >>> page.count("</script>"), "alert(1)" in page.split("<title>")[0]
     (2, False)
     """
-    style = "\n".join(_text(f"css/{name}.css") for name in styles)
-    script = '"use strict";\n' + "\n".join(_plain(_text(f"js/{name}.js")) for name in modules)
+    style = "\n".join(static_text(f"css/{name}.css") for name in styles)
+    script = '"use strict";\n' + "\n".join(_plain(static_text(f"js/{name}.js")) for name in modules)
     parts = {
         "policy": html.escape(_policy(script, style)),
         "title": html.escape(str(content.get("name") or "Leakage report")),
@@ -138,11 +136,7 @@ def render_page(
         "data": _embedded(content),
         "script": script,
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], _text(template))
-
-
-def _text(name: str) -> str:
-    return (files("seepage.report") / "static" / name).read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], static_text(template))
 
 
 def _plain(module: str) -> str:
@@ -153,13 +147,9 @@ def _plain(module: str) -> str:
 def _policy(script: str, style: str) -> str:
     return (
         "default-src 'none'; "
-        f"script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        f"script-src '{content_hash(script)}'; style-src '{content_hash(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
 def _embedded(content: Mapping[str, Any]) -> str:

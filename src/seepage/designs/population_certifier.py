@@ -1,0 +1,237 @@
+"""Forms whose totals hold for the people whom the records were drawn from.
+
+Any form may be chosen by looking: the statements about all forms of a size are counted
+(`PopulationForms`).  Its budgets are equal, none above its attribute's own limit: one ascending
+family that is fixed before looking, so the largest budgets that pass may be taken
+[theory-population: Budgets chosen by looking].
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from seepage._numerics import Floats, summed_up
+from seepage.data.records import Records
+from seepage.designs.equal_budgets import largest_within
+from seepage.designs.form_counts import FormTable
+from seepage.designs.form_problem import FittedForm, Form, FormProblem
+from seepage.designs.form_search import Timer
+from seepage.designs.form_totals import ExactForms
+from seepage.designs.plain_forms import best_mechanism, coarse_form
+from seepage.designs.population_forms import PopulationForms
+
+ROUGH, FINE = 2e-3, 1e-4
+"""To what share of them budgets are found: while searching, and in the end."""
+
+PRIMED = 3
+"""Forms of each size that are looked at before the search."""
+
+MEMORY = 30
+"""Forms of a size over which the excess of limits over totals is averaged."""
+
+
+class ScreenedForms:
+    """Guesses of the limits for people, as fast as the table's totals: a `FormScorer`.
+
+    T_k + r_k E, with T_k the table's total, E the sum of the budgets, and r_k the mean of
+    (limit - total) / E over forms of the same size whose limits were computed.
+
+    Parameters
+    ----------
+    exact
+        Totals of the table.
+    people
+        Limits for people.
+    """
+
+    guarantee = "exact"
+
+    def __init__(self, exact: ExactForms, people: PopulationForms) -> None:
+        self.exact, self.people = exact, people
+        count = len(exact.counter.layout.sizes)
+        self.rates = np.zeros((count + 1, count))
+        self.learnt = np.zeros(count + 1, dtype=np.int64)
+
+    def fits(self, attributes: Sequence[int]) -> bool:
+        """Return whether the table of a form can be made."""
+        return self.exact.fits(attributes)
+
+    def table(self, attributes: Sequence[int]) -> FormTable:
+        """Return the counts of a form."""
+        return self.exact.table(attributes)
+
+    def totals(self, table: FormTable, epsilons: Floats) -> Floats:
+        """Return guessed limits of the total of every attribute."""
+        whole = summed_up(np.asarray(epsilons).tolist())
+        found = self.exact.totals(table, epsilons) + self.rates[len(table.attributes)] * whole
+        return np.asarray(np.minimum(found, whole))
+
+    def learn(self, table: FormTable, epsilons: Floats, limits: Floats) -> None:
+        """Note how far the limits of a form are above its totals."""
+        asked, whole = len(table.attributes), float(epsilons.sum())
+        rates = (limits - self.exact.totals(table, epsilons)) / whole
+        share = 1 / min(self.learnt[asked] + 1, MEMORY)
+        self.rates[asked] += share * (np.maximum(rates, 0.0) - self.rates[asked])
+        self.learnt[asked] += 1
+
+
+class PopulationCertifier:
+    """Limits for people, on all records: forms with equal budgets.
+
+    Parameters
+    ----------
+    problem
+        The conditions, with caps that do not depend on the records; totals by `ExactForms`.
+    records
+        A random sample of the people, one record per person.
+    confidence
+        Of all totals together.
+    """
+
+    scope = "population"
+
+    def __init__(self, problem: FormProblem, records: Records, confidence: float) -> None:
+        exact = problem.scorer
+        assert isinstance(exact, ExactForms)
+        places = np.flatnonzero(problem.collected).tolist()
+        self.people = PopulationForms(
+            records, confidence, largest=problem.largest, asked=places, counter=exact.counter
+        )
+        self.screen = ScreenedForms(exact, self.people)
+        self.records, self.confidence = records, self.people.confidence
+        self.problem = replace(problem, scorer=self.screen)
+        self.least_limit = float(problem.limits.min())
+        self._found: dict[Form, FittedForm] = {}
+
+    def prime(self, timer: Timer, seed: int = 0) -> None:
+        """Look at some forms of each size, so that the first guesses are not the table's totals."""
+        rng, problem = np.random.default_rng(seed), self.problem
+        places = np.flatnonzero(problem.collected)
+        for asked in range(2, self.people.largest + 1):
+            for _ in range(PRIMED):
+                form = rng.choice(places, asked, replace=False).tolist()
+                if timer.spent > timer.seconds / 4 or not self.screen.fits(form):
+                    return
+                table = self.screen.table(form)
+                guess = problem.fit_table(table, math.inf, ROUGH)
+                order = np.searchsorted(guess.attributes, form)
+                budgets = guess.epsilons[order]
+                self.screen.learn(table, budgets, self.people.totals(table, budgets))
+            if asked < len(self.screen.rates) - 1:
+                self.screen.rates[asked + 1] = self.screen.rates[asked]
+
+    def singles(self) -> list[FittedForm]:
+        """Return single questions by other mechanisms than GRR, which rest on their budgets."""
+        problem, found = self.problem, list[FittedForm]()
+        for item in problem.items:
+            budget = min(float(problem.caps[item[0]]), self.least_limit)
+            name = best_mechanism(problem, item[0], budget) if len(item) == 1 else "grr"
+            if name != "grr":
+                totals = np.full(len(problem.domain), budget)
+                found.append(FittedForm(item, np.array([budget]), totals, (name,), "worst"))
+        return [form for form in found if problem.useful(form)]
+
+    def whole(self, timer: Timer) -> list[FittedForm]:
+        """Return forms that ask all attributes: `exact` where that fits, and the split."""
+        problem = self.problem
+        form = tuple(sorted(j for item in problem.items for j in item))
+        if problem.apart[np.ix_(form, form)].any():
+            return []
+        found = [coarse_form(problem, None, form)]
+        if self.screen.fits(form):
+            found.append(self.first(problem.fit(form)))
+        return [one for one in found if problem.useful(one)]
+
+    def too_large(self, item: Form) -> FittedForm:
+        """Return the form of attributes asked together whose table is too large to be counted."""
+        return coarse_form(self.problem, None, item)
+
+    def first(self, form: FittedForm) -> FittedForm:
+        """Return a form with the largest equal budgets that keep all limits for people."""
+        if form.guarantee != self.people.guarantee:
+            return form
+        if form.attributes not in self._found:
+            self._found[form.attributes] = self._certified(form, ROUGH)
+        return self._found[form.attributes]
+
+    def quick(self, form: FittedForm, prices: Floats) -> FittedForm:
+        """Return a form that the search found, with equal budgets that keep all limits."""
+        return self.first(form)
+
+    def accept(self, form: FittedForm, prices: Floats) -> FittedForm:
+        """Return a form that the search found as it may enter the pool."""
+        return self.first(form)
+
+    def _certified(self, form: FittedForm, tolerance: float, spread: float = 0.15) -> FittedForm:
+        problem, table = self.problem, self.screen.table(form.attributes)
+        cap = float(problem.caps[list(form.attributes)].max())
+        guess = form.level if form.level > 0 else cap
+
+        def excess(level: float) -> float:
+            budgets = problem.level_budgets(form.attributes, level)
+            if level <= 0:
+                return -problem.least_slack
+            return problem.excess(self.people.totals(table, budgets), budgets)
+
+        top, tolerance = min(guess * (1 + spread), cap), tolerance * min(guess, problem.least_slack)
+        while (level := largest_within(excess, top, tolerance)) >= top and top < cap:
+            top = min(top * (1 + 2 * spread), cap)
+        budgets = problem.level_budgets(form.attributes, level)
+        limits = self.people.totals(table, budgets)
+        if level > 0:
+            self.screen.learn(table, budgets, limits)
+        return replace(form, epsilons=budgets, totals=limits)
+
+    def settled(self, forms: list[FittedForm]) -> list[FittedForm]:
+        """Return the forms of the design, counted again without compiled kernels.
+
+        Where all ask one question within every limit, they rest on their budgets alone.
+        """
+        if all(len(form.attributes) == 1 and form.level <= self.least_limit for form in forms):
+            return [
+                replace(form, guarantee="worst", totals=np.full_like(form.totals, form.level))
+                for form in forms
+            ]
+        return [self._checked(form) for form in forms]
+
+    def _checked(self, form: FittedForm) -> FittedForm:
+        if form.guarantee != self.people.guarantee:
+            return form
+        plain, budgets = self.people.counter.plain_table(form.attributes), form.epsilons
+        for _ in range(3):
+            totals = self.people.totals(plain, budgets)
+            if self.problem.excess(totals, budgets) <= 0:
+                break
+            budgets = budgets * (1 - 1e-6)
+        return replace(form, epsilons=budgets, totals=totals)
+
+    def notes(self, forms: list[FittedForm]) -> Iterator[str]:
+        """Yield for whom the limits hold, and what that needs."""
+        if {form.guarantee for form in forms} == {"worst"}:
+            yield "every limit holds for everybody: no total is above the sum of a form's budgets"
+            yield from self._too_few()
+            return
+        yield (
+            f"every limit holds for the people whom the {self.records.records:,} records were "
+            f"drawn from, with confidence {self.confidence:g}, if the records are a random sample "
+            "of them with one record per person"
+        )
+
+    def _too_few(self) -> Iterator[str]:
+        """Yield which values keep the design from asking more than one question."""
+        people, layout = self.people.people, self.people.counter.layout
+        protected = np.repeat(np.isfinite(self.problem.limits), layout.sizes)
+        if not protected.any():
+            return
+        column = int(np.argmin(np.where(protected, people, np.inf)))
+        k = int(np.searchsorted(layout.starts, column, side="right")) - 1
+        attribute = self.problem.domain[k]
+        value = attribute.values[column - int(layout.starts[k])]
+        number = int(people[column])
+        yield (
+            "no form of several questions is both certified for the population and better: "
+            f"{attribute.name!r} has the value {value!r} in {number:,} of "
+            f"{self.records.records:,} records; pool rare values or give more records"
+        )

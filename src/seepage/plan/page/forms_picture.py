@@ -1,0 +1,192 @@
+"""Who is asked what, as a picture: attributes by forms, shares as bars, budgets as shades."""
+
+import math
+from decimal import ROUND_FLOOR, Decimal
+
+from seepage._pages import Markup, element, joined
+from seepage.mechanisms.randomness import CERTAIN
+from seepage.plan.form import Form
+from seepage.plan.page.promise_text import nats
+from seepage.plan.plan import Plan
+
+SHADES = 5
+"""Shades of budgets, in the style sheet `shade-1` to `shade-5`."""
+
+ROOMY, NARROW = 8, 24
+"""Up to so many forms cells show budget and mechanism, up to so many the budget; then shades."""
+
+
+def share_of(form: Form) -> float:
+    """Return the share of people who get a form."""
+    return form.chance / CERTAIN
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage with about three digits.
+
+    Examples
+    --------
+    >>> percent(0.33764), percent(0.00123), percent(1.0), percent(1e-9)
+    ('33.8 %', '0.123 %', '100 %', '< 0.001 %')
+    """
+    if 0 < share < 1e-5:
+        return "< 0.001 %"
+    return f"{100 * share:.3g} %"
+
+
+def budget(epsilon: float) -> str:
+    """Return a budget with two decimals, rounded down; with more where those are zeros.
+
+    Examples
+    --------
+    >>> budget(1.9673), budget(0.00123), budget(0.0)
+    ('1.96', '0.0012', '0')
+    """
+    if epsilon == 0 or not math.isfinite(epsilon):
+        return f"{epsilon:g}"
+    places = max(2, 1 - math.floor(math.log10(epsilon)))
+    return str(Decimal(epsilon).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR))
+
+
+def forms_picture(plan: Plan) -> Markup:
+    """Return the table of attributes by forms, its legend, and every form in words."""
+    largest = max((e for form in plan.forms for e in _budgets(form).values()), default=1.0)
+    return joined(
+        element("p", _caption(plan), class_="muted"),
+        _legend(plan, largest),
+        element(
+            "div",
+            element(
+                "table",
+                _head(plan),
+                element("tbody", [_row(plan, name, largest) for name in plan.collected.names]),
+                _foot(plan),
+                class_=f"forms {_density(plan)}",
+            ),
+            class_="scroll",
+            tabindex="0",
+            role="region",
+            aria_label="Attributes by forms",
+        ),
+        element(
+            "details",
+            element("summary", "Every form in words"),
+            element("ol", [element("li", _words(form)) for form in plan.forms]),
+        ),
+    )
+
+
+def _density(plan: Plan) -> str:
+    many = len(plan.forms)
+    return "roomy" if many <= ROOMY else "narrow" if many <= NARROW else "dense"
+
+
+def _budgets(form: Form) -> dict[str, float]:
+    """Return the budget of each attribute; that of the whole record where one report tells all."""
+    asked = {name: form.question(name) for name in form.attributes}
+    return {name: q.epsilon if q else float(form.record) for name, q in asked.items()}
+
+
+def _caption(plan: Plan) -> str:
+    if len(plan.forms) == 1:
+        return "One form for everybody: each attribute with its budget in nats."
+    return "One column is one form; a filled cell is a question, with its budget in nats."
+
+
+def _legend(plan: Plan, largest: float) -> Markup:
+    swatches = [
+        element("span", " ", class_=f"cell shade-{step}", aria_hidden="true")
+        for step in range(1, SHADES + 1)
+    ]
+    together = any(not form.is_product for form in plan.forms)
+    return element(
+        "p",
+        "Budget of a question: small ",
+        swatches,
+        f" {budget(largest)}: the larger, the less noise.",
+        " ⊞: one report for all answers together." if together else "",
+        class_="legend-line",
+    )
+
+
+def _head(plan: Plan) -> Markup:
+    tallest = max(share_of(form) for form in plan.forms)
+    alone = len(plan.forms) == 1
+    cells = [
+        element(
+            "th",
+            "" if alone else _tower(share_of(form) / tallest),
+            element("span", f"Form {n}" if len(plan.forms) <= ROOMY else str(n), class_="number"),
+            element("span", percent(share_of(form)), class_="share"),
+            scope="col",
+            title=f"Form {n}: {percent(share_of(form))} of people",
+        )
+        for n, form in enumerate(plan.forms, 1)
+    ]
+    words = "" if alone else "share of people who get the form"
+    first = element("th", words, scope="col", class_="corner")
+    last = element("th", "asked of", scope="col", class_="asked")
+    return element("thead", element("tr", first, cells, last))
+
+
+def _tower(height: float) -> Markup:
+    """Return a vertical bar, from 0 to 1."""
+    tall = max(1.0, 40 * height)
+    bar = element("rect", x=0, y=40 - tall, width=10, height=tall)
+    return element(
+        "svg", bar, class_="tower", viewBox="0 0 10 40", preserveAspectRatio="none",
+        aria_hidden="true",
+    )  # fmt: skip
+
+
+def _row(plan: Plan, name: str, largest: float) -> Markup:
+    asking = sum(form.chance for _, form in plan[name].asking) / CERTAIN
+    cells = [_cell(n, form, name, largest) for n, form in enumerate(plan.forms, 1)]
+    return element(
+        "tr",
+        element("th", element("bdi", name), scope="row"),
+        cells,
+        element("td", percent(asking), class_="asked"),
+    )
+
+
+def _cell(number: int, form: Form, name: str, largest: float) -> Markup:
+    if name not in form.attributes:
+        return element("td", class_="empty")
+    question, epsilon = form.question(name), _budgets(form)[name]
+    how = question.mechanism if question else "one report for all answers"
+    shade = max(1, math.ceil(SHADES * epsilon / largest)) if largest > 0 else 1
+    words = f"{budget(epsilon)}" if question else "⊞"
+    return element(
+        "td",
+        element("span", words, class_="budget"),
+        element("span", f" {how}", class_="how") if question else "",
+        class_=f"cell shade-{min(shade, SHADES)}",
+        title=f"form {number}, {name}: {budget(epsilon)} nats, {how}",
+    )
+
+
+def _foot(plan: Plan) -> Markup:
+    cells = [
+        element("td", element("span", nats(float(form.record)), class_="budget"),
+                title=f"form {n}: up to {nats(float(form.record))} nats about the whole record")
+        for n, form in enumerate(plan.forms, 1)
+    ]  # fmt: skip
+    first = element("th", "whole record, at most", scope="row")
+    return element("tfoot", element("tr", first, cells, element("td", class_="asked")))
+
+
+def _words(form: Form) -> Markup:
+    """Return a form as a sentence."""
+    asked = []
+    for name in form.attributes:
+        question = form.question(name)
+        told = f" {budget(question.epsilon)} ({question.mechanism})" if question else ""
+        asked.append(joined(element("bdi", name), told))
+    commas = [joined(", " if place else "", each) for place, each in enumerate(asked)]
+    how = "" if form.is_product else " as one report for all answers together"
+    told_all = nats(float(form.record))
+    return joined(
+        f"{percent(share_of(form))} of people: ", commas, f"{how}; up to {told_all} nats about the "
+        f"whole record; totals rest on {form.guarantee}.",
+    )  # fmt: skip

@@ -1,0 +1,226 @@
+"""What a plan promises, what that rests on and what it does not promise, in sentences."""
+
+import math
+from collections.abc import Iterator
+from decimal import ROUND_CEILING, Decimal
+
+from seepage.plan.plan import Plan
+from seepage.plan.planned_attribute import PlannedAttribute
+
+FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
+
+RESTS: dict[str, str] = {
+    "exact": "It is proven for every report that can occur, from the joint distribution of the "
+    "answers, without an assumption about how attributes depend on each other",
+    "merged": "It is proven for every mechanism with these budgets, from a bound that merges "
+    "values, without an assumption about how attributes depend on each other",
+    "worst": "It is proven whatever the data and whatever the adversary knows: it is the sum of "
+    "all budgets of a form",
+    "sampled": "It is statistical: found on simulated reports",
+    "independent": "It RESTS ON AN ASSUMPTION and is not proven: that the attributes are "
+    "independent of each other given the one protected, which real data often violate",
+    "tree": "It RESTS ON AN ASSUMPTION and is not proven: that the attributes depend on each other "
+    "along a tree",
+    "by form": "Forms rest on different guarantees, named below with each attribute",
+}
+
+
+def nats(value: float) -> str:
+    """Return a number of nats, rounded up at the third decimal and without trailing zeros.
+
+    Examples
+    --------
+    >>> nats(1.99999), nats(0.1234), nats(math.inf)
+    ('2', '0.124', 'any number of')
+    """
+    if not math.isfinite(value):
+        return "any number of"
+    return f"{Decimal(value).quantize(Decimal('0.001'), ROUND_CEILING):f}".rstrip("0").rstrip(".")
+
+
+def factor(value: float) -> str:
+    """Return e to a number of nats, rounded up to two digits.
+
+    Examples
+    --------
+    >>> factor(2.0), factor(0.1), factor(6.0), factor(50.0)
+    ('7.4', '1.2', '410', '5.2e21')
+    """
+    if not value < 700:
+        return "any number"
+    grown = math.exp(value)
+    digits = 1 - math.floor(math.log10(grown))
+    above = math.ceil(grown * 10.0**digits) / 10.0**digits
+    return f"{above:.0f}" if 10 <= above < 1e6 else f"{above:.2g}".replace("e+", "e")
+
+
+def protected(plan: Plan) -> list[PlannedAttribute]:
+    """Return the attributes that have a limit."""
+    return [planned for planned in plan.attributes if planned.limit is not None]
+
+
+def unlimited(plan: Plan) -> list[PlannedAttribute]:
+    """Return the attributes that are asked without a limit and are not public."""
+    return [p for p in plan.attributes if p.limit is None and not p.public]
+
+
+def promise(plan: Plan) -> str:
+    """Return the first sentence: what the plan does and promises."""
+    kept = protected(plan)
+    if not kept:
+        most = max(float(planned.total) for planned in plan.attributes)
+        return (
+            f"{_does(plan)}. It has no limits; {_claim(plan)}all reports of a person together tell "
+            f"at most {nats(most)} nats about any one attribute ({FACTOR})."
+        )
+    limits = sorted({float(planned.limit or 0.0) for planned in kept})
+    reach = " to ".join(f"{limit:g}" for limit in dict.fromkeys((limits[0], limits[-1])))
+    about = "any one attribute" if not unlimited(plan) else "any one attribute that has a limit"
+    each = ", by attribute" if len(limits) > 1 else ""
+    promises = "It does not prove but assumes" if plan.kind == "assumed" else "It promises"
+    return (
+        f"{_does(plan)}. {promises}, {_claim(plan)}that all reports of a person together tell at "
+        f"most {reach} nats about {about}{each}: they change the odds between any two of its "
+        f"values by a factor of at most {factor(limits[-1])}."
+    )
+
+
+def _claim(plan: Plan) -> str:
+    """Return for whom, in a few words."""
+    if plan.guarantee == "worst":
+        return "whoever the people are, "
+    if plan.scope == "population":
+        return (
+            f"with confidence {plan.confidence:.4g} for the people whom its table was drawn from, "
+        )
+    return "for people distributed as in its table, "
+
+
+def _does(plan: Plan) -> str:
+    asked, forms = len(plan.collected), len(plan.forms)
+    if forms == 1:
+        many = len(plan.forms[0].attributes)
+        noise = "each answer" if plan.forms[0].is_product else "the answers together"
+        return f"Everyone is asked for the same {_count(many, 'attribute')}, and {noise} gets noise"
+    sizes = sorted(len(form.attributes) for form in plan.forms)
+    many_text = " to ".join(str(size) for size in dict.fromkeys((sizes[0], sizes[-1])))
+    return (
+        f"Everyone is given one of {forms} forms, drawn without looking at their record, which "
+        f"asks for {many_text} of {_count(asked, 'attribute')}, and the answers get noise"
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
+def ground(plan: Plan) -> str:
+    """Return the second sentence: what the promise rests on, and for whom it holds."""
+    delta = max((planned.total_delta for planned in plan.attributes), default=0.0)
+    parts = [RESTS[plan.guarantee]]
+    if delta > 0:
+        parts.append(f", but for reports that occur with probability {delta:g} at most")
+    if plan.scope == "table" and plan.confidence is not None and plan.kind == "statistical":
+        parts.append(f", with confidence {plan.confidence:.4g}")
+    return "".join(parts) + ". " + whom(plan)
+
+
+def whom(plan: Plan) -> str:
+    """Return for whom the totals hold."""
+    records = f"{plan.provenance.records:,}"
+    knows = "who knows the distribution"
+    told = known(plan)
+    if told:
+        knows += f" and the person's {', '.join(told)}"
+    knows += " and nothing else about the person"
+    if plan.guarantee == "worst":
+        return "It holds for everybody, whoever they are."
+    if plan.scope == "population":
+        return (
+            f"It holds for the people from whom the table of {records} records was drawn, with "
+            f"confidence {plan.confidence:.4g}, if that was a random sample with one record per "
+            f"person; and against an adversary {knows}."
+        )
+    return (
+        f"It holds for people distributed as in the table of {records} records that it was "
+        f"computed from, one record per person, against an adversary {knows}; for other people "
+        "only as far as that table describes them."
+    )
+
+
+def known(plan: Plan) -> list[str]:
+    """Return the attributes that the adversary is taken to know."""
+    told = plan.provenance.settings.get("known", [])
+    return [str(name) for name in told] if isinstance(told, list) else []
+
+
+def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
+    """Yield what is not promised: a heading, and a sentence or two."""
+    records = [float(form.record) for form in plan.forms]
+    worst = max(range(len(records)), key=records.__getitem__)
+    where = f" (form {worst + 1})" if len(records) > 1 else ""
+    adds = "the sum of its budgets" if plan.forms[worst].is_product else "the budget of its matrix"
+    yield (
+        "The whole record.",
+        f"About all attributes at once a form tells up to {nats(records[worst])} nats{where}, "
+        f"{adds}: a factor of {factor(records[worst])} between two whole records.",
+    )
+    if plan.guarantee != "worst":
+        yield (
+            "Adversaries with further knowledge.",
+            "Whoever already knows other answers of the person can learn more about an attribute "
+            "than its total, up to what the form tells about the whole record.",
+        )
+    yield (
+        "Repeats.",
+        "Each person answers once. Reports of a second collection"
+        + (", or of a second form," if len(plan.forms) > 1 else "")
+        + " add to what is told, and no limit covers both: keep reports and do not ask again.",
+    )
+    yield (
+        "Refusals.",
+        "Declining to answer after seeing the questions is itself a message, and has no noise: "
+        "make “missing” a value that gets noise like any other, and always send a report.",
+    )
+    if plan.view == "inferred":
+        yield (
+            "Whole reports.",
+            "The totals are for an adversary who keeps only the value inferred from each report; "
+            "whoever keeps the whole report can learn more.",
+        )
+    public = [planned.name for planned in plan.attributes if planned.public]
+    if public:
+        yield "Public attributes.", f"{', '.join(public)}: released as they are, without noise."
+    free = [planned.name for planned in unlimited(plan)]
+    if free and len(free) < len(plan.attributes):
+        yield "Attributes without a limit.", f"{', '.join(free)}: nothing bounds what is told."
+    yield "Other attributes.", "Nothing is said about attributes that the plan does not name."
+
+
+def assessment(plan: Plan, precision: str) -> str:
+    """Return the paragraph for a data-protection impact assessment.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    precision
+        The sentence on how precise the results are, or nothing.
+    """
+    names = ", ".join(plan.collected.names)
+    not_asked = [p.name for p in plan.attributes if not p.asking and not p.public]
+    also = f" (and about {', '.join(not_asked)}, not collected)" if not_asked else ""
+    gaps = " ".join(f"{heading} {text}" for heading, text in unpromised(plan))
+    used = sorted({m.name for made in plan.channels for m in made.values()})
+    sentences = [
+        f"Collected are {names}{also}, under local differential privacy: noise ({', '.join(used)}) "
+        "is added to a person's answers before they are stored or sent, so that no answer can be "
+        "known with certainty from a report.",
+        promise(plan),
+        ground(plan),
+        f"Not promised: {gaps}",
+        precision,
+        f"Computed with seepage {plan.provenance.seepage}; the plan has SHA-256 {plan.digest}, "
+        f"the counts it was computed from {plan.provenance.digest}.",
+    ]
+    return " ".join(sentence for sentence in sentences if sentence)

@@ -1,0 +1,78 @@
+"""Expected errors: those of the design, of simulated collections, and of the other ways."""
+
+import msgspec
+import numpy as np
+import pytest
+
+import seepage as sp
+from plan_examples import counts, forms_plan, people, plan_for, product, three_forms
+from seepage.collection.expected_errors import alternatives, expected_variances, half_width
+from seepage.errors import InputError
+from seepage.plan.alternative import Alternative
+
+
+def test_a_design_has_the_errors_that_it_was_found_with():
+    table = people(3000)
+    found = sp.find_design(table, 1.5, bins=3)
+    plan = sp.design(table, 1.5, bins=3)
+    ours = expected_variances(plan)
+    assert [v / 3000 for v in ours.values()] == pytest.approx(found.errors.tolist(), rel=1e-9)
+    named = {one.name: one.errors for one in found.comparison[:-1]}
+    assert {one.name for one in plan.alternatives} == set(named)
+    for other in plan.alternatives:
+        errors = [float(v) / 3000 for v in other.variances.values()]
+        assert errors == pytest.approx(named[other.name], rel=1e-9)
+
+
+def test_estimates_of_people_drawn_anew_vary_as_expected():
+    pairs = counts(4000)
+    plan = three_forms(pairs)
+    expected = expected_variances(plan)
+    errors = {name: [] for name in expected}
+    for seed in range(150):
+        table = people(400, seed=seed + 10)
+        found = plan.estimate(plan.perturb(table, seed=seed))
+        for name in errors:
+            truth = np.array(plan[name].frequencies)
+            errors[name].append(((found[name].frequencies - truth) ** 2).sum())
+    for name, each in errors.items():
+        mean, spread = np.mean(each), np.std(each) / np.sqrt(len(each))
+        assert abs(mean - expected[name] / 400) < 4 * spread, name
+        assert spread < 0.2 * mean
+
+
+def test_the_other_ways_of_a_plan_without_a_design_are_computed_from_its_limits():
+    plan = plan_for(counts(), 1.0)
+    split, sampled = alternatives(plan)
+    limit = plan["sex"].limit
+    one = sp.mechanism("grr", 2, limit / 4)
+    uniform = np.full(2, 0.5)
+    assert split.variances["sex"] == pytest.approx(one.variance(1, uniform).sum() + 0.5, rel=1e-6)
+    alone = sp.mechanism("grr", 2, limit)
+    expected = 4 * (alone.variance(1, uniform).sum() + 0.5)
+    assert sampled.variances["sex"] == pytest.approx(expected)
+    assert alternatives(forms_plan(counts(), [product(sex=1.0, ill=1.0)])) == ()
+
+
+def test_what_reports_do_not_tell_is_not_known():
+    plan = forms_plan(counts(), [product(sex=0.0, ill=1.0)])
+    assert expected_variances(plan)["sex"] == np.inf
+    assert half_width(np.inf, 2, 100) == np.inf
+
+
+def test_certifying_an_edited_plan_drops_the_other_ways(tmp_path):
+    table, place = people(500), tmp_path / "plan.json"
+    plan = sp.design(table, 1.5, bins=3)
+    assert len(plan.alternatives) == 6
+    assert plan.certify(table).alternatives == plan.alternatives
+    plan.save(place)
+    place.write_text(place.read_text().replace('"limit": 1.5', '"limit": 2.5'))
+    edited = sp.Plan.load(place, unchecked=True)
+    assert edited.certify(table).alternatives == ()
+
+
+def test_the_other_ways_are_about_attributes_of_the_plan():
+    plan = plan_for(counts())
+    other = Alternative(name="x", rests_on="", certified=True, variances={"none": 1.0})
+    with pytest.raises(InputError, match="'none', which is no attribute"):
+        msgspec.structs.replace(plan, alternatives=(other,))

@@ -1,0 +1,234 @@
+"""Designs for the population: what holds for people whom nobody looked at, how it reads."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+
+import seepage as sp
+from seepage.data.domain import Attribute, Domain
+from seepage.data.records import Records
+from seepage.designs import form_search
+from seepage.designs.design_comparison import OPTIMAL_SMP
+from seepage.errors import InputError, SeepageError
+
+SIZES = (2, 3, 2, 2, 2)
+CELLS = np.array(list(product(*map(range, SIZES))))
+DOMAIN = Domain([Attribute(f"a{i}", tuple(map(str, range(k)))) for i, k in enumerate(SIZES)])
+
+
+def chances(seed=0):
+    """Attributes that weakly follow the first one."""
+    rng = np.random.default_rng(seed)
+    follows = [0.45 + 0.2 * (CELLS[:, k] == CELLS[:, 0]) for k in range(1, len(SIZES))]
+    found = np.prod(follows, axis=0) * rng.dirichlet([40.0] * len(CELLS))
+    return found / found.sum()
+
+
+def drawn(number, seed=0, which=0):
+    weights = np.random.default_rng(seed).multinomial(number, chances(which))
+    kept = weights > 0
+    return Records(DOMAIN, CELLS[kept], weights[kept])
+
+
+def true_totals(weights, form, budgets):
+    """ln max over reports and values of the population's likelihoods, without the package."""
+    kernel = np.ones((len(CELLS), 1))
+    for j, e in zip(form, budgets, strict=True):
+        factors = np.exp(-e * (CELLS[:, j][:, None] != np.arange(SIZES[j])))
+        kernel = (kernel[:, :, None] * factors[:, None, :]).reshape(len(CELLS), -1)
+    found = []
+    for k, size in enumerate(SIZES):
+        rows = [
+            weights[CELLS[:, k] == x] @ kernel[CELLS[:, k] == x] / weights[CELLS[:, k] == x].sum()
+            for x in range(size)
+        ]
+        found.append(math.log((np.max(rows, axis=0) / np.min(rows, axis=0)).max()))
+    return np.array(found)
+
+
+def worst(found, weights):
+    """The largest true total over all forms of a design, minus its limit."""
+    return max(
+        (
+            true_totals(weights, [DOMAIN.index(n) for n in f.attributes], f.epsilons) - found.limits
+        ).max()
+        for f in found.forms
+    )
+
+
+def smp(found):
+    return next(one for one in found.comparison if one.name == OPTIMAL_SMP).error
+
+
+@pytest.fixture(scope="module")
+def found():
+    return sp.find_design(drawn(50_000), 1.0, seconds=10)
+
+
+def test_limits_hold_with_room_and_the_design_beats_smp(found):
+    assert (found.scope, found.confidence) == ("population", 0.95)
+    assert worst(found, chances()) <= 1e-12
+    assert found.totals.max() <= 1.0
+    assert found.error < 0.75 * smp(found)
+    assert max(len(form.attributes) for form in found.forms) > 1
+
+
+def test_stated_limits_are_those_of_the_scorer_that_covers_all_forms(found):
+    from seepage.designs.population_forms import PopulationForms
+
+    records = drawn(50_000)
+    scorer = PopulationForms(records, 0.95, largest=8)
+    table = sp.find_design(records, 1.0, seconds=5, scope="table")
+    for form in found.forms:
+        places = [DOMAIN.index(name) for name in form.attributes]
+        limits = scorer.totals(scorer.table(places), np.array(form.epsilons))
+        np.testing.assert_allclose(form.totals, limits, atol=1e-9)
+        assert len({round(e, 9) for e in form.epsilons}) == 1
+    assert table.error < found.error
+
+
+def test_promises_widen_with_confidence_and_shrink_with_records():
+    errors = [
+        sp.find_design(drawn(n), 1.0, seconds=3, confidence=c).error * n
+        for n, c in ((3_000, 0.95), (30_000, 0.95), (3_000_000, 0.95))
+    ]
+    assert errors[0] > errors[1] > errors[2]
+    loose = sp.find_design(drawn(30_000), 1.0, seconds=3, confidence=0.5).error
+    strict = sp.find_design(drawn(30_000), 1.0, seconds=3, confidence=0.9999999).error
+    assert loose < strict
+
+
+def test_too_few_records_give_smp_for_everybody_with_the_reason():
+    few = drawn(60)
+    found = sp.find_design(few, 1.0, mechanism="grr", seconds=3)
+    assert all(len(form.attributes) == 1 for form in found.forms)
+    assert {form.guarantee for form in found.forms} == {"worst"}
+    assert found.error <= smp(found) * (1 + 1e-3)
+    notes = " ".join(found.notes)
+    assert "holds for everybody" in notes
+    assert "of 60 records" in notes
+    plan = sp.design(few, 1.0, seconds=3)
+    assert plan.kind == "certified"
+    assert "for everybody" in repr(plan)
+
+
+def test_a_sample_is_enough_for_the_population_and_not_for_the_table():
+    part = drawn(20_000)
+    sample = Records(DOMAIN, part.codes, part.weights, population=10**8)
+    plan = sp.design(sample, 1.0, seconds=3)
+    assert plan.provenance.population == 10**8
+    assert plan.scope == "population"
+    with pytest.raises(SeepageError, match="need all records"):
+        sp.design(sample, 1.0, seconds=3, scope="table")
+
+
+def test_a_seeded_sample_of_a_table_is_designed_from():
+    table = sp.make_survey(4_000, seed=1).select(["coffee", "sleep", "screen"])
+    plan = sp.design(table, 1.0, sample=2_000, seed=3, seconds=2)
+    assert plan.provenance.records == 2_000
+    assert plan.provenance.population == 4_000
+
+
+def test_limits_that_differ_are_kept_and_budgets_do_not_depend_on_other_records():
+    limits = {"a0": 0.4, "a1": 1.0, "a2": 1.5, "a3": None, "a4": 1.0}
+    found = sp.find_design(drawn(40_000), limits, seconds=4)
+    assert worst(found, chances()) <= 1e-12
+    for form in found.forms:
+        level = max(form.epsilons)
+        for name, epsilon in zip(form.attributes, form.epsilons, strict=True):
+            cap = limits[name] if limits[name] is not None else 16.0
+            if form.mechanisms[0] == "grr":
+                assert epsilon == pytest.approx(min(level, cap), rel=1e-5)
+
+
+def test_the_record_limit_left_out_together_and_joint_hold_for_the_population_too():
+    found = sp.find_design(
+        drawn(50_000),
+        1.0,
+        left_out=["a4"],
+        record_limit=1.5,
+        together=[("a0", "a1")],
+        joint=[("a2", "a3")],
+        seconds=3,
+    )
+    assert found.record <= 1.5
+    assert all("a4" not in form.attributes for form in found.forms)
+    assert all(len({"a0", "a1"} & set(form.attributes)) != 1 for form in found.forms)
+    assert math.isfinite(found.joint["a2", "a3"])
+    assert worst(found, chances()) <= 1e-12
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"public": ["a0"]}, "scope='table'"),
+        ({"known": ["a1"]}, "scope='table'"),
+        ({"scope": "world"}, "scope must be one of"),
+        ({"confidence": 1.0}, "confidence must be above 0 and below 1"),
+        ({"confidence": "high"}, "confidence"),
+    ],
+)
+def test_bad_input_is_said_in_one_line(options, message):
+    with pytest.raises(InputError) as raised:
+        sp.find_design(drawn(1_000), 1.0, **options)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_too_little_time_and_an_interrupt_give_a_certified_design(monkeypatch):
+    short = sp.find_design(drawn(20_000), 1.0, seconds=1e-9)
+    assert short.ended == "time"
+    assert short.error <= smp(short) * (1 + 1e-3)
+    improve, calls = form_search.FormSearch.improve, []
+
+    def interrupted(self, *arguments):
+        calls.append(1)
+        if len(calls) > 8:
+            raise KeyboardInterrupt
+        return improve(self, *arguments)
+
+    monkeypatch.setattr(form_search.FormSearch, "improve", interrupted)
+    found = sp.find_design(drawn(20_000), 1.0)
+    assert found.ended == "interrupted"
+    assert found.error < smp(found)
+    assert worst(found, chances()) <= 1e-12
+
+
+def test_the_plan_says_for_whom_in_its_line_its_notes_and_its_file(found, tmp_path):
+    from seepage.plan.make_design import plan_of_design
+
+    plan = plan_of_design(found)
+    assert "for the population at 0.95" in repr(plan)
+    assert plan.kind == "statistical"
+    assert any("random sample" in note and "50,000 records" in note for note in plan.notes)
+    plan.save(tmp_path / "plan.json")
+    loaded = sp.Plan.load(tmp_path / "plan.json")
+    assert (loaded.scope, loaded.confidence, loaded.notes) == ("population", 0.95, plan.notes)
+    assert loaded.provenance.settings["scope"] == "population"
+    assert loaded.provenance.records == 50_000
+    table = sp.design(drawn(500), 1.0, scope="table", seconds=2)
+    assert "for this table only" in repr(table)
+    assert "population" not in repr(table)
+    assert any("for them only" in note for note in table.notes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [2_000, 20_000])
+def test_designs_of_samples_keep_the_limit_in_the_population(number):
+    """Each of 150 samples has its own design; 1 failure in 20 is allowed, none is expected."""
+    which, failures, excess = 1, 0, []
+    for seed in range(150):
+        found = sp.find_design(drawn(number, seed, which), 0.6, seconds=1.0, confidence=0.95)
+        excess.append(worst(found, chances(which)))
+        failures += excess[-1] > 1e-12
+    assert failures <= 7
+    tables = [
+        worst(
+            sp.find_design(drawn(number, seed, which), 0.6, seconds=1.0, scope="table"),
+            chances(which),
+        )
+        for seed in range(10)
+    ]
+    assert np.mean(np.array(tables) > 1e-12) > 0.5

@@ -1,0 +1,163 @@
+"""The page of a plan: what it says, and in a real browser."""
+
+import re
+
+import pytest
+from test_report_browser import CONTRAST, UNNAMED
+
+import seepage as sp
+from plan_examples import counts, forms_plan, plan_for, product
+from plan_pages import ODD, binary_pairs, many_forms, with_matrix
+from seepage.errors import InputError
+from seepage.plan.page import plan_page
+from seepage.plan.page.promise_text import ground, promise, unpromised
+
+
+@pytest.fixture(scope="module")
+def designed():
+    people = sp.make_survey(2_000).select(["coffee", "screen", "sleep", "medication"])
+    return sp.design(people, 2.0)
+
+
+def _wide(page):
+    return page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+
+def test_the_first_sentences_say_what_is_promised_and_on_what_it_rests(designed):
+    assert "one of 3 forms" in promise(designed)
+    assert "at most 2 nats" in promise(designed)
+    assert "factor of at most 7.4" in promise(designed)
+    assert ground(designed).startswith("It is proven")
+    assert "2,000 records" in ground(designed)
+    assert "nothing else about the person" in ground(designed)
+    gaps = dict(unpromised(designed))
+    assert {"The whole record.", "Repeats.", "Refusals."} <= set(gaps)
+    assert "Adversaries with further knowledge." in gaps
+
+
+def test_an_assumption_is_no_promise():
+    plan = sp.calibrate(sp.load_pairs("adult").select(["sex", "race"]), 2.0)
+    assert plan.kind == "assumed"
+    assert "promises" not in promise(plan)
+    assert "RESTS ON AN ASSUMPTION" in ground(plan)
+    assert 'class="note warning"' in plan_page(plan)
+
+
+def test_totals_for_a_population_name_confidence_and_sample():
+    table = sp.make_survey(4_000).select(["coffee", "sleep"])
+    plan = sp.calibrate(table, 2.0, mechanism="grr", scope="population")
+    assert f"confidence {plan.confidence:g}" in promise(plan)
+    assert "random sample with one record per person" in ground(plan)
+
+
+def test_public_and_left_out_attributes_are_named():
+    pairs = counts()
+    plan = forms_plan(
+        pairs,
+        [product(sex=1.0)],
+        public=["job"],
+        limit={"sex": 2.0, "age": 1.0, "ill": None, "job": None},
+    )
+    page = plan_page(plan)
+    assert ">not collected<" in page
+    assert ">public<" in page
+    gaps = dict(unpromised(plan))
+    assert gaps["Public attributes."].startswith("job:")
+    assert gaps["Attributes without a limit."].startswith("ill:")
+
+
+def test_an_edited_plan_has_no_page(tmp_path, designed):
+    place = tmp_path / "plan.json"
+    designed.save(place)
+    place.write_text(place.read_text().replace('"limit": 2.0', '"limit": 3.0'))
+    with pytest.raises(InputError, match="edited"):
+        plan_page(sp.Plan.load(place, unchecked=True))
+
+
+def test_the_page_reads_top_to_bottom(opened, designed):
+    page = opened(plan_page(designed, name="people.csv"))
+    assert page.inner_text("h1") == "people.csv"
+    assert page.inner_text(".headline >> nth=0") == promise(designed)
+    assert page.locator(".forms thead th").count() == 3 + 2
+    assert page.locator(".forms tbody td.cell").count() == sum(
+        len(form.attributes) for form in designed.forms
+    )
+    rows = page.locator(".attributes tbody tr")
+    assert rows.count() == 4
+    assert "2 (a factor of 7.4)" in rows.nth(0).inner_text()
+    assert page.inner_text(".ways tbody tr >> nth=0").startswith("this plan")
+    assert designed.digest in page.inner_text(".paste")
+    assert _wide(page) <= 0
+
+
+def test_precision_is_that_of_the_design(opened, designed):
+    page = opened(plan_page(designed))
+    table = page.inner_text(".ways")
+    times = dict(re.findall(r"^(.*?)\s+([\d.]+) ×", table.replace("\t", " "), re.MULTILINE))
+    again = sp.find_design(
+        sp.make_survey(2_000).select(["coffee", "screen", "sleep", "medication"]), 2.0
+    )
+    for one in again.comparison[:-1]:
+        assert float(times[one.name]) == pytest.approx(one.error / again.error, rel=0.01)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("make", [with_matrix, many_forms, lambda: plan_for(counts())])
+def test_text_has_contrast_in_light_and_dark(opened, make, scheme):
+    page = opened(plan_page(make()), color_scheme=scheme)
+    assert page.evaluate(CONTRAST) == []
+    assert page.evaluate(UNNAMED) == []
+
+
+@pytest.mark.parametrize("make", [with_matrix, many_forms, lambda: plan_for(counts())])
+def test_a_phone_scrolls_down_only(opened, make):
+    page = opened(plan_page(make()), viewport={"width": 390, "height": 844})
+    assert _wide(page) <= 0
+
+
+def test_forty_attributes_in_sixty_forms_fit_a_screen(opened):
+    text = plan_page(many_forms())
+    assert len(text) < 500_000
+    page = opened(text)
+    assert page.locator(".forms.dense tbody tr").count() == 40
+    assert page.evaluate("document.querySelector('.forms').offsetWidth") <= 1280
+    assert page.locator("details ol li").count() == 60
+    assert page.locator("details ol li >> nth=0").is_visible() is False
+
+
+def test_a_matrix_says_that_one_report_holds_all_answers(opened):
+    page = opened(plan_page(with_matrix()))
+    assert page.locator(".forms td.cell", has_text="⊞").count() == 3
+    page.click("text=Every form in words")
+    assert "as one report for all answers together" in page.inner_text("details ol")
+
+
+def test_paper_shows_every_form_in_light(opened):
+    page = opened(plan_page(with_matrix()), color_scheme="dark")
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("nav").is_visible() is False
+    assert page.locator("details ol li >> nth=0").is_visible()
+    assert page.pdf().startswith(b"%PDF")
+
+
+def test_hostile_names_are_text(opened):
+    plan = forms_plan(
+        binary_pairs(6, names=ODD), [product(**{name: 1.0}) for name in ODD], limit=2.0
+    )
+    page = opened(plan_page(plan, name=ODD[0]), viewport={"width": 390, "height": 844})
+    assert page.inner_text("h1") == ODD[0]
+    shown = page.locator(".attributes tbody th bdi").all_text_contents()
+    assert shown == ODD
+    assert page.locator("script, b").count() == 0
+    assert _wide(page) <= 0
+
+
+def test_the_policy_allows_no_script(browser, tmp_path, designed):
+    place = tmp_path / "plan.html"
+    page_text = plan_page(designed).replace("<main>", "<main><script>document.title='run'</script>")
+    place.write_text(page_text, encoding="utf-8")
+    page = browser.new_page()
+    page.goto(place.as_uri())
+    assert page.title() == "Plan of a collection: a plan"
+    page.close()
