@@ -183,8 +183,8 @@ class PopulationCertifier:
                 return -problem.least_slack
             return problem.excess(self.people.totals(table, budgets), budgets)
 
-        top = min(guess * (1 + spread), cap)
-        while (level := largest_within(excess, top, TOLERANCE * guess)) >= top and top < cap:
+        top, tolerance = min(guess * (1 + spread), cap), TOLERANCE * min(guess, problem.least_slack)
+        while (level := largest_within(excess, top, tolerance)) >= top and top < cap:
             top = min(top * (1 + 2 * spread), cap)
         budgets = problem.level_budgets(form.attributes, level)
         limits = self.people.totals(table, budgets)
