@@ -137,7 +137,10 @@ def test_perturbing_by_an_assumption_says_so(folder):
     done = run("perturb", "survey.csv", "--plan", "assumed.json", "-o", "a.parquet", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "the plan rests on an assumption (independent)" in done.stderr
-    run("calibrate", "survey.csv", "--limit", 2, "-o", "proven.json", cwd=folder)
+    wanted = ("-o", "proven.json", "--report", "proven.html")
+    made = run("calibrate", "survey.csv", "--limit", 2, *wanted, cwd=folder)
+    assert "wrote proven.html" in made.stderr
+    assert "<bdi>survey.csv</bdi>" in (folder / "proven.html").read_text()
     done = run("perturb", "survey.csv", "--plan", "proven.json", "-o", "b.parquet", cwd=folder)
     assert done.returncode == 0
     assert "assumption" not in done.stderr

@@ -65,6 +65,7 @@ from seepage.errors import InputError
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of sampling and searching.")
 @click.option("--check", metavar="PLAN", help="Certify a plan that was edited, on DATA.")
 @click.option("--chart", type=OutputFile(), help="Draw the plan: a .svg, .png, .pdf or .html file.")
+@click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -113,6 +114,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     plan = plan_of(found)
     if output is not None:
         plan.save(output)
+    write_page(plan, options["report"], data)
     if options["chart"] is not None:
         from seepage.charts import save_chart
 
@@ -126,6 +128,13 @@ def _sampling(options: dict[str, Any]) -> dict[str, Any]:
         reject_options(["reports", "delta"], "it is of --guarantee sampled")
     names = {"reports": "reports", "delta": "target_delta", "confidence": "confidence"}
     return {names[name]: options[name] for name in names if options[name] is not None}
+
+
+def write_page(plan: Any, path: str | None, data: str) -> None:
+    """Write the page of a plan where it is wanted, and say so."""
+    if path is not None:
+        plan.report(path, name=Path(data).name)
+        click.echo(f"wrote {path}: open it in a browser", err=True)
 
 
 def _text(plan: Any, name: str) -> str:

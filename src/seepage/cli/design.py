@@ -1,12 +1,13 @@
 """`seepage design`: from an allowed total to a plan of forms with the least error."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import click
 
 from seepage._results import json_text
-from seepage.cli.calibrate import attribute_limits, attribute_weights, rounded_down
+from seepage.cli.calibrate import attribute_limits, attribute_weights, rounded_down, write_page
 from seepage.cli.options import (
     SEED,
     engine_options,
@@ -102,9 +103,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     plan = plan_of_design(found)
     if output is not None:
         plan.save(output)
-    if options["report"] is not None:
-        plan.report(options["report"], name=Path(data).name)
-        click.echo(f"wrote {options['report']}: open it in a browser", err=True)
+    write_page(plan, options["report"], data)
     if options["chart"] is not None:
         from seepage.charts import save_chart
 
@@ -118,10 +117,14 @@ def _text(found: Any, name: str) -> str:
         f"{name}: {len(found.forms)} forms, every total within its limit {found.whom} "
         f"({guarantees}; all in nats)\n"
         f"Error {found.error:.4g}, at most {found.gap:.2%} above the least over the forms "
-        f"considered; a form tells at most {found.record:.4g} about the whole record"
+        f"considered; a form tells at most {_rounded_up(found.record)} about the whole record"
     )
     parts = [heading, "", "Forms", _forms(found), "", "Attributes", _attributes(found), ""]
     return "\n".join([*parts, "Other ways to keep the same limit", _others(found), *found.notes])
+
+
+def _rounded_up(value: float) -> str:
+    return f"{math.ceil(value * 1e3) / 1e3:g}"
 
 
 def _forms(found: Any) -> str:

@@ -10,15 +10,16 @@ from seepage import _checks
 from seepage._results import Progress
 from seepage.data.inputs import as_records
 from seepage.data.records import Records
+from seepage.designs.certifiers import Certifier, make_certifier
 from seepage.designs.design import Design, DesignedForm
 from seepage.designs.design_comparison import compare_designs
 from seepage.designs.design_options import make_form_problem
 from seepage.designs.design_pooling import suggested_pool, with_pooling_note
 from seepage.designs.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.form_search import FormPool, FormSearch, Timer, generate
-from seepage.designs.population_certifier import PopulationCertifier
+from seepage.designs.shaped_designs import SHAPES
+from seepage.designs.shaped_run import product_design, shape_forms
 from seepage.designs.shares import Shares, best_shares, evaluate
-from seepage.designs.table_certifier import TableCertifier
 from seepage.errors import InputError
 from seepage.totals.population_totals import SCOPES
 from seepage.totals.result import refuse_sample
@@ -51,6 +52,7 @@ def find_design(
     scope: str = "population",
     confidence: float = 0.95,
     sample: int | None = None,
+    shape: str = "forms",
     seconds: float = 60.0,
     seed: int = 0,
     progress: Progress | None = None,
@@ -99,6 +101,11 @@ def find_design(
     sample
         Read so many records drawn at random by the seed, for `scope="population"`: what is
         certified then holds for the table as well.
+    shape
+        Which forms send one shaped report where that is more precise, of at most 32 combinations
+        of answers: `"never"`, `"single"` for those of one attribute, `"forms"` for all; with the
+        rule that one answer changed changes a report by its limit at most, and no more told about
+        the whole record than by the product of the same form.  `"record"`: without that rule.
     seconds
         How long to search at most; Ctrl-C ends it too.  Either way the best design so far is
         returned, certified like any other.
@@ -154,6 +161,7 @@ def find_design(
     number = _checks.integer(seed, "seed", 0)
     _checks.progress(progress)
     _checks.choice(scope, "scope", SCOPES)
+    _checks.choice(shape, "shape", SHAPES)
     drawn = {} if sample is None else {"sample": sample, "seed": number}
     records = as_records(data, **drawn, **table_options)
     refuse_sample(records, "exact", "designs", scope)
@@ -179,9 +187,11 @@ def find_design(
     def designed(people: Records, share: float, shown: Progress | None) -> Design:
         timer = Timer(share * time)
         problem = make_form_problem(people, **conditions)
-        certifier = _certifier(problem, people, confidence, timer, number)
-        run = _Run(certifier, timer, largest, mechanism, shown)
+        certifier = make_certifier(problem, people, confidence, timer, number)
+        run = DesignRun(certifier, timer, largest, mechanism, shown)
         run.start()
+        if mechanism is None and shape != "never":
+            shape_forms(run, shape, number)
         run.search(number)
         return run.result(number)
 
@@ -194,22 +204,7 @@ def find_design(
     )
 
 
-def _certifier(
-    problem: FormProblem, records: Records, confidence: float, timer: Timer, seed: int
-) -> "Certifier":
-    """Return what makes forms that keep their limits for the people of the scope."""
-    if not problem.fixed_caps:
-        return TableCertifier(problem, records)
-    certifier = PopulationCertifier(problem, records, confidence)
-    certifier.prime(timer, seed)
-    return certifier
-
-
-Certifier = TableCertifier | PopulationCertifier
-"""Makes forms that keep their limits for the people of a scope."""
-
-
-class _Run:
+class DesignRun:
     """One search: the pool, how it ended, and the result made of it."""
 
     def __init__(
@@ -240,12 +235,12 @@ class _Run:
         self.pool.add([*first, *(self.whole if allowed else [])])
         wanted = [self._wanted(pair) for pair in problem.precisions.joint]
         self.pool.add([form for form in wanted if form is not None])
-        self.smp = self.pool.settle(1e-6, 4000)
-        if not math.isfinite(self.smp.objective):
+        if not math.isfinite(self.pool.state.objective):
             raise InputError(
                 "no form within the limits gives every joint distribution that is wanted; raise "
                 "the limit or want fewer"
             )
+        self.smp = self.pool.settle(1e-6, 4000)
 
     def _item(self, item: tuple[int, ...]) -> FittedForm:
         """Return a form of one item; with coarser totals where its table is too large."""
@@ -273,20 +268,28 @@ class _Run:
 
     def search(self, seed: int) -> None:
         """Generate forms; an interrupt ends the search and keeps what was found."""
-        rng = np.random.default_rng(seed)
+        self.collect(self._generated(np.random.default_rng(seed)))
+
+    def _generated(self, rng: np.random.Generator) -> Iterator[Shares]:
+        for thorough in (False, True):
+            accept = self.certifier.accept if thorough else self.certifier.quick
+            yield from generate(self.search_forms, self.pool, accept, rng, thorough)
+
+    def collect(self, rounds: Iterator[Shares]) -> None:
+        """Go through rounds of a search; an interrupt ends all and keeps what was found."""
+        if self.ended == "interrupted":
+            return
         before = self.pool.saved()
         try:
             self.search_forms.count_pairs()
-            for thorough in (False, True):
-                accept = self.certifier.accept if thorough else self.certifier.quick
-                for _ in generate(self.search_forms, self.pool, accept, rng, thorough):
-                    before = self.pool.saved()
-                    self._report()
+            for _ in rounds:
+                before = self.pool.saved()
+                self._report()
         except KeyboardInterrupt:
             self.pool.restore(before)
             self.ended = "interrupted"
         else:
-            self.ended = "time" if self.timer.over() else self.ended
+            self.ended = "time" if self.timer.over() else "no better form"
 
     def _report(self) -> None:
         if self.progress is None:
@@ -304,7 +307,7 @@ class _Run:
         places, state = self._final()
         order = sorted(places, key=lambda place: -state.shares[place])
         forms = self.certifier.settled([self.pool.forms[place] for place in order])
-        if any(problem.excess(form.totals, form.epsilons) > 0 for form in forms):
+        if any(problem.excess(form.totals, form.spent) > 0 for form in forms):
             raise AssertionError("a total of a designed form exceeds its limit")
         with np.errstate(divide="ignore"):
             errors = 1 / (self.records.records * (state.shares @ self.pool.rows))
@@ -314,7 +317,14 @@ class _Run:
         alone[np.array(problem.domain.sizes) == 1] = 0.0
         shares = [float(state.shares[place]) for place in order]
         comparison = compare_designs(
-            problem, self.records, self.singles, self.whole, forms, shares, alone
+            problem,
+            self.records,
+            self.singles,
+            self.whole,
+            forms,
+            shares,
+            alone,
+            product_design(self),
         )
         pairs = [(names[i], names[j]) for i, j in problem.precisions.joint]
         return Design(
@@ -366,4 +376,13 @@ class _Run:
 def _named(problem: FormProblem, form: FittedForm, share: float) -> DesignedForm:
     names = tuple(problem.domain.names[j] for j in form.attributes)
     budgets, totals = tuple(form.epsilons.tolist()), tuple(form.totals.tolist())
-    return DesignedForm(names, form.mechanisms, budgets, share, totals, form.guarantee, form.record)
+    return DesignedForm(
+        names,
+        form.mechanisms,
+        budgets,
+        share,
+        totals,
+        form.guarantee,
+        form.record,
+        form.matrix,
+    )

@@ -134,7 +134,8 @@ class FormProblem:
         self.caps = np.where(self.collected, most, 0.0)
         if not self.fixed_caps:
             for j in np.flatnonzero(self.collected).tolist():
-                self.caps[j] = self.fit((j,)).level
+                if self.scorer.fits((j,)):
+                    self.caps[j] = self.fit((j,)).level
 
     @property
     def least_slack(self) -> float:
