@@ -1,6 +1,7 @@
 """Designs for the population: what holds for people whom nobody looked at, how it reads."""
 
 import math
+import os
 from itertools import product
 
 import numpy as np
@@ -248,6 +249,16 @@ def test_the_plan_says_for_whom_in_its_line_its_notes_and_its_file(found, tmp_pa
     assert "for this table only" in repr(table)
     assert "population" not in repr(table)
     assert any("for them only" in note for note in table.notes)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA names no folder")
+def test_celeba_reaches_the_stated_error_for_the_population():
+    data = sp.dataset("celeba")
+    records = Records.from_data(data.read(), **data.table)
+    found = sp.find_design(records, 1.0, seconds=100)
+    assert found.scope == "population"
+    assert found.error <= 0.43 * smp(found)
 
 
 @pytest.mark.slow
