@@ -1,6 +1,7 @@
 """`seepage design` as a user meets it."""
 
 import json
+import math
 
 import pyarrow as pa
 import pyarrow.csv
@@ -8,6 +9,7 @@ import pytest
 
 import seepage as sp
 from command import run
+from seepage.cli.calibrate import rounded_up
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,17 @@ def test_a_design_is_for_the_population_by_default(folder):
     )
     assert done.returncode == 0, done.stderr
     assert "for the population at 0.9" in done.stdout.splitlines()[0]
+    assert f"Error with {sp.Plan.load(folder / 'people.json').provenance.records:,} people" in (
+        done.stdout
+    )
+    text = (folder / "people.json").read_text()
+    edited = text.replace('"confidence": 0.9', '"confidence": 0.99', 1)
+    assert edited != text
+    (folder / "edited.json").write_text(edited)
+    refused = run("report", "edited.json", "-o", "edited.html", cwd=folder)
+    assert refused.returncode == 2
+    assert "was edited" in refused.stderr
+    assert "design the plan anew" in refused.stderr
     assert "for this table only" not in done.stdout
     assert "one record per person" in done.stdout
     plan = sp.Plan.load(folder / "people.json")
@@ -171,3 +184,11 @@ def test_bad_input_is_one_line(folder, arguments, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("total", "shown"),
+    [(2.0, "2.0000"), (1.1, "1.1000"), (1.98761, "1.9877"), (math.inf, "inf")],
+)
+def test_totals_are_shown_rounded_up(total, shown):
+    assert rounded_up(total) == shown

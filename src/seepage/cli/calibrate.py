@@ -1,7 +1,7 @@
 """`seepage calibrate`: from an allowed total to a plan that can be deployed."""
 
 import math
-from decimal import ROUND_DOWN, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +146,7 @@ def _text(plan: Any, name: str) -> str:
             planned.name,
             planned.mechanism or ("public" if planned.public else "not collected"),
             rounded_down(planned.epsilon),
-            planned.total if isinstance(planned.total, str) else f"{planned.total:.4f}",
+            planned.total if isinstance(planned.total, str) else rounded_up(planned.total),
             "-" if planned.limit is None else f"{planned.limit:g}",
         ]
         for planned in plan.attributes
@@ -161,6 +161,13 @@ def _text(plan: Any, name: str) -> str:
 def rounded_down(epsilon: float) -> str:
     """Return a budget with four decimals, never above it: it may be copied from the screen."""
     return str(Decimal(epsilon).quantize(Decimal("0.0001"), ROUND_DOWN))
+
+
+def rounded_up(total: float) -> str:
+    """Return a total with four decimals, never below the number that `repr` shows."""
+    if not math.isfinite(total):
+        return str(float(total))
+    return str(Decimal(repr(float(total))).quantize(Decimal("0.0001"), ROUND_CEILING))
 
 
 def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) -> None:

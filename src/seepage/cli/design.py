@@ -7,7 +7,13 @@ from typing import Any
 import click
 
 from seepage._results import json_text
-from seepage.cli.calibrate import attribute_limits, attribute_weights, rounded_down, write_page
+from seepage.cli.calibrate import (
+    attribute_limits,
+    attribute_weights,
+    rounded_down,
+    rounded_up,
+    write_page,
+)
 from seepage.cli.options import (
     SEED,
     engine_options,
@@ -116,8 +122,9 @@ def _text(found: Any, name: str) -> str:
     heading = (
         f"{name}: {len(found.forms)} forms, every total within its limit {found.whom} "
         f"({guarantees}; all in nats)\n"
-        f"Error {found.error:.4g}, at most {found.gap:.2%} above the least over the forms "
-        f"considered; a form tells at most {_rounded_up(found.record)} about the whole record"
+        f"Error with {found.people:,} people: {found.error:.4g}, at most {found.gap:.2%} above the "
+        f"least over the forms considered; a form tells at most {_rounded_up(found.record)} about "
+        "the whole record"
     )
     parts = [heading, "", "Forms", _forms(found), "", "Attributes", _attributes(found), ""]
     return "\n".join([*parts, "Other ways to keep the same limit", _others(found), *found.notes])
@@ -135,7 +142,9 @@ def _forms(found: Any) -> str:
             f"{name} {rounded_down(epsilon)}" + ("" if how == "grr" else f" ({how})")
             for name, how, epsilon in asked
         ]
-        rows.append([str(number), f"{form.share:.2%}", f"{form.record:.4f}", ", ".join(questions)])
+        rows.append(
+            [str(number), f"{form.share:.2%}", rounded_up(form.record), ", ".join(questions)]
+        )
     more = len(found.forms) - FORMS_SHOWN
     if more > 0:
         rows.append(["...", "", "", f"{more} more in the plan"])
@@ -149,7 +158,7 @@ def _attributes(found: Any) -> str:
         rows.append(
             [
                 name,
-                "public" if name in found.public else f"{found.totals[k]:.4f}",
+                "public" if name in found.public else rounded_up(found.totals[k]),
                 str(found.attained[k] + 1),
                 "-" if limit == float("inf") else f"{limit:g}",
                 f"{found.errors[k]:.3g}" if found.errors[k] < float("inf") else "not asked",
