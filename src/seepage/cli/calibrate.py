@@ -20,6 +20,7 @@ from seepage.cli.options import (
     number_named,
     read_records,
     reject_options,
+    sample_arguments,
     table_arguments,
     table_options,
 )
@@ -88,8 +89,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     if options["budgets"] == "equal":
         reject_options(["weight"], "it needs --budgets per-attribute")
     with engine_session(data, options["engine"], options["master"]):
-        drawn = {"engine": options["engine"], "sample": options["sample"], "seed": options["seed"]}
-        records = read_records(data, arguments | drawn)
+        records = read_records(data, arguments | sample_arguments(options))
     limit = attribute_limits(records, options)
     from seepage.designs.calibration import find_budgets
     from seepage.plan.make_plan import plan_of

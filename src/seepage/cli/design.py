@@ -20,6 +20,7 @@ from seepage.cli.options import (
     engine_session,
     names_listed,
     read_records,
+    sample_arguments,
     table_arguments,
     table_options,
 )
@@ -81,8 +82,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     """
     arguments = table_arguments(options)
     with engine_session(data, options["engine"], options["master"]):
-        drawn = {"engine": options["engine"], "sample": options["sample"], "seed": options["seed"]}
-        records = read_records(data, arguments | drawn)
+        records = read_records(data, arguments | sample_arguments(options))
     from seepage.designs.find_design import find_design
     from seepage.plan.make_design import plan_of_design
 
@@ -142,9 +142,7 @@ def _forms(found: Any) -> str:
             f"{name} {rounded_down(epsilon)}" + ("" if how == "grr" else f" ({how})")
             for name, how, epsilon in asked
         ]
-        rows.append(
-            [str(number), f"{form.share:.2%}", rounded_up(form.record), ", ".join(questions)]
-        )
+        rows.append([str(number), f"{form.share:.2%}", f"{form.record:.4f}", ", ".join(questions)])
     more = len(found.forms) - FORMS_SHOWN
     if more > 0:
         rows.append(["...", "", "", f"{more} more in the plan"])
