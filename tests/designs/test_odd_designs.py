@@ -38,8 +38,10 @@ def test_limits_too_small_to_compute_with_raise(coins: sp.Records, limit: object
         sp.find_design(coins, limit, seconds=1)
 
 
-def test_the_smallest_limit_is_kept(coins: sp.Records) -> None:
-    found = sp.find_design(coins, {"a0": 1e-6, "a1": 20.0, "a2": None}, seconds=1)
+@pytest.mark.parametrize("scope", ["table", "population"])
+def test_the_smallest_limit_is_kept(coins: sp.Records, scope: str) -> None:
+    limits = {"a0": 1e-6, "a1": 20.0, "a2": None}
+    found = sp.find_design(coins, limits, scope=scope, seconds=1)
     assert 0 < found.totals[0] <= 1e-6
 
 
@@ -47,10 +49,11 @@ def test_the_smallest_limit_is_kept(coins: sp.Records) -> None:
 def test_a_limit_that_public_attributes_use_up_raises(coins: sp.Records, above: float) -> None:
     limits = {"a0": None, "a1": None, "a2": np.log(4 / 3) * (1 + above) + 1e-13}  # a0 tells ln 4/3
     with pytest.raises(sp.InputError, match=r"can have no budget|no budget fits|already tells"):
-        sp.find_design(coins, limits, public=["a0"], seconds=1)
+        sp.find_design(coins, limits, public=["a0"], scope="table", seconds=1)
 
 
-def test_a_table_too_large_for_exact_totals_is_not_made() -> None:
+@pytest.mark.parametrize("scope", ["table", "population"])
+def test_a_table_too_large_for_exact_totals_is_not_made(scope: str) -> None:
     values = 3000
     rng = np.random.default_rng(0)
     codes = np.stack([rng.integers(0, values, 4000), rng.integers(0, 2, 4000)], axis=1)
@@ -66,14 +69,12 @@ def test_a_table_too_large_for_exact_totals_is_not_made() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(form_counts.FormCounter, "table", watched)
-        found = sp.find_design(wide, 1.0, seconds=1)
+        found = sp.find_design(wide, 1.0, scope=scope, seconds=1)
     assert max(made) <= form_counts.MOST_CELLS
     assert found.totals.max() <= 1.0
 
 
 def test_too_many_people_to_split_raise() -> None:
     many = sp.Records(_domain(2, 2), [[0, 0], [1, 1]], [2**52, 2**51])
-    with pytest.raises(sp.InputError, match="fewer than 10\\^9 records"):
-        sp.design(many, 1.0, scope="population")
     with pytest.raises(sp.InputError, match="fewer than 10\\^9 records"):
         sp.shape(many, "a0", limits=1.0)

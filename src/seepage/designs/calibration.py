@@ -166,6 +166,7 @@ def find_budgets(
     ('race', True)
     """
     _checks.choice(budgets, "budgets", ("equal", "per-attribute"))
+    _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
     settings = {name: value for name, value in options.items() if name in OF_TOTALS}
     table_options = {name: value for name, value in options.items() if name not in OF_TOTALS}
     known = as_counted(data, **table_options)
@@ -210,7 +211,6 @@ def _default_scope(known: PairCounts | Records, guarantee: str, budgets: BudgetC
 
 
 def _guarantee(guarantee: str, problem: Problem) -> str:
-    _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
     if guarantee == "auto":
         scope = problem.options.get("scope", "table")
         return choose_guarantee(problem.data, problem.matrix(np.ones(len(problem.domain))), scope)

@@ -9,19 +9,23 @@ import numpy as np
 from seepage import _checks
 from seepage._results import Progress
 from seepage.data.inputs import as_records
+from seepage.data.records import Records
+from seepage.designs.certifiers import Certifier, make_certifier
 from seepage.designs.design import Design, DesignedForm
 from seepage.designs.design_comparison import compare_designs
 from seepage.designs.design_options import make_form_problem
+from seepage.designs.design_pooling import suggested_pool, with_pooling_note
 from seepage.designs.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.form_search import FormPool, FormSearch, Timer, generate
-from seepage.designs.population_certifier import PopulationCertifier
 from seepage.designs.shaped_designs import SHAPES
 from seepage.designs.shaped_run import product_design, shape_forms
 from seepage.designs.shares import Shares, best_shares, evaluate
-from seepage.designs.table_certifier import TableCertifier
 from seepage.errors import InputError
 from seepage.totals.population_totals import SCOPES
 from seepage.totals.result import refuse_sample
+
+POOLING_SHARE, POOLING_FROM = 0.1, 1.0
+"""Share of the time for a design of pooled values, and the seconds in all from which it is made."""
 
 SMALLEST_SHARE = 1e-3
 """A form with a smaller share is left out at the end; the gap counts what that costs."""
@@ -161,38 +165,43 @@ def find_design(
     drawn = {} if sample is None else {"sample": sample, "seed": number}
     records = as_records(data, **drawn, **table_options)
     refuse_sample(records, "exact", "designs", scope)
-    timer = Timer(time)
-    problem = make_form_problem(
-        records,
-        limit,
-        public=public,
-        left_out=left_out,
-        known=known,
-        weights=weights,
-        least=least,
-        record_limit=record_limit,
-        together=together,
-        never=never,
-        largest=largest,
-        joint=joint,
-        scope=scope,
+    conditions = {
+        "limit": limit,
+        "public": public,
+        "left_out": left_out,
+        "known": known,
+        "weights": weights,
+        "least": least,
+        "record_limit": record_limit,
+        "together": together,
+        "never": never,
+        "largest": largest,
+        "joint": joint,
+        "scope": scope,
+    }
+    conditions = {  # for two designs, if need be
+        name: list(value) if isinstance(value, Iterator) else value
+        for name, value in conditions.items()
+    }
+
+    def designed(people: Records, share: float, shown: Progress | None) -> Design:
+        timer = Timer(share * time)
+        problem = make_form_problem(people, **conditions)
+        certifier = make_certifier(problem, people, confidence, timer, number)
+        run = DesignRun(certifier, timer, largest, mechanism, shown)
+        run.start()
+        if mechanism is None and shape != "never":
+            shape_forms(run, shape, number)
+        run.search(number)
+        return run.result(number)
+
+    pool = suggested_pool(records) if time >= POOLING_FROM else None
+    found = designed(records, 1.0 if pool is None else 1 - POOLING_SHARE, progress)
+    if pool is None or found.ended == "interrupted":
+        return found
+    return with_pooling_note(
+        found, records, pool, lambda people: designed(people, POOLING_SHARE, None)
     )
-    certifier: Certifier
-    if scope == "population":
-        certifier = PopulationCertifier(problem, records, confidence)
-        certifier.prime(timer, number)
-    else:
-        certifier = TableCertifier(problem, records)
-    run = DesignRun(certifier, timer, largest, mechanism, progress)
-    run.start()
-    if mechanism is None and shape != "never":
-        shape_forms(run, shape, number)
-    run.search(number)
-    return run.result(number)
-
-
-Certifier = TableCertifier | PopulationCertifier
-"""Makes forms that keep their limits for the people of a scope."""
 
 
 class DesignRun:

@@ -20,7 +20,7 @@ from seepage.designs.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.form_search import Timer
 from seepage.designs.form_totals import ExactForms
 from seepage.designs.plain_forms import best_mechanism, coarse_form
-from seepage.designs.population_forms import PopulationForms
+from seepage.designs.population_forms import PopulationForms, check_split
 
 TOLERANCE = 5e-4
 """To what share of them budgets are found."""
@@ -77,6 +77,8 @@ class ScreenedForms:
     def learn(self, table: FormTable, epsilons: Floats, limits: Floats) -> None:
         """Note how far the limits of a form are above its totals."""
         asked, whole = len(table.attributes), float(epsilons.sum())
+        if whole <= 0:
+            return
         rates = (limits - self.exact.totals(table, epsilons)) / whole
         share = 1 / min(self.learnt[asked] + 1, MEMORY)
         self.rates[asked] += share * (np.maximum(rates, 0.0) - self.rates[asked])
@@ -101,6 +103,7 @@ class PopulationCertifier:
     def __init__(self, problem: FormProblem, records: Records, confidence: float) -> None:
         exact = problem.scorer
         assert isinstance(exact, ExactForms)
+        check_split(records)
         places = np.flatnonzero(problem.collected).tolist()
         self.people = PopulationForms(
             records, confidence, largest=problem.largest, asked=places, counter=exact.counter
@@ -183,13 +186,12 @@ class PopulationCertifier:
                 return -problem.least_slack
             return problem.excess(self.people.totals(table, budgets), budgets)
 
-        top = min(guess * (1 + spread), cap)
-        while (level := largest_within(excess, top, TOLERANCE * guess)) >= top and top < cap:
+        top, tolerance = min(guess * (1 + spread), cap), TOLERANCE * min(guess, problem.least_slack)
+        while (level := largest_within(excess, top, tolerance)) >= top and top < cap:
             top = min(top * (1 + 2 * spread), cap)
         budgets = problem.level_budgets(form.attributes, level)
         limits = self.people.totals(table, budgets)
-        if level > 0:
-            self.screen.learn(table, budgets, limits)
+        self.screen.learn(table, budgets, limits)
         return replace(form, epsilons=budgets, totals=limits)
 
     def settled(self, forms: list[FittedForm]) -> list[FittedForm]:
