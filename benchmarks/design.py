@@ -67,7 +67,7 @@ def _designed(
     scope: str = "table",
 ) -> Figure:
     begin, worked = time.perf_counter(), time.process_time()
-    found = sp.find_design(records, limit, seconds=most, scope=scope)
+    found = sp.find_design(records, limit, seconds=most, scope=scope, shape="never")
     taken, worked = time.perf_counter() - begin, time.process_time() - worked
     errors = {one.name: one.error for one in found.comparison}
     ratio = found.error / errors[OPTIMAL_SMP]

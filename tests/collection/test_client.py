@@ -15,7 +15,7 @@ from scipy.stats import chisquare
 
 from command import run
 from plan_examples import counts, plan_for
-from seepage.collection.client_vectors import client_vectors
+from seepage.collection.client_files import client_vectors
 from seepage.errors import InputError
 from seepage.mechanisms import GRR, OLH, OUE, SubsetSelection
 from seepage.mechanisms.exact_math import exp_below

@@ -12,8 +12,7 @@ from scipy.stats import chisquare
 from chromium import launched
 from command import run
 from plan_examples import counts, people, plan_for, three_forms
-from seepage.collection.client_files import write_client
-from seepage.collection.client_vectors import client_vectors
+from seepage.collection.client_files import client_vectors, write_client
 
 DRIVE = """
 async ({ records, endpoint }) => {

@@ -13,8 +13,7 @@ import math
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage.collection.form_estimates import nominal_frequencies
-from seepage.collection.matrix_estimates import MatrixEstimator
+from seepage.collection.form_estimates import MatrixEstimator, nominal_frequencies
 from seepage.designs.equal_budgets import equal_split
 from seepage.mechanisms.randomness import CERTAIN
 from seepage.plan.alternative import Alternative

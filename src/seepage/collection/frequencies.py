@@ -9,8 +9,12 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Result
-from seepage.collection.form_estimates import FormPart, combine, nominal_frequencies
-from seepage.collection.matrix_estimates import MatrixEstimator
+from seepage.collection.form_estimates import (
+    FormPart,
+    MatrixEstimator,
+    combine,
+    nominal_frequencies,
+)
 from seepage.collection.report_source import ReportSource, open_reports
 from seepage.data.domain import Domain
 from seepage.errors import InputError

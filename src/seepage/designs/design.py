@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from seepage._results import Result, json_ready
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
 from seepage.designs.design_comparison import OPTIMAL_SMP
+from seepage.designs.known_answers import KnownAnswers
+from seepage.designs.shaped_mechanism import ShapedMechanism
 from seepage.designs.strategies import Strategy
 
 
@@ -33,6 +35,9 @@ class DesignedForm:
         What the totals rest on.
     record
         What it tells about the whole record at most: the sum of its budgets.
+    matrix
+        The mechanism, where one shaped report tells about all answers.  `epsilons` are then what
+        changing one answer changes a report by at most.
     """
 
     attributes: tuple[str, ...]
@@ -42,6 +47,18 @@ class DesignedForm:
     totals: tuple[float, ...]
     guarantee: str
     record: float
+    matrix: ShapedMechanism | None = field(default=None, compare=False)
+
+    @property
+    def known_answers(self) -> KnownAnswers | None:
+        """What a shaped report tells to whoever knows other answers; None for other forms."""
+        return None if self.matrix is None else KnownAnswers.of(self.matrix)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything but the thresholds, which are the plan's."""
+        told = self.known_answers
+        fields = {name: value for name, value in vars(self).items() if name != "matrix"}
+        return {**fields, "shaped": None if told is None else told._asdict()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,6 +145,8 @@ class Design(Result):
     @property
     def whom(self) -> str:
         """For whom the limits hold, in words."""
+        if all(form.guarantee == "worst" for form in self.forms):
+            return "for everybody"
         if self.scope == "table":
             return "for this table only"
         return f"for the population at {self.confidence:g}"
@@ -169,7 +188,7 @@ class Design(Result):
                     "totals": self.totals,
                     "public": self.public,
                     "known": self.known,
-                    "forms": [vars(form) for form in self.forms],
+                    "forms": [form.to_dict() for form in self.forms],
                     "errors": self.errors,
                     "joint": [[*pair, error] for pair, error in self.joint.items()],
                     "error": self.error,

@@ -9,17 +9,23 @@ import numpy as np
 from seepage import _checks
 from seepage._results import Progress
 from seepage.data.inputs import as_records
+from seepage.data.records import Records
+from seepage.designs.certifiers import Certifier, make_certifier
 from seepage.designs.design import Design, DesignedForm
 from seepage.designs.design_comparison import compare_designs
 from seepage.designs.design_options import make_form_problem
+from seepage.designs.design_pooling import suggested_pool, with_pooling_note
 from seepage.designs.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.form_search import FormPool, FormSearch, Timer, generate
-from seepage.designs.population_certifier import PopulationCertifier
+from seepage.designs.shaped_designs import SHAPES
+from seepage.designs.shaped_run import product_design, shape_forms
 from seepage.designs.shares import Shares, best_shares, evaluate
-from seepage.designs.table_certifier import TableCertifier
 from seepage.errors import InputError
 from seepage.totals.population_totals import SCOPES
 from seepage.totals.result import refuse_sample
+
+POOLING_SHARE, POOLING_FROM = 0.1, 1.0
+"""Share of the time for a design of pooled values, and the seconds in all from which it is made."""
 
 SMALLEST_SHARE = 1e-3
 """A form with a smaller share is left out at the end; the gap counts what that costs."""
@@ -45,6 +51,8 @@ def find_design(
     joint: Iterable[Iterable[str]] = (),
     scope: str = "population",
     confidence: float = 0.95,
+    sample: int | None = None,
+    shape: str = "forms",
     seconds: float = 60.0,
     seed: int = 0,
     progress: Progress | None = None,
@@ -90,11 +98,20 @@ def find_design(
         if the records are a random sample of it with one record per person (table option
         `person`); or `"table"`, for the people in the table only.  Public and known attributes
         can be had for the table only.
+    sample
+        Read so many records drawn at random by the seed, for `scope="population"`: what is
+        certified then holds for the table as well.
+    shape
+        Which forms send one shaped report where that is more precise, of at most 32 combinations
+        of answers: `"never"`, `"single"` for those of one attribute, `"forms"` for all; with the
+        rule that one answer changed changes a report by its limit at most, and no more told about
+        the whole record than by the product of the same form.  `"record"`: without that rule.
     seconds
         How long to search at most; Ctrl-C ends it too.  Either way the best design so far is
         returned, certified like any other.
     seed
-        Of the search.  The same seed gives the same design where time does not end it.
+        Of the search and the sample.  The same seed gives the same design where time does not end
+        the search.
     progress
         Called with the seconds spent and those in all.
     table_options
@@ -144,41 +161,50 @@ def find_design(
     number = _checks.integer(seed, "seed", 0)
     _checks.progress(progress)
     _checks.choice(scope, "scope", SCOPES)
-    records = as_records(data, **table_options)
+    _checks.choice(shape, "shape", SHAPES)
+    drawn = {} if sample is None else {"sample": sample, "seed": number}
+    records = as_records(data, **drawn, **table_options)
     refuse_sample(records, "exact", "designs", scope)
-    timer = Timer(time)
-    problem = make_form_problem(
-        records,
-        limit,
-        public=public,
-        left_out=left_out,
-        known=known,
-        weights=weights,
-        least=least,
-        record_limit=record_limit,
-        together=together,
-        never=never,
-        largest=largest,
-        joint=joint,
-        scope=scope,
+    conditions = {
+        "limit": limit,
+        "public": public,
+        "left_out": left_out,
+        "known": known,
+        "weights": weights,
+        "least": least,
+        "record_limit": record_limit,
+        "together": together,
+        "never": never,
+        "largest": largest,
+        "joint": joint,
+        "scope": scope,
+    }
+    conditions = {  # for two designs, if need be
+        name: list(value) if isinstance(value, Iterator) else value
+        for name, value in conditions.items()
+    }
+
+    def designed(people: Records, share: float, shown: Progress | None) -> Design:
+        timer = Timer(share * time)
+        problem = make_form_problem(people, **conditions)
+        certifier = make_certifier(problem, people, confidence, timer, number)
+        run = DesignRun(certifier, timer, largest, mechanism, shown)
+        run.start()
+        if mechanism is None and shape != "never":
+            shape_forms(run, shape, number)
+        run.search(number)
+        return run.result(number)
+
+    pool = suggested_pool(records) if time >= POOLING_FROM else None
+    found = designed(records, 1.0 if pool is None else 1 - POOLING_SHARE, progress)
+    if pool is None or found.ended == "interrupted":
+        return found
+    return with_pooling_note(
+        found, records, pool, lambda people: designed(people, POOLING_SHARE, None)
     )
-    certifier: Certifier
-    if scope == "population":
-        certifier = PopulationCertifier(problem, records, confidence)
-        certifier.prime(timer, number)
-    else:
-        certifier = TableCertifier(problem, records)
-    run = _Run(certifier, timer, largest, mechanism, progress)
-    run.start()
-    run.search(number)
-    return run.result(number)
 
 
-Certifier = TableCertifier | PopulationCertifier
-"""Makes forms that keep their limits for the people of a scope."""
-
-
-class _Run:
+class DesignRun:
     """One search: the pool, how it ended, and the result made of it."""
 
     def __init__(
@@ -242,20 +268,28 @@ class _Run:
 
     def search(self, seed: int) -> None:
         """Generate forms; an interrupt ends the search and keeps what was found."""
-        rng = np.random.default_rng(seed)
+        self.collect(self._generated(np.random.default_rng(seed)))
+
+    def _generated(self, rng: np.random.Generator) -> Iterator[Shares]:
+        for thorough in (False, True):
+            accept = self.certifier.accept if thorough else self.certifier.quick
+            yield from generate(self.search_forms, self.pool, accept, rng, thorough)
+
+    def collect(self, rounds: Iterator[Shares]) -> None:
+        """Go through rounds of a search; an interrupt ends all and keeps what was found."""
+        if self.ended == "interrupted":
+            return
         before = self.pool.saved()
         try:
             self.search_forms.count_pairs()
-            for thorough in (False, True):
-                accept = self.certifier.accept if thorough else self.certifier.quick
-                for _ in generate(self.search_forms, self.pool, accept, rng, thorough):
-                    before = self.pool.saved()
-                    self._report()
+            for _ in rounds:
+                before = self.pool.saved()
+                self._report()
         except KeyboardInterrupt:
             self.pool.restore(before)
             self.ended = "interrupted"
         else:
-            self.ended = "time" if self.timer.over() else self.ended
+            self.ended = "time" if self.timer.over() else "no better form"
 
     def _report(self) -> None:
         if self.progress is None:
@@ -273,7 +307,7 @@ class _Run:
         places, state = self._final()
         order = sorted(places, key=lambda place: -state.shares[place])
         forms = self.certifier.settled([self.pool.forms[place] for place in order])
-        if any(problem.excess(form.totals, form.epsilons) > 0 for form in forms):
+        if any(problem.excess(form.totals, form.spent) > 0 for form in forms):
             raise AssertionError("a total of a designed form exceeds its limit")
         with np.errstate(divide="ignore"):
             errors = 1 / (self.records.records * (state.shares @ self.pool.rows))
@@ -283,7 +317,14 @@ class _Run:
         alone[np.array(problem.domain.sizes) == 1] = 0.0
         shares = [float(state.shares[place]) for place in order]
         comparison = compare_designs(
-            problem, self.records, self.singles, self.whole, forms, shares, alone
+            problem,
+            self.records,
+            self.singles,
+            self.whole,
+            forms,
+            shares,
+            alone,
+            product_design(self),
         )
         pairs = [(names[i], names[j]) for i, j in problem.precisions.joint]
         return Design(
@@ -335,4 +376,13 @@ class _Run:
 def _named(problem: FormProblem, form: FittedForm, share: float) -> DesignedForm:
     names = tuple(problem.domain.names[j] for j in form.attributes)
     budgets, totals = tuple(form.epsilons.tolist()), tuple(form.totals.tolist())
-    return DesignedForm(names, form.mechanisms, budgets, share, totals, form.guarantee, form.record)
+    return DesignedForm(
+        names,
+        form.mechanisms,
+        budgets,
+        share,
+        totals,
+        form.guarantee,
+        form.record,
+        form.matrix,
+    )

@@ -174,8 +174,8 @@ def check_split(records: Records) -> None:
     """Raise where there are too many people to draw a part of them."""
     if records.records >= MOST_SPLIT:
         raise InputError(
-            f"limits for the population need fewer than 10^9 records to split, got "
-            f"{records.records:,}; with so many give scope='table'"
+            f"limits for the population need fewer than 10^9 records, got {records.records:,}; "
+            "give a sample of them, or scope='table'"
         )
 
 

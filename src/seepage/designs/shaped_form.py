@@ -15,7 +15,7 @@ from seepage.designs.shaped_columns import (
     RatioLimit,
 )
 from seepage.designs.shaped_mechanism import ShapedMechanism
-from seepage.designs.shaped_search import search_reports
+from seepage.designs.shaped_search import STARTS, search_reports
 from seepage.designs.shaped_thresholds import whole_thresholds
 from seepage.errors import InputError
 
@@ -62,6 +62,7 @@ def shape_form(
     cone: Callable[[Sequence[RatioLimit], Floats], AdmissibleReports] = AdmissibleReports,
     gap: float = 1e-3,
     stop: Callable[[], bool] | None = None,
+    starts: int = STARTS,
 ) -> ShapedMechanism:
     """Return the best report for a form's answers within limits, from counts alone.
 
@@ -91,6 +92,8 @@ def shape_form(
         When to stop: the variance is within this share of its lower bound.
     stop
         Asked after each round of the search whether to end with the reports found.
+    starts
+        Reports in use from which linear programs start in each round; fewer are faster.
 
     Notes
     -----
@@ -119,7 +122,9 @@ def shape_form(
     offset = float(((functions @ frequencies) ** 2).sum())
     first = product_reports(table.sizes, [INSIDE * budget for budget in budgets], frequencies)
     first = first[admissible.admits(first)]
-    found = search_reports(admissible, functions, offset=offset, gap=gap, known=first, stop=stop)
+    found = search_reports(
+        admissible, functions, offset=offset, gap=gap, known=first, stop=stop, starts=starts
+    )
     return ShapedMechanism(
         whole_thresholds(found.reports, found.shares, promised),
         sources=table.sources,

@@ -70,6 +70,7 @@ def search_reports(
     gap: float = 1e-4,
     known: Floats | None = None,
     stop: Callable[[], bool] | None = None,
+    starts: int = STARTS,
 ) -> ShapedReports:
     """Return the mixture of admissible reports with the smallest total variance, up to a gap.
 
@@ -87,31 +88,33 @@ def search_reports(
         Admissible reports to begin with, besides those around the neutral one.
     stop
         Asked after each round whether to end with the mixture reached.
+    starts
+        Reports in use from which linear programs start, besides the signs.
     """
     span = cone.span
     whole, goal = span.sum(axis=0), wanted @ span
     rays = cone.extreme_rays() if cone.enumerable else None
     pool = cone.first()
     shares = np.full(len(pool), 1 / len(pool))
-    wider, starts = _joined(pool, shares, known)
+    wider, begin = _joined(pool, shares, known)
     draws = np.random.default_rng(0)
     lower, mixture = -np.inf, None
     for _ in range(ROUNDS):
-        better = _mixed(wider @ span, goal, whole, starts)
+        better = _mixed(wider @ span, goal, whole, begin)
         if better is None:
             break
         kept = better.shares > NEGLIGIBLE
         pool, shares, mixture = wider[kept], better.shares[kept], better
         if rays is None:
             least = LEAST_EXCESS * gap * mixture.second_moment
-            new, excess = _climbed(cone, mixture, pool, shares, draws, least)
+            new, excess = _climbed(cone, mixture, pool, shares, draws, least, starts)
         else:
             new, excess = _highest(rays, mixture.excess(rays @ span))
         lower = max(lower, mixture.lower_bound(whole, excess))
         reached = mixture.second_moment - offset <= (1 + gap) * (lower - offset)
         if reached or not len(new) or (stop is not None and stop()):
             break
-        wider, starts = _joined(pool, shares, new)
+        wider, begin = _joined(pool, shares, new)
     if mixture is None:
         raise InputError(UNSTABLE)
     if rays is not None:  # the limits themselves, without the margin
@@ -151,13 +154,14 @@ def _climbed(
     shares: Floats,
     draws: np.random.Generator,
     least: float,
+    number: int,
 ) -> tuple[Floats, float]:
     """Return reports above a least excess that linear programs found, and the largest excess.
 
     |M w|^2 = max over v of 2 v . M w - |v|^2: for a given v a linear program in w, then v = M w.
     """
     scorer, prices = mixture.coefficients @ cone.span.T, cone.span @ mixture.prices
-    starts, sizes = _starts(pool @ scorer.T, shares, draws)
+    starts, sizes = _starts(pool @ scorer.T, shares, draws, number)
     found, seen, largest = [], set[bytes](), 0.0
     for start in starts:
         point, reached = start, -np.inf
@@ -178,7 +182,9 @@ def _climbed(
     return np.array(found).reshape(-1, cone.cells), largest
 
 
-def _starts(scores: Floats, shares: Floats, draws: np.random.Generator) -> tuple[Floats, Floats]:
+def _starts(
+    scores: Floats, shares: Floats, draws: np.random.Generator, number: int
+) -> tuple[Floats, Floats]:
     """Return starts for `_climbed`, and the root mean square of each score."""
     sizes = np.sqrt((shares[:, None] * scores**2).sum(axis=0))
     wanted = len(sizes)
@@ -186,7 +192,7 @@ def _starts(scores: Floats, shares: Floats, draws: np.random.Generator) -> tuple
         signs = np.array(list(itertools.product((-1.0, 1.0), repeat=wanted)))
     else:
         signs = draws.choice((-1.0, 1.0), size=(STARTS // 2, wanted))
-    likeliest = np.argsort(-shares)[:STARTS]
+    likeliest = np.argsort(-shares)[:number]
     return np.vstack([signs * sizes, scores[likeliest]]), np.maximum(sizes, 1e-300)
 
 

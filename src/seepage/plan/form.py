@@ -86,6 +86,27 @@ class ProductChannel(
         }
 
 
+class ToldAnswers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the one report of a form tells beyond its totals, computed for the table.
+
+    Parameters
+    ----------
+    answer
+        By how much changing one answer changes the report's log-likelihood, whatever is known.
+    one, two
+        The most told about an answer to whoever knows one or two of the others; None where there
+        are not so many.
+    xor, xor_of
+        The most told about the exclusive or of answers, and their attributes.
+    """
+
+    answer: Budget
+    one: Budget | None = None
+    two: Budget | None = None
+    xor: Budget | None = None
+    xor_of: tuple[str, ...] = ()
+
+
 class MatrixChannel(
     msgspec.Struct,
     frozen=True,
@@ -110,12 +131,15 @@ class MatrixChannel(
     frequencies
         Nominal frequencies of the cells, fixed beforehand; they decide which of the unbiased
         estimates is taken.  Empty: attributes are taken for independent.
+    told
+        What the report tells to whoever knows other answers; for the reader.
     """
 
     attributes: tuple[str, ...]
     epsilon: Budget
     thresholds: tuple[tuple[WholeNumber, ...], ...]
     frequencies: tuple[Budget, ...] = ()
+    told: ToldAnswers | None = None
 
     def __post_init__(self) -> None:
         _check_asked(self.attributes)
@@ -158,6 +182,7 @@ class MatrixChannel(
         *,
         epsilon: float | None = None,
         frequencies: Sequence[float] = (),
+        told: ToldAnswers | None = None,
     ) -> "MatrixChannel":
         """Return the channel that draws with a mechanism's own integers."""
         return cls(
@@ -165,6 +190,7 @@ class MatrixChannel(
             epsilon=made.realised_epsilon if epsilon is None else epsilon,
             thresholds=tuple(tuple(map(str, row)) for row in made.thresholds.tolist()),
             frequencies=tuple(map(float, frequencies)),
+            told=told,
         )
 
 

@@ -6,10 +6,10 @@ from typing import Any
 
 from seepage._results import json_ready
 from seepage.designs.design import Design, DesignedForm
-from seepage.designs.design_comparison import DESIGN
 from seepage.designs.find_design import find_design
+from seepage.designs.known_answers import shaped_note
 from seepage.plan.alternative import Alternative
-from seepage.plan.form import ProductChannel
+from seepage.plan.form import MatrixChannel, ProductChannel, ToldAnswers
 from seepage.plan.plan import Plan
 from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
 from seepage.plan.question import Question
@@ -31,8 +31,8 @@ def design(data: Any, limit: Any, **options: Any) -> Plan:
         attribute that is not protected.
     options
         The keywords of `find_design` (`public`, `left_out`, `known`, `weights`, `least`,
-        `record_limit`, `together`, `never`, `largest`, `joint`, `scope`, `confidence`, `seconds`,
-        `seed`, `progress`), and table options of `count_pairs`.
+        `record_limit`, `together`, `never`, `largest`, `joint`, `scope`, `confidence`, `sample`,
+        `seconds`, `seed`, `progress`), and table options of `count_pairs`.
 
     Notes
     -----
@@ -72,11 +72,13 @@ def plan_of_design(found: Design) -> Plan:
         ],
         limit=found.limits.tolist(),
         public=found.public,
+        frequencies=[marginal / found.pairs.records for marginal in found.pairs.marginals],
         confidence=found.confidence,
         scope="population" if found.scope == "population" else "table",
         settings={
             "scope": found.scope,
             "confidence": found.confidence,
+            "records": found.people,
             "design": {
                 "seed": found.seed,
                 "forms considered": found.considered,
@@ -91,7 +93,14 @@ def plan_of_design(found: Design) -> Plan:
     )
 
 
-def _channel(form: DesignedForm) -> ProductChannel:
+def _channel(form: DesignedForm) -> ProductChannel | MatrixChannel:
+    if form.matrix is not None and form.known_answers is not None:
+        return MatrixChannel.of(
+            form.attributes,
+            form.matrix,
+            frequencies=form.matrix.nominal.tolist(),
+            told=ToldAnswers(**form.known_answers._asdict()),
+        )
     questions = zip(form.attributes, form.mechanisms, form.epsilons, strict=True)
     return ProductChannel(
         questions=tuple(
@@ -104,15 +113,14 @@ def _channel(form: DesignedForm) -> ProductChannel:
 def _alternatives(found: Design) -> Iterator[Alternative]:
     """Yield what the design was compared with, for one person."""
     asked = [n for n, weight in zip(found.domain.names, found.weights, strict=True) if weight > 0]
-    for one in found.comparison:
-        if one.name != DESIGN:
-            variances = dict(zip(asked, (e * found.people for e in one.errors), strict=True))
-            yield Alternative(
-                name=one.name,
-                rests_on=one.rests_on,
-                certified=one.certified,
-                variances=json_ready(variances),
-            )
+    for one in found.comparison[:-1]:
+        variances = dict(zip(asked, (e * found.people for e in one.errors), strict=True))
+        yield Alternative(
+            name=one.name,
+            rests_on=one.rests_on,
+            certified=one.certified,
+            variances=json_ready(variances),
+        )
 
 
 def _remarks(found: Design) -> Iterator[str]:
@@ -121,8 +129,12 @@ def _remarks(found: Design) -> Iterator[str]:
             f"totals are conditional on {', '.join(found.known)}, which the adversary is taken to "
             "know of the person"
         )
+    shaped = [form for form in found.forms if form.matrix is not None]
+    of = "the sum of its budgets" if len(shaped) < len(found.forms) else "its epsilon"
     most = math.ceil(found.record * 1e3) / 1e3
     yield (
-        f"about the whole record a form tells at most {most:g}, the sum of its budgets; "
+        f"about the whole record a form tells at most {most:g}, {of}; "
         "an adversary who knows more of the person can learn more than a total"
     )
+    if shaped:
+        yield shaped_note(shaped)
