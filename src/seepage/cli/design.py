@@ -50,6 +50,13 @@ FORMS_SHOWN = 12
 @click.option(
     "--confidence", type=float, default=0.95, show_default=True, help="Of all limits together."
 )
+@click.option(
+    "--shape",
+    type=click.Choice(["never", "single", "forms", "record"]),
+    default="forms",
+    show_default=True,
+    help="Forms that send one shaped report; record: without the rule of one answer changed.",
+)
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Of searching.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of the search.")
 @click.option("--chart", type=OutputFile(), help="Draw the comparison: a .svg, .png, ... file.")
@@ -93,6 +100,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
             largest=options["largest"],
             scope=options["scope"],
             confidence=options["confidence"],
+            shape=options["shape"],
             seconds=options["seconds"],
             seed=options["seed"],
             progress=progress,
@@ -125,16 +133,23 @@ def _text(found: Any, name: str) -> str:
 def _forms(found: Any) -> str:
     rows = [["form", "share", "record", "attributes and budgets"]]
     for number, form in enumerate(found.forms[:FORMS_SHOWN], 1):
-        asked = zip(form.attributes, form.mechanisms, form.epsilons, strict=True)
-        questions = [
-            f"{name} {rounded_down(epsilon)}" + ("" if how == "grr" else f" ({how})")
-            for name, how, epsilon in asked
-        ]
-        rows.append([str(number), f"{form.share:.2%}", f"{form.record:.4f}", ", ".join(questions)])
+        record = f"{form.record:.4f}"
+        rows.append([str(number), f"{form.share:.2%}", record, _questions(form)])
+        if form.matrix is not None:
+            rows.append(["", "", "", f"  tells: {form.known_answers}"])
     more = len(found.forms) - FORMS_SHOWN
     if more > 0:
         rows.append(["...", "", "", f"{more} more in the plan"])
     return columns(rows, left=True)
+
+
+def _questions(form: Any) -> str:
+    if form.matrix is not None:
+        return f"one shaped report: {', '.join(form.attributes)}"
+    return ", ".join(
+        f"{name} {rounded_down(epsilon)}" + ("" if how == "grr" else f" ({how})")
+        for name, how, epsilon in zip(form.attributes, form.mechanisms, form.epsilons, strict=True)
+    )
 
 
 def _attributes(found: Any) -> str:

@@ -173,7 +173,8 @@ def find_design(
     )
     certifier: Certifier
     if scope == "population":
-        certifier = PopulationCertifier(problem, records, confidence)
+        shaped = mechanism is None and shape != "never"
+        certifier = PopulationCertifier(problem, records, confidence, shared=shaped)
         certifier.prime(timer, number)
     else:
         certifier = TableCertifier(problem, records)
@@ -207,6 +208,10 @@ class DesignRun:
         self.whole: list[FittedForm] = []
         self.singles: list[FittedForm] = []
         self.ended = "no better form"
+
+    def on(self, certifier: Certifier) -> "DesignRun":
+        """Return another search within the same time, for other conditions or records."""
+        return DesignRun(certifier, self.timer, self.largest, "grr", self.progress)
 
     def start(self) -> None:
         """Fill the pool with single items, all attributes, and the pairs that are wanted."""
