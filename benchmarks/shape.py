@@ -9,6 +9,7 @@ import numpy as np
 import seepage as sp
 from benchmarks import Figure, seconds
 from seepage._numerics import Floats
+from seepage.designs.design_comparison import OPTIMAL_SMP
 from seepage.designs.shape import form_table
 from seepage.designs.shaped_mechanism import ShapedMechanism
 from seepage.designs.shaped_population import (
@@ -55,6 +56,11 @@ rule `"record"`, and for the population; seconds."""
 
 LIMIT = 1.0
 
+DESIGNS = (("table", 0.27), ("population", 0.36))
+"""Scope, and the share of the error of one question each that a whole design must reach."""
+
+DESIGN_SECONDS = 300.0
+
 
 def main() -> list[Figure]:
     """Measure one attribute at a time on Adult, and the forms of three and four of CelebA."""
@@ -62,8 +68,8 @@ def main() -> list[Figure]:
 
 
 def full() -> list[Figure]:
-    """Measure the form of five answers, and forms for the population."""
-    return [*_forms(FORMS[2:]), *_forms_for_people()]
+    """Measure the form of five answers, forms for the population, and whole designs."""
+    return [*_forms(FORMS[2:]), *_forms_for_people(), *_designs()]
 
 
 def _timed(*arguments: Any, **options: Any) -> tuple[ShapedMechanism, float]:
@@ -199,3 +205,29 @@ def _forms_for_people() -> Iterator[Figure]:
         if target is not None:
             made, taken = _timed(records, names, limits=LIMIT)
             yield _share(f"for the population at 0.95, {seconds(taken)}", records, made, target)
+
+
+# Designs -----------------------------------------------------------------------------------------
+
+
+def _designs() -> Iterator[Figure]:
+    """Measure whole designs of CelebA beside those of the same search without shaped reports."""
+    records = _faces()
+    for scope, target in DESIGNS:
+        begin, cpu = time.perf_counter(), time.process_time()
+        found = sp.find_design(records, LIMIT, scope=scope, seconds=DESIGN_SECONDS)
+        taken, spent = time.perf_counter() - begin, time.process_time() - cpu
+        errors = {one.name: one.error for one in found.comparison}
+        plain = sp.find_design(records, LIMIT, scope=scope, shape="never", seconds=60.0)
+        if found.record > plain.record:
+            raise AssertionError("a form tells more about the record than the product design")
+        share = found.error / errors[OPTIMAL_SMP]
+        yield Figure(
+            f"error of a design of CelebA, limit {LIMIT:g}, {scope}, {seconds(taken)} "
+            f"({seconds(spent)} of processor), record at most {found.record:.3g}",
+            f"{found.error:.3g}",
+            f"product forms {plain.error:.3g}, record at most {plain.record:.3g}",
+            f"{share:.3f} of one question each",
+            f"at most {target:g}",
+            share <= target,
+        )

@@ -18,6 +18,8 @@ from seepage.designs.calibration import Calibration as Calibration
 from seepage.designs.calibration import find_budgets as find_budgets
 from seepage.designs.design import Design as Design
 from seepage.designs.find_design import find_design as find_design
+from seepage.designs.frontier import Frontier as Frontier
+from seepage.designs.frontier import frontier as frontier
 from seepage.designs.shape import shape as shape
 from seepage.designs.strategies import compare_strategies as compare_strategies
 from seepage.errors import ChannelError as ChannelError

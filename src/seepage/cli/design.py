@@ -28,6 +28,9 @@ from seepage.cli.output import FileCommand, OutputFile, columns, emit, progress_
 
 FORMS_SHOWN = 12
 
+PASSED_ON = ("least", "largest", "scope", "confidence", "shape", "seconds", "seed")
+"""Options that `find_design` takes as they are."""
+
 
 @click.command("design", cls=FileCommand)
 @click.argument("data")
@@ -59,8 +62,20 @@ FORMS_SHOWN = 12
     "--confidence", type=float, default=0.95, show_default=True, help="Of all limits together."
 )
 @click.option("--sample", type=int, metavar="N", help="Design from N records drawn at random.")
+@click.option(
+    "--shape",
+    type=click.Choice(["never", "single", "forms", "record"]),
+    default="forms",
+    show_default=True,
+    help="Forms that send one shaped report; record: without the rule of one answer changed.",
+)
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Of searching.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of search and sample.")
+@click.option(
+    "--frontier",
+    type=OutputFile(),
+    help="Draw the error against the epsilon of the whole record; takes as long again.",
+)
 @click.option("--chart", type=OutputFile(), help="Draw the comparison: a .svg, .png, ... file.")
 @click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file.")
 @click.option(
@@ -86,26 +101,31 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     from seepage.designs.find_design import find_design
     from seepage.plan.make_design import plan_of_design
 
+    limits = attribute_limits(records, options, may_lack=True)
+    chosen: dict[str, Any] = {
+        "public": names_listed(options["public"]),
+        "left_out": names_listed(options["left_out"]),
+        "known": names_listed(options["known"]),
+        "weights": attribute_weights(records, options["weight"]),
+        "together": [names_listed(group) for group in options["together"]],
+        "never": [names_listed(pair) for pair in options["never"]],
+        "joint": [names_listed(pair) for pair in options["joint"]],
+        **{name: options[name] for name in PASSED_ON},
+    }
     with progress_bar("designing") as progress:
         found = find_design(
             records,
-            attribute_limits(records, options, may_lack=True),
-            public=names_listed(options["public"]),
-            left_out=names_listed(options["left_out"]),
-            known=names_listed(options["known"]),
-            least=options["least"],
-            weights=attribute_weights(records, options["weight"]),
+            limits,
             record_limit=options["record_limit"],
-            together=[names_listed(group) for group in options["together"]],
-            never=[names_listed(pair) for pair in options["never"]],
-            joint=[names_listed(pair) for pair in options["joint"]],
-            largest=options["largest"],
-            scope=options["scope"],
-            confidence=options["confidence"],
-            seconds=options["seconds"],
-            seed=options["seed"],
             progress=progress,
+            **chosen,
         )
+        if options["frontier"] is not None:
+            from seepage.charts import save_chart
+            from seepage.designs.frontier import frontier
+
+            drawn = frontier(records, limits, progress=progress, **chosen)
+            save_chart(drawn.chart(), options["frontier"])
     plan = plan_of_design(found)
     if output is not None:
         plan.save(output)
@@ -137,16 +157,23 @@ def _rounded_up(value: float) -> str:
 def _forms(found: Any) -> str:
     rows = [["form", "share", "record", "attributes and budgets"]]
     for number, form in enumerate(found.forms[:FORMS_SHOWN], 1):
-        asked = zip(form.attributes, form.mechanisms, form.epsilons, strict=True)
-        questions = [
-            f"{name} {rounded_down(epsilon)}" + ("" if how == "grr" else f" ({how})")
-            for name, how, epsilon in asked
-        ]
-        rows.append([str(number), f"{form.share:.2%}", f"{form.record:.4f}", ", ".join(questions)])
+        record = f"{form.record:.4f}"
+        rows.append([str(number), f"{form.share:.2%}", record, _questions(form)])
+        if form.matrix is not None:
+            rows.append(["", "", "", f"  tells: {form.known_answers}"])
     more = len(found.forms) - FORMS_SHOWN
     if more > 0:
         rows.append(["...", "", "", f"{more} more in the plan"])
     return columns(rows, left=True)
+
+
+def _questions(form: Any) -> str:
+    if form.matrix is not None:
+        return f"one shaped report: {', '.join(form.attributes)}"
+    return ", ".join(
+        f"{name} {rounded_down(epsilon)}" + ("" if how == "grr" else f" ({how})")
+        for name, how, epsilon in zip(form.attributes, form.mechanisms, form.epsilons, strict=True)
+    )
 
 
 def _attributes(found: Any) -> str:

@@ -11,7 +11,13 @@ Certifier = TableCertifier | PopulationCertifier
 
 
 def make_certifier(
-    problem: FormProblem, records: Records, confidence: float, timer: Timer, seed: int
+    problem: FormProblem,
+    records: Records,
+    confidence: float,
+    timer: Timer,
+    seed: int,
+    *,
+    shared: bool = False,
 ) -> Certifier:
     """Return what makes forms that keep their limits for the people of the problem's scope.
 
@@ -27,9 +33,11 @@ def make_certifier(
         Of the search; some of its time goes into first guesses.
     seed
         Of the forms that are looked at for them.
+    shared
+        Whether shaped forms, certified on other records, have half of the error probability.
     """
     if not problem.fixed_caps:
         return TableCertifier(problem, records)
-    certifier = PopulationCertifier(problem, records, confidence)
+    certifier = PopulationCertifier(problem, records, confidence, shared)
     certifier.prime(timer, seed)
     return certifier

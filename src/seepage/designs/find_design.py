@@ -187,10 +187,11 @@ def find_design(
     def designed(people: Records, share: float, shown: Progress | None) -> Design:
         timer = Timer(share * time)
         problem = make_form_problem(people, **conditions)
-        certifier = make_certifier(problem, people, confidence, timer, number)
+        shaped = mechanism is None and shape != "never"
+        certifier = make_certifier(problem, people, confidence, timer, number, shared=shaped)
         run = DesignRun(certifier, timer, largest, mechanism, shown)
         run.start()
-        if mechanism is None and shape != "never":
+        if shaped:
             shape_forms(run, shape, number)
         run.search(number)
         return run.result(number)
@@ -222,6 +223,10 @@ class DesignRun:
         self.whole: list[FittedForm] = []
         self.singles: list[FittedForm] = []
         self.ended = "no better form"
+
+    def on(self, certifier: Certifier) -> "DesignRun":
+        """Return another search within the same time, for other conditions or records."""
+        return DesignRun(certifier, self.timer, self.largest, "grr", self.progress)
 
     def start(self) -> None:
         """Fill the pool with single items, all attributes, and the pairs that are wanted."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
@@ -85,6 +86,11 @@ class ScreenedForms:
         self.learnt[asked] += 1
 
 
+def _part(confidence: float, shared: bool) -> float:
+    """Return the confidence of one of two parts that together have this one, or of the whole."""
+    return (1 + confidence) / 2 if shared and confidence > 0 else confidence
+
+
 class PopulationCertifier:
     """Limits for people, on all records: forms with equal budgets.
 
@@ -96,20 +102,28 @@ class PopulationCertifier:
         A random sample of the people, one record per person.
     confidence
         Of all totals together.
+    shared
+        Whether half of what is left of 1 is for limits of other forms.
     """
 
     scope = "population"
 
-    def __init__(self, problem: FormProblem, records: Records, confidence: float) -> None:
+    def __init__(
+        self, problem: FormProblem, records: Records, confidence: float, shared: bool = False
+    ) -> None:
         exact = problem.scorer
         assert isinstance(exact, ExactForms)
         check_split(records)
         places = np.flatnonzero(problem.collected).tolist()
         self.people = PopulationForms(
-            records, confidence, largest=problem.largest, asked=places, counter=exact.counter
+            records,
+            _part(_checks.probability(confidence, "confidence"), shared),
+            largest=problem.largest,
+            asked=places,
+            counter=exact.counter,
         )
         self.screen = ScreenedForms(exact, problem.caps)
-        self.records, self.confidence = records, self.people.confidence
+        self.records, self.confidence = records, confidence
         self.problem = replace(problem, scorer=self.screen)
         self.least_limit = float(problem.limits.min())
         self._found: dict[Form, FittedForm] = {}

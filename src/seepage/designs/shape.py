@@ -176,21 +176,20 @@ def shape_for_population(
         Of the split.
     """
     fifth, rest = split_records(records, seed)
+    made = chosen_mechanism(fifth, sources, limits, options, confidence)
+    return certified_on(rest, records, made, limits, confidence)
+
+
+def chosen_mechanism(
+    fifth: Records,
+    sources: Sequence[str],
+    limits: Mapping[str, float],
+    options: Mapping[str, Any],
+    confidence: float,
+) -> ShapedMechanism:
+    """Return the mechanism that a larger sample is expected to certify, made on a small one."""
     table, counts = form_table(fifth, sources, limits)
-    codes = np.array(list(np.ndindex(*table.sizes)))
-
-    def by_value(part: Records) -> dict[str, CellCounts]:
-        tables = form_table(part, sources, limits)[0].targets
-        return {
-            name: CellCounts(counts, _possible(name, counts)) for name, counts in tables.items()
-        }
-
-    def _possible(name: str, counts: Integers) -> Booleans:
-        if name not in sources:
-            return np.ones(counts.shape, dtype=bool)
-        return np.asarray(codes[:, sources.index(name)] == np.arange(len(counts))[:, None])
-
-    chosen = by_value(fifth)
+    chosen = cell_tables(fifth, sources, limits)
     reports = math.prod(table.sizes) * (sum(table.sizes) + 1)
     level = statement_level(chosen, reports, confidence)
     targets = [(chosen[name], limit) for name, limit in limits.items()]
@@ -199,9 +198,38 @@ def shape_for_population(
         return CertifiedReports(promised, frequencies, targets, level, GROWTH)
 
     loose = {**options, "gap": max(options["gap"], CHOICE_GAP)}
-    made = shape_form(table, counts, limits, cone=cone, **loose)
-    cells = form_table(records, sources, ())[1]
-    return certified_mechanism(made, limits, by_value(rest), cells, confidence)
+    return shape_form(table, counts, limits, cone=cone, **loose)
+
+
+def certified_on(
+    rest: Records,
+    records: Records,
+    made: ShapedMechanism,
+    limits: Mapping[str, float],
+    confidence: float,
+) -> ShapedMechanism:
+    """Return a mechanism certified on the records that its choice has not seen."""
+    tables = cell_tables(rest, made.sources, limits)
+    cells = form_table(records, made.sources, ())[1]
+    return certified_mechanism(made, limits, tables, cells, confidence)
+
+
+def cell_tables(
+    part: Records, sources: Sequence[str], limits: Iterable[str]
+) -> dict[str, CellCounts]:
+    """Return counts of protected attributes by cell, and which cells each value may have."""
+    table = form_table(part, sources, limits)[0]
+    codes = np.array(list(np.ndindex(*table.sizes)))
+
+    def possible(name: str, counts: Integers) -> Booleans:
+        if name not in sources:
+            return np.ones(counts.shape, dtype=bool)
+        own = codes[:, list(sources).index(name)]
+        return np.asarray(own == np.arange(len(counts))[:, None])
+
+    return {
+        name: CellCounts(counts, possible(name, counts)) for name, counts in table.targets.items()
+    }
 
 
 def _records(counted: PairCounts | Records) -> Records:

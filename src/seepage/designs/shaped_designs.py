@@ -277,12 +277,14 @@ class FormShaper:
             return None
         wanted = self._wanted(form, prices)
         try:
-            made, totals = self.maker.make(form, wanted, effort, self.stop)
-            variances = list(made.variances.values())
+            return self.with_matrix(form, *self.maker.make(form, wanted, effort, self.stop))
         except (InputError, np.linalg.LinAlgError):
             return None
+
+    def with_matrix(self, form: FittedForm, made: ShapedMechanism, totals: Floats) -> FittedForm:
+        """Return a form with one shaped report; an InputError where that estimates too little."""
         row = np.zeros(self.problem.precisions.count)
-        for axes, variance in zip(wanted, variances, strict=True):
+        for axes, variance in zip(made.wanted, made.variances.values(), strict=True):
             row[self._quantity([form.attributes[axis] for axis in axes])] = 1 / variance
         changes = np.array([made.answer_changes[name] for name in made.sources])
         names = ("shaped",) * len(form.attributes)

@@ -7,7 +7,8 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage.designs.form_problem import FittedForm
-from seepage.designs.shaped_designs import MOST_SHAPED, FormShaper, TableShapes
+from seepage.designs.shaped_designs import IN_USE, MOST_SHAPED, FormShaper, TableShapes
+from seepage.designs.shaped_people import PeopleShapes, SplitRecords
 from seepage.designs.shares import best_shares
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 PRODUCT_TIME = 0.3
 """The share of the time that forms to be shaped are searched for."""
+
+PEOPLE_TIME = 0.25, 0.8
+"""The same for the population, and the share until which forms are shaped."""
 
 
 def shape_forms(run: "DesignRun", how: str, seed: int) -> None:
@@ -30,16 +34,60 @@ def shape_forms(run: "DesignRun", how: str, seed: int) -> None:
         Of the search.
     """
     problem, timer = run.problem, run.timer
-    if problem.public_places or problem.known_places or run.certifier.scope != "table":
+    if problem.public_places or problem.known_places:
         return
-    whole = timer.seconds
+    rule, whole = "record" if how == "record" else "answer", timer.seconds
+    if run.certifier.scope == "population":
+        _shape_for_people(run, how, rule, seed)
+        return
     if how != "single":
         timer.seconds, problem.most_cells = whole * PRODUCT_TIME, MOST_SHAPED
         run.search(seed)
         timer.seconds, problem.most_cells = whole, math.inf
-    maker = TableShapes(problem, run.records, "record" if how == "record" else "answer")
-    shaper = FormShaper(problem, maker, timer, how == "single")
+    shaper = FormShaper(
+        problem, TableShapes(problem, run.records, rule), timer, single=how == "single"
+    )
     run.collect(shaper.improve(run.pool, run.search_forms))
+
+
+def halved(confidence: float) -> float:
+    """Return the confidence of each of two parts that together have this one."""
+    return 1 - (1 - confidence) / 2
+
+
+def _shape_for_people(run: "DesignRun", how: str, rule: str, seed: int) -> None:
+    """Search and shape on a fifth of the records; add the forms that the rest certifies."""
+    timer, whole = run.timer, run.timer.seconds
+    confidence = run.certifier.confidence or 0.0
+    parts = SplitRecords(run.problem, run.records, halved(confidence), seed)
+    inner = run.on(parts.certifier())
+    try:
+        timer.seconds = whole * PEOPLE_TIME[0]
+        inner.start()
+        if how != "single":
+            inner.search(seed)
+        timer.seconds = whole * PEOPLE_TIME[1]
+        maker = PeopleShapes(parts.problem, parts.fifth, rule, parts.confidence)
+        shaper = FormShaper(parts.problem, maker, timer, single=how == "single")
+        inner.collect(shaper.improve(inner.pool, inner.search_forms))
+        chosen = [form for form, share in inner.pool.support if share >= IN_USE and form.matrix]
+        timer.seconds = whole
+        certified = parts.certified(chosen, shaper)
+    except KeyboardInterrupt:
+        run.ended = "interrupted"
+        return
+    finally:
+        timer.seconds = whole
+    most = {form.attributes: _product_record(run, form) for form in certified}
+    run.pool.add([form for form in certified if form.record <= most[form.attributes]])
+    run.pool.settle(1e-4, 4000)
+
+
+def _product_record(run: "DesignRun", form: FittedForm) -> float:
+    """Return what GRR reports about the same answers would tell about the whole record."""
+    if len(form.attributes) == 1:
+        return math.inf
+    return run.certifier.first(run.problem.fit(form.attributes)).record
 
 
 def product_design(run: "DesignRun") -> tuple[list[FittedForm], Floats] | None:
