@@ -134,7 +134,7 @@ def _reports(
             arrays = perturbed_columns(plan, answers, forms, source)
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
     except DomainError as problem:
-        hint = "" if other is not None else "; or name a catch-all value for such (other)"
+        hint = "" if other is not None else "; name a value that such count as (other; --other)"
         raise DomainError(f"{problem}{hint}") from None
 
 
