@@ -88,7 +88,64 @@ def about_sex(pairs: sp.PairCounts) -> Any:
     )
 
 
-COMMITTED: dict[str, Callable[[sp.PairCounts], Any]] = {"about-sex.svg": about_sex}
+WAYS = {
+    "design: forms": "seepage design: some questions each",
+    "one attribute each, best shares (SMP)": "one question each (SMP)",
+    "everyone asked everything, calibrated": "everything, calibrated",
+    "equal split (SPL)": "everything, limit split equally (SPL)",
+}
+"""Ways to keep a limit, in the order of the picture, with their names in it."""
+
+
+def people_needed(_: sp.PairCounts) -> Any:
+    """Return how many people each way to keep a limit needs for the precision of a design."""
+    import altair as alt
+
+    found = sp.find_design(sp.make_survey(100_000), 2.0, drop=["employment", "region"])
+    errors = {one.name: one.error for one in found.comparison}
+    needed = [round(10_000 * errors[name] / found.error, -2) for name in WAYS]
+    rows = [
+        {"way": way, "people": people} for way, people in zip(WAYS.values(), needed, strict=True)
+    ]
+    base = alt.Chart(alt.Data(values=rows)).encode(  # type: ignore[no-untyped-call]
+        y=alt.Y("way:N", sort=None, title=None, axis=alt.Axis(labelLimit=280)),
+        x=alt.X(
+            "people:Q",
+            title="people who must be asked",
+            scale=alt.Scale(domain=[0, 1.15 * max(needed)]),
+            axis=alt.Axis(format=",d", tickCount=4),
+        ),
+    )
+    ours = alt.datum.way == WAYS["design: forms"]
+    colour = alt.when(ours).then(alt.value("#0072B2")).otherwise(alt.value("#999999"))
+    bars = base.mark_bar().encode(color=colour)
+    texts = base.mark_text(align="left", dx=4, fontSize=12).encode(
+        text=alt.Text("people:Q", format=",d")
+    )
+    title = alt.TitleParams(
+        "The same limit, the same precision, fewer people",
+        subtitle=[
+            f"A synthetic survey of {len(found.domain)} attributes; all reports of a person tell "
+            "at most 2 nats about any of them,",
+            f"with confidence {found.confidence} for the people behind its table of "
+            f"{found.people:,} records",
+        ],
+        anchor="start",
+        fontSize=16,
+        subtitleFontSize=12,
+    )
+    chart = (bars + texts).properties(title=title, width=440, height=130)
+    return chart.configure_axis(labelFontSize=12, titleFontSize=12, grid=False).configure_view(
+        stroke=None
+    )
+
+
+COMMITTED: dict[str, Callable[[sp.PairCounts], Any]] = {
+    "about-sex.svg": about_sex,
+    "people-needed.svg": people_needed,
+}
+
+PAGES = ("adult.html", "plan.html")
 
 CHARTS: dict[str, Callable[[sp.PairCounts], Any]] = {
     "matrix.svg": matrix,
@@ -101,13 +158,15 @@ CHARTS: dict[str, Callable[[sp.PairCounts], Any]] = {
 
 
 def make_pictures(folder: Path) -> None:
-    """Write every picture, and the report page of Adult, into a folder."""
+    """Write every picture, the report page of Adult, and the page of a plan, into a folder."""
     pairs = sp.load_pairs("adult")
     folder.mkdir(parents=True, exist_ok=True)
     for name, draw in CHARTS.items():
         sp.save_chart(draw(pairs), folder / name)
     command = "seepage analyse adult --epsilon 1 --limit 5 --report adult.html"
     sp.analyse("adult", 1.0, limit=5.0, command=command).report(folder / "adult.html")
+    plan = sp.design(sp.make_survey(100_000), 2.0, drop=["employment", "region"])
+    plan.report(folder / "plan.html", name="A synthetic survey")
 
 
 def make_committed(folder: Path) -> None:

@@ -134,7 +134,7 @@ def test_links_resolve(page: Path) -> None:
         path, _, anchor = link.partition("#")
         target = page.parent / path if path else page
         if target.parent.name == "pictures":
-            assert target.name in {*_pictures().CHARTS, "adult.html"}
+            assert target.name in {*_pictures().CHARTS, *_pictures().PAGES}
             continue
         assert target.is_file(), f"{page.name} links to {link}, which does not exist"
         if anchor:
@@ -214,7 +214,8 @@ def test_pictures_are_drawn(tmp_path: Path) -> None:
         text = (tmp_path / name).read_text(encoding="utf-8")
         assert text.startswith("<svg")
         assert len(text) > 5_000
-    assert (tmp_path / "adult.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    for name in module.PAGES:
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_the_site_is_whole(tmp_path: Path) -> None:

@@ -49,10 +49,16 @@ def test_all_commands_are_listed():
     assert set(re.findall(r"^\| `seepage (\w+)", page, re.MULTILINE)) == set(COMMANDS)
 
 
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pictures")
+    PICTURES.make_committed(folder)
+    return folder
+
+
 @pytest.mark.parametrize("name", PICTURES.COMMITTED)
-def test_the_picture_is_current(name, tmp_path):
+def test_the_picture_is_current(name, drawn):
     assert f"docs/assets/{name}" in README
-    PICTURES.make_committed(tmp_path)
     saved = (ROOT / "docs" / "assets" / name).read_text(encoding="utf-8")
-    made = (tmp_path / name).read_text(encoding="utf-8")
+    made = (drawn / name).read_text(encoding="utf-8")
     assert shown_in(made) == shown_in(saved), "run scripts/make_pictures.py --committed"

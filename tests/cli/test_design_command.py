@@ -1,6 +1,7 @@
 """`seepage design` as a user meets it."""
 
 import json
+import math
 
 import pyarrow as pa
 import pyarrow.csv
@@ -8,6 +9,7 @@ import pytest
 
 import seepage as sp
 from command import run
+from seepage.cli.calibrate import rounded_up
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +60,32 @@ def test_a_design_is_for_the_population_by_default(folder):
     )
     assert done.returncode == 0, done.stderr
     assert "for the population at 0.9" in done.stdout.splitlines()[0]
+    assert f"Error with {sp.Plan.load(folder / 'people.json').provenance.records:,} people" in (
+        done.stdout
+    )
+    text = (folder / "people.json").read_text()
+    edited = text.replace('"confidence": 0.9', '"confidence": 0.99', 1)
+    assert edited != text
+    (folder / "edited.json").write_text(edited)
+    refused = run("report", "edited.json", "-o", "edited.html", cwd=folder)
+    assert refused.returncode == 2
+    assert "was edited" in refused.stderr
+    assert "design the plan anew" in refused.stderr
     assert "for this table only" not in done.stdout
     assert "one record per person" in done.stdout
     plan = sp.Plan.load(folder / "people.json")
     assert (plan.scope, plan.confidence) == ("population", 0.9)
+
+
+def test_a_sample_is_enough_for_the_population_only(folder):
+    arguments = ("design", "survey.csv", "--limit", 2, "--seconds", 2, "--sample", 1000)
+    done = run(*arguments, "-o", "sample.json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "1,000 records (a random sample of 2,000)" in done.stdout
+    assert sp.Plan.load(folder / "sample.json").provenance.population == 2000
+    done = run(*arguments, "--scope", "table", cwd=folder)
+    assert done.returncode == 2
+    assert "need all records" in done.stderr
 
 
 def test_options_reach_the_design(folder):
@@ -126,7 +150,10 @@ def test_perturbing_by_an_assumption_says_so(folder):
     done = run("perturb", "survey.csv", "--plan", "assumed.json", "-o", "a.parquet", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "the plan rests on an assumption (independent)" in done.stderr
-    run("calibrate", "survey.csv", "--limit", 2, "-o", "proven.json", cwd=folder)
+    wanted = ("-o", "proven.json", "--report", "proven.html")
+    made = run("calibrate", "survey.csv", "--limit", 2, *wanted, cwd=folder)
+    assert "wrote proven.html" in made.stderr
+    assert "<bdi>survey.csv</bdi>" in (folder / "proven.html").read_text()
     done = run("perturb", "survey.csv", "--plan", "proven.json", "-o", "b.parquet", cwd=folder)
     assert done.returncode == 0
     assert "assumption" not in done.stderr
@@ -157,3 +184,11 @@ def test_bad_input_is_one_line(folder, arguments, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("total", "shown"),
+    [(2.0, "2.0000"), (1.1, "1.1000"), (1.98761, "1.9877"), (math.inf, "inf")],
+)
+def test_totals_are_shown_rounded_up(total, shown):
+    assert rounded_up(total) == shown

@@ -13,8 +13,8 @@ from seepage.plan.alternative import Alternative
 
 def test_a_design_has_the_errors_that_it_was_found_with():
     table = people(3000)
-    found = sp.find_design(table, 1.5, bins=3)
-    plan = sp.design(table, 1.5, bins=3)
+    found = sp.find_design(table, 1.5, bins=3, scope="table")
+    plan = sp.design(table, 1.5, bins=3, scope="table")
     ours = expected_variances(plan)
     assert [v / 3000 for v in ours.values()] == pytest.approx(found.errors.tolist(), rel=1e-9)
     named = {one.name: one.errors for one in found.comparison[:-1]}
@@ -62,7 +62,7 @@ def test_what_reports_do_not_tell_is_not_known():
 
 def test_certifying_an_edited_plan_drops_the_other_ways(tmp_path):
     table, place = people(500), tmp_path / "plan.json"
-    plan = sp.design(table, 1.5, bins=3)
+    plan = sp.design(table, 1.5, bins=3, scope="table")
     assert len(plan.alternatives) == 6
     assert plan.certify(table).alternatives == plan.alternatives
     plan.save(place)

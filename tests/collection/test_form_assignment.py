@@ -304,7 +304,10 @@ def test_the_command_gives_the_same_form_again(tmp_path):
     assert forms_of(pq.read_table(outputs[0])).tolist() == derived.tolist()
     refused = run(*call, "--identifier", "id", "-o", tmp_path / "three.parquet")
     assert refused.returncode == 2
-    assert "secret key" in refused.stderr
+    assert "--identifier needs --key-file" in refused.stderr
+    refused = run(*call, "--key-file", tmp_path / "key", "-o", tmp_path / "three.parquet")
+    assert refused.returncode == 2
+    assert "--key-file needs --identifier" in refused.stderr
 
 
 def test_reports_of_version_0_1_have_the_digest_of_their_time():

@@ -239,6 +239,7 @@ def test_public_attributes_are_not_asked_and_count_in_totals():
     records = people((2, 2, 2), codes)
     found = table_design(records, 1.0, public=["a0"])
     assert all("a0" not in form for form in asked(found))
+    assert not any("SPL" in one.name or "RS+FD" in one.name for one in found.comparison)
     joint = records.counts().sum(axis=2)
     told = np.log((joint / joint.sum(axis=0)).max(axis=1) / (joint / joint.sum(axis=0)).min(axis=1))
     assert told.max() <= found.totals[1] <= 1.0

@@ -4,6 +4,7 @@ import itertools
 import math
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -477,3 +478,15 @@ def test_cells_of_answers_are_checked():
     for answers in ({"a": [0]}, {"a": [0], "b": [2]}, {"a": [0, 1], "b": [0]}, {"a": 1, "b": 1}):
         with pytest.raises(sp.InputError, match="answers"):
             made.cell_codes(answers)
+
+
+def test_vanishing_shares_near_the_optimum_do_not_end_the_search() -> None:
+    """The Newton system becomes singular there: the mixture reached is taken."""
+    domain = sp.Domain(
+        [sp.Attribute("a", ("0", "1")), sp.Attribute("b", ("0", "1")), sp.Attribute("c", ("0",))]
+    )
+    people = sp.Records(domain, [[0, 0, 0], [1, 0, 0]], [5_000_000, 2_000_000])
+    options: dict[str, Any] = {"limits": {"a": 20.0, "c": 0.3}, "epsilon": 20.0, "scope": "table"}
+    made = sp.shape(people, ["a", "b"], known=["c"], **options)
+    assert made.realised()["a"] <= 20.0
+    assert "gap" in repr(made)

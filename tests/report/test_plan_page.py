@@ -1,5 +1,6 @@
 """The page of a plan: what it says, and in a real browser."""
 
+import math
 import re
 
 import pytest
@@ -9,6 +10,7 @@ import seepage as sp
 from plan_examples import counts, forms_plan, plan_for, product
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
 from seepage.errors import InputError
+from seepage.plan import plan_of_forms
 from seepage.plan.page import plan_page
 from seepage.plan.page.promise_text import ground, promise, unpromised
 
@@ -16,7 +18,7 @@ from seepage.plan.page.promise_text import ground, promise, unpromised
 @pytest.fixture(scope="module")
 def designed():
     people = sp.make_survey(2_000).select(["coffee", "screen", "sleep", "medication"])
-    return sp.design(people, 2.0)
+    return sp.design(people, 2.0, scope="table")
 
 
 def _wide(page):
@@ -24,14 +26,14 @@ def _wide(page):
 
 
 def test_the_first_sentences_say_what_is_promised_and_on_what_it_rests(designed):
-    assert "one of 3 forms" in promise(designed)
+    assert f"one of {len(designed.forms)} forms" in promise(designed)
     assert "at most 2 nats" in promise(designed)
     assert "factor of at most 7.4" in promise(designed)
     assert ground(designed).startswith("It is proven")
     assert "2,000 records" in ground(designed)
     assert "nothing else about the person" in ground(designed)
     gaps = dict(unpromised(designed))
-    assert {"The whole record.", "Repeats.", "Refusals."} <= set(gaps)
+    assert {"The whole record.", "Repeats.", "Declining."} <= set(gaps)
     assert "Adversaries with further knowledge." in gaps
 
 
@@ -50,6 +52,17 @@ def test_totals_for_a_population_name_confidence_and_sample():
     assert "random sample with one record per person" in ground(plan)
 
 
+def test_a_design_for_the_population_is_compared_with_its_confidence(opened):
+    people = sp.make_survey(4_000).select(["coffee", "screen", "sleep"])
+    plan = sp.design(people, 2.0)
+    assert plan.scope == "population"
+    page = opened(plan_page(plan))
+    rows = {row.split("\t")[0]: row for row in page.locator(".ways tr").all_inner_texts()}
+    assert "with confidence 0.95" in rows["this plan"]
+    assert "worst" in rows["equal split (SPL)"]
+    assert "confidence" not in rows["equal split (SPL)"]
+
+
 def test_public_and_left_out_attributes_are_named():
     pairs = counts()
     plan = forms_plan(
@@ -66,6 +79,25 @@ def test_public_and_left_out_attributes_are_named():
     assert gaps["Attributes without a limit."].startswith("ill:")
 
 
+def test_forms_that_rest_on_different_guarantees_name_the_weakest():
+    pairs = binary_pairs(2)
+    drafts = [
+        (1.0, product(**{"question 1": 1.0}), "exact", [1.0, 1.0]),
+        (1.0, product(**{"question 2": 1.0}), "independent", [1.0, 1.0]),
+    ]
+    plan = plan_of_forms(pairs, drafts, limit=1.0)
+    assert "(independent, exact). The weakest: It RESTS ON AN ASSUMPTION" in ground(plan)
+    assert "promises" not in promise(plan)
+
+
+def test_what_reports_do_not_tell_and_unbounded_totals_are_shown(opened):
+    drafts = [(1.0, product(sex=0.0, ill=1.0), "worst", [1.0, 1.0, 1.0, math.inf])]
+    plan = plan_of_forms(counts(), drafts, limit=None)
+    page = opened(plan_page(plan))
+    assert "everything: no bound" in page.inner_text(".attributes")
+    assert page.inner_text(".precision tbody tr >> nth=0").split() == ["sex", "-"]
+
+
 def test_an_edited_plan_has_no_page(tmp_path, designed):
     place = tmp_path / "plan.json"
     designed.save(place)
@@ -78,7 +110,7 @@ def test_the_page_reads_top_to_bottom(opened, designed):
     page = opened(plan_page(designed, name="people.csv"))
     assert page.inner_text("h1") == "people.csv"
     assert page.inner_text(".headline >> nth=0") == promise(designed)
-    assert page.locator(".forms thead th").count() == 3 + 2
+    assert page.locator(".forms thead th").count() == len(designed.forms) + 2
     assert page.locator(".forms tbody td.cell").count() == sum(
         len(form.attributes) for form in designed.forms
     )
@@ -95,7 +127,9 @@ def test_precision_is_that_of_the_design(opened, designed):
     table = page.inner_text(".ways")
     times = dict(re.findall(r"^(.*?)\s+([\d.]+) ×", table.replace("\t", " "), re.MULTILINE))
     again = sp.find_design(
-        sp.make_survey(2_000).select(["coffee", "screen", "sleep", "medication"]), 2.0
+        sp.make_survey(2_000).select(["coffee", "screen", "sleep", "medication"]),
+        2.0,
+        scope="table",
     )
     for one in again.comparison[:-1]:
         assert float(times[one.name]) == pytest.approx(one.error / again.error, rel=0.01)

@@ -169,7 +169,10 @@ def _analyse_reports(
     elif form == "csv":
         emit(found.to_csv(), output)
     else:
-        heading = f"{Path(data).name}: leakage from the reports alone; view: {options['view']}"
+        heading = (
+            f"{Path(data).name}: leakage from the reports alone, for pairs asked together, each "
+            f"with its own interval of confidence {found.confidence:g}; view: {options['view']}"
+        )
         emit("\n".join([heading, *found.sentences(strongest)]), output)
 
 

@@ -1,7 +1,7 @@
 """`seepage calibrate`: from an allowed total to a plan that can be deployed."""
 
 import math
-from decimal import ROUND_DOWN, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from seepage.cli.options import (
     number_named,
     read_records,
     reject_options,
+    sample_arguments,
     table_arguments,
     table_options,
 )
@@ -41,10 +42,9 @@ from seepage.errors import InputError
 )
 @click.option(
     "--scope",
-    type=click.Choice(["table", "population"]),
-    default="table",
-    show_default=True,
-    help="Whom totals hold for: the table, or with confidence 0.95 those whom it was drawn from.",
+    type=click.Choice(["population", "table"]),
+    help="Whom totals hold for: the people whom the records are a random sample of (by default, "
+    "where equal budgets and exact or merged totals allow it), or the table.",
 )
 @click.option("-m", "--mechanism", help="A mechanism; by default any, and the best one is planned.")
 @click.option(
@@ -60,11 +60,13 @@ from seepage.errors import InputError
 @click.option("--weight", multiple=True, metavar="NAME=W", help="How much one attribute counts.")
 @click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
 @click.option("--delta", type=float, help="For sampled totals: the delta with which they hold.")
-@click.option("--confidence", type=float, help="For sampled totals: of all of them together.")
+@click.option("--confidence", type=float, help="Of all totals together.")
+@click.option("--sample", type=int, metavar="N", help="Calibrate on N records drawn at random.")
 @click.option("--audit/--no-audit", default=True, help="Search for a witness after an assumption.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of sampling and searching.")
 @click.option("--check", metavar="PLAN", help="Certify a plan that was edited, on DATA.")
 @click.option("--chart", type=OutputFile(), help="Draw the plan: a .svg, .png, .pdf or .html file.")
+@click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file.")
 @click.option(
     "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -87,7 +89,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     if options["budgets"] == "equal":
         reject_options(["weight"], "it needs --budgets per-attribute")
     with engine_session(data, options["engine"], options["master"]):
-        records = read_records(data, arguments | {"engine": options["engine"]})
+        records = read_records(data, arguments | sample_arguments(options))
     limit = attribute_limits(records, options)
     from seepage.designs.calibration import find_budgets
     from seepage.plan.make_plan import plan_of
@@ -112,6 +114,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     plan = plan_of(found)
     if output is not None:
         plan.save(output)
+    write_page(plan, options["report"], data)
     if options["chart"] is not None:
         from seepage.charts import save_chart
 
@@ -120,11 +123,18 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
 
 
 def _sampling(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of sampled totals that were given."""
+    """Return the settings of totals that were given."""
     if options["guarantee"] not in ("sampled", "auto"):
-        reject_options(["reports", "delta", "confidence"], "it is of --guarantee sampled")
+        reject_options(["reports", "delta"], "it is of --guarantee sampled")
     names = {"reports": "reports", "delta": "target_delta", "confidence": "confidence"}
     return {names[name]: options[name] for name in names if options[name] is not None}
+
+
+def write_page(plan: Any, path: str | None, data: str) -> None:
+    """Write the page of a plan where it is wanted, and say so."""
+    if path is not None:
+        plan.report(path, name=Path(data).name)
+        click.echo(f"wrote {path}: open it in a browser", err=True)
 
 
 def _text(plan: Any, name: str) -> str:
@@ -136,14 +146,14 @@ def _text(plan: Any, name: str) -> str:
             planned.name,
             planned.mechanism or ("public" if planned.public else "not collected"),
             rounded_down(planned.epsilon),
-            planned.total if isinstance(planned.total, str) else f"{planned.total:.4f}",
+            planned.total if isinstance(planned.total, str) else rounded_up(planned.total),
             "-" if planned.limit is None else f"{planned.limit:g}",
         ]
         for planned in plan.attributes
     ]
     heading = (
         f"{name}: budgets whose totals stay within the limit (all in nats)\n"
-        f"Guarantee: {plan.guarantee} ({plan.kind})"
+        f"Guarantee: {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))})"
     )
     return "\n".join([heading, columns(rows), *plan.notes])
 
@@ -151,6 +161,13 @@ def _text(plan: Any, name: str) -> str:
 def rounded_down(epsilon: float) -> str:
     """Return a budget with four decimals, never above it: it may be copied from the screen."""
     return str(Decimal(epsilon).quantize(Decimal("0.0001"), ROUND_DOWN))
+
+
+def rounded_up(total: float) -> str:
+    """Return a total with four decimals, never below the number that `repr` shows."""
+    if not math.isfinite(total):
+        return str(float(total))
+    return str(Decimal(repr(float(total))).quantize(Decimal("0.0001"), ROUND_CEILING))
 
 
 def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) -> None:

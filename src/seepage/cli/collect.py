@@ -128,7 +128,14 @@ def perturb(
 
 def _key(identifier: str | None, path: str | None) -> str | bytes | None:
     """Return the key file of identifiers; write a new key where there is none yet."""
-    if identifier is None or path is None or Path(path).exists():
+    if identifier is not None and path is None:
+        raise InputError(
+            "--identifier needs --key-file, the secret key by which forms are given; a new key is "
+            "written there if there is none"
+        )
+    if path is not None and identifier is None:
+        raise InputError("--key-file needs --identifier, the column of stable identifiers")
+    if path is None or Path(path).exists():
         return path
     from seepage.collection.form_assignment import new_key
 

@@ -1,18 +1,26 @@
 """`seepage design`: from an allowed total to a plan of forms with the least error."""
 
+import math
 from pathlib import Path
 from typing import Any
 
 import click
 
 from seepage._results import json_text
-from seepage.cli.calibrate import attribute_limits, attribute_weights, rounded_down
+from seepage.cli.calibrate import (
+    attribute_limits,
+    attribute_weights,
+    rounded_down,
+    rounded_up,
+    write_page,
+)
 from seepage.cli.options import (
     SEED,
     engine_options,
     engine_session,
     names_listed,
     read_records,
+    sample_arguments,
     table_arguments,
     table_options,
 )
@@ -60,8 +68,9 @@ PASSED_ON = ("least", "largest", "scope", "confidence", "shape", "seconds", "see
     show_default=True,
     help="Forms that send one shaped report; record: without the rule of one answer changed.",
 )
+@click.option("--sample", type=int, metavar="N", help="Design from N records drawn at random.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Of searching.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the search.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of search and sample.")
 @click.option(
     "--frontier",
     type=OutputFile(),
@@ -88,7 +97,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     """
     arguments = table_arguments(options)
     with engine_session(data, options["engine"], options["master"]):
-        records = read_records(data, arguments | {"engine": options["engine"]})
+        records = read_records(data, arguments | sample_arguments(options))
     from seepage.designs.find_design import find_design
     from seepage.plan.make_design import plan_of_design
 
@@ -120,9 +129,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     plan = plan_of_design(found)
     if output is not None:
         plan.save(output)
-    if options["report"] is not None:
-        plan.report(options["report"], name=Path(data).name)
-        click.echo(f"wrote {options['report']}: open it in a browser", err=True)
+    write_page(plan, options["report"], data)
     if options["chart"] is not None:
         from seepage.charts import save_chart
 
@@ -135,11 +142,16 @@ def _text(found: Any, name: str) -> str:
     heading = (
         f"{name}: {len(found.forms)} forms, every total within its limit {found.whom} "
         f"({guarantees}; all in nats)\n"
-        f"Error {found.error:.4g}, at most {found.gap:.2%} above the least over the forms "
-        f"considered; a form tells at most {found.record:.4g} about the whole record"
+        f"Error with {found.people:,} people: {found.error:.4g}, at most {found.gap:.2%} above the "
+        f"least over the forms considered; a form tells at most {_rounded_up(found.record)} about "
+        "the whole record"
     )
     parts = [heading, "", "Forms", _forms(found), "", "Attributes", _attributes(found), ""]
     return "\n".join([*parts, "Other ways to keep the same limit", _others(found), *found.notes])
+
+
+def _rounded_up(value: float) -> str:
+    return f"{math.ceil(value * 1e3) / 1e3:g}"
 
 
 def _forms(found: Any) -> str:
@@ -171,7 +183,7 @@ def _attributes(found: Any) -> str:
         rows.append(
             [
                 name,
-                "public" if name in found.public else f"{found.totals[k]:.4f}",
+                "public" if name in found.public else rounded_up(found.totals[k]),
                 str(found.attained[k] + 1),
                 "-" if limit == float("inf") else f"{limit:g}",
                 f"{found.errors[k]:.3g}" if found.errors[k] < float("inf") else "not asked",
@@ -189,8 +201,16 @@ def _others(found: Any) -> str:
             one.name,
             f"{one.error:.3g}",
             f"{one.error / least:.3g} x",
-            ("certified: " if one.certified else "") + one.rests_on,
+            _basis(found, one) + one.rests_on,
         ]
         for one in found.comparison
     ]
     return columns(rows, left=True)
+
+
+def _basis(found: Any, one: Any) -> str:
+    """Return how sure a strategy's limits are."""
+    if not one.certified:
+        return ""
+    statistical = found.scope == "population" and "exact" in one.rests_on
+    return f"at {found.confidence:g}: " if statistical else "certified: "

@@ -55,6 +55,12 @@ def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
     return found
 
 
+def sample_arguments(options: dict[str, Any]) -> dict[str, Any]:
+    """Return what reads DATA, and where a sample is wanted its size and seed."""
+    names = ("engine",) if options["sample"] is None else ("engine", "sample", "seed")
+    return {name: options[name] for name in names}
+
+
 def read_records(data: str, arguments: dict[str, Any]) -> Any:
     """Return the records of DATA where it has them, else its pair counts."""
     from seepage.data.inputs import as_counted

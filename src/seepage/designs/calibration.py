@@ -11,6 +11,7 @@ from seepage._numerics import Floats
 from seepage._results import Result
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
+from seepage.data.records import Records
 from seepage.designs.attribute_budgets import budgets_for_each, weighted_variance
 from seepage.designs.audit import Audit, audit_budgets
 from seepage.designs.equal_budgets import (
@@ -144,7 +145,8 @@ def find_budgets(
         `target_delta`, `progress`, `scope`), and table options of `count_pairs`.  With
         `scope="population"` totals are limits for the people whom the records were drawn from, and
         budgets are equal: the largest that pass, which costs no confidence [theory-population:
-        Budgets chosen by looking].
+        Budgets chosen by looking].  That is the default where it can be had: for records, equal
+        budgets, and `"auto"`, `"exact"` or `"merged"`; else it is `"table"`.
 
     Returns
     -------
@@ -164,10 +166,13 @@ def find_budgets(
     ('race', True)
     """
     _checks.choice(budgets, "budgets", ("equal", "per-attribute"))
+    _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
     settings = {name: value for name, value in options.items() if name in OF_TOTALS}
     table_options = {name: value for name, value in options.items() if name not in OF_TOTALS}
     known = as_counted(data, **table_options)
-    people = _checks.choice(settings.get("scope", "table"), "scope", SCOPES) == "population"
+    if settings.get("scope") is None:
+        settings["scope"] = _default_scope(known, guarantee, budgets)
+    people = _checks.choice(settings["scope"], "scope", SCOPES) == "population"
     if people and budgets != "equal":
         raise InputError(
             "budgets must be 'equal' for scope 'population': others are chosen by looking at the "
@@ -193,13 +198,19 @@ def find_budgets(
         before, after = (weighted_variance(problem, importance, e) for e in (equal, epsilons))
         gain = before / after if 0 < after < np.inf else 1.0
     dropped = _to_drop(problem, epsilons)
-    notes = (*_split_note(problem, epsilons), *_out_of_reach(problem))
+    notes = (*_split_note(problem, epsilons, guarantee), *_out_of_reach(problem))
     found = Calibration(problem, epsilons, totals, budgets, gain, None, dropped, notes)
     return _audited(found) if audit else found
 
 
+def _default_scope(known: PairCounts | Records, guarantee: str, budgets: BudgetChoice) -> str:
+    """Return whom budgets hold for where nothing is said: people, where that can be had."""
+    if isinstance(known, PairCounts) or budgets != "equal":
+        return "table"
+    return "population" if guarantee in ("auto", "exact", "merged") else "table"
+
+
 def _guarantee(guarantee: str, problem: Problem) -> str:
-    _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
     if guarantee == "auto":
         scope = problem.options.get("scope", "table")
         return choose_guarantee(problem.data, problem.matrix(np.ones(len(problem.domain))), scope)
@@ -219,11 +230,11 @@ def _weights(problem: Problem, weights: Any) -> Floats:
     return found
 
 
-def _split_note(problem: Problem, epsilons: Floats) -> tuple[str, ...]:
+def _split_note(problem: Problem, epsilons: Floats, wanted: str) -> tuple[str, ...]:
     """Return a note where the budgets are no more than what splitting the limit gives anyway."""
     count = int(problem.collected.sum())
     split = equal_split(float(problem.limits.min()), count)
-    if problem.guarantee == "worst" or problem.public.any() or epsilons.max() > split * (1 + 1e-6):
+    if wanted == "worst" or problem.public.any() or epsilons.max() > split * (1 + 1e-6):
         return ()
     return (
         f"no budget is above the equal split, limit / {count} = {split:.4g}, which any data allow; "

@@ -145,6 +145,8 @@ class Design(Result):
     @property
     def whom(self) -> str:
         """For whom the limits hold, in words."""
+        if all(form.guarantee == "worst" for form in self.forms):
+            return "for everybody"
         if self.scope == "table":
             return "for this table only"
         return f"for the population at {self.confidence:g}"

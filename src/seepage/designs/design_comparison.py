@@ -1,5 +1,8 @@
 """Other ways to spend the same limit beside a design, by the error to expect of each.
 
+What keeps a limit by its budgets alone (SPL, RS+FD) is left out where something is public, which
+tells besides the reports.
+
 Errors are for people drawn from the population: noise and sampling together, for every strategy.
 """
 
@@ -49,13 +52,15 @@ def compare_designs(
     asked = np.flatnonzero(problem.collected & (problem.weights[: len(problem.domain)] > 0))
     people, found = records.records, list[Strategy]()
     limit = float(problem.limits.min())
+    clear = bool(problem.public_places)
     split = [equal_split(limit, len(asked))] * len(asked)
     names = [best_mechanism(problem, j, e) for j, e in zip(asked.tolist(), split, strict=True)]
     precisions = [
         problem.precisions.of_mechanism(j, name, e)
         for j, name, e in zip(asked.tolist(), names, split, strict=True)
     ]
-    found.append(_strategy(SPLIT, split, _errors(precisions, people), names, "worst", True))
+    if not clear:
+        found.append(_strategy(SPLIT, split, _errors(precisions, people), names, "worst", True))
     if whole:
         best = min(whole, key=lambda form: (1 / problem.row(form)[asked]).sum())
         budgets = best.epsilons[np.searchsorted(best.attributes, asked)].tolist()
@@ -63,7 +68,7 @@ def compare_designs(
         mechanisms = [best.mechanisms[best.attributes.index(j)] for j in asked.tolist()]
         found.append(_strategy(CALIBRATED, budgets, row, mechanisms, best.guarantee, True))
     found += _sampled(problem, singles, asked.tolist(), people)
-    if len(asked) > 1:
+    if len(asked) > 1 and not clear:
         pairs = records.pairs().select([problem.domain.names[j] for j in asked.tolist()])
         found += [sampling_with_fake_data(pairs, limit, amplified=more) for more in (False, True)]
     if product is not None:
@@ -105,8 +110,10 @@ def _sampled(
     uniform = np.full(len(asked), 1 / len(asked))
     budgets = [float(best[j].epsilons[0]) for j in asked]
     names = [best[j].mechanisms[0] for j in asked]
+    within = problem.fixed_caps and max(budgets) <= float(problem.limits.min())
+    rests = "worst" if within else "exact"
     return [
-        _strategy(name, budgets, _errors(precisions * part, people), names, "exact", True)
+        _strategy(name, budgets, _errors(precisions * part, people), names, rests, True)
         for name, part in ((UNIFORM_SMP, uniform), (OPTIMAL_SMP, optimal))
     ]
 

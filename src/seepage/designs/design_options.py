@@ -17,6 +17,9 @@ from seepage.designs.precision import Precisions
 from seepage.errors import InputError
 from seepage.leakage.release import for_each
 
+SMALLEST_LIMIT = 1e-6
+"""Budgets are found to 1e-7; a smaller limit means millions of times the error of limit 1."""
+
 
 @dataclass(frozen=True, eq=False)
 class Roles:
@@ -118,9 +121,14 @@ def _limits(domain: Domain, limit: Any, roles: Roles) -> Floats:
 
 
 def _limit(value: Any) -> float:
-    limit = _checks.epsilon(value, "limit")
+    return _least_limit(_checks.epsilon(value, "limit"), "limit")
+
+
+def _least_limit(limit: float, what: str) -> float:
     if limit == 0:
-        raise InputError("limit must be above 0: a total of 0 means that nothing is collected")
+        raise InputError(f"{what} must be above 0: a total of 0 means that nothing is collected")
+    if limit < SMALLEST_LIMIT:
+        raise InputError(f"{what} must be at least {SMALLEST_LIMIT:g} for a design, got {limit:g}")
     return limit
 
 
@@ -139,10 +147,7 @@ def _least(domain: Domain, least: Any) -> Floats:
 def _record_limit(value: Any) -> float:
     if value is None:
         return math.inf
-    limit = _checks.epsilon(value, "record_limit")
-    if limit == 0:
-        raise InputError("record_limit must be above 0, got 0")
-    return limit
+    return _least_limit(_checks.epsilon(value, "record_limit"), "record_limit")
 
 
 def _largest(largest: int | None, items: tuple[Form, ...], domain: Domain) -> int:
@@ -251,6 +256,11 @@ def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
 
 def _check_least(problem: FormProblem) -> None:
     for j in np.flatnonzero(problem.collected).tolist():
+        if problem.caps[j] == 0:
+            raise InputError(
+                f"{problem.domain.names[j]!r} can have no budget: what is public already tells all "
+                "that a limit allows; raise the limit or leave it out"
+            )
         if problem.caps[j] < problem.least[j]:
             raise InputError(
                 f"{problem.domain.names[j]!r} can have a budget of {problem.caps[j]:.4g} at most, "

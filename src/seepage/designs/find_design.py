@@ -9,19 +9,23 @@ import numpy as np
 from seepage import _checks
 from seepage._results import Progress
 from seepage.data.inputs import as_records
+from seepage.data.records import Records
+from seepage.designs.certifiers import Certifier, make_certifier
 from seepage.designs.design import Design, DesignedForm
 from seepage.designs.design_comparison import compare_designs
 from seepage.designs.design_options import make_form_problem
+from seepage.designs.design_pooling import suggested_pool, with_pooling_note
 from seepage.designs.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.form_search import FormPool, FormSearch, Timer, generate
-from seepage.designs.population_certifier import PopulationCertifier
 from seepage.designs.shaped_designs import SHAPES
 from seepage.designs.shaped_run import product_design, shape_forms
 from seepage.designs.shares import Shares, best_shares, evaluate
-from seepage.designs.table_certifier import TableCertifier
 from seepage.errors import InputError
 from seepage.totals.population_totals import SCOPES
 from seepage.totals.result import refuse_sample
+
+POOLING_SHARE, POOLING_FROM = 0.1, 1.0
+"""Share of the time for a design of pooled values, and the seconds in all from which it is made."""
 
 SMALLEST_SHARE = 1e-3
 """A form with a smaller share is left out at the end; the gap counts what that costs."""
@@ -47,6 +51,7 @@ def find_design(
     joint: Iterable[Iterable[str]] = (),
     scope: str = "population",
     confidence: float = 0.95,
+    sample: int | None = None,
     shape: str = "forms",
     seconds: float = 60.0,
     seed: int = 0,
@@ -93,6 +98,9 @@ def find_design(
         if the records are a random sample of it with one record per person (table option
         `person`); or `"table"`, for the people in the table only.  Public and known attributes
         can be had for the table only.
+    sample
+        Read so many records drawn at random by the seed, for `scope="population"`: what is
+        certified then holds for the table as well.
     shape
         Which forms send one shaped report where that is more precise, of at most 32 combinations
         of answers: `"never"`, `"single"` for those of one attribute, `"forms"` for all; with the
@@ -102,7 +110,8 @@ def find_design(
         How long to search at most; Ctrl-C ends it too.  Either way the best design so far is
         returned, certified like any other.
     seed
-        Of the search.  The same seed gives the same design where time does not end it.
+        Of the search and the sample.  The same seed gives the same design where time does not end
+        the search.
     progress
         Called with the seconds spent and those in all.
     table_options
@@ -153,41 +162,47 @@ def find_design(
     _checks.progress(progress)
     _checks.choice(scope, "scope", SCOPES)
     _checks.choice(shape, "shape", SHAPES)
-    records = as_records(data, **table_options)
+    drawn = {} if sample is None else {"sample": sample, "seed": number}
+    records = as_records(data, **drawn, **table_options)
     refuse_sample(records, "exact", "designs", scope)
-    timer = Timer(time)
-    problem = make_form_problem(
-        records,
-        limit,
-        public=public,
-        left_out=left_out,
-        known=known,
-        weights=weights,
-        least=least,
-        record_limit=record_limit,
-        together=together,
-        never=never,
-        largest=largest,
-        joint=joint,
-        scope=scope,
-    )
-    certifier: Certifier
-    if scope == "population":
+    conditions = {
+        "limit": limit,
+        "public": public,
+        "left_out": left_out,
+        "known": known,
+        "weights": weights,
+        "least": least,
+        "record_limit": record_limit,
+        "together": together,
+        "never": never,
+        "largest": largest,
+        "joint": joint,
+        "scope": scope,
+    }
+    conditions = {  # for two designs, if need be
+        name: list(value) if isinstance(value, Iterator) else value
+        for name, value in conditions.items()
+    }
+
+    def designed(people: Records, share: float, shown: Progress | None) -> Design:
+        timer = Timer(share * time)
+        problem = make_form_problem(people, **conditions)
         shaped = mechanism is None and shape != "never"
-        certifier = PopulationCertifier(problem, records, confidence, shared=shaped)
-        certifier.prime(timer, number)
-    else:
-        certifier = TableCertifier(problem, records)
-    run = DesignRun(certifier, timer, largest, mechanism, progress)
-    run.start()
-    if mechanism is None and shape != "never":
-        shape_forms(run, shape, number)
-    run.search(number)
-    return run.result(number)
+        certifier = make_certifier(problem, people, confidence, timer, number, shaped)
+        run = DesignRun(certifier, timer, largest, mechanism, shown)
+        run.start()
+        if shaped:
+            shape_forms(run, shape, number)
+        run.search(number)
+        return run.result(number)
 
-
-Certifier = TableCertifier | PopulationCertifier
-"""Makes forms that keep their limits for the people of a scope."""
+    pool = suggested_pool(records) if time >= POOLING_FROM else None
+    found = designed(records, 1.0 if pool is None else 1 - POOLING_SHARE, progress)
+    if pool is None or found.ended == "interrupted":
+        return found
+    return with_pooling_note(
+        found, records, pool, lambda people: designed(people, POOLING_SHARE, None)
+    )
 
 
 class DesignRun:
@@ -225,12 +240,12 @@ class DesignRun:
         self.pool.add([*first, *(self.whole if allowed else [])])
         wanted = [self._wanted(pair) for pair in problem.precisions.joint]
         self.pool.add([form for form in wanted if form is not None])
-        self.smp = self.pool.settle(1e-6, 4000)
-        if not math.isfinite(self.smp.objective):
+        if not math.isfinite(self.pool.state.objective):
             raise InputError(
                 "no form within the limits gives every joint distribution that is wanted; raise "
                 "the limit or want fewer"
             )
+        self.smp = self.pool.settle(1e-6, 4000)
 
     def _item(self, item: tuple[int, ...]) -> FittedForm:
         """Return a form of one item; with coarser totals where its table is too large."""

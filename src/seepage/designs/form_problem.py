@@ -134,7 +134,8 @@ class FormProblem:
         self.caps = np.where(self.collected, most, 0.0)
         if not self.fixed_caps:
             for j in np.flatnonzero(self.collected).tolist():
-                self.caps[j] = self.fit((j,)).level
+                if self.scorer.fits((j,)):
+                    self.caps[j] = self.fit((j,)).level
 
     @property
     def least_slack(self) -> float:
@@ -187,7 +188,7 @@ class FormProblem:
             return self.excess(self.scorer.totals(table, budgets), budgets)
 
         top = min(most, float(self.caps[list(table.attributes)].max()))
-        level = largest_within(excess, top, tolerance * min(top, 1.0))
+        level = largest_within(excess, top, tolerance * min(top, 1.0, self.least_slack))
         return self.fitted(table, self.level_budgets(table.attributes, level))
 
     def fitted(self, table: FormTable, epsilons: Floats) -> FittedForm:

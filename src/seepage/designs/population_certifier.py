@@ -21,10 +21,13 @@ from seepage.designs.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.form_search import Timer
 from seepage.designs.form_totals import ExactForms
 from seepage.designs.plain_forms import best_mechanism, coarse_form
-from seepage.designs.population_forms import PopulationForms
+from seepage.designs.population_forms import PopulationForms, check_split
 
-ROUGH, FINE = 2e-3, 1e-4
-"""To what share of them budgets are found: while searching, and in the end."""
+TOLERANCE = 5e-4
+"""To what share of them budgets are found."""
+
+MOST_WEIGHTS = 1 << 23
+"""Weights of all reports and values of a form whose limits are computed: 64 MB an array."""
 
 PRIMED = 3
 """Forms of each size that are looked at before the search."""
@@ -43,21 +46,24 @@ class ScreenedForms:
     ----------
     exact
         Totals of the table.
-    people
-        Limits for people.
+    caps
+        The largest budget of each attribute: where they differ, so may the budgets of a form.
     """
 
     guarantee = "exact"
 
-    def __init__(self, exact: ExactForms, people: PopulationForms) -> None:
-        self.exact, self.people = exact, people
+    def __init__(self, exact: ExactForms, caps: Floats) -> None:
+        self.exact, self.caps = exact, caps
         count = len(exact.counter.layout.sizes)
         self.rates = np.zeros((count + 1, count))
         self.learnt = np.zeros(count + 1, dtype=np.int64)
 
     def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether the table of a form can be made."""
-        return self.exact.fits(attributes)
+        """Return whether the limits of a form can be computed."""
+        asked = len(attributes)
+        equal = asked < 2 or float(np.ptp(self.caps[list(attributes)])) == 0
+        weights = asked + 1 if equal else 1 << min(asked, 64)
+        return self.exact.counter.cells(attributes) * weights <= MOST_WEIGHTS
 
     def table(self, attributes: Sequence[int]) -> FormTable:
         """Return the counts of a form."""
@@ -72,6 +78,8 @@ class ScreenedForms:
     def learn(self, table: FormTable, epsilons: Floats, limits: Floats) -> None:
         """Note how far the limits of a form are above its totals."""
         asked, whole = len(table.attributes), float(epsilons.sum())
+        if whole <= 0:
+            return
         rates = (limits - self.exact.totals(table, epsilons)) / whole
         share = 1 / min(self.learnt[asked] + 1, MEMORY)
         self.rates[asked] += share * (np.maximum(rates, 0.0) - self.rates[asked])
@@ -105,6 +113,7 @@ class PopulationCertifier:
     ) -> None:
         exact = problem.scorer
         assert isinstance(exact, ExactForms)
+        check_split(records)
         places = np.flatnonzero(problem.collected).tolist()
         self.people = PopulationForms(
             records,
@@ -113,7 +122,7 @@ class PopulationCertifier:
             asked=places,
             counter=exact.counter,
         )
-        self.screen = ScreenedForms(exact, self.people)
+        self.screen = ScreenedForms(exact, problem.caps)
         self.records, self.confidence = records, confidence
         self.problem = replace(problem, scorer=self.screen)
         self.least_limit = float(problem.limits.min())
@@ -126,10 +135,12 @@ class PopulationCertifier:
         for asked in range(2, self.people.largest + 1):
             for _ in range(PRIMED):
                 form = rng.choice(places, asked, replace=False).tolist()
-                if timer.spent > timer.seconds / 4 or not self.screen.fits(form):
+                if timer.spent > timer.seconds / 4:
                     return
+                if not self.screen.fits(form):
+                    continue
                 table = self.screen.table(form)
-                guess = problem.fit_table(table, math.inf, ROUGH)
+                guess = problem.fit_table(table, math.inf, TOLERANCE)
                 order = np.searchsorted(guess.attributes, form)
                 budgets = guess.epsilons[order]
                 self.screen.learn(table, budgets, self.people.totals(table, budgets))
@@ -167,7 +178,7 @@ class PopulationCertifier:
         if form.guarantee != self.people.guarantee:
             return form
         if form.attributes not in self._found:
-            self._found[form.attributes] = self._certified(form, ROUGH)
+            self._found[form.attributes] = self._certified(form)
         return self._found[form.attributes]
 
     def quick(self, form: FittedForm, prices: Floats) -> FittedForm:
@@ -178,7 +189,7 @@ class PopulationCertifier:
         """Return a form that the search found as it may enter the pool."""
         return self.first(form)
 
-    def _certified(self, form: FittedForm, tolerance: float, spread: float = 0.15) -> FittedForm:
+    def _certified(self, form: FittedForm, spread: float = 0.15) -> FittedForm:
         problem, table = self.problem, self.screen.table(form.attributes)
         cap = float(problem.caps[list(form.attributes)].max())
         guess = form.level if form.level > 0 else cap
@@ -189,13 +200,12 @@ class PopulationCertifier:
                 return -problem.least_slack
             return problem.excess(self.people.totals(table, budgets), budgets)
 
-        top = min(guess * (1 + spread), cap)
-        while (level := largest_within(excess, top, tolerance * guess)) >= top and top < cap:
+        top, tolerance = min(guess * (1 + spread), cap), TOLERANCE * min(guess, problem.least_slack)
+        while (level := largest_within(excess, top, tolerance)) >= top and top < cap:
             top = min(top * (1 + 2 * spread), cap)
         budgets = problem.level_budgets(form.attributes, level)
         limits = self.people.totals(table, budgets)
-        if level > 0:
-            self.screen.learn(table, budgets, limits)
+        self.screen.learn(table, budgets, limits)
         return replace(form, epsilons=budgets, totals=limits)
 
     def settled(self, forms: list[FittedForm]) -> list[FittedForm]:
@@ -227,10 +237,12 @@ class PopulationCertifier:
             yield "every limit holds for everybody: no total is above the sum of a form's budgets"
             yield from self._too_few()
             return
+        whole = self.records.population
+        read = "" if whole is None else f" (a random sample of {whole:,})"
         yield (
-            f"every limit holds for the people whom the {self.records.records:,} records were "
-            f"drawn from, with confidence {self.confidence:g}, if the records are a random sample "
-            "of them with one record per person"
+            f"every limit holds for the people whom the {self.records.records:,} records{read} "
+            f"were drawn from, with confidence {self.confidence:g}, if the records are a random "
+            "sample of them with one record per person"
         )
 
     def _too_few(self) -> Iterator[str]:

@@ -28,6 +28,9 @@ from seepage.totals.report_limits import form_level, form_limits
 TOLERANCE = 1e-4
 """To what share of them budgets are found."""
 
+MOST_SPLIT = 10**9
+"""Fewer people than this can be split, which is where NumPy's draw ends."""
+
 FEW_STEPS = 2
 """Rounds of Newton's method while a budget is searched for; the last totals take the usual ones."""
 
@@ -158,12 +161,22 @@ def split_records(records: Records, share: float = 0.2, seed: int = 0) -> tuple[
     """
     rng = _checks.generator(seed)
     number = round(_checks.probability(share, "share") * records.records)
+    check_split(records)
     drawn = rng.multivariate_hypergeometric(records.weights, number, method="marginals")
     parts = []
     for weights in (drawn, records.weights - drawn):
         kept = weights > 0
         parts.append(Records(records.domain, records.codes[kept], weights[kept]))
     return parts[0], parts[1]
+
+
+def check_split(records: Records) -> None:
+    """Raise where there are too many people to draw a part of them."""
+    if records.records >= MOST_SPLIT:
+        raise InputError(
+            f"limits for the population need fewer than 10^9 records, got {records.records:,}; "
+            "give a sample of them, or scope='table'"
+        )
 
 
 def certify_forms(

@@ -106,7 +106,10 @@ def _solved(
         centre = CENTRING * distance / len(shares)
         hessian = 2.0 * inner * (scores @ scores.T)
         hessian[np.diag_indices_from(hessian)] += slacks / shares
-        step, aim = _newton_step(hessian, reports, gains + centre / shares, missing)
+        try:
+            step, aim = _newton_step(hessian, reports, gains + centre / shares, missing)
+        except np.linalg.LinAlgError:  # shares that vanish make it singular near the end
+            break
         slack_step = (centre - slacks * step) / shares - slacks
         length = min(1.0, _reach(shares, step), _reach(slacks, slack_step))
         shares, slacks = shares + length * step, slacks + length * slack_step
@@ -114,7 +117,7 @@ def _solved(
         inner, scores, moment = _information(reports, wanted, shares)
         gains = (scores**2).sum(axis=1)
     information = (reports * shares[:, None]).T @ reports
-    coefficients = np.linalg.solve(information, wanted.T).T
+    coefficients = np.linalg.lstsq(information, wanted.T, rcond=None)[0].T
     return Mixture(shares, prices, np.asarray(coefficients), moment)
 
 

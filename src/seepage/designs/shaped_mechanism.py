@@ -318,7 +318,8 @@ class ShapedMechanism(MatrixMechanism, Result):
         if self.confidence is not None:
             known = f"for the population at {self.confidence:.4g}"
         else:
-            known = f"gap {self.gap:.1g}{'' if self.proven else ' within the reports found'}"
+            gap = "unknown" if self.gap is None else f"{self.gap:.1g}"
+            known = f"gap {gap}{'' if self.proven else ' within the reports found'}"
         return (
             f"ShapedMechanism({', '.join(self.sources)}: {self.k} cells, {self.outputs} reports, "
             f"epsilon {self.epsilon:.4g}, n x variance {self.nominal_variance:.4g}, {known})"

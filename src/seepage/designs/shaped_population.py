@@ -13,6 +13,7 @@ import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.data.records import Records
+from seepage.designs.population_forms import check_split
 from seepage.designs.shaped_columns import LARGEST_LIMIT, AdmissibleReports, RatioLimit
 from seepage.designs.shaped_mechanism import ShapedMechanism
 from seepage.designs.shaped_thresholds import whole_thresholds
@@ -64,6 +65,7 @@ class CellCounts(NamedTuple):
 
 def split_records(records: Records, seed: int) -> tuple[Records, Records]:
     """Return a random fifth of the records, and the rest."""
+    check_split(records)
     draws = np.random.default_rng(seed)
     size = records.records // CHOSEN_ON
     first = draws.multivariate_hypergeometric(records.weights, size, method="marginals")

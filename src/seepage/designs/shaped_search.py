@@ -7,6 +7,7 @@ report they found.
 """
 
 import itertools
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from scipy.optimize import nnls
 from seepage._numerics import Floats
 from seepage.designs.report_mixture import Mixture, best_mixture
 from seepage.designs.shaped_columns import AdmissibleReports
+from seepage.errors import InputError
 
 ROUNDS = 150
 """Rounds of pricing at most."""
@@ -37,6 +39,11 @@ CLIMBS = 4
 
 UNSOLVED = 1e-8
 """The error of the equations above which reports are not reduced."""
+
+UNSTABLE = (
+    "reports within these limits differ too little to be computed; raise the smallest limits or "
+    "pool rare values"
+)
 
 LEAST_EXCESS = 0.02
 """The excess, as a share of the gap allowed, below which a report is no gain."""
@@ -89,13 +96,15 @@ def search_reports(
     rays = cone.extreme_rays() if cone.enumerable else None
     pool = cone.first()
     shares = np.full(len(pool), 1 / len(pool))
-    pool, shares = _joined(pool, shares, known)
+    wider, begin = _joined(pool, shares, known)
     draws = np.random.default_rng(0)
-    lower = -np.inf
+    lower, mixture = -np.inf, None
     for _ in range(ROUNDS):
-        mixture = best_mixture(pool @ span, goal, whole, shares)
-        kept = mixture.shares > NEGLIGIBLE
-        pool, shares = pool[kept], mixture.shares[kept]
+        better = _mixed(wider @ span, goal, whole, begin)
+        if better is None:
+            break
+        kept = better.shares > NEGLIGIBLE
+        pool, shares, mixture = wider[kept], better.shares[kept], better
         if rays is None:
             least = LEAST_EXCESS * gap * mixture.second_moment
             new, excess = _climbed(cone, mixture, pool, shares, draws, least, starts)
@@ -105,12 +114,23 @@ def search_reports(
         reached = mixture.second_moment - offset <= (1 + gap) * (lower - offset)
         if reached or not len(new) or (stop is not None and stop()):
             break
-        pool, shares = _joined(pool, shares, new)
+        wider, begin = _joined(pool, shares, new)
+    if mixture is None:
+        raise InputError(UNSTABLE)
     if rays is not None:  # the limits themselves, without the margin
         exact = AdmissibleReports(cone.limits, cone.frequencies, margin=0.0).extreme_rays()
         lower = mixture.lower_bound(whole, float(mixture.excess(exact @ span).max()))
     pool, shares = _fewest(pool, shares, mixture, span, goal)
     return ShapedReports(pool, shares, mixture.second_moment, lower, rays is not None)
+
+
+def _mixed(reports: Floats, goal: Floats, whole: Floats, shares: Floats) -> Mixture | None:
+    """Return the best mixture; None where the reports with shares are numerically dependent."""
+    weighted = np.sqrt(shares)[:, None] * reports
+    if np.linalg.matrix_rank(weighted) < reports.shape[1]:
+        return None
+    found = best_mixture(reports, goal, whole, shares)
+    return found if math.isfinite(found.second_moment) else None
 
 
 def _joined(pool: Floats, shares: Floats, new: Floats | None) -> tuple[Floats, Floats]:

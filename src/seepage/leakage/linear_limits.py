@@ -17,6 +17,9 @@ import numpy as np
 from seepage._numerics import Booleans, Floats, Integers, log_ratio
 from seepage.leakage.deviations import kl_lower, kl_upper, lower_lines, upper_lines
 
+TINY = 1e-280
+"""The least denominator that a ratio is computed with."""
+
 TOLERANCE = 1e-3
 """How far above the best set found the certified value may stay."""
 
@@ -187,7 +190,7 @@ def _linear_maximum(parts: _Parts, touch: list[Floats], contrast: float) -> Floa
     bottom = floor + scale * (lower.constant + lower.slope * parts.masses[:, 1])
     gains = scale * upper.slope[:, None] * parts.likelier
     losses = scale * lower.slope[:, None] * parts.other
-    sound = bottom > 0
+    sound = bottom > TINY  # else a ratio may overflow, and the contrast bounds the leakage
     bottom = np.where(sound, bottom, 1.0)
     ratio = np.ones(len(top))
     for _ in range(6):

@@ -31,8 +31,8 @@ def design(data: Any, limit: Any, **options: Any) -> Plan:
         attribute that is not protected.
     options
         The keywords of `find_design` (`public`, `left_out`, `known`, `weights`, `least`,
-        `record_limit`, `together`, `never`, `largest`, `joint`, `scope`, `confidence`, `seconds`,
-        `seed`, `progress`), and table options of `count_pairs`.
+        `record_limit`, `together`, `never`, `largest`, `joint`, `scope`, `confidence`, `sample`,
+        `seconds`, `seed`, `progress`), and table options of `count_pairs`.
 
     Notes
     -----
@@ -78,6 +78,7 @@ def plan_of_design(found: Design) -> Plan:
         settings={
             "scope": found.scope,
             "confidence": found.confidence,
+            "records": found.people,
             "design": {
                 "seed": found.seed,
                 "forms considered": found.considered,

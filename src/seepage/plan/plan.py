@@ -214,16 +214,17 @@ class Plan(
         return (
             f"Plan({forms}{len(self.collected)} of {len(self.attributes)} attributes collected, "
             f"epsilon {budgets}, largest total {self.totals.max():.4g}, "
-            f"guarantee {self.guarantee} ({self.kind}{self._whom}))"
+            f"guarantee {self.guarantee} ({', '.join(filter(None, (self.kind, self.whom)))}))"
         )
 
     @property
-    def _whom(self) -> str:
+    def whom(self) -> str:
+        """For whom the totals hold, in words; empty where they are an assumption."""
         if self.guarantee == "worst":
-            return ", for everybody"
+            return "for everybody"
         if self.scope == "population":
-            return f", for the population at {self.confidence:g}"
-        return ", for this table only" if self.kind != "assumed" else ""
+            return f"for the population at {self.confidence:g}"
+        return "" if self.kind == "assumed" else "for this table only"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         fields = ("name", "mechanism", "epsilon", "delta", "limit", "total", "public")

@@ -118,10 +118,10 @@ def load_plan(path: str | os.PathLike[str], *, unchecked: bool = False) -> Plan:
     if intact:
         return plan
     if not unchecked:
-        raise InputError(
-            f"{place} was edited: its content does not match its digest; certify it again "
-            f"with `seepage calibrate --check {place} DATA`"
-        )
+        again = f"certify it again with `seepage calibrate --check {place} DATA`"
+        if plan.scope == "population":
+            again = "limits for the population cannot be checked again: design the plan anew"
+        raise InputError(f"{place} was edited: its content does not match its digest; {again}")
     plan.__dict__[EDITED] = True
     return plan
 

@@ -51,6 +51,9 @@ MOST_ATOMS = 1 << 22
 BLOCK = 1 << 16
 """Reports whose limits are computed at once."""
 
+LARGEST_RADIUS = 50.0
+"""Relative entropy beyond which nothing is known of a row."""
+
 PAIR_CELLS = 1 << 24
 """Cells of all pairs of rows that `merged` compares at once; else two rows at a time."""
 
@@ -305,14 +308,23 @@ def merged_population_totals(
     return totals[:, 0], totals[:, 1]
 
 
+def merged_may_tell(data: Records) -> bool:
+    """Return whether `merged` totals for people can be below the sum of budgets at all."""
+    sizes = data.domain.sizes
+    cells = min(math.prod(sizes) / size for size in sizes)
+    return cells * math.log(2.0) <= LARGEST_RADIUS * data.records
+
+
 def _merged_limit(data: Records, target: int, cells: int, c: float, budget: float) -> float:
     """Return the upper limit of the bound over all sets of combinations of the others."""
+    if c > LARGEST_RADIUS * data.records:
+        return budget
     counts = _sparse_counts(data, target)
     people = counts.sum(axis=1)
     if (people == 0).any():
         return budget
     rows, radii = counts / people[:, None], c / people
-    if radii.max() > 50.0:
+    if radii.max() > LARGEST_RADIUS:
         return budget
     if rows.shape[1] < cells:  # a combination that never occurred
         rows = np.hstack([rows, np.zeros((len(rows), 1))])

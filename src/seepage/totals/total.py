@@ -18,7 +18,12 @@ from seepage.leakage import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
 from seepage.totals.composition import check_pure, independent_totals, merged_totals, worst_totals
 from seepage.totals.exact_total import exact_totals, fits
-from seepage.totals.population_totals import SCOPES, population_fits, population_total
+from seepage.totals.population_totals import (
+    SCOPES,
+    merged_may_tell,
+    population_fits,
+    population_total,
+)
 from seepage.totals.report_columns import columns_of
 from seepage.totals.result import (
     GUARANTEES,
@@ -270,7 +275,7 @@ def choose_guarantee(
     except GuaranteeError:
         pass
     if people:
-        return "merged"
+        return "merged" if merged_may_tell(data) else "worst"
     named = all(
         release.public
         or release.mechanism is not None

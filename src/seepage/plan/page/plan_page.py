@@ -1,5 +1,6 @@
 """The page of a plan as one HTML file, without a script."""
 
+import math
 import os
 from collections.abc import Iterator
 
@@ -132,7 +133,8 @@ def _promise(plan: Plan) -> Markup:
 
 
 def _attributes(plan: Plan) -> Markup:
-    most = max((float(p.limit or p.total) for p in plan.attributes), default=1.0)
+    drawn = [float(n) for p in plan.attributes for n in (p.limit, p.total) if n is not None]
+    most = max(filter(math.isfinite, drawn), default=1.0)
     titles = ["attribute", "all reports tell at most", "limit"]
     if len(plan.forms) > 1:
         titles.append("in form")
@@ -171,8 +173,8 @@ def _attribute(plan: Plan, planned: PlannedAttribute, most: float) -> Markup:
     form = plan.forms[planned.form - 1]
     several = [element("td", str(planned.form))] if len(plan.forms) > 1 else []
     delta = f", but for delta {planned.total_delta:g}" if planned.total_delta > 0 else ""
-    if planned.public:
-        told, picture = "known", Markup("")
+    if planned.public or not math.isfinite(total):
+        told, picture = "known" if planned.public else "everything: no bound", Markup("")
     else:
         told = f"{nats(total)} (a factor of {factor(total)})"
         picture = _against(total, planned.limit, most)

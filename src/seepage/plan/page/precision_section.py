@@ -1,13 +1,14 @@
 """How precise the results of a plan are, beside other ways to keep its limits."""
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from seepage._pages import Markup, element, joined
 from seepage.collection.expected_errors import alternatives, expected_variances, half_width
 from seepage.plan.alternative import Alternative
 from seepage.plan.plan import Plan
+from seepage.plan.plan_checks import BY_FORM
+from seepage.totals.result import GUARANTEES
 
 PEOPLE = 10_000
 """For so many people where the plan does not know how many records there are."""
@@ -61,35 +62,41 @@ def plan_precision(plan: Plan) -> Precision:
     people = plan.provenance.records or PEOPLE
     own = expected_variances(plan)
     names = tuple(name for name in own if plan.domain[name].size > 1)
-    kind = "" if plan.kind == "certified" else f" ({plan.kind})"
-    ways = [_way(plan, OURS, plan.guarantee + kind, plan.kind != "assumed", own, names, people)]
-    for other in alternatives(plan):
+    others = alternatives(plan)
+    compared = [
+        name
+        for name in names
+        if math.isfinite(own[name]) and all(name in other.variances for other in others)
+    ]
+    sizes = {name: plan.domain[name].size for name in names}
+
+    def way(name: str, rests_on: str, certified: bool, variances: dict[str, float]) -> Way:
+        widths = {
+            each: half_width(variances.get(each, math.inf), sizes[each], people) for each in names
+        }
+        mean = sum(variances[each] for each in compared) / max(1, len(compared))
+        return Way(name, rests_on, certified, widths, mean)
+
+    ways = [way(OURS, _sure(plan, plan.guarantee), plan.kind != "assumed", own)]
+    for other in others if compared else ():
         found = {name: float(v) for name, v in other.variances.items()}
-        if set(names) <= set(found):
-            ways.append(
-                _way(plan, other.name, _rests(other), other.certified, found, names, people)
-            )
+        ways.append(way(other.name, _rests(plan, other), other.certified, found))
     return Precision(people, tuple(ways), names)
 
 
-def _rests(other: Alternative) -> str:
-    plain = other.certified or other.rests_on.startswith("assum")
+def _rests(plan: Plan, other: Alternative) -> str:
+    if other.certified:
+        return _sure(plan, other.rests_on)
+    plain = other.rests_on.startswith("assum")
     return other.rests_on if plain else f"assumed: {other.rests_on}"
 
 
-def _way(
-    plan: Plan,
-    name: str,
-    rests_on: str,
-    certified: bool,
-    variances: dict[str, float],
-    names: Sequence[str],
-    people: int,
-) -> Way:
-    sizes = {each: plan.domain[each].size for each in names}
-    widths = {each: half_width(variances[each], sizes[each], people) for each in names}
-    mean = sum(variances[each] for each in names) / max(1, len(names))
-    return Way(name, rests_on, certified, widths, mean)
+def _sure(plan: Plan, guarantee: str) -> str:
+    """Return a guarantee with the confidence that it has, or the word that it is an assumption."""
+    if plan.scope == "population" and guarantee in ("exact", "merged", BY_FORM):
+        return f"{guarantee}, with confidence {plan.confidence:.4g}"
+    kind = GUARANTEES.get(guarantee, "certified")
+    return guarantee if kind == "certified" else f"{guarantee} ({kind})"
 
 
 def precision_sentence(plan: Plan, found: Precision) -> str:
@@ -195,11 +202,11 @@ def _times(ratio: float) -> str:
 
 def bar(share: float, kind: str) -> Markup:
     """Return a horizontal bar from 0 to 1."""
-    long = 100 * min(1.0, share) if math.isfinite(share) else 100.0
+    long = 100 * min(1.0, share) if math.isfinite(share) else 0.0
     return element(
         "svg",
         element("rect", class_="track", width=100, height=10),
-        element("rect", class_=kind, width=max(0.5, long), height=10),
+        element("rect", class_=kind, width=long and max(0.5, long), height=10),
         class_="meter",
         viewBox="0 0 100 10",
         preserveAspectRatio="none",
@@ -221,7 +228,7 @@ def _attributes_table(found: Precision) -> Markup:
             [
                 element(
                     "td",
-                    f"± {points(way.widths[name])}",
+                    f"± {points(way.widths[name])}" if math.isfinite(way.widths[name]) else "-",
                     bar(way.widths[name] / widest, "ours" if way.name == OURS else "other"),
                 )
                 for way in shown

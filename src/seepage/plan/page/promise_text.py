@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from decimal import ROUND_CEILING, Decimal
 
 from seepage.plan.plan import Plan
+from seepage.plan.plan_checks import WEAKEST
 from seepage.plan.planned_attribute import PlannedAttribute
+from seepage.totals.result import GUARANTEES
 
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
 
@@ -21,7 +23,6 @@ RESTS: dict[str, str] = {
     "independent of each other given the one protected, which real data often violate",
     "tree": "It RESTS ON AN ASSUMPTION and is not proven: that the attributes depend on each other "
     "along a tree",
-    "by form": "Forms rest on different guarantees, named below with each attribute",
 }
 
 
@@ -43,15 +44,15 @@ def factor(value: float) -> str:
 
     Examples
     --------
-    >>> factor(2.0), factor(0.1), factor(6.0), factor(50.0)
-    ('7.4', '1.2', '410', '5.2e21')
+    >>> factor(2.0), factor(0.1), factor(6.0), factor(8.0), factor(50.0)
+    ('7.4', '1.2', '410', '3,000', '5.2e21')
     """
     if not value < 700:
         return "any number"
     grown = math.exp(value)
     digits = 1 - math.floor(math.log10(grown))
     above = math.ceil(grown * 10.0**digits) / 10.0**digits
-    return f"{above:.0f}" if 10 <= above < 1e6 else f"{above:.2g}".replace("e+", "e")
+    return f"{above:,.0f}" if 10 <= above < 1e6 else f"{above:.2g}".replace("e+", "e")
 
 
 def protected(plan: Plan) -> list[PlannedAttribute]:
@@ -117,12 +118,26 @@ def _count(number: int, what: str) -> str:
 def ground(plan: Plan) -> str:
     """Return the second sentence: what the promise rests on, and for whom it holds."""
     delta = max((planned.total_delta for planned in plan.attributes), default=0.0)
-    parts = [RESTS[plan.guarantee]]
+    parts = [_rests(plan)]
     if delta > 0:
         parts.append(f", but for reports that occur with probability {delta:g} at most")
     if plan.scope == "table" and plan.confidence is not None and plan.kind == "statistical":
         parts.append(f", with confidence {plan.confidence:.4g}")
     return "".join(parts) + ". " + whom(plan)
+
+
+def _rests(plan: Plan) -> str:
+    """Return what the totals rest on; where forms differ, the weakest in full."""
+    names = sorted({form.guarantee for form in plan.forms}, key=_strength)
+    if len(names) == 1:
+        return RESTS[names[0]]
+    return (
+        f"Forms rest on different guarantees ({', '.join(names)}). The weakest: {RESTS[names[0]]}"
+    )
+
+
+def _strength(guarantee: str) -> tuple[int, str]:
+    return WEAKEST.index(GUARANTEES[guarantee]), guarantee
 
 
 def whom(plan: Plan) -> str:
@@ -178,8 +193,8 @@ def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
         + " add to what is told, and no limit covers both: keep reports and do not ask again.",
     )
     yield (
-        "Refusals.",
-        "Declining to answer after seeing the questions is itself a message, and has no noise: "
+        "Declining.",
+        "To decline after seeing the questions is itself a message, and has no noise: "
         "make “missing” a value that gets noise like any other, and always send a report.",
     )
     if plan.view == "inferred":

@@ -1,0 +1,80 @@
+"""Designs of odd tables and odd options: one clear line each, in little time and memory."""
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import seepage as sp
+
+
+@pytest.fixture(autouse=True)
+def _warnings_are_errors() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def _domain(*sizes: int) -> sp.Domain:
+    return sp.Domain(
+        [sp.Attribute(f"a{i}", tuple(map(str, range(size)))) for i, size in enumerate(sizes)]
+    )
+
+
+@pytest.fixture
+def coins() -> sp.Records:
+    return sp.Records(_domain(2, 2, 2), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [3, 4, 5, 6])
+
+
+def test_a_joint_distribution_that_no_form_may_ask_for_raises(coins: sp.Records) -> None:
+    with pytest.raises(sp.InputError, match="no form within the limits"):
+        sp.find_design(coins, 1.0, joint=[("a0", "a1")], largest=1, seconds=1)
+
+
+@pytest.mark.parametrize("limit", [1e-300, 1e-12, {"a0": 1e-9, "a1": 20.0, "a2": None}])
+def test_limits_too_small_to_compute_with_raise(coins: sp.Records, limit: object) -> None:
+    with pytest.raises(sp.InputError, match="limit must be at least 1e-06"):
+        sp.find_design(coins, limit, seconds=1)
+
+
+@pytest.mark.parametrize("scope", ["table", "population"])
+def test_the_smallest_limit_is_kept(coins: sp.Records, scope: str) -> None:
+    limits = {"a0": 1e-6, "a1": 20.0, "a2": None}
+    found = sp.find_design(coins, limits, scope=scope, seconds=1)
+    assert 0 < found.totals[0] <= 1e-6
+
+
+@pytest.mark.parametrize("above", [0.0, 1e-12, 1e-9])
+def test_a_limit_that_public_attributes_use_up_raises(coins: sp.Records, above: float) -> None:
+    limits = {"a0": None, "a1": None, "a2": np.log(4 / 3) * (1 + above) + 1e-13}  # a0 tells ln 4/3
+    with pytest.raises(sp.InputError, match=r"can have no budget|no budget fits|already tells"):
+        sp.find_design(coins, limits, public=["a0"], scope="table", seconds=1)
+
+
+@pytest.mark.parametrize("scope", ["table", "population"])
+def test_a_table_too_large_for_exact_totals_is_not_made(scope: str) -> None:
+    values = 3000
+    rng = np.random.default_rng(0)
+    codes = np.stack([rng.integers(0, values, 4000), rng.integers(0, 2, 4000)], axis=1)
+    wide = sp.Records(_domain(values, 2), codes)
+    from seepage.designs import form_counts
+
+    made = list[int]()
+    before = form_counts.FormCounter.table
+
+    def watched(self: form_counts.FormCounter, attributes: list[int]) -> form_counts.FormTable:
+        made.append(self.cells(attributes))
+        return before(self, attributes)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(form_counts.FormCounter, "table", watched)
+        found = sp.find_design(wide, 1.0, scope=scope, seconds=1)
+    assert max(made) <= form_counts.MOST_CELLS
+    assert found.totals.max() <= 1.0
+
+
+def test_too_many_people_to_split_raise() -> None:
+    many = sp.Records(_domain(2, 2), [[0, 0], [1, 1]], [2**52, 2**51])
+    with pytest.raises(sp.InputError, match="fewer than 10\\^9 records"):
+        sp.shape(many, "a0", limits=1.0)
