@@ -63,7 +63,7 @@ test-slow: $(DEV_READY) browser java node ## The long tests
 	$(BIN)/pytest -m slow
 
 .PHONY: fuzz
-fuzz: $(DEV_READY) ## Attack with generated tables, damaged files, junk arguments and odd options, for minutes
+fuzz: $(DEV_READY) ## Attack with generated tables, designs, damaged files, junk arguments and odd options, for minutes
 	$(BIN)/python scripts/fuzz.py
 
 .PHONY: bench

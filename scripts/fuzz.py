@@ -7,7 +7,11 @@ their own: a crash or a hang is found too.  What must hold:
   whichever file format or frame it comes in;
 * damage: a file of which bytes were changed or cut off is counted right or raises one clear line;
 * junk: a public callable with junk for an argument returns, or raises a SeepageError;
-* options: a command with odd option values ends with exit code 0 or 2 and at most one line.
+* options: a command with odd option values ends with exit code 0 or 2 and at most one line;
+* designs: every total that a form of a design states, asked or not, and every ratio of a shaped
+  mechanism, is at least the one computed in exact fractions from the integers that are drawn;
+* plans: a plan file or a file of reports with a field changed raises one clear line, or gives back
+  a plan or estimates that say the same.
 """
 
 import argparse
@@ -18,6 +22,7 @@ import gzip
 import importlib
 import io
 import itertools
+import json
 import multiprocessing
 import random
 import sys
@@ -28,6 +33,8 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from fuzz_designs import designs, draw_records
 
 CASE_SECONDS = 60
 BATCH = 20
@@ -248,11 +255,43 @@ def options(rng: random.Random, folder: Path) -> None:
     run_command(arguments)
 
 
+def plans(rng: random.Random, folder: Path) -> None:
+    """Change a field of a plan file, or a line of a file of reports, and use it."""
+    import seepage as sp
+
+    try:
+        plan = sp.design(draw_records(rng)[0], 2.0, scope="table", seconds=0.2, largest=2)
+    except sp.InputError:
+        return  # nothing varies
+    good, bad = folder / "good.json", folder / "bad.json"
+    plan.save(good)
+    content = json.loads(good.read_text())
+    place: Any = content
+    while isinstance(place, dict | list) and place:
+        parent, key = (
+            place,
+            rng.choice(list(place) if isinstance(place, dict) else range(len(place))),
+        )
+        place = place[key]
+        if rng.random() < 0.15:
+            break
+    before = parent[key]
+    parent[key] = rng.choice([None, -1, 0, 1e300, "x", "0", [], {}, str(2**64), True, "inf"])
+    bad.write_text(json.dumps(content))
+    code = run_command(["client", str(bad), "-o", str(folder / "client")])
+    if code == 0 and sp.Plan.load(bad).digest != plan.digest:
+        raise FuzzError(f"a plan whose {key!r} was {before!r} and is {parent[key]!r} is accepted")
+    if code != 0 and (folder / "client").exists():
+        raise FuzzError("a command that failed left its output behind")
+
+
 KINDS: dict[str, Callable[[random.Random, Path], None]] = {
     "tables": tables,
     "damage": damage,
     "junk": junk,
     "options": options,
+    "designs": designs,
+    "plans": plans,
 }
 
 

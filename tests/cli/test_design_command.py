@@ -186,6 +186,16 @@ def test_bad_input_is_one_line(folder, arguments, message):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_a_chart_that_cannot_be_drawn_ends_it_before_the_search(folder):
+    done = run(
+        *("design", "survey.csv", "--limit", 1, "-o", "unmade.json", "--chart", "c.gif"),
+        cwd=folder,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "must end in .svg" in done.stderr
+    assert not (folder / "unmade.json").exists()
+
+
 @pytest.mark.parametrize(
     ("total", "shown"),
     [(2.0, "2.0000"), (1.1, "1.1000"), (1.98761, "1.9877"), (math.inf, "inf")],

@@ -204,6 +204,16 @@ form-action 'none'">
 """
 
 
+def chart_ending(path: str | Path) -> str:
+    """Return the ending of a chart's file; raise where charts have no such format."""
+    ending = _checks.path(path).suffix.lower()
+    if ending not in FORMATS:
+        raise InputError(
+            f"a chart's file must end in {', '.join(FORMATS)}, got {Path(path).name!r}"
+        )
+    return ending
+
+
 def save_chart(chart: Any, path: str | Path) -> None:
     """Write an Altair chart as SVG, PNG, PDF, HTML or JSON, by the ending of the path.
 
@@ -223,11 +233,7 @@ def save_chart(chart: Any, path: str | Path) -> None:
         ...
     seepage.errors.InputError: a chart's file must end in .svg, .png, .pdf, .html, .json, ...
     """
-    ending = _checks.path(path).suffix.lower()
-    if ending not in FORMATS:
-        raise InputError(
-            f"a chart's file must end in {', '.join(FORMATS)}, got {Path(path).name!r}"
-        )
+    ending = chart_ending(path)
     from altair import TopLevelMixin
 
     _checks.instance(chart, "chart", TopLevelMixin, "an Altair chart")

@@ -113,6 +113,10 @@ class OutputFile(click.Path):
         place = writable(value, param.opts[-1] if param is not None else "the output")
         if not os.access(place.parent, os.W_OK):
             raise InputError(f"cannot write {value!r}: its folder does not permit it")
+        if param is not None and param.name == "chart":
+            from seepage.charts.style import chart_ending
+
+            chart_ending(place)
         return str(value)
 
 
