@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats
+from seepage._numerics import Floats, summed_up
 from seepage._results import Result
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
@@ -194,6 +194,8 @@ def find_budgets(
         totals = totals_at(problem, epsilons)
     if problem.excess(totals.values) > 0:
         raise AssertionError("a calibrated total exceeds its limit")
+    if people and totals.guarantee != "worst":
+        totals = replace(totals, values=_promised(problem, epsilons))
     if budgets == "per-attribute":
         before, after = (weighted_variance(problem, importance, e) for e in (equal, epsilons))
         gain = before / after if 0 < after < np.inf else 1.0
@@ -201,6 +203,17 @@ def find_budgets(
     notes = (*_split_note(problem, epsilons, guarantee), *_out_of_reach(problem))
     found = Calibration(problem, epsilons, totals, budgets, gain, None, dropped, notes)
     return _audited(found) if audit else found
+
+
+def _promised(problem: Problem, epsilons: Floats) -> Floats:
+    """Return what is promised of each total for people: its limit, or the sum of the budgets.
+
+    Budgets are the largest that pass on the very records which certify them.  That proves the
+    limits, not that a total which happens to be lower stays there [theory-population: Budgets
+    chosen by looking].
+    """
+    worst = np.inf if problem.public.any() else summed_up(epsilons.tolist())
+    return np.minimum(problem.limits, worst)
 
 
 def _default_scope(known: PairCounts | Records, guarantee: str, budgets: BudgetChoice) -> str:

@@ -229,7 +229,9 @@ class PopulationCertifier:
             if self.problem.excess(totals, budgets) <= 0:
                 break
             budgets = budgets * (1 - 1e-6)
-        return replace(form, epsilons=budgets, totals=totals)
+        # largest budgets that pass prove the limits, not that lower totals stay where they are
+        promised = np.minimum(self.problem.limits, summed_up(budgets.tolist()))
+        return replace(form, epsilons=budgets, totals=promised)
 
     def notes(self, forms: list[FittedForm]) -> Iterator[str]:
         """Yield for whom the limits hold, and what that needs."""
