@@ -65,6 +65,17 @@ def check_total(ratio: Fraction, stated: float, what: str) -> None:
             raise AssertionError(f"{what}: {stated!r} is stated, the truth is {truth}")
 
 
+def as_cells(rows: list[list[int]], asked: list[int], sizes: list[int]) -> list[list[int]]:
+    """Return rows with the cell of some answers put last: mixed radix, the last one fastest."""
+    found = []
+    for row in rows:
+        cell = 0
+        for j, size in zip(asked, sizes, strict=True):
+            cell = cell * size + row[j]
+        found.append([*row, cell])
+    return found
+
+
 def draw_records(rng: random.Random) -> tuple[Any, list[list[int]], list[int]]:
     """Return records of few small attributes, some constant, with weights of any size."""
     import seepage as sp
@@ -101,6 +112,7 @@ def designs(rng: random.Random, _: Path) -> None:
         return
     limits = {name: rng.choice([limit, 2 * limit, None]) for name in names}
     options: dict[str, Any] = {"scope": rng.choice(["table", "population"]), "seconds": 0.5}
+    options["shape"] = rng.choice(["never", "single", "forms", "record"])
     if rng.random() < 0.2:
         options["left_out"] = [rng.choice(names)]
     if rng.random() < 0.2:
@@ -110,8 +122,16 @@ def designs(rng: random.Random, _: Path) -> None:
     except sp.SeepageError:
         return
     for form, wire in zip(plan.forms, plan.wire["forms"], strict=True):
-        asked = [names.index(question["attribute"]) for question in wire["questions"]]
-        told = [chances(question) for question in wire["questions"]]
+        if wire["type"] == "matrix":
+            asked = [names.index(name) for name in wire["attributes"]]
+            told = [[[Fraction(int(c), 1 << 64) for c in row] for row in wire["thresholds"]]]
+        else:
+            asked = [names.index(question["attribute"]) for question in wire["questions"]]
+            told = [chances(question) for question in wire["questions"]]
         for k, name in enumerate(names):
-            ratio = largest_ratio(rows, weights, k, asked, told)
+            if wire["type"] == "matrix":
+                sizes = [records.domain[j].size for j in asked]
+                ratio = largest_ratio(as_cells(rows, asked, sizes), weights, k, [-1], told)
+            else:
+                ratio = largest_ratio(rows, weights, k, asked, told)
             check_total(ratio, float(form.totals[k]), f"form {form.attributes}, {name}")

@@ -65,7 +65,7 @@ def smp(found):
 
 @pytest.fixture(scope="module")
 def found():
-    return sp.find_design(drawn(50_000), 1.0, seconds=10)
+    return sp.find_design(drawn(50_000), 1.0, seconds=10, shape="never")
 
 
 def test_limits_hold_with_room_and_the_design_beats_smp(found):
@@ -179,6 +179,7 @@ def test_the_record_limit_left_out_together_and_joint_hold_for_the_population_to
         record_limit=1.5,
         together=[("a0", "a1")],
         joint=[("a2", "a3")],
+        shape="never",
         seconds=3,
     )
     assert found.record <= 1.5
@@ -267,13 +268,17 @@ def test_designs_of_samples_keep_the_limit_in_the_population(number):
     """Each of 150 samples has its own design; 1 failure in 20 is allowed, none is expected."""
     which, failures, excess = 1, 0, []
     for seed in range(150):
-        found = sp.find_design(drawn(number, seed, which), 0.6, seconds=1.0, confidence=0.95)
+        found = sp.find_design(
+            drawn(number, seed, which), 0.6, shape="never", seconds=1.0, confidence=0.95
+        )
         excess.append(worst(found, chances(which)))
         failures += excess[-1] > 1e-12
     assert failures <= 7
     tables = [
         worst(
-            sp.find_design(drawn(number, seed, which), 0.6, seconds=1.0, scope="table"),
+            sp.find_design(
+                drawn(number, seed, which), 0.6, shape="never", seconds=1.0, scope="table"
+            ),
             chances(which),
         )
         for seed in range(10)

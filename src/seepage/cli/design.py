@@ -61,7 +61,6 @@ PASSED_ON = ("least", "largest", "scope", "confidence", "shape", "seconds", "see
 @click.option(
     "--confidence", type=float, default=0.95, show_default=True, help="Of all limits together."
 )
-@click.option("--sample", type=int, metavar="N", help="Design from N records drawn at random.")
 @click.option(
     "--shape",
     type=click.Choice(["never", "single", "forms", "record"]),
@@ -69,6 +68,7 @@ PASSED_ON = ("least", "largest", "scope", "confidence", "shape", "seconds", "see
     show_default=True,
     help="Forms that send one shaped report; record: without the rule of one answer changed.",
 )
+@click.option("--sample", type=int, metavar="N", help="Design from N records drawn at random.")
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Of searching.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Of search and sample.")
 @click.option(

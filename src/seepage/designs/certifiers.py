@@ -16,7 +16,6 @@ def make_certifier(
     confidence: float,
     timer: Timer,
     seed: int,
-    *,
     shared: bool = False,
 ) -> Certifier:
     """Return what makes forms that keep their limits for the people of the problem's scope.
@@ -34,7 +33,7 @@ def make_certifier(
     seed
         Of the forms that are looked at for them.
     shared
-        Whether shaped forms, certified on other records, have half of the error probability.
+        Whether other forms need half of what the confidence leaves.
     """
     if not problem.fixed_caps:
         return TableCertifier(problem, records)

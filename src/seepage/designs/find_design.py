@@ -188,7 +188,7 @@ def find_design(
         timer = Timer(share * time)
         problem = make_form_problem(people, **conditions)
         shaped = mechanism is None and shape != "never"
-        certifier = make_certifier(problem, people, confidence, timer, number, shared=shaped)
+        certifier = make_certifier(problem, people, confidence, timer, number, shaped)
         run = DesignRun(certifier, timer, largest, mechanism, shown)
         run.start()
         if shaped:

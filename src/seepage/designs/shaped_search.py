@@ -96,11 +96,11 @@ def search_reports(
     rays = cone.extreme_rays() if cone.enumerable else None
     pool = cone.first()
     shares = np.full(len(pool), 1 / len(pool))
-    wider, begun = _joined(pool, shares, known)
+    wider, begin = _joined(pool, shares, known)
     draws = np.random.default_rng(0)
     lower, mixture = -np.inf, None
     for _ in range(ROUNDS):
-        better = _mixed(wider @ span, goal, whole, begun)
+        better = _mixed(wider @ span, goal, whole, begin)
         if better is None:
             break
         kept = better.shares > NEGLIGIBLE
@@ -114,7 +114,7 @@ def search_reports(
         reached = mixture.second_moment - offset <= (1 + gap) * (lower - offset)
         if reached or not len(new) or (stop is not None and stop()):
             break
-        wider, begun = _joined(pool, shares, new)
+        wider, begin = _joined(pool, shares, new)
     if mixture is None:
         raise InputError(UNSTABLE)
     if rays is not None:  # the limits themselves, without the margin
