@@ -101,7 +101,9 @@ def people_needed(_: sp.PairCounts) -> Any:
     """Return how many people each way to keep a limit needs for the precision of a design."""
     import altair as alt
 
-    found = sp.find_design(sp.make_survey(100_000), 2.0, drop=["employment", "region"])
+    found = sp.find_design(
+        sp.make_survey(100_000), 2.0, shape="never", drop=["employment", "region"]
+    )
     errors = {one.name: one.error for one in found.comparison}
     needed = [round(10_000 * errors[name] / found.error, -2) for name in WAYS]
     rows = [
