@@ -130,3 +130,22 @@ def test_a_plan_is_checked_on_a_table_or_its_counts(folder, data):
 def test_a_check_reads_the_table_as_it_is_told(folder):
     done = run("calibrate", "t.csv", "--check", "plan.json", "--missing-marker", "x", cwd=folder)
     assert "column 'a' is missing, and the domain has no category for that" in done.stderr
+
+
+def test_settings_of_sampled_totals(folder):
+    options = ["-m", "grr", "--totals", "sampled", "--people", 0]
+    options += ["--reports", 2000, "--target-delta", 0.05, "--confidence", 0.9]
+    done = run("analyse", "t.csv", *options, cwd=folder)
+    assert "(delta 0.05, confidence 0.9)" in done.stdout, done.stderr
+
+
+def test_settings_of_sampled_totals_need_sampled_totals(folder):
+    done = run("analyse", "t.csv", "--reports", 2000, cwd=folder)
+    assert done.returncode == 2
+    assert "--reports has no effect" in done.stderr
+
+
+def test_a_calibration_draws_so_many_reports(folder):
+    options = ("-m", "grr", "--guarantee", "sampled", "--reports", 2000, "--no-audit")
+    done = run("calibrate", "t.csv", "--limit", 3, *options, cwd=folder)
+    assert done.returncode == 0, done.stderr

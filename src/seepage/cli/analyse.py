@@ -34,6 +34,9 @@ from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
 from seepage.data.domain import Domain, sample_caution
 from seepage.errors import InputError
 
+OF_SAMPLED = ("reports", "target_delta", "confidence")
+"""Options of `sampled` totals."""
+
 NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair counts out of the page.")
 
 
@@ -74,6 +77,11 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
 @click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Of sampled, witness and --sample."
 )
+@click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
+@click.option(
+    "--target-delta", type=float, help="For sampled totals: their delta; 0.01 if not given."
+)
+@click.option("--confidence", type=float, help="Of sampled totals; 0.95 if not given.")
 @click.option(
     "--radius", type=float, default=0.0, help="Robust bounds: rows within this total variation."
 )
@@ -124,6 +132,9 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     wanted, name = _wanted(options["totals"]), Path(data).name
     settings = ("delta", "view", "min_count", "prior", "radius", "limit", "seed", "people")
     shared = {key: options[key] for key in (*settings, "labels")}
+    if "sampled" not in wanted:
+        reject_options(OF_SAMPLED, "it is of --totals sampled")
+    shared |= {key: options[key] for key in OF_SAMPLED if options[key] is not None}
     _checks.delta(options["delta"])
     known = _read(data, wanted, options)
     epsilon, mechanism = _settings(known.domain, budget, options)

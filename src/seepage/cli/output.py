@@ -211,7 +211,9 @@ def _in_options(message: str, params: Sequence[click.Parameter]) -> str:
 
 
 def _paths(value: Any) -> tuple[str, ...]:
-    return () if value is None else (value,) if isinstance(value, str) else tuple(value)
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, (tuple, list)) else ()
 
 
 def files_behind(path: str) -> list[Path]:
