@@ -447,7 +447,7 @@ def test_pair_counts_and_records_give_the_same():
         ({"sources": []}, "at least one"),
         ({"sources": ["sex", "sex"]}, "different"),
         ({"sources": "nobody"}, "no attribute"),
-        ({"sources": ["occupation", "education"]}, "at most 64 cells together, got 240; ask fewer"),
+        ({"sources": ["occupation", "education"]}, "at most 48 cells together, got 240; ask fewer"),
         ({"limits": {"nobody": 1.0}}, "no attribute"),
         ({"limits": {"sex": -1.0}}, "limit of 'sex'"),
         ({"limits": {"sex": 1.0}}, "epsilon must be given for 'race'"),

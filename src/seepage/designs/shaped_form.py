@@ -19,8 +19,8 @@ from seepage.designs.shaped_search import STARTS, search_reports
 from seepage.designs.shaped_thresholds import whole_thresholds
 from seepage.errors import InputError
 
-MOST_CELLS = 64
-"""Cells of a form that is shaped."""
+MOST_CELLS = 48
+"""Cells of a form that is shaped; more would take minutes."""
 
 HALVINGS = 60
 
