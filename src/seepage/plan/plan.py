@@ -207,13 +207,16 @@ class Plan(
     # Display and files --------------------------------------------------------------------------
 
     def _headline(self) -> str:
-        each = [mechanism.epsilon for made in self.channels for mechanism in made.values()]
-        used = sorted({float(f"{epsilon:.4g}") for epsilon in each})
-        budgets = " to ".join(f"{epsilon:g}" for epsilon in dict.fromkeys((used[0], used[-1])))
+        plain = [form.is_product for form in self.forms]
+        made = (one for one, product in zip(self.channels, plain, strict=True) if product)
+        used = sorted({float(f"{m.epsilon:.4g}") for one in made for m in one.values()})
+        budgets = " to ".join(f"{epsilon:g}" for epsilon in dict.fromkeys(used[:1] + used[-1:]))
+        how = [f"epsilon {budgets}"] if used else []
+        how += [] if all(plain) else [f"{plain.count(False)} shaped"]
         forms = f"{len(self.forms)} forms, " if len(self.forms) > 1 else ""
         return (
             f"Plan({forms}{len(self.collected)} of {len(self.attributes)} attributes collected, "
-            f"epsilon {budgets}, largest total {self.totals.max():.4g}, "
+            f"{', '.join(how)}, largest total {self.totals.max():.4g}, "
             f"guarantee {self.guarantee} ({', '.join(filter(None, (self.kind, self.whom)))}))"
         )
 
