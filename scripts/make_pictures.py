@@ -48,7 +48,7 @@ def frontier(pairs: sp.PairCounts) -> Any:
     """Return errors of designs of a small survey against the epsilon of the whole record."""
     people = sp.make_survey(3_000, seed=1)
     columns = ["medication", "screen", "sleep", "coffee"]
-    return sp.frontier(people, 1.0, points=5, seconds=50, scope="table", columns=columns).chart()
+    return sp.frontier(people, 1.0, points=5, seconds=15, scope="table", columns=columns).chart()
 
 
 def about_sex(pairs: sp.PairCounts) -> Any:

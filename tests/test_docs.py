@@ -206,6 +206,7 @@ def test_the_mechanism_of_the_guide_keeps_the_contract(tmp_path: Path) -> None:
     assert int(re.findall(r"(\d+) passed", done.stdout)[0]) > 100
 
 
+@pytest.mark.slow  # the build of the documentation draws them too
 def test_pictures_are_drawn(tmp_path: Path) -> None:
     """The build's pictures are whole, and none of them reaches for the network."""
     module = _pictures()

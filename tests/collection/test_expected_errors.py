@@ -63,7 +63,7 @@ def test_what_reports_do_not_tell_is_not_known():
 def test_certifying_an_edited_plan_drops_the_other_ways(tmp_path):
     table, place = people(500), tmp_path / "plan.json"
     plan = sp.design(table, 1.5, bins=3, scope="table")
-    assert len(plan.alternatives) == 6
+    assert len(plan.alternatives) == 7
     assert plan.certify(table).alternatives == plan.alternatives
     plan.save(place)
     place.write_text(place.read_text().replace('"limit": 1.5', '"limit": 2.5'))

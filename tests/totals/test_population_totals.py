@@ -239,7 +239,7 @@ def test_totals_hold_for_the_population(guarantee):
 def test_budgets_and_plans_for_people():
     """The largest equal budgets that pass; the plan says for whom, and with which confidence."""
     data = drawn(np.random.default_rng(1), 5000, (2, 2, 3))
-    table = sp.calibrate(data, 2.0, mechanism="grr")
+    table = sp.calibrate(data, 2.0, mechanism="grr", scope="table")
     plan = sp.calibrate(data, 2.0, mechanism="grr", scope="population")
     assert plan.epsilons.max() < table.epsilons.max()
     assert plan.totals.max() == pytest.approx(2.0, abs=1e-6)
@@ -252,7 +252,7 @@ def test_budgets_and_plans_for_people():
         plan.epsilons
     )
     with pytest.raises(InputError, match="need all records"):
-        sp.calibrate(part, 2.0, mechanism="grr")
+        sp.calibrate(part, 2.0, mechanism="grr", scope="table")
 
 
 def test_budgets_per_attribute_are_not_for_people():

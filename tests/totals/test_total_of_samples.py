@@ -64,7 +64,7 @@ def test_what_a_sample_lacks_may_be_in_the_table():
 def test_budgets_need_all_records(data, guarantee):
     for find in (sp.find_budgets, sp.calibrate):
         with pytest.raises(GuaranteeError, match=r"budgets need all records, .* 40 of 4,000 rec"):
-            find(data, 3.0, guarantee=guarantee)
+            find(data, 3.0, guarantee=guarantee, scope="table")
 
 
 def test_the_paper_calibrates_on_all_records_too():
