@@ -36,11 +36,14 @@ def test_the_example_shows_what_it_computes(path, tmp_path, monkeypatch):
 
 
 def _comparable(outputs):
-    """Return outputs with each picture as what it shows."""
+    """Return outputs as text with each picture as what it shows, numbers to six digits.
+
+    The compiled solver, which is loaded where the work has added up, differs in the last ones.
+    """
     text = json.dumps(outputs)
-    found = json.loads(text, object_hook=_picture_content)
     assert "image/svg+xml" in text
-    return found
+    shown = json.dumps(json.loads(text, object_hook=_picture_content))
+    return re.sub(r"\d+\.\d{6,}", lambda number: f"{float(number[0]):.6g}", shown)
 
 
 def _picture_content(node):
