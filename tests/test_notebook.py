@@ -36,13 +36,15 @@ def test_the_example_shows_what_it_computes(path, tmp_path, monkeypatch):
 
 
 def _comparable(outputs):
-    """Return outputs as text with each picture as what it shows, numbers to six digits.
+    """Return outputs as text with each picture as what it shows.
 
-    The compiled solver, which is loaded where the work has added up, differs in the last ones.
+    Identifiers of gradients count the charts of a process, and the last digits of numbers depend
+    on which solver it has loaded: neither is compared.
     """
     text = json.dumps(outputs)
     assert "image/svg+xml" in text
     shown = json.dumps(json.loads(text, object_hook=_picture_content))
+    shown = re.sub(r"gradient_\d+", "gradient", shown)
     return re.sub(r"\d+\.\d{6,}", lambda number: f"{float(number[0]):.6g}", shown)
 
 
