@@ -104,7 +104,7 @@ def examples() -> dict[str, Any]:
         plan.estimate_joint(reports, "sex", "smoker"),
         *(sp.total_leakage(people(), 1.0), sp.leakage_curve(channel, [1.0])),
         *(sp.leakage_bound(channel, 1.0), sp.leakage_bound(channel, 1.0).witness),
-        *(sp.find_budgets(people(), 2.0), sp.compare_strategies(people(), 2.0)),
+        sp.find_budgets(people(), 2.0),
         sp.find_design(people(), 2.0, seconds=1.0),
         sp.frontier(people(), 2.0, points=2, seconds=0.5),
         *(sp.benchmark_analysers(people()), sp.benchmark_mechanisms(people(), [1.0])),

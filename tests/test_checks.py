@@ -113,7 +113,6 @@ SEEDED = {
     "calibrate": lambda seed: sp.calibrate(
         RECORDS, 2.0, guarantee="sampled", mechanism="grr", seed=seed
     ),
-    "compare": lambda seed: sp.compare_strategies(RECORDS.pairs(), 2.0, seed=seed),
     "estimate": lambda seed: sp.estimate_leakage(
         RECORDS.pairs(), mechanism="grr", epsilon=1.0, seed=seed
     ),

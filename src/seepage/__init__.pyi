@@ -21,7 +21,6 @@ from seepage.designs.find_design import find_design as find_design
 from seepage.designs.frontier import Frontier as Frontier
 from seepage.designs.frontier import frontier as frontier
 from seepage.designs.shape import shape as shape
-from seepage.designs.strategies import compare_strategies as compare_strategies
 from seepage.errors import ChannelError as ChannelError
 from seepage.errors import DomainError as DomainError
 from seepage.errors import InputError as InputError

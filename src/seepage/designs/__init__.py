@@ -1,1 +1,1 @@
-"""From limits to a collection: budgets that keep a limit, strategies beside them, the audit."""
+"""From limits to a collection: budgets, forms and shaped reports that keep them, and an audit."""

@@ -21,7 +21,7 @@ from seepage.designs.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.form_search import Timer
 from seepage.designs.form_totals import ExactForms
 from seepage.designs.plain_forms import best_mechanism, coarse_form
-from seepage.designs.population_forms import PopulationForms, check_split
+from seepage.designs.population_forms import PopulationForms, check_split, halved
 
 TOLERANCE = 5e-4
 """To what share of them budgets are found."""
@@ -86,11 +86,6 @@ class ScreenedForms:
         self.learnt[asked] += 1
 
 
-def _part(confidence: float, shared: bool) -> float:
-    """Return the confidence of one of two parts that together have this one, or of the whole."""
-    return (1 + confidence) / 2 if shared and confidence > 0 else confidence
-
-
 class PopulationCertifier:
     """Limits for people, on all records: forms with equal budgets.
 
@@ -114,10 +109,11 @@ class PopulationCertifier:
         exact = problem.scorer
         assert isinstance(exact, ExactForms)
         check_split(records)
+        level = _checks.probability(confidence, "confidence")
         places = np.flatnonzero(problem.collected).tolist()
         self.people = PopulationForms(
             records,
-            _part(_checks.probability(confidence, "confidence"), shared),
+            halved(level) if shared and level else level,
             largest=problem.largest,
             asked=places,
             counter=exact.counter,

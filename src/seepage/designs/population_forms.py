@@ -1,38 +1,23 @@
-"""Totals of forms for the people behind a table, and forms certified on records not looked at.
+"""Totals of forms for the people behind a table.
 
-Two ways to choose forms by looking and still promise something for people [theory-population:
-Budgets chosen by looking]:
-
-* `PopulationForms` counts the statements of all forms of a size, so any of them may be chosen, with
-  the largest equal budgets that pass;
-* `split_records` and `certify_forms`: forms and the proportions of their budgets are chosen on a
-  random part of the records, in any way; on the rest each form gets the largest multiple of its
-  budgets that passes, and only the statements of these forms are counted.
+The statements of all forms of a size are counted, so any of them may be chosen by looking, with the
+largest equal budgets that pass [theory-population: Budgets chosen by looking].
 """
 
-import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, summed_up
+from seepage._numerics import Floats
 from seepage.data.records import Records
-from seepage.designs.equal_budgets import largest_within
 from seepage.designs.form_counts import FormCounter, FormTable
-from seepage.designs.form_problem import LARGEST_FORM, FittedForm, Form
+from seepage.designs.form_problem import LARGEST_FORM
 from seepage.errors import InputError
 from seepage.totals.report_limits import form_level, form_limits
 
-TOLERANCE = 1e-4
-"""To what share of them budgets are found."""
-
 MOST_SPLIT = 10**9
 """Fewer people than this can be split, which is where NumPy's draw ends."""
-
-FEW_STEPS = 2
-"""Rounds of Newton's method while a budget is searched for; the last totals take the usual ones."""
 
 
 class PopulationForms:
@@ -44,9 +29,6 @@ class PopulationForms:
         A random sample of the people, one record per person.
     confidence
         Of all totals together, of whichever forms are chosen.
-    forms
-        The forms that may be chosen, if they are known without looking at these records; by default
-        all forms of up to `largest` attributes.
     largest
         The most attributes of a form; the form of all attributes that may be asked counts besides.
     asked
@@ -58,9 +40,9 @@ class PopulationForms:
 
     Notes
     -----
-    With `forms` by default the claim holds for one ascending family of budgets per form that is
-    fixed beforehand, such as equal budgets, and the largest that pass.  Some 10 ms for six binary
-    questions and 80 values with equal budgets, 100 ms otherwise.
+    The claim holds for one ascending family of budgets per form that is fixed beforehand, such as
+    equal budgets, and the largest that pass.  Some 10 ms for six binary questions and 80 values
+    with equal budgets, 100 ms otherwise.
 
     Examples
     --------
@@ -79,7 +61,6 @@ class PopulationForms:
         self,
         records: Records,
         confidence: float = 0.95,
-        forms: Sequence[Form] | None = None,
         largest: int = LARGEST_FORM,
         asked: Sequence[int] | None = None,
         counter: FormCounter | None = None,
@@ -93,18 +74,9 @@ class PopulationForms:
         with np.errstate(divide="ignore"):
             people = np.where(self.counter.seen[0], 1 / self.counter.scale[0], 0.0)
         self.people = np.rint(people)
-        self._level = None if forms is None else self._level_of(forms)
-
-    def _level_of(self, forms: Sequence[Form]) -> float:
-        sizes = self.counter.layout.sizes
-        reports = sum(math.prod(int(sizes[j]) for j in form) for form in forms)
-        number = max(1, 2 * self.counter.layout.width * reports)
-        return math.log(number) - math.log1p(-self.confidence)
 
     def level(self, asked: int) -> float:
         """Return the c of each statement about a form that asks so many attributes."""
-        if self._level is not None:
-            return self._level
         numbers = {*range(1, self.largest + 1), len(self.asked_sizes)}
         if asked and asked not in numbers:
             raise InputError(f"a form has at most {self.largest} attributes, got {asked}")
@@ -140,34 +112,15 @@ def _open_probability(confidence: float) -> float:
     return found
 
 
-def split_records(records: Records, share: float = 0.2, seed: int = 0) -> tuple[Records, Records]:
-    """Return a random part of the people and the others, each person in one of them.
-
-    Parameters
-    ----------
-    records
-        The people.
-    share
-        How many are in the first part.
-    seed
-        Of the draw.
+def halved(confidence: float) -> float:
+    """Return the confidence of each of two parts that together have this one.
 
     Examples
     --------
-    >>> import seepage as sp
-    >>> first, rest = split_records(sp.Records.from_data(sp.make_survey(1000)))
-    >>> first.records, rest.records
-    (200, 800)
+    >>> round(halved(0.95), 3)
+    0.975
     """
-    rng = _checks.generator(seed)
-    number = round(_checks.probability(share, "share") * records.records)
-    check_split(records)
-    drawn = rng.multivariate_hypergeometric(records.weights, number, method="marginals")
-    parts = []
-    for weights in (drawn, records.weights - drawn):
-        kept = weights > 0
-        parts.append(Records(records.domain, records.codes[kept], weights[kept]))
-    return parts[0], parts[1]
+    return 1 - (1 - confidence) / 2
 
 
 def check_split(records: Records) -> None:
@@ -177,53 +130,3 @@ def check_split(records: Records) -> None:
             f"limits for the population need fewer than 10^9 records, got {records.records:,}; "
             "give a sample of them, or scope='table'"
         )
-
-
-def certify_forms(
-    records: Records,
-    forms: Sequence[FittedForm],
-    limits: Floats,
-    confidence: float = 0.95,
-    record_limit: float = math.inf,
-) -> list[FittedForm]:
-    """Return forms of GRR reports with budgets that keep all limits for people.
-
-    Parameters
-    ----------
-    records
-        A random sample of the people, none of whom was looked at to choose the forms.
-    forms
-        What is asked together, with budgets whose proportions are kept.
-    limits
-        The allowed total of each attribute of the table.
-    confidence
-        Of all totals of all forms together.
-    record_limit
-        The largest sum of budgets of a form.
-
-    Returns
-    -------
-    list[FittedForm]
-        In the same order, each with the largest multiple of its budgets whose limits pass, up to
-        twice as large, and no budget above its own attribute's limit.
-    """
-    scorer = PopulationForms(records, confidence, [form.attributes for form in forms])
-    return [_certified(scorer, form, limits, record_limit) for form in forms]
-
-
-def _certified(
-    scorer: PopulationForms, form: FittedForm, limits: Floats, record_limit: float
-) -> FittedForm:
-    if set(form.mechanisms) - {"grr"}:
-        raise InputError(f"forms of GRR reports can be certified, got {set(form.mechanisms)}")
-    table, limited = scorer.table(form.attributes), limits < np.inf
-    allowed = limits[list(form.attributes)] / form.epsilons
-    top = min(2.0, float(allowed.min()), record_limit / summed_up(form.epsilons.tolist()))
-
-    def excess(share: float, rounds: int = FEW_STEPS) -> float:
-        totals = scorer.totals(table, form.epsilons * share, rounds)
-        return float((totals - limits)[limited].max())
-
-    share = largest_within(excess, top * (1 - 1e-12), TOLERANCE)
-    budgets = form.epsilons * share
-    return replace(form, epsilons=budgets, totals=scorer.totals(table, budgets))

@@ -52,6 +52,9 @@ GRID = 16
 ROUNDED = 1e-9
 """By how much less is kept, doubled each time, where rounding takes a limit's last digits."""
 
+ROUNDING = 1e-13
+"""More than the rounding error of a log-ratio of limits and of chances as doubles."""
+
 LEAST_KEPT = 1e-3
 """The least share of each report that is worth keeping."""
 
@@ -102,7 +105,8 @@ def population_leakages(
     found = {}
     for name, one in targets.items():
         upper, lowest = _mean_limits(channel.T, one, level)
-        found[name] = float(np.log((upper / lowest).max())) if len(one.counts) > 1 else 0.0
+        ratio = float((upper / lowest).max()) if len(one.counts) > 1 else 1.0
+        found[name] = math.log(ratio) + ROUNDING if ratio > 1 else 0.0
     return found
 
 

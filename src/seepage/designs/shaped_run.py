@@ -7,6 +7,7 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage.designs.form_problem import FittedForm
+from seepage.designs.population_forms import halved
 from seepage.designs.shaped_designs import IN_USE, MOST_SHAPED, FormShaper, TableShapes
 from seepage.designs.shaped_people import PeopleShapes, SplitRecords
 from seepage.designs.shares import best_shares
@@ -48,11 +49,6 @@ def shape_forms(run: "DesignRun", how: str, seed: int) -> None:
         problem, TableShapes(problem, run.records, rule), timer, single=how == "single"
     )
     run.collect(shaper.improve(run.pool, run.search_forms))
-
-
-def halved(confidence: float) -> float:
-    """Return the confidence of each of two parts that together have this one."""
-    return 1 - (1 - confidence) / 2
 
 
 def _shape_for_people(run: "DesignRun", how: str, rule: str, seed: int) -> None:
