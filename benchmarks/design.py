@@ -6,10 +6,10 @@ import numpy as np
 
 import seepage as sp
 from benchmarks import Figure, best_of, seconds
-from seepage.designs.design_comparison import OPTIMAL_SMP, SPLIT
-from seepage.designs.form_problem import FormProblem
-from seepage.designs.form_totals import ExactForms
-from seepage.designs.precision import Precisions
+from seepage.designs.forms.a_optimal import Precisions
+from seepage.designs.forms.form_problem import FormProblem
+from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.strategies import OPTIMAL_SMP, SPLIT
 
 __all__ = ["full", "main"]
 

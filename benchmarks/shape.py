@@ -9,14 +9,14 @@ import numpy as np
 import seepage as sp
 from benchmarks import Figure, seconds
 from seepage._numerics import Floats
-from seepage.designs.design_comparison import OPTIMAL_SMP
-from seepage.designs.shape import form_table
-from seepage.designs.shaped_mechanism import ShapedMechanism
-from seepage.designs.shaped_population import (
+from seepage.designs.shaped.shape import form_table
+from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
+from seepage.designs.shaped.shaped_population import (
     CellCounts,
     population_leakages,
     statement_level,
 )
+from seepage.designs.strategies import OPTIMAL_SMP
 
 EPSILON = 3.0
 """The own budget of a source."""

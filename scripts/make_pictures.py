@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import seepage as sp
+from seepage.designs.strategies import CALIBRATED, DESIGN, OPTIMAL_SMP, SPLIT
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 ASSETS = Path(__file__).parents[1] / "docs" / "assets"
@@ -89,10 +90,10 @@ def about_sex(pairs: sp.PairCounts) -> Any:
 
 
 WAYS = {
-    "design: forms": "seepage design: some questions each",
-    "one attribute each, best shares (SMP)": "one question each (SMP)",
-    "everyone asked everything, calibrated": "everything, calibrated",
-    "equal split (SPL)": "everything, limit split equally (SPL)",
+    DESIGN: "seepage design: some questions each",
+    OPTIMAL_SMP: "one question each (SMP)",
+    CALIBRATED: "everything, calibrated",
+    SPLIT: "everything, limit split equally (SPL)",
 }
 """Ways to keep a limit, in the order of the picture, with their names in it."""
 
@@ -118,7 +119,7 @@ def people_needed(_: sp.PairCounts) -> Any:
             axis=alt.Axis(format=",d", tickCount=4),
         ),
     )
-    ours = alt.datum.way == WAYS["design: forms"]
+    ours = alt.datum.way == WAYS[DESIGN]
     colour = alt.when(ours).then(alt.value("#0072B2")).otherwise(alt.value("#999999"))
     bars = base.mark_bar().encode(color=colour)
     texts = base.mark_text(align="left", dx=4, fontSize=12).encode(

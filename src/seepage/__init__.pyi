@@ -20,7 +20,7 @@ from seepage.designs.design import Design as Design
 from seepage.designs.find_design import find_design as find_design
 from seepage.designs.frontier import Frontier as Frontier
 from seepage.designs.frontier import frontier as frontier
-from seepage.designs.shape import shape as shape
+from seepage.designs.shaped.shape import shape as shape
 from seepage.errors import ChannelError as ChannelError
 from seepage.errors import DomainError as DomainError
 from seepage.errors import InputError as InputError

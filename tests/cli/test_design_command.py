@@ -39,7 +39,14 @@ def test_a_design_is_printed_and_saved(folder):
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr
-    for word in ("share", "record", "largest total", "equal split", "design: forms", "certified"):
+    for word in (
+        "share",
+        "record",
+        "largest total",
+        "equal split",
+        "some attributes each (forms)",
+        "certified",
+    ):
         assert word in done.stdout
     assert "for this table only" in done.stdout.splitlines()[0]
     assert "for the people in this table, and for them only" in done.stdout

@@ -6,9 +6,9 @@ import pytest
 
 import seepage as sp
 from plan_examples import counts, forms_plan, people, plan_for, product, three_forms
-from seepage.collection.expected_errors import alternatives, expected_variances, half_width
+from seepage.collection.form_estimates import alternatives, expected_variances, half_width
 from seepage.errors import InputError
-from seepage.plan.alternative import Alternative
+from seepage.plan.provenance import Alternative
 
 
 def test_a_design_has_the_errors_that_it_was_found_with():

@@ -10,8 +10,12 @@ from collector import collecting
 from chromium import launched
 from command import run
 from plan_examples import counts, plan_for
-from seepage.collection.client_files import write_client
-from seepage.collection.questionnaire import checked_endpoint, questionnaire_page, read_labels
+from seepage.collection.client_files import (
+    checked_endpoint,
+    questionnaire_page,
+    read_labels,
+    write_client,
+)
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError

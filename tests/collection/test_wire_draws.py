@@ -27,7 +27,7 @@ from seepage.mechanisms import (
     SubsetSelection,
 )
 from seepage.mechanisms.exact_math import exp_below
-from seepage.mechanisms.wire_format import mechanism_wire
+from seepage.plan.wire import mechanism_wire
 
 
 def largest_ratio(channel):

@@ -16,7 +16,7 @@ import pytest
 import seepage
 from seepage.collection.wire_draws import SPAN
 from seepage.mechanisms import GRR, OUE, RAPPOR, Exponential, MatrixMechanism, SubsetSelection
-from seepage.mechanisms.wire_format import mechanism_wire
+from seepage.plan.wire import mechanism_wire
 
 CLIENT = Path(seepage.__file__).parent / "collection" / "client"
 NODE = shutil.which("node")

@@ -13,7 +13,7 @@ import seepage as sp
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
 from seepage.designs import form_search
-from seepage.designs.design_comparison import CALIBRATED, DESIGN, OPTIMAL_SMP
+from seepage.designs.strategies import CALIBRATED, DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError, SeepageError
 
 real_data = pytest.mark.skipif(

@@ -58,19 +58,19 @@ def test_a_table_too_large_for_exact_totals_is_not_made(scope: str) -> None:
     rng = np.random.default_rng(0)
     codes = np.stack([rng.integers(0, values, 4000), rng.integers(0, 2, 4000)], axis=1)
     wide = sp.Records(_domain(values, 2), codes)
-    from seepage.designs import form_counts
+    from seepage.designs.forms import form_totals
 
     made = list[int]()
-    before = form_counts.FormCounter.table
+    before = form_totals.FormCounter.table
 
-    def watched(self: form_counts.FormCounter, attributes: list[int]) -> form_counts.FormTable:
+    def watched(self: form_totals.FormCounter, attributes: list[int]) -> form_totals.FormTable:
         made.append(self.cells(attributes))
         return before(self, attributes)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(form_counts.FormCounter, "table", watched)
+        patch.setattr(form_totals.FormCounter, "table", watched)
         found = sp.find_design(wide, 1.0, scope=scope, seconds=1)
-    assert max(made) <= form_counts.MOST_CELLS
+    assert max(made) <= form_totals.MOST_CELLS
     assert found.totals.max() <= 1.0
 
 

@@ -11,7 +11,7 @@ import seepage as sp
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
 from seepage.designs import form_search
-from seepage.designs.design_comparison import OPTIMAL_SMP
+from seepage.designs.strategies import OPTIMAL_SMP
 from seepage.errors import InputError, SeepageError
 
 SIZES = (2, 3, 2, 2, 2)
@@ -79,7 +79,7 @@ def test_limits_hold_with_room_and_the_design_beats_smp(found):
 
 
 def test_forms_pass_the_scorer_that_covers_all_forms_and_promise_their_limits(found):
-    from seepage.designs.population_forms import PopulationForms
+    from seepage.designs.forms.population_certifier import PopulationForms
 
     records = drawn(50_000)
     scorer = PopulationForms(records, 0.95, largest=8)

@@ -26,8 +26,8 @@ from seepage.plan import (
     plan_of_forms,
     plan_schema,
 )
+from seepage.plan.certify import matrix_totals
 from seepage.plan.form import cumulative, sum_above, whole_number, whole_shares
-from seepage.plan.matrix_totals import matrix_totals
 from seepage.totals import total_leakage
 
 PAIRS = counts()

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import seepage as sp
-from seepage.study.baselines import analyser
-from seepage.study.dependency_triad import triad, triad_leakage
+from seepage.study.baselines import analyser, triad, triad_leakage
 from strategies import shares, tables
 
 

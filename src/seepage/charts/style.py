@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias
 from xml.etree import ElementTree
 
+import altair as alt
+
 from seepage import _checks
 from seepage._files import whole_file
 from seepage.errors import InputError
@@ -176,7 +178,7 @@ def in_panels(
 
 def finish(chart: Any) -> Any:
     """Return a chart in the common style, which notebooks display without a network."""
-    from seepage.charts.notebook import as_picture
+    from seepage.charts.style import as_picture
 
     return as_picture(
         chart.configure_axis(labelFontSize=12, titleFontSize=13, gridColor="#e5e5e5")
@@ -257,3 +259,57 @@ def _page(picture: str, title: str) -> str:
             tip.text = mark.get("aria-label")
             mark.insert(0, tip)
     return PAGE.format(title=escape(title), picture=ElementTree.tostring(root, encoding="unicode"))
+
+
+class _Picture:
+    """Display of an Altair chart as SVG, unless a renderer of Altair's was chosen.
+
+    Altair's default renderer writes a script that loads Vega from a content delivery network, so a
+    notebook shows nothing without one.  JupyterLab, Notebook and VS Code show SVG, and nbconvert
+    keeps it.  ``altair.renderers.enable("html")`` and its like are obeyed.
+    """
+
+    def _repr_mimebundle_(self, *args: Any, **kwds: Any) -> Any:
+        if alt.renderers.active != "default":
+            return super()._repr_mimebundle_(*args, **kwds)  # type: ignore[misc]
+        drawn = StringIO()
+        self.save(drawn, format="svg")  # type: ignore[attr-defined]
+        words = "<chart; `save_chart` writes it to a file>"
+        return {"image/svg+xml": drawn.getvalue(), "text/plain": words}
+
+
+class PictureChart(_Picture, alt.Chart):
+    """A single chart."""
+
+
+class LayeredPicture(_Picture, alt.LayerChart):
+    """Several charts in one plane."""
+
+
+class PanelledPicture(_Picture, alt.ConcatChart):
+    """Panels in rows."""
+
+
+class AdjacentPicture(_Picture, alt.HConcatChart):
+    """Panels side by side."""
+
+
+class StackedPicture(_Picture, alt.VConcatChart):
+    """Panels on top of each other."""
+
+
+PICTURES: dict[type, Any] = {
+    alt.Chart: PictureChart,
+    alt.LayerChart: LayeredPicture,
+    alt.ConcatChart: PanelledPicture,
+    alt.HConcatChart: AdjacentPicture,
+    alt.VConcatChart: StackedPicture,
+}
+
+
+def as_picture(chart: Any) -> Any:
+    """Return a chart that notebooks display without a network; else it is the same chart."""
+    drawn = chart.copy(deep=False)
+    # A plain assignment would be a field of the chart's specification.
+    object.__setattr__(drawn, "__class__", PICTURES.get(type(chart), type(chart)))
+    return drawn

@@ -20,7 +20,7 @@ COMMANDS = {
     "analyse": ("analyse", "What each attribute gives away about every other, and in total."),
     "benchmark": ("study", "Compare analysers of leakage, or mechanisms, on real data."),
     "calibrate": ("calibrate", "The largest budgets that keep every total within a limit."),
-    "client": ("client", "A plan for browsers: an ES module, test vectors, a questionnaire."),
+    "client": ("collect", "A plan for browsers: an ES module, test vectors, a questionnaire."),
     "count": ("counts", "Count all pairs of a table, once, into a small file of their own."),
     "datasets": ("counts", "The datasets that are known: what they are, whether at hand."),
     "design": ("design", "The forms that keep every total within a limit with the least error."),

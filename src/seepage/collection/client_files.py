@@ -1,20 +1,247 @@
-"""A plan for clients as files: module, types, plan and test vectors in one folder."""
+"""A plan for clients as files: module, types, plan and test vectors in one folder.
 
+The questionnaire is one page that asks, adds noise and sends, and needs nothing else.
+"""
+
+import base64
+import hashlib
+import html
+import math
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
 
 from seepage import _checks
 from seepage._files import whole_file
-from seepage.collection.questionnaire import CLIENT, client_plan
 from seepage.collection.wire_draws import WORD, draw_form, form_bytes, perturb_record
+from seepage.data.codebook import read_codebook
+from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms.randomness import Randomness
+from seepage.plan.form import Form
 from seepage.plan.plan import Plan
+from seepage.totals.result import GUARANTEES
+
+CLIENT = Path(__file__).with_name("client")
+"""The module and the parts of the page."""
+
+Label = dict[str, str]
+"""An `attribute`, one of its values or "" for the question itself, and the `label` to show."""
+
+LOCAL = ("localhost", "127.0.0.1", "::1")
+"""Hosts that may be addressed without https."""
+
+PEOPLE = "people as in the data that the survey was planned with"
+POPULATION = "all people from whom the data of the plan were drawn"
+KINDS = {
+    "certified": f"It was computed for {PEOPLE}.",
+    "statistical": f"It was estimated, with statistical confidence, for {PEOPLE}.",
+    "assumed": f"It was computed for {PEOPLE}, under an assumption about how answers are related.",
+}
+"""What a form's totals rest on, in plain words, by the kind of its guarantee."""
+
+BIN = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)([)\]])")
+"""The value of a bin that has two ends."""
+
+
+def client_plan(plan: Plan) -> dict[str, Any]:
+    """Return what a client loads: the wire form of a plan and its digest."""
+    return {
+        "format": "seepage client plan",
+        "version": 1,
+        "collection": plan.collection,
+        "wire": plan.wire,
+    }
+
+
+def read_labels(path: str | os.PathLike[str], domain: Domain) -> list[Label]:
+    """Return the labels of a codebook: a CSV file with the columns attribute, value and label.
+
+    Parameters
+    ----------
+    path
+        The file, in UTF-8.  A row without a value has the text of the question.
+    domain
+        The attributes; others, and values that an attribute does not have, are ignored, but a
+        codebook of which nothing fits raises an InputError.
+    """
+    book = read_codebook(path)
+    labels = [
+        {"attribute": attribute.name, "value": value, "label": label}
+        for attribute in domain
+        for value, label in book.get(attribute.name, {}).items()
+        if not value or value in attribute.values
+    ]
+    if not labels:
+        raise InputError(f"labels must name attributes of the plan, and {path} names none")
+    return labels
+
+
+def checked_endpoint(endpoint: str) -> str:
+    """Return the address that takes reports: https, or http on this machine.
+
+    Examples
+    --------
+    >>> checked_endpoint("https://example.org/reports")
+    'https://example.org/reports'
+    """
+    address = _checks.text(endpoint, "endpoint")
+    if not _is_safe_address(address):
+        raise InputError(
+            "endpoint must be an address such as https://example.org/reports (http only for "
+            f"localhost), got {_checks.shown(endpoint)}"
+        )
+    return address
+
+
+def _is_safe_address(address: str) -> bool:
+    """Say whether an address may stand in a content security policy."""
+    if not re.fullmatch(r"[!-~]+", address) or re.search(r"[;,'\"\\<>#@*]", address):
+        return False
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname
+    except ValueError:
+        return False
+    return bool(host) and (parts.scheme == "https" or (parts.scheme == "http" and host in LOCAL))
+
+
+def questionnaire_page(
+    plan: Plan,
+    *,
+    labels: Iterable[Label] = (),
+    endpoint: str | None = None,
+    title: str = "Survey",
+) -> str:
+    """Return the questionnaire of a plan as one self-contained HTML page.
+
+    Parameters
+    ----------
+    plan
+        The plan; its mechanisms must be ones that a client can draw.
+    labels
+        Texts to show for attributes and values, as `read_labels` returns them.
+    endpoint
+        The address that noisy results are sent to.  Without one the page makes no request at
+        all, and offers the result as a file.
+    title
+        The heading.
+
+    Notes
+    -----
+    The page's content security policy allows its own script and style by their hashes, requests
+    to the endpoint, and nothing else.
+    """
+    plan.check_certified()
+    address = None if endpoint is None else checked_endpoint(endpoint)
+    style = (CLIENT / "questionnaire.css").read_text(encoding="utf-8")
+    script = page_script()
+    survey = {
+        "plan": client_plan(plan),
+        "labels": [*labels, *_bin_labels(plan.domain)],
+        "endpoint": address,
+        "sending": {},
+        "totals": [_factors(plan, number) for number in range(len(plan.forms))],
+        "basis": [_basis(plan, form) for form in plan.forms],
+    }
+    parts = {
+        "policy": html.escape(_policy(style, script, address)),
+        "title": html.escape(_checks.text(title, "title")),
+        "style": style,
+        "survey": msgspec.json.encode(survey).decode().replace("<", "\\u003c"),
+        "script": script,
+    }
+    page = (CLIENT / "questionnaire.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]], page)
+
+
+def page_script() -> str:
+    """Return the module and the page's own script as one."""
+    module = (CLIENT / "seepage.js").read_text(encoding="utf-8")
+    own = (CLIENT / "questionnaire.js").read_text(encoding="utf-8")
+    return re.sub(r"^export ", "", module, flags=re.MULTILINE) + own
+
+
+def _bin_labels(domain: Domain) -> list[Label]:
+    """Return plain words for bins, for which a codebook may have none; the first label counts.
+
+    Examples
+    --------
+    >>> from seepage.data.domain import Attribute
+    >>> age = Attribute("age", ("[18, 40)", "[40, 60]"), (18, 40, 60))
+    >>> [label["label"] for label in _bin_labels(Domain([age]))]
+    ['18 to under 40', '40 to 60']
+    """
+    return [
+        {
+            "attribute": attribute.name,
+            "value": value,
+            "label": f"{ends[1]} to {'under ' if ends[3] == ')' else ''}{ends[2]}",
+        }
+        for attribute in domain
+        if attribute.edges
+        for value in attribute.values
+        if (ends := BIN.fullmatch(value))
+    ]
+
+
+def _policy(style: str, script: str, endpoint: str | None) -> str:
+    connect = "'none'" if endpoint is None else endpoint.partition("?")[0]
+    rules = {
+        "default-src": "'none'",
+        "script-src": _hash(script),
+        "style-src": _hash(style),
+        "connect-src": connect,
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+def _hash(content: str) -> str:
+    digest = hashlib.sha256(content.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _basis(plan: Plan, form: Form) -> str:
+    """Return for whom the totals of a form hold, in plain words."""
+    if form.guarantee == "worst":
+        return "It holds whatever the data."
+    if plan.scope == "population" and plan.confidence is not None:
+        return f"It holds, with a confidence of {plan.confidence:.0%}, for {POPULATION}."
+    return KINDS[GUARANTEES[form.guarantee]]
+
+
+def _factors(plan: Plan, number: int) -> list[dict[str, str | None]]:
+    """Return by how much the odds about each attribute can change, e^total, rounded up."""
+    totals = zip(plan.attributes, plan.forms[number].totals, strict=True)
+    return [
+        {"attribute": planned.name, "factor": _factor(float(total))}
+        for planned, total in totals
+        if not planned.public
+    ]
+
+
+def _factor(total: float) -> str | None:
+    """Return e^total with two significant digits, rounded up; None above 1,000.
+
+    Examples
+    --------
+    >>> _factor(0.0), _factor(1.0), _factor(3.0), _factor(5.0), _factor(9.0)
+    ('1', '2.8', '21', '150', None)
+    """
+    if total > math.log(1000):
+        return None
+    factor = math.exp(total)
+    unit = 10.0 ** (math.floor(math.log10(factor)) - 1)
+    return f"{math.ceil(factor / unit * (1 - 1e-12)) * unit:.4g}"
+
 
 MOST_VECTORS = 1_000_000
 

@@ -2,7 +2,7 @@
 
 How often a value occurs is known only at the end of a pass.  So values are pooled in the counts or
 distinct records, where it is exact and the same for every engine.  A table that is coded later in
-a domain with "(other)" has its other values there, see `seepage.data.table.alphabet`.
+a domain with "(other)" has its other values there, see `seepage.data.table.labels`.
 """
 
 from collections.abc import Sequence

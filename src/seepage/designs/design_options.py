@@ -11,9 +11,9 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats
 from seepage.data.domain import Domain
 from seepage.data.records import Records
-from seepage.designs.form_problem import LARGEST_FORM, Form, FormProblem
-from seepage.designs.form_totals import ExactForms
-from seepage.designs.precision import Precisions
+from seepage.designs.forms.a_optimal import Precisions
+from seepage.designs.forms.form_problem import LARGEST_FORM, Form, FormProblem
+from seepage.designs.forms.form_totals import ExactForms
 from seepage.errors import InputError
 from seepage.leakage.release import for_each
 

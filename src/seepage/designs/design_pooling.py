@@ -6,7 +6,7 @@ from dataclasses import replace
 from seepage.data.pooling import pool_records, rare_values
 from seepage.data.records import Records
 from seepage.designs.design import Design
-from seepage.designs.design_comparison import OPTIMAL_SMP
+from seepage.designs.strategies import OPTIMAL_SMP
 from seepage.errors import InputError
 from seepage.leakage.pooling_gain import NAMED, SUGGESTED
 

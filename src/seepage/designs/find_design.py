@@ -10,16 +10,16 @@ from seepage import _checks
 from seepage._results import Progress
 from seepage.data.inputs import as_records
 from seepage.data.records import Records
-from seepage.designs.certifiers import Certifier, make_certifier
 from seepage.designs.design import Design, DesignedForm
-from seepage.designs.design_comparison import compare_designs
 from seepage.designs.design_options import make_form_problem
 from seepage.designs.design_pooling import suggested_pool, with_pooling_note
-from seepage.designs.form_problem import FittedForm, Form, FormProblem
-from seepage.designs.form_search import FormPool, FormSearch, Timer, generate
-from seepage.designs.shaped_designs import SHAPES
-from seepage.designs.shaped_run import product_design, shape_forms
-from seepage.designs.shares import Shares, best_shares, evaluate
+from seepage.designs.forms.a_optimal import Shares, best_shares, evaluate
+from seepage.designs.forms.certifiers import Certifier, make_certifier
+from seepage.designs.forms.form_problem import FittedForm, Form, FormProblem
+from seepage.designs.forms.form_search import FormPool, FormSearch, Timer, generate
+from seepage.designs.shaped.form_shaper import SHAPES
+from seepage.designs.shaped.shape_design import product_design, shape_forms
+from seepage.designs.strategies import compare_designs
 from seepage.errors import InputError
 from seepage.totals.population_totals import SCOPES
 from seepage.totals.result import refuse_sample

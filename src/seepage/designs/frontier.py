@@ -12,8 +12,8 @@ from seepage._numerics import Floats
 from seepage._results import Result
 from seepage.data.inputs import as_records
 from seepage.designs.design import Design
-from seepage.designs.design_comparison import DESIGN, OPTIMAL_SMP
 from seepage.designs.find_design import find_design
+from seepage.designs.strategies import DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError
 
 

@@ -1,20 +1,34 @@
-"""Certifying a plan again: the totals of every form computed anew, after an edit or on new data."""
+"""Certifying a plan again: the totals of every form computed anew, after an edit or on new data.
 
+`total_leakage` walks the joint table of all attributes.  A form asks few of them, and its totals
+need the joint table of those alone, with one target at a time; those of a form whose answers are
+one report are computed in integers.
+"""
+
+import math
+from collections.abc import Sequence
 from dataclasses import fields
+from fractions import Fraction
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
+from seepage._numerics import Floats, Integers
 from seepage._results import json_ready
+from seepage.data.domain import Domain
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.designs.forms.form_totals import ExactForms
 from seepage.errors import InputError
+from seepage.leakage import leakage_matrix
 from seepage.leakage.release import PUBLIC
-from seepage.plan.form import Form, MatrixChannel
-from seepage.plan.form_recertification import exact_form_totals
+from seepage.mechanisms.exact_math import log_above
+from seepage.mechanisms.randomness import exact_cells
+from seepage.plan.form import Form, MatrixChannel, ProductChannel
 from seepage.plan.make_plan import check_totals
-from seepage.plan.matrix_totals import matrix_totals
 from seepage.plan.plan import Plan
 from seepage.plan.plan_checks import check_limits, check_promises
 from seepage.plan.plan_of_forms import largest_total
@@ -164,3 +178,111 @@ def _released(plan: Plan, form: Form, planned: PlannedAttribute) -> Any:
     if plan.basis == "bound" or question is None:
         return None
     return question.made_for(planned.attribute.size) if question.parameters else question.mechanism
+
+
+def exact_form_totals(
+    form: Form, domain: Domain, records: Records, public: list[str], known: list[str]
+) -> Floats | None:
+    """Return the totals of every attribute; None where the form has no such short way.
+
+    Parameters
+    ----------
+    form
+        The form.
+    domain, records
+        The attributes of the plan, and the people.
+    public, known
+        Attributes that are released in the clear, and that the adversary knows of the person.
+    """
+    channel = form.channel
+    if not isinstance(channel, ProductChannel):
+        return None
+    names = {question.mechanism for question in channel.questions}
+    places = [domain.index(question.attribute) for question in channel.questions]
+    budgets = np.array([question.epsilon for question in channel.questions])
+    if names == {"grr"}:
+        clear, held = ([domain.index(name) for name in part] for part in (public, known))
+        scorer = ExactForms(records, clear, held)
+        return scorer.totals(scorer.table(places), budgets) if scorer.fits(places) else None
+    if len(places) > 1 or public or known or channel.questions[0].parameters:
+        return None
+    every = np.zeros(len(domain))
+    every[places[0]] = budgets[0]
+    totals = leakage_matrix(records.pairs(), every, mechanism=names.pop()).values[:, places[0]]
+    return np.where(np.arange(len(domain)) == places[0], budgets[0], totals)
+
+
+BY_MATRIX = ("exact", "worst")
+"""The guarantees that the totals of a matrix can rest on."""
+
+
+def matrix_totals(
+    channel: MatrixChannel,
+    guarantee: str,
+    known: PairCounts | Records,
+    public: Sequence[str] = (),
+) -> list[float]:
+    """Return what the one report of a matrix tells about every attribute, asked or not.
+
+    ln max over y, x, x' of P(y | x) / P(y | x'), P(y | x) = sum_z n[x, z] T[z, y] / (n_x 2^64),
+    with n the counts of target value x and cell z of the answers, T the thresholds.
+
+    Parameters
+    ----------
+    channel
+        The channel.
+    guarantee
+        `"exact"`: as above, in integers, rounded up; `"worst"`: the epsilon of the matrix, for
+        any distribution.
+    known
+        Records; pair counts suffice for `"worst"`.
+    public
+        Attributes that the adversary sees besides the report.
+
+    Notes
+    -----
+    O(k cells outputs) integer products for a target with k values.
+    """
+    if guarantee not in BY_MATRIX:
+        raise InputError(
+            f"the totals of a matrix form rest on {' or '.join(BY_MATRIX)}, got {guarantee!r}"
+        )
+    if guarantee == "worst":
+        if public:
+            raise InputError("totals by 'worst' do not count public attributes; use 'exact'")
+        return [channel.epsilon] * len(known.domain)
+    if not isinstance(known, Records):
+        raise InputError("the exact totals of a matrix need records, got pair counts")
+    codes = [known.column(name).astype(np.int64) for name in channel.attributes]
+    sizes = [known.domain[name].size for name in channel.attributes]
+    cells = np.ravel_multi_index(codes, sizes)
+    seen = known.groups(public)
+    thresholds = exact_cells(int, channel.made.thresholds)
+    return [
+        math.inf
+        if name in public and np.count_nonzero(known.marginal(name)) > 1
+        else _total(known, name, cells, seen, thresholds)
+        for name in known.domain.names
+    ]
+
+
+def _total(
+    known: Records, target: str, cells: Integers, seen: Integers, thresholds: NDArray[np.object_]
+) -> float:
+    """Return the total of one target; `seen` numbers what is public of each record."""
+    values, groups = known.column(target).astype(np.int64), int(seen.max(initial=-1)) + 1
+    shape = (known.domain[target].size, groups, len(thresholds))
+    index = np.ravel_multi_index((values, seen, cells), shape)
+    counts = np.bincount(index, known.weights, minlength=math.prod(shape)).astype(np.int64)
+    occurring = np.flatnonzero(people := known.marginal(target))
+    tables = exact_cells(int, counts.reshape(shape)[occurring])
+    chances = (tables @ thresholds).reshape(len(occurring), -1)
+    people = exact_cells(int, people[occurring])
+    ratio = Fraction(1)
+    for column in chances.T:
+        likely = [Fraction(chance, count) for chance, count in zip(column, people, strict=True)]
+        if max(likely) > 0:
+            if not min(likely):
+                return math.inf
+            ratio = max(ratio, max(likely) / min(likely))
+    return log_above(ratio)

@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from seepage._results import json_ready
-from seepage.designs.design import Design, DesignedForm
+from seepage.designs.design import Design, DesignedForm, shaped_note
 from seepage.designs.find_design import find_design
-from seepage.designs.known_answers import shaped_note
-from seepage.plan.alternative import Alternative
 from seepage.plan.form import MatrixChannel, ProductChannel, ToldAnswers
 from seepage.plan.plan import Plan
 from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
+from seepage.plan.provenance import Alternative
 from seepage.plan.question import Question
 
 

@@ -15,11 +15,10 @@ from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.randomness import Seed
-from seepage.plan.alternative import Alternative
 from seepage.plan.form import Form
 from seepage.plan.plan_checks import check_forms, check_guarantee
 from seepage.plan.planned_attribute import PlannedAttribute, asked_in
-from seepage.plan.provenance import Provenance
+from seepage.plan.provenance import Alternative, Provenance
 from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest
 
 if TYPE_CHECKING:
@@ -240,7 +239,7 @@ class Plan(
 
     def chart(self) -> Any:
         """Return budgets, totals and limits as an Altair chart; of several forms, who is asked."""
-        from seepage.plan.plan_rows import plan_picture
+        from seepage.plan.page.forms_picture import plan_picture
 
         return plan_picture(self)
 

@@ -13,12 +13,11 @@ from seepage._results import json_ready
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.leakage.release import for_each
-from seepage.plan.alternative import Alternative
 from seepage.plan.form import Form, MatrixChannel, ProductChannel, whole_shares
 from seepage.plan.plan import Plan
 from seepage.plan.plan_checks import check_limits, check_promises, overall
 from seepage.plan.planned_attribute import PlannedAttribute
-from seepage.plan.provenance import Provenance
+from seepage.plan.provenance import Alternative, Provenance
 from seepage.totals.result import refuse_sample
 
 

@@ -1,4 +1,4 @@
-"""`Provenance`: what a plan was computed from."""
+"""Where a plan comes from: what it was computed from, and what it was chosen over."""
 
 from typing import Annotated, Any
 
@@ -6,6 +6,7 @@ import msgspec
 
 from seepage._version import __version__
 from seepage.data.pairs import PairCounts
+from seepage.plan.question import Unbounded
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,3 +42,25 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             seepage=__version__,
             settings=settings,
         )
+
+
+class Alternative(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Another way to collect the same attributes within the same limits.
+
+    Parameters
+    ----------
+    name
+        What it is.
+    rests_on
+        Why its totals stay within the limits, or what must hold for that.
+    certified
+        Whether they do so without any assumption.
+    variances
+        By attribute, the variance of an estimate from one person, summed over the values at the
+        nominal frequencies, noise and sampling together; from n people it is this over n.
+    """
+
+    name: str
+    rests_on: str
+    certified: bool
+    variances: dict[str, Unbounded]

@@ -16,11 +16,10 @@ from seepage.data.counting.distinct import Gathering
 from seepage.data.counting.kernel import compiled_pays
 from seepage.data.domain import MISSING, Attribute, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
-from seepage.data.table.alphabet import FoundAlphabet
 from seepage.data.table.bins import Edges, Keep
 from seepage.data.table.collecting import Collector, collect_numbers, edges_of
 from seepage.data.table.column import Column, binned_attribute
-from seepage.data.table.labels import Key, field_key
+from seepage.data.table.labels import FoundAlphabet, Key, field_key
 from seepage.data.table.options import ALL_OTHERS, TableOptions
 from seepage.data.table.persons import RecordChoice
 from seepage.data.table.scan import TableScan, check_records

@@ -16,8 +16,14 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
 from seepage.data.domain import Attribute
-from seepage.data.table.alphabet import Alphabet, OutsideDomain
-from seepage.data.table.labels import Key, field_key, moment_label, single_number
+from seepage.data.table.labels import (
+    Alphabet,
+    Key,
+    OutsideDomain,
+    field_key,
+    moment_label,
+    single_number,
+)
 from seepage.data.table.numbers import bits, exact_numbers, is_number_type, present
 from seepage.errors import TableError
 

@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
 from seepage.data.domain import MISSING, Attribute
-from seepage.data.table.alphabet import (
+from seepage.data.table.bins import Edges, Keep, bin_labels
+from seepage.data.table.coders import CategoryCoder, Codes, category_coder, code_type
+from seepage.data.table.labels import (
     Alphabet,
     FoundAlphabet,
     GivenAlphabet,
     ManyNumbers,
     OutsideDomain,
     labels_of,
+    number_label,
 )
-from seepage.data.table.bins import Edges, Keep, bin_labels
-from seepage.data.table.coders import CategoryCoder, Codes, category_coder, code_type
-from seepage.data.table.labels import number_label
 from seepage.data.table.numbers import NotANumber, is_number_type, numbers_of
 from seepage.data.table.options import Choice, TableOptions
 from seepage.errors import DomainError, TableError

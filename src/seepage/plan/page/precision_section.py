@@ -4,10 +4,10 @@ import math
 from typing import NamedTuple
 
 from seepage._pages import Markup, element, joined
-from seepage.collection.expected_errors import alternatives, expected_variances, half_width
-from seepage.plan.alternative import Alternative
+from seepage.collection.form_estimates import alternatives, expected_variances, half_width
 from seepage.plan.plan import Plan
 from seepage.plan.plan_checks import BY_FORM
+from seepage.plan.provenance import Alternative
 from seepage.totals.result import GUARANTEES
 
 PEOPLE = 10_000

@@ -1,0 +1,211 @@
+"""A-optimal designs: how precise a form is, and how many people get which form.
+
+A quantity is an attribute's frequencies, or the joint distribution of two attributes that are
+asked together.  v_j(f) is the variance of the unbiased estimate of quantity j from one report of
+form f, summed over the values, for a person drawn from the population: noise and sampling
+together.  Its precision is V[f, j] = 1 / v_j(f), 0 where the form does not ask it.  With shares pi
+the precision of j is P_j = sum_f pi_f V[f, j], for n people its expected squared error
+1 / (n P_j), and the objective
+
+    phi(pi) = sum_j w_j / P_j
+
+is convex: an A-optimal design [Silvey, Titterington and Torsney 1978; theory-forms].
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from seepage._numerics import Floats
+from seepage.data.records import Records
+from seepage.mechanisms import mechanism
+
+GRID = 1024
+"""Budgets at which precisions are tabulated, to tell which forms can pay."""
+
+
+def grr_terms(k: int, epsilon: float) -> tuple[float, float]:
+    """Return (alpha, beta) with E[a_u^2 given x] = alpha + beta [x = u].
+
+    a_u = ([y = u] - q) / (p - q) is the unbiased estimate of [x = u] from a GRR report y, so
+    alpha = q (1 - q) / (p - q)^2 and beta = (1 - 2 q) / (p - q); infinite at budget 0.
+    """
+    if epsilon <= 0:
+        return math.inf, math.inf
+    growth = math.exp(-epsilon)
+    rest = 1 + (k - 1) * growth
+    q, gap = growth / rest, -math.expm1(-epsilon) / rest
+    return q * (1 - q) / gap / gap, (1 - 2 * q) / gap
+
+
+class Precisions:
+    """Precision 1 / v of each quantity from one report of a form of GRR reports.
+
+    Parameters
+    ----------
+    records
+        The people, for the frequencies.
+    joint
+        Pairs of places whose joint distribution is wanted.
+
+    Notes
+    -----
+    With f the frequencies, v = k alpha + beta - sum f^2 for one attribute; for two
+    v = (k alpha + beta)(k' alpha' + beta') - sum f^2 over pairs of values, since the two reports
+    are independent given the two answers.  An attribute with one value has v = 0; its precision
+    is 0 here, for nothing is to be learnt.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> domain = sp.Domain([sp.Attribute("a", ("0", "1"))])
+    >>> people = sp.Records(domain, [[0], [1]])
+    >>> noise = sp.GRR(2, 1.0).variance(1, [0.5, 0.5]).sum()
+    >>> float(round(1 / Precisions(people).single(0, 1.0) - noise, 12))
+    0.5
+    """
+
+    def __init__(self, records: Records, joint: Sequence[tuple[int, int]] = ()) -> None:
+        self.sizes = records.domain.sizes
+        people = max(records.records, 1)
+        count = len(self.sizes)
+        self.frequencies = [records.marginal(j) / people for j in range(count)]
+        self.squares = [float((f**2).sum()) for f in self.frequencies]
+        self.joint = tuple(joint)
+        self._joint_squares = [
+            float(((records.counts([i, j]) / people) ** 2).sum()) for i, j in self.joint
+        ]
+
+    @property
+    def count(self) -> int:
+        """The number of quantities."""
+        return len(self.sizes) + len(self.joint)
+
+    def _square(self, j: int, epsilon: float) -> float:
+        """Return the expected sum of squares of one report's estimate."""
+        alpha, beta = grr_terms(self.sizes[j], epsilon)
+        return self.sizes[j] * alpha + beta
+
+    def single(self, j: int, epsilon: float) -> float:
+        """Return the precision of attribute j from one report with this budget."""
+        if epsilon <= 0 or self.sizes[j] == 1:
+            return 0.0
+        return 1 / (self._square(j, epsilon) - self.squares[j])
+
+    def of_mechanism(self, j: int, name: str, epsilon: float) -> float:
+        """Return the precision of attribute j from one report of any mechanism."""
+        shares = self.frequencies[j]
+        noise = float(mechanism(name, self.sizes[j], epsilon).variance(1, shares).sum())
+        variance = noise + 1 - self.squares[j]
+        return 1 / variance if variance > 0 else 0.0
+
+    def row(self, attributes: Sequence[int], epsilons: Sequence[float]) -> Floats:
+        """Return the precision of every quantity from one report of a form."""
+        found = np.zeros(self.count)
+        budgets = dict(zip(attributes, epsilons, strict=True))
+        for j, epsilon in budgets.items():
+            found[j] = self.single(j, epsilon)
+        for place, (i, j) in enumerate(self.joint, len(self.sizes)):
+            if min(budgets.get(i, 0.0), budgets.get(j, 0.0)) > 0:
+                square = self._square(i, budgets[i]) * self._square(j, budgets[j])
+                found[place] = 1 / (square - self._joint_squares[place - len(self.sizes)])
+        return found
+
+    def tabulate(self, caps: Floats) -> tuple[Floats, Floats]:
+        """Return a grid of budgets, and the precision of each attribute at it.
+
+        Parameters
+        ----------
+        caps
+            The largest budget of each attribute: at a larger one its precision no longer grows.
+        """
+        grid = np.linspace(0.0, float(caps.max()), GRID)
+        table = np.zeros((len(self.sizes), GRID))
+        for j, cap in enumerate(caps.tolist()):
+            table[j] = [self.single(j, min(e, cap)) for e in grid.tolist()]
+        return grid, table
+
+
+ROUNDS = 400
+"""Updates between two looks at which shares have vanished."""
+
+VANISHED = 1e-12
+"""A share below this is taken for 0 where it still falls."""
+
+
+class Shares(NamedTuple):
+    """Shares, the objective, and how far it may be above the least one over the same forms.
+
+    `prices` are w_j / P_j^2: what a form gains for the precision of each quantity.
+    """
+
+    shares: Floats
+    objective: float
+    gap: float
+    prices: Floats
+
+
+def evaluate(precisions: Floats, weights: Floats, shares: Floats) -> Shares:
+    """Return the objective at some shares and the gap of the equivalence theorem.
+
+    With g_f = sum_j w_j V[f, j] / P_j^2, phi <= (1 + gap) min phi, gap = max_f g_f / phi - 1.
+
+    Examples
+    --------
+    >>> found = evaluate(np.eye(2), np.ones(2), np.array([0.5, 0.5]))
+    >>> found.objective, found.gap
+    (4.0, 0.0)
+    """
+    used = weights > 0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        precision = shares @ precisions
+        prices = np.where(used, weights / precision**2, 0.0)
+        objective = float((weights[used] / precision[used]).sum())
+        if not np.isfinite(objective):
+            return Shares(shares, np.inf, np.inf, prices)
+        gap = float((precisions @ prices).max() / objective - 1)
+    return Shares(shares, objective, max(gap, 0.0), prices)
+
+
+def best_shares(
+    precisions: Floats,
+    weights: Floats,
+    start: Floats,
+    tolerance: float = 1e-4,
+    most: int = 4000,
+) -> Shares:
+    """Return shares whose objective is within `tolerance` of the least, or those after `most`.
+
+    The update pi_f <- pi_f sqrt(g_f), normalised, never raises phi.  A form with share 0 at the
+    start stays out; the gap counts it all the same.
+
+    Examples
+    --------
+    >>> forms = np.array([[1.0, 0.0], [0.0, 4.0], [0.6, 1.0]])
+    >>> found = best_shares(forms, np.ones(2), np.full(3, 1 / 3), 1e-6)
+    >>> found.shares.round(3).tolist(), found.gap < 1e-6
+    ([0.667, 0.333, 0.0], True)
+    """
+    shares = start / start.sum()
+    active = np.flatnonzero(shares)
+    part, done = precisions[active], 0
+    pi, used = shares[active], weights > 0
+    part, importance = np.ascontiguousarray(part[:, used]), weights[used]
+    while done < most:
+        for _ in range(min(ROUNDS, most - done)):
+            done += 1
+            precision = pi @ part
+            gains = part @ (importance / precision**2)
+            objective = float((importance / precision).sum())
+            if gains.max() <= objective * (1 + tolerance):
+                done = most
+                break
+            pi = pi * np.sqrt(gains)
+            pi /= pi.sum()
+        kept = (pi > VANISHED) | (gains > objective)
+        active, pi, part = active[kept], pi[kept] / pi[kept].sum(), part[kept]
+    shares = np.zeros(len(precisions))
+    shares[active] = pi
+    return evaluate(precisions, weights, shares)

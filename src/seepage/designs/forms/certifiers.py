@@ -1,0 +1,222 @@
+"""Who makes forms that keep their limits: for the people in the table, or for the population.
+
+For the table a form has one budget for each attribute.  `refine` maximises
+sum_j prices_j / v_j(eps_j) subject to T_k(eps) <= limit_k for every attribute k of the table: a
+sequence of linear programs within a trust region, each answer drawn back along the ray to budget
+0, on which totals fall, until every total is within its limit.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from seepage._numerics import Floats
+from seepage.data.records import Records
+from seepage.designs.equal_budgets import largest_within
+from seepage.designs.forms.form_problem import FittedForm, Form, FormProblem
+from seepage.designs.forms.form_search import Timer
+from seepage.designs.forms.form_totals import ExactForms, FormTable
+from seepage.designs.forms.plain_forms import coarse_form, everything, single_questions
+from seepage.designs.forms.population_certifier import PopulationCertifier
+from seepage.errors import InputError
+
+STEP = 1e-4
+"""Relative step of the differences."""
+
+SMALLEST = 1e-2
+"""Share of the largest budget below which none is tried; a form without the attribute is better."""
+
+FIRST, LAST = 0.25, 0.01
+"""Trust region as a share of each budget: where it starts, and where the search ends."""
+
+BETTER = 1e-5
+
+
+def refine(problem: FormProblem, form: FittedForm, prices: Floats) -> FittedForm:
+    """Return the form with budgets that gain at least as much at some prices.
+
+    A form whose totals are coarser than the scorer's stays as it is.
+    """
+    if len(form.attributes) == 1 or form.guarantee != problem.scorer.guarantee:
+        return form
+    table = problem.scorer.table(form.attributes)
+    epsilons, trust = form.epsilons, FIRST
+    gain = _gain(problem, table, epsilons, prices)
+    while trust >= LAST:
+        wished = _step(problem, table, epsilons, prices, trust)
+        found = _drawn_back(problem, table, wished)
+        value = _gain(problem, table, found, prices)
+        if value > gain * (1 + BETTER):
+            epsilons, gain = found, value
+        else:
+            trust /= 2.5
+    return problem.fitted(table, epsilons)
+
+
+def _gain(problem: FormProblem, table: FormTable, epsilons: Floats, prices: Floats) -> float:
+    return float(problem.precisions.row(table.attributes, epsilons.tolist()) @ prices)
+
+
+def _step(
+    problem: FormProblem, table: FormTable, epsilons: Floats, prices: Floats, trust: float
+) -> Floats:
+    """Return the best budgets by the linearised gain and totals."""
+    from scipy.optimize import linprog
+
+    solve: Any = linprog
+    bound = np.isfinite(problem.limits)
+    now = problem.scorer.totals(table, epsilons)[bound]
+    gain = _gain(problem, table, epsilons, prices)
+    slopes, gains = np.empty((len(now), len(epsilons))), np.empty(len(epsilons))
+    for place, epsilon in enumerate(epsilons.tolist()):
+        moved = epsilons.copy()
+        moved[place] = epsilon * (1 + STEP)
+        width = moved[place] - epsilon
+        slopes[:, place] = (problem.scorer.totals(table, moved)[bound] - now) / width
+        gains[place] = (_gain(problem, table, moved, prices) - gain) / width
+    caps = problem.caps[list(table.attributes)]
+    least = np.maximum(problem.least[list(table.attributes)], SMALLEST * caps)
+    low = np.minimum(np.maximum(least - epsilons, -trust * epsilons), 0.0)
+    high = np.maximum(np.minimum(caps - epsilons, trust * epsilons), 0.0)
+    rows, slack = slopes, problem.limits[bound] - now
+    if problem.record_limit < np.inf:
+        rows = np.vstack([rows, np.ones(len(epsilons))])
+        slack = np.append(slack, problem.record_limit - epsilons.sum())
+    answer = solve(
+        -gains / max(np.abs(gains).max(), 1e-300),
+        A_ub=rows,
+        b_ub=np.maximum(slack, 0.0),
+        bounds=np.stack([low, high], axis=1),
+        method="highs",
+    )
+    return epsilons + answer.x if answer.status == 0 else epsilons
+
+
+def _drawn_back(problem: FormProblem, table: FormTable, wished: Floats) -> Floats:
+    """Return the largest multiple of some budgets that keeps the limits, none above its cap."""
+    caps = problem.caps[list(table.attributes)]
+
+    def scaled(share: float) -> Floats:
+        return np.minimum(wished * share, caps)
+
+    def excess(share: float) -> float:
+        budgets = scaled(share)
+        return problem.excess(problem.scorer.totals(table, budgets), budgets)
+
+    return scaled(largest_within(excess, 1.05, 1e-7))
+
+
+class TableCertifier:
+    """Totals of the table itself: the search's own totals, with budgets of any proportions.
+
+    Parameters
+    ----------
+    problem
+        The conditions; totals by `ExactForms`.
+    records
+        The people.
+    """
+
+    scope = "table"
+    confidence: float | None = None
+
+    def __init__(self, problem: FormProblem, records: Records) -> None:
+        assert isinstance(problem.scorer, ExactForms)
+        self.problem, self.records, self.scorer = problem, records, problem.scorer
+
+    @property
+    def _stratified(self) -> bool:
+        return self.scorer.public or self.scorer.known
+
+    def singles(self) -> list[FittedForm]:
+        """Return single questions by other mechanisms than GRR."""
+        return [] if self._stratified else single_questions(self.problem, self.records)
+
+    def whole(self, timer: Timer) -> list[FittedForm]:
+        """Return forms that ask all attributes."""
+        return everything(self.problem, self.records, self.scorer.public, self.scorer.known, timer)
+
+    def too_large(self, item: Form) -> FittedForm:
+        """Return the form of attributes asked together whose table is too large to be counted."""
+        if self._stratified:
+            raise InputError(
+                f"the table of {self.problem.listed(item)} is too large for exact totals; "
+                "ask fewer together, or merge values"
+            )
+        return coarse_form(self.problem, self.records, item)
+
+    def first(self, form: FittedForm) -> FittedForm:
+        """Return a form with equal budgets as it may enter the pool."""
+        return form
+
+    def quick(self, form: FittedForm, prices: Floats) -> FittedForm:
+        """Return a form that the search found, as it is."""
+        return form
+
+    def accept(self, form: FittedForm, prices: Floats) -> FittedForm:
+        """Return a form that the search found as it may enter the pool."""
+        return refine(self.problem, form, prices)
+
+    def settled(self, forms: list[FittedForm]) -> list[FittedForm]:
+        """Return the forms of the design, their totals computed again without compiled kernels.
+
+        Budgets are lowered where the two differ by a rounding and a limit is met exactly.
+        """
+        return [self._checked(form) for form in forms]
+
+    def _checked(self, form: FittedForm) -> FittedForm:
+        if form.guarantee == "exact" and set(form.mechanisms) == {"grr"}:
+            for _ in range(3):
+                again = self.scorer.again(form.attributes, form.epsilons)
+                totals = np.maximum(form.totals, again)
+                form = replace(form, totals=totals)
+                if self.problem.excess(totals, form.epsilons) <= 0:
+                    break
+                table, lower = self.scorer.table(form.attributes), form.epsilons * (1 - 1e-9)
+                form = self.problem.fitted(table, lower)
+        return form
+
+    def notes(self, forms: list[FittedForm]) -> Iterator[str]:
+        """Yield for whom the limits hold."""
+        yield (
+            "every limit holds for the people in this table, and for them only; "
+            'scope="population" keeps it for those whom the table is a sample of'
+        )
+
+
+Certifier = TableCertifier | PopulationCertifier
+"""Makes forms that keep their limits for the people of a scope."""
+
+
+def make_certifier(
+    problem: FormProblem,
+    records: Records,
+    confidence: float,
+    timer: Timer,
+    seed: int,
+    shared: bool = False,
+) -> Certifier:
+    """Return what makes forms that keep their limits for the people of the problem's scope.
+
+    Parameters
+    ----------
+    problem
+        The conditions; with `fixed_caps` for the population.
+    records
+        The people, or a random sample of them.
+    confidence
+        Of all totals together, for the population.
+    timer
+        Of the search; some of its time goes into first guesses.
+    seed
+        Of the forms that are looked at for them.
+    shared
+        Whether other forms need half of what the confidence leaves.
+    """
+    if not problem.fixed_caps:
+        return TableCertifier(problem, records)
+    certifier = PopulationCertifier(problem, records, confidence, shared)
+    certifier.prime(timer, seed)
+    return certifier

@@ -1,0 +1,372 @@
+"""`ShapedMechanism`: one report for the answers of a form, and what it promises."""
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import combinations, product
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from seepage import _checks
+from seepage._numerics import Floats, Integers, round_up
+from seepage._results import Result
+from seepage.designs.shaped.admissible_reports import RatioLimit
+from seepage.designs.shaped.shaped_thresholds import realised_ratio
+from seepage.errors import InputError
+from seepage.mechanisms.base import Estimate
+from seepage.mechanisms.exact_math import log_above
+from seepage.mechanisms.randomness import Thresholds
+from seepage.mechanisms.reports import ValueReports
+from seepage.mechanisms.transition_matrix import MatrixMechanism
+
+UNBIASED = 1e-9
+"""The largest error of an estimate's coefficients that still counts as unbiased."""
+
+CUTOFFS = (1e-13, 1e-10, 1e-8)
+"""Relative singular values below which a direction is not estimated, tried in this order."""
+
+MOST_DRAWN = 60
+"""Reports in a chart."""
+
+
+class WorstXor(NamedTuple):
+    """The yes-or-no questions "is the answer this value?" whose exclusive or is told most about."""
+
+    answers: tuple[tuple[str, int], ...]
+    """Attribute and code of the value, one for each question."""
+    leakage: float
+
+
+class ShapedMechanism(MatrixMechanism, Result):
+    """A mechanism on one attribute or on the product of several, shaped to limits.
+
+    Made by `shape`.  Its input is a cell: the answers' codes as a number in mixed radix, the last
+    attribute fastest (`cell_codes`).
+
+    Parameters
+    ----------
+    thresholds
+        Integers out of 2^64, one row per cell.
+    sources, sizes
+        The attributes asked and their alphabet sizes.
+    counts
+        How many records are in each cell; the nominal frequencies are their shares.
+    limits
+        What was promised; what is realised of each is computed in exact arithmetic.
+    wanted
+        The weights of the tables to estimate, by the positions of their answers.
+    cell_names
+        Of the cells, for display.
+    lower_bound, proven
+        n times the total variance that no admissible mechanism goes below, and whether that is
+        proven or rests on the reports that linear programs found; None where it is not known.
+    certified, confidence
+        For the population: upper limits of what reports tell about each target, which hold at once
+        with this confidence.  Without, promises about targets are for the table.
+    """
+
+    def __init__(
+        self,
+        thresholds: Thresholds,
+        *,
+        sources: Sequence[str],
+        sizes: Sequence[int],
+        counts: Integers,
+        limits: Sequence[RatioLimit],
+        wanted: Mapping[tuple[int, ...], float],
+        cell_names: Sequence[str] = (),
+        lower_bound: float | None = None,
+        proven: bool = False,
+        certified: Mapping[str, float] | None = None,
+        confidence: float | None = None,
+    ) -> None:
+        self._take(thresholds, "shaped")
+        self.sources, self.sizes = tuple(sources), tuple(sizes)
+        self.counts = counts
+        self.limits, self.wanted = tuple(limits), dict(wanted)
+        self.cell_names = tuple(cell_names) or tuple(map(str, range(self.k)))
+        self._certified = dict(certified or {})
+        self.confidence = confidence
+        self.lower_bound, self.proven = lower_bound, proven
+
+    @property
+    def nominal(self) -> Floats:
+        """The nominal frequencies of the cells."""
+        return np.asarray(self.counts / self.counts.sum())
+
+    # Privacy ------------------------------------------------------------------------------------
+
+    @cached_property
+    def promises(self) -> dict[tuple[str, str], tuple[float, float]]:
+        """(limit, realised) by kind and name; realised is exact and rounded up.
+
+        Kinds are `"target"` (about an attribute), `"answer"` (one answer changed, whatever else is
+        known), `"record"` (any two records) and `"known"` (about an attribute, given others).
+        """
+        found: dict[tuple[str, str], tuple[float, float]] = {}
+        for one in self.limits:
+            key = (one.kind, one.name)
+            realised = self._certified.get(one.name) if one.kind == "target" else None
+            if realised is None:
+                realised = log_above(realised_ratio(self._chances, one))
+            _, worst = found.get(key, (one.limit, 0.0))
+            found[key] = (one.limit, max(worst, realised))
+        return found
+
+    def realised(self, kind: str = "target") -> dict[str, float]:
+        """Return what reports tell at most, by name, for one kind of promise."""
+        _checks.choice(kind, "kind", ("target", "answer", "record", "known"))
+        return {name: value for (of, name), (_, value) in self.promises.items() if of == kind}
+
+    @cached_property
+    def answer_changes(self) -> dict[str, float]:
+        """By how much changing one answer changes a report's log-likelihood, limited or not."""
+        table = self._chances.reshape(*self.sizes, -1)
+        return {
+            source: log_above(
+                max(
+                    realised_ratio(line, RatioLimit("", np.eye(len(line), dtype=np.int64), 0.0))
+                    for line in np.moveaxis(table, axis, 0)
+                    .reshape(size, -1, self.outputs)
+                    .transpose(1, 0, 2)
+                )
+            )
+            for axis, (source, size) in enumerate(zip(self.sources, self.sizes, strict=True))
+        }
+
+    def given_answers(self, known: int) -> float:
+        """Return the most that reports tell about an answer to whoever knows so many others.
+
+        Exact for the table that the frequencies come from, rounded up; the largest over the
+        answers, the sets of other answers, and their values.
+        """
+        count = _checks.integer(known, "known", 0, len(self.sources) - 1)
+        worst = 0.0
+        axes = range(len(self.sizes))
+        for axis in axes:
+            for others in combinations([other for other in axes if other != axis], count):
+                kept = sorted((axis, *others))
+                means = self._conditional(kept)
+                lines = np.moveaxis(means, kept.index(axis), 0)
+                worst = max(worst, _largest_log_ratio(lines))
+        return round_up(worst, 8 * self.k + 64)
+
+    def _conditional(self, kept: Sequence[int]) -> Floats:
+        """Return P(report given some answers), one axis for each; NaN where none occurs."""
+        table = self.counts.reshape(self.sizes)
+        drop = tuple(axis for axis in range(len(self.sizes)) if axis not in kept)
+        weighted = (table[..., None] * self.channel().reshape(*self.sizes, -1)).sum(axis=drop)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(weighted / table.sum(axis=drop)[..., None])
+
+    @cached_property
+    def worst_xor(self) -> WorstXor | None:
+        """What reports tell at most about the exclusive or of two or more answers; None for one.
+
+        For answers of more than two values, of the questions whether each is a certain value.
+        """
+        weighted = self.counts[:, None] * self.channel()
+        codes = np.array(list(np.ndindex(*self.sizes)))
+        worst = WorstXor((), -1.0)
+        choices = [[None, *range(1 if size == 2 else 0, size)] for size in self.sizes]
+        for chosen in product(*choices):
+            asked = [(axis, value) for axis, value in enumerate(chosen) if value is not None]
+            if len(asked) < 2:
+                continue
+            odd = sum((codes[:, axis] == value).astype(int) for axis, value in asked) % 2 == 1
+            numbers = self.counts[odd].sum(), self.counts[~odd].sum()
+            if not all(numbers):
+                continue
+            sides = np.stack([weighted[odd].sum(axis=0), weighted[~odd].sum(axis=0)])
+            leakage = _largest_log_ratio(sides / np.array(numbers)[:, None])
+            if leakage > worst.leakage:
+                named = tuple((self.sources[axis], int(value)) for axis, value in asked)
+                worst = WorstXor(named, leakage)
+        if worst.leakage < 0:
+            return None
+        return worst._replace(leakage=round_up(worst.leakage, 8 * self.k + 64))
+
+    # Estimates ----------------------------------------------------------------------------------
+
+    @cached_property
+    def _root(self) -> tuple[Floats, Floats]:
+        """C D^-1/2 and D^-1/2, D the chances of the outputs at the nominal frequencies."""
+        channel = self.channel()
+        scale = 1.0 / np.sqrt(self.nominal @ channel)
+        return channel * scale, scale
+
+    def _coefficients(self, wanted: Floats) -> Floats | None:
+        """Return A with C A = B', best at the nominal frequencies; None where there is none."""
+        root, scale = self._root
+        for cutoff in CUTOFFS:
+            found = scale[:, None] * (np.linalg.pinv(root, rcond=cutoff) @ wanted.T)
+            if np.abs(self.channel() @ found - wanted.T).max() <= UNBIASED:
+                return np.asarray(found)
+        return None
+
+    @cached_property
+    def _inverse(self) -> Floats | None:
+        return self._coefficients(np.eye(self.k))
+
+    def _table_rows(self, axes: Sequence[int]) -> Floats:
+        """Return one row per cell of a table of some answers: which cells belong to it."""
+        codes = np.array(list(np.ndindex(*self.sizes)))[:, list(axes)]
+        shape = [self.sizes[axis] for axis in axes]
+        place = np.ravel_multi_index(codes.T, shape)
+        return np.asarray(place == np.arange(math.prod(shape))[:, None], dtype=np.float64)
+
+    def marginals(self, reports: ValueReports) -> dict[str, Estimate]:
+        """Return the estimated frequencies of each answer, with their standard errors.
+
+        Linear in the reports and unbiased for every distribution of the answers; the coefficients
+        are the best for the nominal one.  Answers that were not wanted may have no estimate.
+        """
+        self.check_reports(reports)
+        if not len(reports):
+            raise InputError("there is no estimate without reports, got none")
+        shares = np.bincount(reports.below(self.outputs), minlength=self.outputs) / len(reports)
+        found = {}
+        for axis, source in enumerate(self.sources):
+            rows = self._coefficients(self._table_rows([axis]))
+            if rows is not None:
+                frequencies = shares @ rows
+                noise = np.maximum(shares @ rows**2 - frequencies, 0.0) / len(reports)
+                found[source] = Estimate(frequencies, np.sqrt(noise), len(reports), False)
+        return found
+
+    @cached_property
+    def _estimates(self) -> dict[tuple[int, ...], Floats]:
+        """The coefficients of each wanted table."""
+        found = {axes: self._coefficients(self._table_rows(axes)) for axes in self.wanted}
+        missing = [axes for axes, rows in found.items() if rows is None]
+        if missing:
+            raise InputError(f"the reports do not estimate {self._label(missing[0])}")
+        return {axes: rows for axes, rows in found.items() if rows is not None}
+
+    def _label(self, axes: Sequence[int]) -> str:
+        return ", ".join(self.sources[axis] for axis in axes)
+
+    @cached_property
+    def variances(self) -> dict[str, float]:
+        """Variance of each wanted table's estimated frequencies times n, summed over its cells.
+
+        For the population: noise and sampling together, at the nominal frequencies.
+        """
+        chances = self.nominal @ self.channel()
+        return {
+            self._label(axes): float((chances @ rows**2).sum() - ((chances @ rows) ** 2).sum())
+            for axes, rows in self._estimates.items()
+        }
+
+    @property
+    def nominal_variance(self) -> float:
+        """The sum of `variances`, by the weights of the wanted tables."""
+        return sum(
+            weight * variance
+            for weight, variance in zip(self.wanted.values(), self.variances.values(), strict=True)
+        )
+
+    @cached_property
+    def worst_variance(self) -> float:
+        """Variance from noise, times n, at the worst distribution of the answers.
+
+        Given the people's answers it is sum_z f_z sum_y C[z, y] |a_y|^2 - 1 for each wanted table,
+        a_y the coefficients of report y: linear in f, so largest at one cell.  Sampling adds
+        1 - |f|^2 for each table.
+        """
+        noise = [
+            weight * (self.channel() @ (self._estimates[axes] ** 2).sum(axis=1) - 1)
+            for axes, weight in self.wanted.items()
+        ]
+        return float(np.sum(noise, axis=0).max())
+
+    @property
+    def scope(self) -> str:
+        """For whom the limits about targets hold: `"table"` or `"population"`."""
+        return "table" if self.confidence is None else "population"
+
+    @property
+    def gap(self) -> float | None:
+        """By how much `nominal_variance` exceeds the lower bound, as a share of it."""
+        bound = self.lower_bound
+        return None if bound is None or bound <= 0 else self.nominal_variance / bound - 1
+
+    # Cells and display --------------------------------------------------------------------------
+
+    def cell_codes(self, answers: Mapping[str, ArrayLike]) -> Integers:
+        """Return the cell of each record from the codes of its answers, by attribute."""
+        given = _checks.mapping(answers, "answers", "a mapping from attributes to codes")
+        missing = [source for source in self.sources if source not in given]
+        if missing:
+            raise InputError(f"answers must have codes of {missing[0]!r}")
+        columns = [
+            _checks.array(given[source], f"answers of {source!r}") for source in self.sources
+        ]
+        for source, column, size in zip(self.sources, columns, self.sizes, strict=True):
+            whole = column.ndim == 1 and (column.dtype.kind in "iu" or not column.size)
+            if not whole or len(column) != len(columns[0]):
+                raise InputError(f"answers of {source!r} must be integers, one for each record")
+            if column.size and (column.min() < 0 or column.max() >= size):
+                raise InputError(f"answers of {source!r} must be from 0 to {size - 1}")
+        if not columns[0].size:
+            return np.zeros(0, dtype=np.int64)
+        return np.asarray(np.ravel_multi_index(columns, self.sizes), dtype=np.int64)
+
+    def _headline(self) -> str:
+        if self.confidence is not None:
+            known = f"for the population at {self.confidence:.4g}"
+        else:
+            gap = "unknown" if self.gap is None else f"{self.gap:.1g}"
+            known = f"gap {gap}{'' if self.proven else ' within the reports found'}"
+        return (
+            f"ShapedMechanism({', '.join(self.sources)}: {self.k} cells, {self.outputs} reports, "
+            f"epsilon {self.epsilon:.4g}, n x variance {self.nominal_variance:.4g}, {known})"
+        )
+
+    def _columns(self) -> dict[str, Any]:
+        rows = [(kind, name, *values) for (kind, name), values in self.promises.items()]
+        kinds, names, limits, realised = zip(*rows, strict=True)
+        return {
+            "promise": list(kinds),
+            "attribute": list(names),
+            "limit": list(limits),
+            "realised": list(realised),
+        }
+
+    def chart(self) -> Any:
+        """Return a heat map of the likeliest reports: what each says about each cell.
+
+        Cells stand in the order of the share that a value of the first protected target has.
+        """
+        from seepage.charts.results import report_chart
+
+        channel = self.channel()
+        chances = self.nominal @ channel
+        shown = np.argsort(-chances)[:MOST_DRAWN]
+        table = self.limits[0].counts
+        order = np.argsort(table[0] / np.maximum(table.sum(axis=0), 1), kind="stable")
+        rows = [
+            {
+                "cell": self.cell_names[cell],
+                "report": place + 1,
+                "share": float(chances[report]),
+                "ratio": float(np.log(channel[cell, report] / chances[report])),
+            }
+            for place, report in enumerate(shown)
+            for cell in order
+        ]
+        told = ", ".join(f"{name} {value:.3g}" for name, value in list(self.realised().items())[:3])
+        subtitle = f"{', '.join(self.sources)}; told at most about {told}" if told else ""
+        return report_chart(rows, [self.cell_names[cell] for cell in order], subtitle)
+
+    __repr__ = Result.__repr__
+
+
+def _largest_log_ratio(lines: Floats) -> float:
+    """Return the largest log-ratio along the first axis, leaving out what does not occur."""
+    with np.errstate(invalid="ignore"):
+        high, low = np.fmax.reduce(lines, axis=0), np.fmin.reduce(lines, axis=0)
+    ratios = np.log(high) - np.log(low)
+    return float(np.nan_to_num(ratios, nan=0.0).max(initial=0.0))

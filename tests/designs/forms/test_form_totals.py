@@ -1,0 +1,169 @@
+"""Totals of forms against exact fractions, against `total_leakage`, and NumPy against Numba."""
+
+import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import seepage as sp
+from seepage.data.domain import Attribute, Domain
+from seepage.data.records import Records
+from seepage.designs.forms.form_totals import ExactForms
+from seepage.errors import InputError
+
+
+def people(sizes, codes, weights=None):
+    domain = Domain([Attribute(f"a{i}", tuple(map(str, range(k)))) for i, k in enumerate(sizes)])
+    return Records(domain, codes, weights)
+
+
+@st.composite
+def tables(draw, most=4):
+    sizes = draw(st.lists(st.integers(1, 3), min_size=2, max_size=most))
+    count = draw(st.integers(1, 12))
+    codes = [[draw(st.integers(0, size - 1)) for size in sizes] for _ in range(count)]
+    weights = [draw(st.integers(1, 300)) for _ in range(count)]
+    return people(sizes, codes, weights)
+
+
+def true_total(records, form, epsilons, target, public=(), known=()):
+    """Every report, public value and pair of target values, in fractions; None where infinite."""
+    codes, weights = records.codes.astype(int).tolist(), records.weights.tolist()
+    with localcontext() as context:
+        context.prec = 60
+        growth = [Fraction(Decimal(e).exp()) for e in epsilons]
+    best = Fraction(1)
+    for given_known in {tuple(row[j] for j in known) for row in codes}:
+        rows = [
+            (row, weight)
+            for row, weight in zip(codes, weights, strict=True)
+            if tuple(row[j] for j in known) == given_known
+        ]
+        for clear in {tuple(row[j] for j in public) for row, _ in rows}:
+            for report in product(*(range(records.domain.sizes[j]) for j in form)):
+                chances = []
+                for x in {row[target] for row, _ in rows}:
+                    people = sum(w for row, w in rows if row[target] == x)
+                    likely = Fraction(0)
+                    for row, weight in rows:
+                        if row[target] != x or tuple(row[j] for j in public) != clear:
+                            continue
+                        chance = Fraction(weight)
+                        for j, y, e in zip(form, report, growth, strict=True):
+                            chance *= e if row[j] == y else 1
+                        likely += chance
+                    chances.append(likely / people)
+                if max(chances) == 0:
+                    continue
+                if min(chances) == 0:
+                    return None
+                best = max(best, max(chances) / min(chances))
+    with localcontext() as context:
+        context.prec = 50
+        return (Decimal(best.numerator) / Decimal(best.denominator)).ln()
+
+
+@settings(max_examples=60, deadline=None)
+@given(tables(), st.data())
+def test_totals_are_at_least_the_truth_and_hardly_more(records, data):
+    places = range(len(records.domain))
+    form = data.draw(st.permutations(list(places)).map(tuple), "form")
+    form = form[: data.draw(st.integers(1, len(form)), "length")]
+    budgets = [data.draw(st.sampled_from([1e-9, 0.25, 1.0, 3.0]), "budget") for _ in form]
+    scorer = ExactForms(records)
+    found = scorer.totals(scorer.table(form), np.array(budgets))
+    for target in places:
+        truth = true_total(records, form, budgets, target)
+        assert truth - Decimal(float(found[target])) <= Decimal("1e-40")
+        assert found[target] <= float(truth) + 1e-12
+
+
+@settings(max_examples=40, deadline=None)
+@given(tables(), st.data())
+def test_public_and_known_attributes_enter_the_totals(records, data):
+    places = list(range(len(records.domain)))
+    roles = data.draw(st.lists(st.sampled_from("fpk"), min_size=len(places), max_size=len(places)))
+    public = [j for j, role in zip(places, roles, strict=True) if role == "p"]
+    known = [j for j, role in zip(places, roles, strict=True) if role == "k"]
+    form = [j for j in places if j not in public] or [0]
+    budgets = np.full(len(form), 0.7)
+    scorer = ExactForms(records, public, known)
+    found = scorer.totals(scorer.table(form), budgets)
+    for target in places:
+        truth = true_total(records, form, budgets.tolist(), target, public, known)
+        if truth is None:
+            assert found[target] == np.inf
+        else:
+            assert found[target] == pytest.approx(float(truth), abs=1e-12)
+
+
+@settings(max_examples=25, deadline=None)
+@given(tables(), st.data())
+def test_compiled_kernels_agree_with_numpy(records, data):
+    form = data.draw(st.permutations(list(range(len(records.domain)))).map(tuple), "form")
+    known = [form[0]] if data.draw(st.booleans(), "known") else []
+    plain, compiled = (ExactForms(records, [], known, compiled=c) for c in (False, True))
+    assert np.array_equal(plain.table(form).shares, compiled.table(form).shares)
+    budgets = np.linspace(0.1, 2.0, len(form))
+    np.testing.assert_allclose(
+        plain.totals(plain.table(form), budgets),
+        compiled.totals(compiled.table(form), budgets),
+        rtol=1e-13,
+        atol=1e-13,
+    )
+
+
+def test_compiled_counts_of_many_people_agree_with_numpy():
+    rng = np.random.default_rng(3)
+    sizes = (2, 5, 3, 2, 7)
+    codes = np.stack([rng.integers(0, k, 3000) for k in sizes], axis=1)
+    codes[:, 3] = codes[:, 0] ^ (rng.random(3000) < 0.1)
+    records = people(sizes, codes, rng.integers(1, 5000, 3000))
+    plain, compiled = (ExactForms(records, compiled=c) for c in (False, True))
+    for form in [(0,), (1, 3), (4, 2, 0), (0, 1, 2, 3, 4)]:
+        assert np.array_equal(plain.table(form).shares, compiled.table(form).shares)
+        budgets = np.full(len(form), 0.8)
+        found = compiled.totals(compiled.table(form), budgets)
+        np.testing.assert_allclose(found, plain.totals(plain.table(form), budgets), rtol=1e-12)
+
+
+def test_totals_equal_those_of_the_package():
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, 3, (400, 4))
+    codes[:, 2] = (codes[:, 0] + codes[:, 1]) % 3
+    records = people((3, 3, 3, 3), codes)
+    scorer = ExactForms(records)
+    for form in combinations(range(4), 2):
+        found = scorer.totals(scorer.table(form), np.array([0.9, 0.4]))
+        budgets = [0.0] * 4
+        budgets[form[0]], budgets[form[1]] = 0.9, 0.4
+        truth = sp.total_leakage(records, budgets, mechanism="grr", guarantee="exact").values
+        np.testing.assert_allclose(found, truth, atol=1e-12)
+
+
+def test_xor_is_seen_by_a_form_that_asks_both():
+    coins = people((2, 2, 2), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
+    scorer = ExactForms(coins)
+    pair = scorer.totals(scorer.table((0, 1)), np.ones(2))
+    assert pair[2] == pytest.approx(math.log(math.cosh(1)), abs=1e-12)
+    alone = scorer.totals(scorer.table((0,)), np.ones(1))
+    assert alone[2] < 1e-12
+
+
+def test_a_single_report_never_tells_more_than_its_budget():
+    copies = people((2, 2), [[0, 0], [1, 1]])
+    scorer = ExactForms(copies)
+    assert scorer.totals(scorer.table((0,)), np.array([1.0])).tolist() == [1.0, 1.0]
+
+
+def test_too_many_combinations_of_known_values_raise():
+    rng = np.random.default_rng(1)
+    codes = np.stack([rng.integers(0, k, 20_000) for k in (70, 70, 2)], axis=1)
+    records = people((70, 70, 2), codes)
+    with pytest.raises(InputError, match="combinations of values"):
+        ExactForms(records, known=[0, 1])

@@ -1,0 +1,204 @@
+"""Designs with shaped reports: promises in integers, the product as oracle, estimates."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import seepage as sp
+from seepage.designs.strategies import DESIGN, OPTIMAL_SMP, SHAPED
+from seepage.plan import Plan
+from seepage.plan.certify import matrix_totals
+from seepage.plan.form import MatrixChannel
+from seepage.plan.make_design import plan_of_design
+
+LIMIT = 1.0
+
+
+def table(count=3, weight=1, seed=8):
+    """Correlated answers: a latent value turns each of them."""
+    rng = np.random.default_rng(seed)
+    domain = sp.Domain([sp.Attribute(f"a{i}", ("0", "1")) for i in range(count)])
+    codes = np.array(list(product((0, 1), repeat=count)))
+    lean = (codes - 0.5).sum(axis=1) ** 2 / 2
+    weights = (np.exp(lean) * rng.integers(200, 400, len(codes)) * weight).astype(np.int64)
+    return sp.Records(domain, codes, weights)
+
+
+@pytest.fixture(scope="module")
+def people():
+    return table()
+
+
+@pytest.fixture(scope="module")
+def found(people):
+    return sp.find_design(people, LIMIT, scope="table", seconds=20)
+
+
+@pytest.fixture(scope="module")
+def plain(people):
+    return sp.find_design(people, LIMIT, scope="table", shape="never", seconds=20)
+
+
+def shaped_forms(design):
+    return [form for form in design.forms if form.matrix is not None]
+
+
+def test_shaped_reports_lower_the_error_of_the_product_design(found, plain):
+    assert shaped_forms(found)
+    assert not shaped_forms(plain)
+    assert found.error < 0.99 * plain.error
+    by_name = {one.name: one.error for one in found.comparison}
+    assert by_name[SHAPED] == pytest.approx(found.error)
+    assert by_name[DESIGN] <= plain.error * 1.01
+    assert by_name[SHAPED] < by_name[DESIGN] < by_name[OPTIMAL_SMP]
+    assert found.comparison[-1].name == SHAPED
+
+
+def test_no_form_tells_more_about_the_record_than_its_product(people, found):
+    for form in shaped_forms(found):
+        together = [name for name in people.domain.names if name not in form.attributes]
+        same = sp.find_design(
+            people,
+            LIMIT,
+            scope="table",
+            shape="never",
+            left_out=together,
+            seconds=5,
+            together=[form.attributes],
+            mechanism="grr",
+        )
+        assert form.record <= same.record * (1 + 1e-6)
+        assert form.record == form.matrix.realised_epsilon
+
+
+def test_every_total_and_every_changed_answer_is_within_its_limit_in_integers(people, found):
+    for form in shaped_forms(found):
+        channel = MatrixChannel.of(form.attributes, form.matrix)
+        totals = matrix_totals(channel, "exact", people)
+        assert max(totals) <= LIMIT
+        np.testing.assert_allclose(totals, form.totals, atol=1e-12)
+        cells = np.array(form.matrix.thresholds, dtype=object).reshape(
+            *[2] * len(form.attributes), -1
+        )
+        for axis in range(len(form.attributes)):
+            first, second = np.moveaxis(cells, axis, 0)
+            for a, b in zip(first.ravel(), second.ravel(), strict=True):
+                assert abs(math.log(a / b)) <= LIMIT + 1e-12
+
+
+def test_what_other_answers_give_away_is_stated_and_right(people, found):
+    plan = plan_of_design(found)
+    joint = people.counts().astype(float)
+    for form, planned in zip(found.forms, plan.forms, strict=True):
+        if form.matrix is None:
+            continue
+        told = planned.channel.told
+        axes = tuple(i for i, n in enumerate(people.domain.names) if n not in form.attributes)
+        cells = joint.sum(axis=axes)
+        channel = form.matrix.channel().reshape(*cells.shape, -1)
+        worst = 0.0
+        for target in range(cells.ndim):
+            for known in range(cells.ndim):
+                if known == target:
+                    continue
+                rest = tuple(i for i in range(cells.ndim) if i not in (target, known))
+                mass = cells.sum(axis=rest)
+                chance = (cells[..., None] * channel).sum(axis=rest) / mass[..., None]
+                chance = np.log(chance if target < known else np.swapaxes(chance, 0, 1))
+                worst = max(worst, float(np.abs(chance[0] - chance[1]).max()))
+        assert told.one == pytest.approx(worst, abs=1e-9)
+        assert told.answer <= LIMIT
+        assert told.xor_of
+    assert any("shaped" in note for note in plan.notes)
+
+
+def test_a_shaped_plan_is_saved_loaded_certified_and_estimated_from(people, found, tmp_path):
+    plan = plan_of_design(found)
+    plan.save(tmp_path / "plan.json")
+    loaded = Plan.load(tmp_path / "plan.json")
+    assert loaded.collection == plan.collection
+    assert any(form["type"] == "matrix" for form in plan.wire["forms"])
+    np.testing.assert_allclose(loaded.certify(people).totals, plan.totals, atol=1e-12)
+    names = people.domain.names
+    truth = {name: people.marginal(name)[1] / people.records for name in names}
+    drawn = np.repeat(people.codes, people.weights, axis=0)
+    answers = pa.table({n: drawn[:, k].astype(str) for k, n in enumerate(names)})
+    scores = []
+    for seed in range(40):
+        estimates = loaded.estimate(loaded.perturb(answers, seed=seed))
+        scores.append(
+            [
+                (estimates[n].frequencies[1] - truth[n]) / estimates[n].standard_errors[1]
+                for n in names
+            ]
+        )
+    assert np.abs(np.mean(scores, axis=0)).max() < 4 / math.sqrt(40)
+    assert 0.7 < np.std(scores) < 1.3
+
+
+def test_without_the_rule_reports_gain_and_say_what_they_give_away(people, found):
+    bold = sp.find_design(people, LIMIT, scope="table", shape="record", seconds=15)
+    assert bold.error < found.error
+    assert max(form.known_answers.answer for form in shaped_forms(bold)) > LIMIT + 0.1
+
+
+def test_single_shapes_forms_of_one_attribute_only():
+    rng = np.random.default_rng(4)
+    domain = sp.Domain([sp.Attribute("work", tuple("abcdef")), sp.Attribute("sex", ("f", "m"))])
+    codes = np.array(list(product(range(6), range(2))))
+    people = sp.Records(domain, codes, rng.integers(50, 900, 12))
+    limits = {"work": 3.0, "sex": 0.3}
+    plain = sp.find_design(people, limits, scope="table", shape="never", seconds=5)
+    found = sp.find_design(people, limits, scope="table", shape="single", seconds=5)
+    assert {len(form.attributes) for form in shaped_forms(found)} == {1}
+    assert found.errors[0] < 0.7 * plain.errors[0]
+    assert (found.totals <= [3.0, 0.3]).all()
+
+
+def test_the_same_seed_gives_the_same_thresholds(people, found):
+    again = sp.find_design(people, LIMIT, scope="table", seconds=20)
+    if "time" in (found.ended, again.ended):
+        pytest.skip("the machine was too busy for a search to end by itself")
+    assert again.forms == found.forms
+    for one, other in zip(shaped_forms(again), shaped_forms(found), strict=True):
+        assert (one.matrix.thresholds == other.matrix.thresholds).all()
+
+
+def test_for_the_population_shaped_forms_are_certified_on_the_rest():
+    people = table(3, weight=80)
+    found = sp.find_design(people, LIMIT, seconds=20)
+    plain = sp.find_design(people, LIMIT, shape="never", seconds=5)
+    assert found.scope == "population"
+    assert shaped_forms(found)
+    assert found.error < plain.error
+    for form in shaped_forms(found):
+        channel = MatrixChannel.of(form.attributes, form.matrix)
+        exact = matrix_totals(channel, "exact", people)
+        assert all(t > e for t, e in zip(form.totals, exact, strict=True) if e > 0.2)
+        assert max(form.totals) <= LIMIT
+    plan = plan_of_design(found)
+    assert plan.scope == "population"
+    assert plan.confidence == 0.95
+
+
+@pytest.mark.parametrize("options", [{"shape": "often"}, {"shape": 1}, {"shape": None}])
+def test_unknown_shapes_raise(people, options):
+    with pytest.raises(sp.InputError, match="shape"):
+        sp.find_design(people, LIMIT, **options)
+
+
+def test_errors_fall_along_the_frontier(people):
+    found = sp.frontier(people, LIMIT, points=3, seconds=12, scope="table")
+    assert found.record_limits[0] == LIMIT
+    assert (np.diff(found.errors) <= 0).all()
+    assert found.shares[0] == pytest.approx(1.0, rel=0.02)
+    assert (found.errors <= found.product_errors * 1.001).all()
+    for design, most in zip(found.designs, found.record_limits, strict=True):
+        assert design.record <= most + 1e-9
+    assert found.half_nat >= 1
+    found.chart().to_dict()
+    with pytest.raises(sp.InputError, match="record_limit"):
+        sp.frontier(people, LIMIT, record_limit=2.0)

@@ -1,0 +1,190 @@
+"""Shaped reports for the population: limits against a general solver, and on the people behind."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import seepage as sp
+from seepage.designs.shaped.admissible_reports import RatioLimit
+from seepage.designs.shaped.shaped_population import (
+    CellCounts,
+    CertifiedReports,
+    certified_mechanism,
+    kept_share,
+    population_leakages,
+    split_records,
+    statement_level,
+    tilted,
+)
+
+DOMAIN = sp.Domain([sp.Attribute("job", ("a", "b", "c", "d")), sp.Attribute("sex", ("f", "m"))])
+PEOPLE = np.array([[0.20, 0.12], [0.15, 0.08], [0.10, 0.15], [0.05, 0.15]])
+"""The shares of jobs and sexes among the people."""
+
+
+def sample(n, seed):
+    """Return n people drawn at random."""
+    draws = np.random.default_rng(seed)
+    return sp.Records.from_joint(DOMAIN, draws.multinomial(n, PEOPLE.ravel()).reshape(4, 2))
+
+
+def true_leakage(made):
+    """Return what reports tell about sex among the people."""
+    return made.leakage((PEOPLE / PEOPLE.sum(axis=0)).T).value
+
+
+@pytest.mark.parametrize(
+    "seeds", [range(2), pytest.param(range(2, 40), marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_limits_hold_for_the_people(seeds):
+    for seed in seeds:
+        made = sp.shape(sample(20_000, seed), "job", limits={"sex": 0.3}, epsilon=2.0, seed=seed)
+        limit, certified = made.promises["target", "sex"]
+        assert limit == 0.3
+        assert true_leakage(made) <= certified <= 0.3
+        assert made.scope == "population"
+        assert made.confidence == 0.95
+        assert made.realised("record")["job"] <= 2.0
+
+
+def test_a_report_shaped_to_a_table_tells_more_about_the_people():
+    made = [sp.shape(sample(2_000, s), "job", limits={"sex": 0.3}, epsilon=2.0, scope="table")
+            for s in range(6)]  # fmt: skip
+    assert sum(true_leakage(one) > 0.3 for one in made) >= 4
+
+
+@pytest.mark.slow
+def test_more_records_leave_more_to_tell():
+    few, many = (
+        sp.shape(sample(n, 1), "job", limits={"sex": 0.3}, epsilon=2.0) for n in (20_000, 2_000_000)
+    )
+    whole = sp.shape(sample(2_000_000, 1), "job", limits={"sex": 0.3}, epsilon=2.0, scope="table")
+    assert whole.nominal_variance < many.nominal_variance < few.nominal_variance
+    assert many.nominal_variance < 1.15 * whole.nominal_variance
+
+
+def test_a_form_is_certified_too():
+    draws = np.random.default_rng(3)
+    base = draws.integers(0, 2, 60_000)
+    flips = draws.random((3, 60_000)) < [[0.3], [0.4], [0.45]]
+    codes = np.column_stack([base ^ flip for flip in flips])
+    names = ("a", "b", "c")
+    records = sp.Records(sp.Domain([sp.Attribute(n, ("0", "1")) for n in names]), codes)
+    made = sp.shape(records, ["a", "b"], limits=1.0)
+    assert max(made.realised().values()) <= 1.0
+    assert set(made.realised()) == set(names)
+    assert max(made.realised("answer").values()) <= 1.0
+    table = sp.shape(records, ["a", "b"], limits=1.0, scope="table")
+    assert table.nominal_variance < made.nominal_variance < 1.3 * table.nominal_variance
+
+
+def test_values_without_records_may_have_any_distribution():
+    counts = np.array([[400, 0], [300, 1], [200, 0], [100, 0]])
+    made = sp.shape(sp.Records.from_joint(DOMAIN, counts), "job", limits={"sex": 0.1}, epsilon=2.0)
+    women = counts[:, 0] / counts[:, 0].sum()
+    leakages = [made.leakage(np.stack([women, men])).value for men in np.eye(4)]
+    assert 0.05 < max(leakages) <= 0.1
+
+
+def test_what_is_kept_is_all_that_can_be_certified():
+    records = sample(2_000, 1)
+    made = sp.shape(records, "job", limits={"sex": 0.3}, epsilon=2.0, scope="table")
+    rest = {"sex": CellCounts(records.counts(["sex", "job"]), np.ones((2, 4), dtype=bool))}
+    reports = (made.channel() / (made.nominal @ made.channel())).T
+    level = statement_level(rest, made.outputs + 1, 0.95)
+    kept = kept_share(reports, rest, {"sex": 0.2}, level)
+    for share, within in ((kept * 0.9999, True), (kept * 1.001, False)):
+        mixed = (share * reports + 1 - share).T
+        assert (population_leakages(mixed, rest, level)["sex"] <= 0.2) == within
+    certified = certified_mechanism(made, {"sex": 0.2}, rest, made.counts, 0.95)
+    assert 0.199 < certified.realised()["sex"] <= 0.2
+    with pytest.raises(sp.InputError, match=r"limits of sex cannot be certified.*2,000 records"):
+        certified_mechanism(made, {"sex": 0.0}, rest, made.counts, 0.95)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"data": sp.load_pairs("adult"), "sources": "race"}, "population need records"),
+        ({"known": ["sex"]}, "for the table"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"confidence": 0.2}, "confidence"),
+        ({"scope": "people"}, "scope"),
+        ({"seed": -1}, "seed"),
+    ],
+)
+def test_bad_input(options, message):
+    given = {"data": sample(1_000, 1), "sources": "job", "limits": 1.0, **options}
+    with pytest.raises(sp.InputError, match=message):
+        sp.shape(**given)
+
+
+def test_the_split_is_a_fifth_and_the_rest():
+    records = sample(10_007, 2)
+    fifth, rest = split_records(records, seed=1)
+    assert fifth.records == 2_001
+    assert (fifth.counts() + rest.counts() == records.counts()).all()
+    again, _ = split_records(records, seed=1)
+    other, _ = split_records(records, seed=2)
+    assert again == fifth != other
+
+
+# The limits themselves ---------------------------------------------------------------------------
+
+SHARES = np.array([[0.5, 0.3, 0.2, 0.0], [0.1, 0.2, 0.3, 0.4]])
+
+
+def largest_mean(shares, weights, radius):
+    """Return the largest mean over distributions within a relative entropy, by SLSQP."""
+    within = {
+        "type": "ineq",
+        "fun": lambda q: radius - np.sum(shares * np.log(np.where(shares > 0, shares / q, 1.0))),
+    }
+    whole = {"type": "eq", "fun": lambda q: q.sum() - 1}
+    found = minimize(
+        lambda q: -q @ weights, np.full(4, 0.25) * 0.5 + 0.5 * shares, bounds=[(1e-9, 1)] * 4,
+        constraints=[within, whole], method="SLSQP", options={"ftol": 1e-12, "maxiter": 500},
+    )  # fmt: skip
+    return -found.fun
+
+
+def test_tilted_distributions_have_the_largest_mean():
+    weights, radius = np.array([[3.0, 1.0, 2.0, 5.0]]), np.array([0.02, 0.02])
+    found = tilted(SHARES, weights, radius, np.ones((2, 4), dtype=bool))
+    assert np.allclose(found.sum(axis=2), 1.0)
+    for shares, mean in zip(SHARES, (found @ weights[0])[0], strict=True):
+        assert mean == pytest.approx(largest_mean(shares, weights[0], 0.02), rel=2e-4)
+
+
+def test_a_certificate_covers_every_distribution_in_reach():
+    """The stated limit is the largest log-ratio of means over both families."""
+    counts = np.array([[500, 300, 200, 0], [100, 200, 300, 400]])
+    channel = np.array([[0.6, 0.4], [0.5, 0.5], [0.4, 0.6], [0.3, 0.7]])
+    target = {"x": CellCounts(counts, np.ones((2, 4), dtype=bool))}
+    level = statement_level(target, 2, 0.95)
+    assert level == pytest.approx(math.log(2 * 2 * 2 / 0.05))
+    radius = (level + 0.5 * math.log(math.pi) + math.lgamma(1001) - math.lgamma(1000.5)) / 1000
+    worst = 0.0
+    for weights in channel.T:
+        for x, other in ((0, 1), (1, 0)):
+            high = largest_mean(counts[x] / 1000, weights, radius)
+            low = -largest_mean(counts[other] / 1000, -weights, radius)
+            worst = max(worst, math.log(high / low))
+    assert population_leakages(channel, target, level)["x"] == pytest.approx(worst, rel=1e-4)
+
+
+def test_certified_reports_are_within_what_a_sample_will_certify():
+    counts = np.array([[500, 300, 200, 10], [100, 200, 300, 400]])
+    frequencies = counts.sum(axis=0) / counts.sum()
+    target = CellCounts(counts, np.ones((2, 4), dtype=bool))
+    limits = [RatioLimit("x", counts, 0.5), RatioLimit("r", np.eye(4, dtype=int), 2.0)]
+    cone = CertifiedReports(limits, frequencies, [(target, 0.5)], 8.0, 1.0)
+    draws = np.random.default_rng(1)
+    reports = [cone.largest(draws.normal(size=4)) for _ in range(10)] + list(cone.first())
+    for report in reports:
+        channel = np.column_stack([report, 10 - report]) / 10
+        leakages = population_leakages(channel, {"x": target}, 8.0)
+        assert leakages["x"] <= 0.5 + 1e-3
+    assert max(np.ptp(report) for report in reports) > 0.3
