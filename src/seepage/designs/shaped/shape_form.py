@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Floats, Integers, one_blas_thread
 from seepage.designs.shaped.admissible_reports import (
     LARGEST_LIMIT,
     MARGIN,
@@ -122,9 +122,10 @@ def shape_form(
     offset = float(((functions @ frequencies) ** 2).sum())
     first = product_reports(table.sizes, [INSIDE * budget for budget in budgets], frequencies)
     first = first[admissible.admits(first)]
-    found = search_reports(
-        admissible, functions, offset=offset, gap=gap, known=first, stop=stop, starts=starts
-    )
+    with one_blas_thread():
+        found = search_reports(
+            admissible, functions, offset=offset, gap=gap, known=first, stop=stop, starts=starts
+        )
     return ShapedMechanism(
         whole_thresholds(found.reports, found.shares, promised),
         sources=table.sources,

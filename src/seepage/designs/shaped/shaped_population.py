@@ -223,10 +223,12 @@ class CertifiedReports(AdmissibleReports):
         """Add linear limits; where they are many, keep those that recent reports come nearest."""
         self._recent = np.vstack([self._recent, report])[-RECENT:]
         self._cuts = np.vstack([self._cuts, *broken])
-        if len(self._cuts) > MOST_CUTS:
-            slacks = (-self._cuts @ self._recent.T).min(axis=1)
-            self._cuts = self._cuts[np.argsort(slacks)[: MOST_CUTS // 2]]
-        self._with_cuts(self._cuts)
+        if len(self._cuts) <= MOST_CUTS:
+            self._programs.add(np.array(broken))
+            return
+        slacks = (-self._cuts @ self._recent.T).min(axis=1)
+        self._cuts = self._cuts[np.argsort(slacks)[: MOST_CUTS // 2]]
+        self._programs.replace(self._cuts)
 
     def largest(self, gain: Floats) -> Floats | None:
         """Return an admissible report with about the largest gain . w."""
