@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
-from scipy.sparse import csr_array
 
 from seepage._numerics import Floats
 
@@ -48,7 +47,7 @@ class LinearPrograms:
         self._warm = _warm_solver(np.vstack([self._above, self._added]), self._equal)
 
     def _wide(self, rows: Floats) -> Floats:
-        return np.pad(rows, ((0, 0), (0, self._above.shape[1] - rows.shape[1])))
+        return np.hstack([rows, np.zeros((len(rows), self._above.shape[1] - rows.shape[1]))])
 
     def largest(self, gain: Floats) -> Floats | None:
         """Return x with the largest gain . x; None where the solver fails."""
@@ -100,9 +99,11 @@ class _WarmSolver:
         self._add(rows, np.full(len(rows), -np.inf), np.zeros(len(rows)))
 
     def _add(self, rows: Floats, lower: Floats, upper: Floats) -> None:
-        sparse = csr_array(rows)
-        begins, places = (part.astype(np.int32) for part in (sparse.indptr[:-1], sparse.indices))
-        self._solver.addRows(len(rows), lower, upper, sparse.nnz, begins, places, sparse.data)
+        filled = rows != 0
+        ends = np.cumsum(filled.sum(axis=1), dtype=np.int32)
+        begins = np.concatenate([[0], ends[:-1]]).astype(np.int32)
+        places = np.nonzero(filled)[1].astype(np.int32)
+        self._solver.addRows(len(rows), lower, upper, len(places), begins, places, rows[filled])
         self._solver.setOptionValue("simplex_strategy", DUAL)
 
     def smallest(self, costs: Floats) -> Floats | None:

@@ -57,7 +57,7 @@ class ShapedReports(NamedTuple):
     second_moment: float
     """phi = tr(B I^-1 B') of the mixture."""
     lower_bound: float
-    """What phi of any admissible mixture is not below."""
+    """What phi of any admissible mixture is not below; 0 where that is not known."""
     proven: bool
     """Whether the bound is proven, or rests on the reports that linear programs found."""
 
@@ -69,7 +69,7 @@ def search_reports(
     offset: float = 0.0,
     gap: float = 1e-4,
     known: Floats | None = None,
-    stop: Callable[[], bool] | None = None,
+    stop: Callable[[], bool] = lambda: False,
     starts: int = STARTS,
 ) -> ShapedReports:
     """Return the mixture of admissible reports with the smallest total variance, up to a gap.
@@ -87,41 +87,97 @@ def search_reports(
     known
         Admissible reports to begin with, besides those around the neutral one.
     stop
-        Asked after each round whether to end with the mixture reached.
+        Asked all the time whether to end with the reports found.  Ctrl-C ends the search too.
     starts
         Reports in use from which linear programs start, besides the signs.
     """
-    span = cone.span
-    whole, goal = span.sum(axis=0), wanted @ span
-    rays = cone.extreme_rays() if cone.enumerable else None
-    pool = cone.first()
-    shares = np.full(len(pool), 1 / len(pool))
-    wider, begin = _joined(pool, shares, known)
-    draws = np.random.default_rng(0)
-    lower, mixture = -np.inf, None
-    for _ in range(ROUNDS):
-        better = _mixed(wider @ span, goal, whole, begin)
-        if better is None:
-            break
-        kept = better.shares > NEGLIGIBLE
-        pool, shares, mixture = wider[kept], better.shares[kept], better
-        if rays is None:
-            least = LEAST_EXCESS * gap * mixture.second_moment
-            new, excess = _climbed(cone, mixture, pool, shares, draws, least, starts)
-        else:
-            new, excess = _highest(rays, mixture.excess(rays @ span))
-        lower = max(lower, mixture.lower_bound(whole, excess))
-        reached = mixture.second_moment - offset <= (1 + gap) * (lower - offset)
-        if reached or not len(new) or (stop is not None and stop()):
-            break
-        wider, begin = _joined(pool, shares, new)
-    if mixture is None:
+    search = _Search(cone, wanted @ cone.span, starts)
+    if not search.mix(known):
         raise InputError(UNSTABLE)
-    if rays is not None:  # the limits themselves, without the margin
-        exact = AdmissibleReports(cone.limits, cone.frequencies, margin=0.0).extreme_rays()
-        lower = mixture.lower_bound(whole, float(mixture.excess(exact @ span).max()))
-    pool, shares = _fewest(pool, shares, mixture, span, goal)
-    return ShapedReports(pool, shares, mixture.second_moment, lower, rays is not None)
+    try:
+        for _ in range(ROUNDS):
+            new = search.price(gap, stop)
+            reached = search.mixture.second_moment - offset <= (1 + gap) * (search.lower - offset)
+            if reached or not len(new) or not search.mix(new) or stop():
+                break
+    except KeyboardInterrupt:
+        pass
+    return search.result()
+
+
+class _Search:
+    """The best mixture of the reports found so far, and what bounds it from below."""
+
+    mixture: Mixture
+
+    def __init__(self, cone: AdmissibleReports, goal: Floats, starts: int) -> None:
+        self.cone, self.goal, self.starts = cone, goal, starts
+        self.whole = cone.span.sum(axis=0)
+        self.rays = cone.extreme_rays() if cone.enumerable else None
+        self.pool = cone.first()
+        self.shares = np.full(len(self.pool), 1 / len(self.pool))
+        self.draws = np.random.default_rng(0)
+        self.lower = 0.0
+
+    def mix(self, new: Floats | None) -> bool:
+        """Add reports and find the best shares; False where that fails, and nothing changes."""
+        wider, begin = _joined(self.pool, self.shares, new)
+        better = _mixed(wider @ self.cone.span, self.goal, self.whole, begin)
+        if better is None:
+            return False
+        kept = better.shares > NEGLIGIBLE
+        self.pool, self.shares, self.mixture = wider[kept], better.shares[kept], better
+        return True
+
+    def price(self, gap: float, stop: Callable[[], bool]) -> Floats:
+        """Return reports that lower phi; raises the lower bound unless stopped before the end."""
+        if self.rays is not None:
+            new, excess = _highest(self.rays, self.mixture.excess(self.rays @ self.cone.span))
+        else:
+            new, excess = self._climbed(LEAST_EXCESS * gap * self.mixture.second_moment, stop)
+        self.lower = max(self.lower, self.mixture.lower_bound(self.whole, excess))
+        return new
+
+    def _climbed(self, least: float, stop: Callable[[], bool]) -> tuple[Floats, float]:
+        """Return reports above a least excess that linear programs found, and the largest excess.
+
+        |M w|^2 = max over v of 2 v . M w - |v|^2: for a given v a linear program in w, then
+        v = M w.  The excess is infinite where the search was stopped.
+        """
+        cone, mixture = self.cone, self.mixture
+        scorer, prices = mixture.coefficients @ cone.span.T, cone.span @ mixture.prices
+        starts, sizes = _starts(self.pool @ scorer.T, self.shares, self.draws, self.starts)
+        found, seen, largest = [], set[bytes](), 0.0
+        for start in starts:
+            point, reached = start, -np.inf
+            for _ in range(CLIMBS):
+                report = cone.largest(2 * point @ scorer - prices)
+                if report is None:
+                    break
+                point = scorer @ report
+                excess = float(point @ point - prices @ report)
+                place = np.round(point / sizes, 4).tobytes()
+                if excess <= reached + least or place in seen:
+                    break
+                reached = excess
+                seen.add(place)
+                if excess > least:
+                    found.append(report)
+            largest = max(largest, reached)
+            if stop():
+                largest = np.inf
+                break
+        return np.array(found).reshape(-1, cone.cells), largest
+
+    def result(self) -> ShapedReports:
+        """Return as few reports as the best mixture needs, and its lower bound."""
+        cone, mixture, proven = self.cone, self.mixture, self.rays is not None
+        if proven:  # the limits themselves, without the margin
+            exact = AdmissibleReports(cone.limits, cone.frequencies, margin=0.0).extreme_rays()
+            excess = float(mixture.excess(exact @ cone.span).max())
+            self.lower = mixture.lower_bound(self.whole, excess)
+        pool, shares = _fewest(self.pool, self.shares, mixture, cone.span, self.goal)
+        return ShapedReports(pool, shares, mixture.second_moment, self.lower, proven)
 
 
 def _mixed(reports: Floats, goal: Floats, whole: Floats, shares: Floats) -> Mixture | None:
@@ -145,41 +201,6 @@ def _highest(rays: Floats, excess: Floats) -> tuple[Floats, float]:
     """Return the rays of the highest excess, where it is above 0, and that excess."""
     best = np.argsort(-excess)[:MOST_ADDED]
     return rays[best[excess[best] > 0]], float(excess[best[0]])
-
-
-def _climbed(
-    cone: AdmissibleReports,
-    mixture: Mixture,
-    pool: Floats,
-    shares: Floats,
-    draws: np.random.Generator,
-    least: float,
-    number: int,
-) -> tuple[Floats, float]:
-    """Return reports above a least excess that linear programs found, and the largest excess.
-
-    |M w|^2 = max over v of 2 v . M w - |v|^2: for a given v a linear program in w, then v = M w.
-    """
-    scorer, prices = mixture.coefficients @ cone.span.T, cone.span @ mixture.prices
-    starts, sizes = _starts(pool @ scorer.T, shares, draws, number)
-    found, seen, largest = [], set[bytes](), 0.0
-    for start in starts:
-        point, reached = start, -np.inf
-        for _ in range(CLIMBS):
-            report = cone.largest(2 * point @ scorer - prices)
-            if report is None:
-                break
-            point = scorer @ report
-            excess = float(point @ point - prices @ report)
-            place = np.round(point / sizes, 4).tobytes()
-            if excess <= reached + least or place in seen:
-                break
-            reached = excess
-            seen.add(place)
-            if excess > least:
-                found.append(report)
-        largest = max(largest, reached)
-    return np.array(found).reshape(-1, cone.cells), largest
 
 
 def _starts(
