@@ -9,7 +9,7 @@ import numpy as np
 import seepage as sp
 from benchmarks import Figure, seconds
 from seepage._numerics import Floats
-from seepage.designs.shaped.shape import form_table
+from seepage.designs.shaped.shape_form import form_table
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.designs.shaped.shaped_population import (
     CellCounts,

@@ -8,7 +8,7 @@ report they found.
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +22,9 @@ from seepage.errors import InputError
 ROUNDS = 150
 """Rounds of pricing at most."""
 
-NEGLIGIBLE = 1e-9
-"""Reports with a smaller share leave the mixture."""
+NEGLIGIBLE, MANY, SMALL = 1e-9, 8, 3e-8
+"""Reports with a smaller share leave the mixture; where it has so many reports for each cell, those
+below the last."""
 
 MOST_ADDED = 150
 """Enumerated reports that enter in one round."""
@@ -33,6 +34,15 @@ MOST_SIGNS = 5
 
 STARTS = 40
 """Further starts: reports of the mixture with the largest shares, and random signs."""
+
+THOROUGH = 4
+"""Times as many starts of either kind before a search ends."""
+
+TAIL, FEW = 15, 4
+"""A search, or a coarse one, ends where so many rounds lower the variance by less than the gap."""
+
+COARSE = 1e-2
+"""The gap from which on a search is coarse, and ends without them."""
 
 CLIMBS = 4
 """Linear programs from one start."""
@@ -91,21 +101,30 @@ def search_reports(
     starts
         Reports in use from which linear programs start, besides the signs.
     """
-    search = _Search(cone, wanted @ cone.span, starts)
+    search = _ReportSearch(cone, wanted @ cone.span, starts)
     if not search.mix(known):
         raise InputError(UNSTABLE)
+    closely = gap < COARSE and not search.proven
+    moments = [search.mixture.second_moment]
     try:
-        for _ in range(ROUNDS):
+        while len(moments) <= ROUNDS and not _tails_off(moments, gap, TAIL if closely else FEW):
             new = search.price(gap, stop)
-            reached = search.mixture.second_moment - offset <= (1 + gap) * (search.lower - offset)
-            if reached or not len(new) or not search.mix(new) or stop():
+            if closely and (search.within(gap, offset) or not len(new)):
+                new = search.price(gap, stop, thorough=True)
+            if search.within(gap, offset) or not len(new) or not search.mix(new) or stop():
                 break
+            moments.append(search.mixture.second_moment)
     except KeyboardInterrupt:
         pass
     return search.result()
 
 
-class _Search:
+def _tails_off(moments: Sequence[float], gap: float, rounds: int) -> bool:
+    """Say whether so many rounds gained less than the gap."""
+    return len(moments) > rounds and moments[-rounds - 1] - moments[-1] < gap * moments[-1]
+
+
+class _ReportSearch:
     """The best mixture of the reports found so far, and what bounds it from below."""
 
     mixture: Mixture
@@ -113,11 +132,12 @@ class _Search:
     def __init__(self, cone: AdmissibleReports, goal: Floats, starts: int) -> None:
         self.cone, self.goal, self.starts = cone, goal, starts
         self.whole = cone.span.sum(axis=0)
-        self.rays = cone.extreme_rays() if cone.enumerable else None
+        self.proven = cone.enumerable
+        self.rays = cone.extreme_rays() if self.proven else None
         self.pool = cone.first()
         self.shares = np.full(len(self.pool), 1 / len(self.pool))
         self.draws = np.random.default_rng(0)
-        self.lower = 0.0
+        self.bounds = list[tuple[Mixture, float]]()
 
     def mix(self, new: Floats | None) -> bool:
         """Add reports and find the best shares; False where that fails, and nothing changes."""
@@ -125,20 +145,40 @@ class _Search:
         better = _mixed(wider @ self.cone.span, self.goal, self.whole, begin)
         if better is None:
             return False
-        kept = better.shares > NEGLIGIBLE
+        crowded = len(wider) > MANY * self.cone.cells
+        kept = better.shares > (SMALL if crowded else NEGLIGIBLE)
         self.pool, self.shares, self.mixture = wider[kept], better.shares[kept], better
         return True
 
-    def price(self, gap: float, stop: Callable[[], bool]) -> Floats:
-        """Return reports that lower phi; raises the lower bound unless stopped before the end."""
+    def within(self, gap: float, offset: float) -> bool:
+        """Say whether the gap is reached."""
+        return self.mixture.second_moment - offset <= (1 + gap) * (self.lower - offset)
+
+    def price(self, gap: float, stop: Callable[[], bool], thorough: bool = False) -> Floats:
+        """Return reports that lower phi, and bound it from below by the best of them."""
         if self.rays is not None:
             new, excess = _highest(self.rays, self.mixture.excess(self.rays @ self.cone.span))
         else:
-            new, excess = self._climbed(LEAST_EXCESS * gap * self.mixture.second_moment, stop)
-        self.lower = max(self.lower, self.mixture.lower_bound(self.whole, excess))
+            least = LEAST_EXCESS * gap * self.mixture.second_moment
+            new, excess = self._climbed(least, stop, thorough)
+        if excess < np.inf:
+            self.bounds.append((self.mixture, excess))
+        if len(new):
+            self.bounds = [
+                (mixture, max(excess, float(mixture.excess(new @ self.cone.span).max())))
+                for mixture, excess in self.bounds
+            ]
         return new
 
-    def _climbed(self, least: float, stop: Callable[[], bool]) -> tuple[Floats, float]:
+    @property
+    def lower(self) -> float:
+        """The largest lower bound of a mixture so far, given the reports found by now."""
+        bounds = [mixture.lower_bound(self.whole, excess) for mixture, excess in self.bounds]
+        return max(bounds, default=0.0)
+
+    def _climbed(
+        self, least: float, stop: Callable[[], bool], thorough: bool
+    ) -> tuple[Floats, float]:
         """Return reports above a least excess that linear programs found, and the largest excess.
 
         |M w|^2 = max over v of 2 v . M w - |v|^2: for a given v a linear program in w, then
@@ -146,7 +186,13 @@ class _Search:
         """
         cone, mixture = self.cone, self.mixture
         scorer, prices = mixture.coefficients @ cone.span.T, cone.span @ mixture.prices
-        starts, sizes = _starts(self.pool @ scorer.T, self.shares, self.draws, self.starts)
+        sizes = np.sqrt((self.shares[:, None] * (self.pool @ scorer.T) ** 2).sum(axis=0))
+        sizes = np.maximum(sizes, 1e-300)
+        starts = (
+            self._random_starts(scorer, sizes, THOROUGH * self.starts)
+            if thorough
+            else self._starts(scorer, sizes)
+        )
         found, seen, largest = [], set[bytes](), 0.0
         for start in starts:
             point, reached = start, -np.inf
@@ -169,15 +215,33 @@ class _Search:
                 break
         return np.array(found).reshape(-1, cone.cells), largest
 
+    def _starts(self, scorer: Floats, sizes: Floats) -> Floats:
+        """Return the scores of signs, or of random reports, and of the likeliest reports."""
+        likeliest = np.argsort(-self.shares)[: self.starts]
+        if len(sizes) <= MOST_SIGNS:
+            first = np.array(list(itertools.product((-1.0, 1.0), repeat=len(sizes)))) * sizes
+        else:
+            first = self._random_starts(scorer, sizes, self.starts)
+        return np.vstack([first, self.pool[likeliest] @ scorer.T])
+
+    def _random_starts(self, scorer: Floats, sizes: Floats, number: int) -> Floats:
+        """Return the scores of reports in use, changed at random, and of random sets of cells."""
+        draws, cells = self.draws, self.cone.cells
+        chosen = draws.choice(len(self.pool), size=number, p=self.shares / self.shares.sum())
+        noise = draws.normal(size=(number, len(sizes))) * sizes
+        high = draws.random((number, cells)) < draws.random((number, 1)) / 2
+        sets = np.where(high, self.pool.max(), self.pool.min())
+        sets = sets / (sets @ self.cone.frequencies)[:, None]
+        return np.vstack([self.pool[chosen] @ scorer.T + noise, sets @ scorer.T])
+
     def result(self) -> ShapedReports:
         """Return as few reports as the best mixture needs, and its lower bound."""
-        cone, mixture, proven = self.cone, self.mixture, self.rays is not None
-        if proven:  # the limits themselves, without the margin
+        cone, mixture, lower = self.cone, self.mixture, self.lower
+        if self.proven:  # the limits themselves, without the margin
             exact = AdmissibleReports(cone.limits, cone.frequencies, margin=0.0).extreme_rays()
-            excess = float(mixture.excess(exact @ cone.span).max())
-            self.lower = mixture.lower_bound(self.whole, excess)
+            lower = mixture.lower_bound(self.whole, float(mixture.excess(exact @ cone.span).max()))
         pool, shares = _fewest(self.pool, self.shares, mixture, cone.span, self.goal)
-        return ShapedReports(pool, shares, mixture.second_moment, self.lower, proven)
+        return ShapedReports(pool, shares, mixture.second_moment, lower, self.proven)
 
 
 def _mixed(reports: Floats, goal: Floats, whole: Floats, shares: Floats) -> Mixture | None:
@@ -201,20 +265,6 @@ def _highest(rays: Floats, excess: Floats) -> tuple[Floats, float]:
     """Return the rays of the highest excess, where it is above 0, and that excess."""
     best = np.argsort(-excess)[:MOST_ADDED]
     return rays[best[excess[best] > 0]], float(excess[best[0]])
-
-
-def _starts(
-    scores: Floats, shares: Floats, draws: np.random.Generator, number: int
-) -> tuple[Floats, Floats]:
-    """Return starts for `_climbed`, and the root mean square of each score."""
-    sizes = np.sqrt((shares[:, None] * scores**2).sum(axis=0))
-    wanted = len(sizes)
-    if wanted <= MOST_SIGNS:
-        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=wanted)))
-    else:
-        signs = draws.choice((-1.0, 1.0), size=(STARTS // 2, wanted))
-    likeliest = np.argsort(-shares)[:number]
-    return np.vstack([signs * sizes, scores[likeliest]]), np.maximum(sizes, 1e-300)
 
 
 def _fewest(

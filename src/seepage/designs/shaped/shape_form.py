@@ -1,12 +1,15 @@
 """Shaping one form from tables of counts: its limits, its product, its mechanism."""
 
+import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from seepage._numerics import Floats, Integers, one_blas_thread
+from seepage.data.pairs import PairCounts
+from seepage.data.records import Records
 from seepage.designs.shaped.admissible_reports import (
     LARGEST_LIMIT,
     MARGIN,
@@ -47,6 +50,43 @@ class AnswerCounts(NamedTuple):
     def cells(self) -> int:
         """The number of cells."""
         return math.prod(self.sizes)
+
+
+def form_table(
+    counted: PairCounts | Records, sources: Sequence[str], targets: Iterable[str]
+) -> tuple[AnswerCounts, Integers]:
+    """Return the counts of targets by the cells of a form, and the counts of the cells."""
+    domain = counted.domain
+    sizes = tuple(domain[name].size for name in sources)
+    if isinstance(counted, PairCounts):
+        if len(sources) > 1:
+            raise InputError("several sources need records; give the table itself")
+        counts = counted.marginal(sources[0])
+        tables = {
+            name: np.diag(counts) if name == sources[0] else counted.table(name, sources[0])
+            for name in targets
+        }
+    else:
+        cells = answer_cells(counted, sources)
+        counts = np.bincount(cells, counted.weights, minlength=int(np.prod(sizes))).astype(np.int64)
+        tables = {name: _by_cell(counted, cells, len(counts), name) for name in targets}
+    if not counts.sum():
+        raise InputError("shaping needs at least one record, and there is none")
+    labels = itertools.product(*(domain[name].values for name in sources))
+    return AnswerCounts(tuple(sources), sizes, tables, tuple(map(", ".join, labels))), counts
+
+
+def answer_cells(records: Records, sources: Sequence[str]) -> Integers:
+    """Return the cell of each distinct record."""
+    columns = [records.column(name) for name in sources]
+    return np.asarray(np.ravel_multi_index(columns, [records.domain[n].size for n in sources]))
+
+
+def _by_cell(records: Records, cells: Integers, many: int, name: str) -> Integers:
+    size = records.domain[name].size
+    flat = records.column(name).astype(np.int64) * many + cells
+    counts = np.bincount(flat, records.weights, minlength=size * many)
+    return counts.astype(np.int64).reshape(size, many)
 
 
 def shape_form(

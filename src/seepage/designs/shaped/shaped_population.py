@@ -246,10 +246,11 @@ class CertifiedReports(AdmissibleReports):
             if report is None:
                 return None
             broken, kept = self._broken(report)
+            mixed = kept * (report - 1) + 1
             if not broken:
                 break
             self._add(report, broken)
-        return kept * (report - 1) + 1
+        return mixed
 
     def first(self) -> Floats:
         """Return reports around the neutral one, in pairs that sum to it."""
