@@ -2,8 +2,8 @@
 
 Reports are priced by the prices of the best mixture so far: one whose excess is above 0 lowers the
 variance.  The excess is convex, so extreme rays of the cone suffice.  Where they are enumerated the
-gap is proven; otherwise linear programs climb from many starts, and the gap is that of the best
-report they found.
+gap is proven; otherwise linear programs climb from many starts, and the gap is that of the reports
+they found.
 """
 
 import itertools
