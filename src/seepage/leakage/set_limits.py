@@ -12,24 +12,29 @@ bounded by straight lines above and below the kl limits, which turn the maximum 
 Dinkelbach's problem of `solver` [theory-population: The bound over all sets].
 """
 
+import math
+from collections.abc import Callable, Sequence
 from itertools import combinations
-from math import comb
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from seepage._numerics import UNIT, Booleans, Floats, Integers, log_ratio, round_down, round_up
 from seepage.leakage.deviations import Limits, binomial_lower, binomial_upper, clopper_pearson
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.linear_limits import row_pairs, upper_over_all_sets
+from seepage.leakage.linear_limits import sums_of_gains, upper_over_all_sets
 
 MOST_SETS = 1 << 12
 """Sets of a family that are enumerated: all of up to 12 values; beyond, straight lines."""
 
-DIRECT = 64
-"""Sets up to which every limit is computed; of more, those that a simpler inequality leaves."""
+DIRECT = 128
+"""Masses up to which every limit is computed; of more, those that a simpler inequality leaves."""
 
 BATCH = 16
-"""Sets whose limits are computed at once where there are many."""
+"""Sets that rank first whose limits are computed, where there are many."""
+
+_Limit: TypeAlias = Callable[[Integers, Integers, float], Floats]
 
 
 def statements(sets: LikelySets, size: int) -> int:
@@ -37,7 +42,7 @@ def statements(sets: LikelySets, size: int) -> int:
     if sets.kind == "all":
         return max(1, (1 << (size - 1)) - 1)
     chosen = 1 if sets.kind == "singletons" else sets.size
-    number = comb(size, chosen)
+    number = math.comb(size, chosen)
     return max(1, number // 2 if 2 * chosen == size else number)
 
 
@@ -56,20 +61,13 @@ def set_limits(counts: Integers, sets: LikelySets, c: Floats, contrast: Floats) 
     size = counts.shape[2]
     if sets.kind == "subsets" and sets.size == size:
         return Limits(np.zeros(len(counts)), np.zeros(len(counts)))
-    if statements(sets, size) <= MOST_SETS:
-        masks, paired = _masks(sets, size)
-        if len(masks) <= DIRECT:
-            return _rounded(_every(counts @ masks.T, counts.sum(2), c, contrast, paired), contrast)
-        each = [
-            _some(table @ masks.T, table.sum(1), level, budget, paired)
-            for table, level, budget in zip(counts, c.tolist(), contrast.tolist(), strict=True)
-        ]
-    else:
-        width = sets.size if sets.kind == "subsets" else None
-        each = [
-            _lines(table, level, budget, width)
-            for table, level, budget in zip(counts, c.tolist(), contrast.tolist(), strict=True)
-        ]
+    masks, paired = _masks(sets, size)
+    if len(masks) * counts.shape[1] <= DIRECT:
+        return _rounded(_every(counts @ masks.T, counts.sum(2), c, contrast, paired), contrast)
+    each = [
+        _some(table @ masks.T, table.sum(1), level, budget, paired)
+        for table, level, budget in zip(counts, c.tolist(), contrast.tolist(), strict=True)
+    ]
     lower, upper = np.array(each).T
     return _rounded(Limits(lower, upper), contrast)
 
@@ -104,35 +102,44 @@ def _every(hits: Integers, totals: Integers, c: Floats, contrast: Floats, paired
 
 def _by_set(masses: Limits, contrast: Floats, paired: bool) -> Limits:
     """Return the limits that each set gives, from limits of masses of shape (..., m, sets)."""
-    lower = best_rows(masses.lower, masses.upper, contrast)
-    upper = best_rows(masses.upper, masses.lower, contrast)
+    lower = best_rows(masses.lower, masses.upper, contrast).ratio
+    upper = best_rows(masses.upper, masses.lower, contrast).ratio
     if paired:
         high, low = 1.0 - masses.lower, 1.0 - masses.upper
-        lower = np.maximum(lower, best_rows(low, high, contrast))
-        upper = np.maximum(upper, best_rows(high, low, contrast))
+        lower = np.maximum(lower, best_rows(low, high, contrast).ratio)
+        upper = np.maximum(upper, best_rows(high, low, contrast).ratio)
     return Limits(lower, upper)
 
 
-def best_rows(high: Floats, low: Floats, contrast: Floats) -> Floats:
+class BestRows(NamedTuple):
+    """For each set the two rows of the largest log-ratio, and that ratio."""
+
+    ratio: Floats
+    likelier: Integers
+    other: Integers
+
+
+def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
     """Return the largest log-ratio of one row's `high` to another row's `low`, for each set.
 
     The two largest and the two smallest suffice: at most one row is both.
     """
-    first, last = high.argmax(axis=-2)[..., None, :], low.argmin(axis=-2)[..., None, :]
-    most = np.take_along_axis(high, first, axis=-2)[..., 0, :]
-    least = np.take_along_axis(low, last, axis=-2)[..., 0, :]
-    ratio = log_ratio(most - least, least, contrast)
-    same = (first == last)[..., 0, :]
+    first, last = high.argmax(axis=-2), low.argmin(axis=-2)
+
+    def ratio(x: Integers, y: Integers) -> Floats:
+        most = np.take_along_axis(high, x[..., None, :], axis=-2)[..., 0, :]
+        least = np.take_along_axis(low, y[..., None, :], axis=-2)[..., 0, :]
+        return log_ratio(most - least, least, contrast)
+
+    same = first == last
     if not same.any():
-        return ratio
+        return BestRows(ratio(first, last), first, last)
     rows = np.arange(high.shape[-2])[:, None]
-    second = np.where(rows == first, -np.inf, high).max(axis=-2)
-    next_least = np.where(rows == last, np.inf, low).min(axis=-2)
-    apart = np.maximum(
-        log_ratio(second - least, least, contrast),
-        log_ratio(most - next_least, next_least, contrast),
-    )
-    return np.where(same, apart, ratio)
+    second = np.where(rows == first[..., None, :], -np.inf, high).argmax(axis=-2)
+    next_last = np.where(rows == last[..., None, :], np.inf, low).argmin(axis=-2)
+    swapped = same & (ratio(second, last) >= ratio(first, next_last))
+    first, last = np.where(swapped, second, first), np.where(same & ~swapped, next_last, last)
+    return BestRows(ratio(first, last), first, last)
 
 
 def _some(
@@ -140,23 +147,41 @@ def _some(
 ) -> tuple[float, float]:
     """Return the same limits of one pair; hits of shape (m, sets).
 
-    A simpler inequality than Clopper-Pearson's, never narrower, ranks the sets; exact limits are
-    computed in this order until no set left can exceed the largest.  The lower limit is that of
-    the sets which rank first: every set gives a valid one.
+    A simpler inequality than Clopper-Pearson's, never narrower, ranks sets and rows.  The upper
+    limit is exact: binomial limits are computed wherever the simpler ones exceed the largest ratio
+    found.  The lower limit is that of the sets which rank first: every set gives a valid one.
     """
-    budget = np.array(contrast)
-    guess = _by_set(_simple_limits(hits, totals[:, None], c + 1e-3), budget, paired)
+    low, high = _simple_limits(hits, totals[:, None], c + math.exp(-c))
+    if paired:
+        hits = np.hstack([hits, totals[:, None] - hits])
+        low, high = np.hstack([low, 1.0 - high]), np.hstack([high, 1.0 - low])
 
-    def exact(chosen: Integers) -> Limits:
-        masses = clopper_pearson(hits[:, chosen], totals[:, None], c)
-        return _by_set(masses, budget, paired)
+    def exact(guess: BestRows, above: _Limit, below: _Limit) -> float:
+        sets = _largest(guess.ratio, 2 * BATCH)
+        x, y = guess.likelier[sets], guess.other[sets]
+        most, least = above(hits[x, sets], totals[x], c), below(hits[y, sets], totals[y], c)
+        return float(log_ratio(most - least, least, contrast).max())
 
-    order, upper, done = np.argsort(-guess.upper), 0.0, 0
-    while done < len(order) and guess.upper[order[done]] > upper:
-        upper = max(upper, float(exact(order[done : done + BATCH]).upper.max()))
-        done += BATCH
-    first = np.argsort(-guess.lower)[: 2 * BATCH]
-    return float(exact(first).lower.max()), upper
+    lower = exact(best_rows(low, high, contrast), binomial_lower, binomial_upper)
+    guess = best_rows(high, low, contrast)
+    upper = exact(guess, binomial_upper, binomial_lower)
+    left = guess.ratio > upper
+    hits, low, high = hits[:, left], low[:, left], high[:, left]
+    least, most = low.min(axis=0, initial=1.0), high.max(axis=0, initial=0.0)
+    for limits, limit, ratio in (
+        (high, binomial_upper, log_ratio(high - least, least, contrast)),
+        (low, binomial_lower, log_ratio(most - low, low, contrast)),
+    ):
+        rows, sets = np.nonzero(ratio > upper)
+        limits[rows, sets] = limit(hits[rows, sets], totals[rows], c)
+    return lower, max(upper, float(best_rows(high, low, contrast).ratio.max(initial=0.0)))
+
+
+def _largest(values: Floats, count: int) -> Integers:
+    """Return the places of the largest values."""
+    return (
+        np.argpartition(-values, count)[:count] if count < len(values) else np.arange(len(values))
+    )
 
 
 def _simple_limits(hits: Integers, totals: Integers, c: float) -> Limits:
@@ -182,38 +207,59 @@ def _simple_upper(a: Floats, r: Floats) -> Floats:
 # All sets of a large alphabet --------------------------------------------------------------------
 
 
-def _lines(
-    counts: Integers, c: float, contrast: float, width: int | None = None
-) -> tuple[float, float]:
-    """Return limits over all sets of one pair, or all of one width, counts of shape (m, t)."""
-    totals = counts.sum(axis=1)
-    known = totals > 0
-    rows, people = counts[known] / totals[known, None], totals[known]
-    lower = _found_lower(counts[known], rows, c, contrast, width) if known.sum() > 1 else 0.0
-    if contrast == 0 or not known.all():
-        return lower, contrast
-    return lower, upper_over_all_sets(rows, c / people, contrast)
+def line_limits(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> Limits:
+    """Return limits of the leakages of all targets from one source with too many sets to try.
+
+    Parameters
+    ----------
+    tables
+        Target values by source values, shapes (m, t), m at least 2.
+    sets
+        The likely sets of the source's report.
+    c
+        Of each table: e^-c for each statement.
+
+    Notes
+    -----
+    Upper limits are over all sets, whatever their size.
+    """
+    contrast = sets.contrast
+    lower, upper = np.zeros(len(tables)), np.full(len(tables), contrast)
+    people = [table.sum(axis=1) for table in tables]
+    some = [k for k, number in enumerate(people) if (number > 0).sum() > 1]
+    full = [k for k in some if people[k].all()]
+    if some and contrast > 0:
+        known = [tables[k][people[k] > 0] for k in some]
+        lower[some] = _found_lower(known, c[some], sets)
+    if full and contrast > 0:
+        shares = [tables[k] / people[k][:, None] for k in full]
+        upper[full] = upper_over_all_sets(shares, [c[k] / people[k] for k in full], contrast)
+    return _rounded(Limits(lower, upper), np.full(len(tables), contrast))
 
 
-def _found_lower(
-    counts: Integers, rows: Floats, c: float, contrast: float, width: int | None
-) -> float:
-    """Return the largest lower limit among sets that tell two rows apart in the table."""
+def _found_lower(tables: Sequence[Integers], c: Floats, sets: LikelySets) -> Floats:
+    """Return the largest lower limits among sets that tell two rows apart in their table."""
+    counts, contrast = np.concatenate(tables), sets.contrast
     people = counts.sum(axis=1)
-    first, second = row_pairs(len(rows))
-    likelier, other = rows[first], rows[second]
-    best = 0.0
+    rows, level = counts / people[:, None], np.repeat(c, [len(table) for table in tables])
+    wobble = np.sqrt(level / people / 2)
+    ends = np.cumsum([len(table) for table in tables])
+    best = np.zeros(len(tables))
     for ratio in np.exp(min(contrast, 50.0) * np.array([0.1, 0.6])):
-        chosen = _favoured(likelier - ratio * other, width)
-        high, low = ((part * chosen).sum(axis=1) for part in (likelier, other))
-        high = 1.0 - _simple_upper(1.0 - high, c / people[first])
-        low = _simple_upper(low, c / people[second])
-        guess = log_ratio(high - low, low, contrast)
-        top = np.argsort(-guess)[:BATCH]
-        x, y = first[top], second[top]
-        above, below = ((counts[row] * chosen[top]).sum(axis=1) for row in (x, y))
-        high, low = binomial_lower(above, people[x], c), binomial_upper(below, people[y], c)
-        best = max(best, float(log_ratio(high - low, low, contrast).max()))
+        found = []
+        for start, end in zip(ends - [len(table) for table in tables], ends, strict=True):
+            some = slice(start, end)
+            gain = sums_of_gains(rows[some], ratio * rows[some])
+            gain -= wobble[some, None] + ratio * wobble[some]
+            np.fill_diagonal(gain, -np.inf)
+            found.append(start + np.divmod(_largest(gain.ravel(), 2 * BATCH), end - start))
+        x, y = np.concatenate(found, axis=1)
+        table = np.repeat(np.arange(len(tables)), [part.shape[1] for part in found])
+        chosen = _favoured(rows[x] - ratio * rows[y], sets.size if sets.kind == "subsets" else None)
+        above, below = ((counts[row] * chosen).sum(axis=1) for row in (x, y))
+        high = binomial_lower(above, people[x], level[x])
+        low = binomial_upper(below, people[y], level[y])
+        np.maximum.at(best, table, log_ratio(high - low, low, contrast))
     return best
 
 
