@@ -197,30 +197,38 @@ class _RowPairs:
         """Bound every two rows by one line above each row and one below it.
 
         They touch at its mass of the set with the largest gain over any row, or of any over it.
-        These pairs of rows are bounded by lines of their own too.
+        The pair of rows that gains most in its table, and then all these pairs whose bounds are
+        loose, are bounded by lines of their own too.
         """
-        every = np.arange(len(self.rows))
-        alone = self._parts(np.stack([every, every]))
-        touch = np.full((len(every), 2), 0.5)
-        partners = np.zeros((2, len(every)), dtype=np.int64)
-        going = np.arange(len(self.sizes))
-        for _ in range(SHARED_ROUNDS):
-            lines = _Fractions.touching(touch, alone, self.contrast)
+        every, tables = np.arange(len(self.rows)), np.arange(len(self.sizes))
+        alone = self._parts(every, every)
+        masses = np.full((len(every), 2), 0.5)
+        partners, most = np.zeros((2, len(every)), dtype=np.int64), np.zeros(len(tables), np.int64)
+        going = tables
+        for number in range(SHARED_ROUNDS):
+            lines = _Fractions.touching(masses, alone, self.contrast)
             ratio = np.exp(np.minimum(self.attained, 600.0))[self.table]
             lines = lines._replace(losses=ratio[:, None] * lines.losses)
             for table in going.tolist():
-                self._share(table, lines, ratio, partners)
-            pairs = np.stack([np.append(every, partners[0]), np.append(partners[1], every)])
-            masses = self._bound_alone(pairs, lines.gains[pairs[0]] - lines.losses[pairs[1]])
-            going = np.flatnonzero(
-                np.bincount(self.owner[self._loose()], minlength=len(self.sizes)) > FEW
+                most[table] = self._share(table, lines, ratio, partners)
+            first, second = np.append(every, partners[0]), np.append(partners[1], every)
+            own = (
+                np.append(most, np.flatnonzero(self._loose()[self._place(first, second)]))
+                if number
+                else most
             )
+            self._bound_alone(first[own], second[own], lines)
+            going = tables[np.bincount(self.owner[self._loose()], minlength=len(tables)) > FEW]
             if not len(going):
                 break
-            touch = np.stack([masses[: len(every), 0], masses[len(every) :, 1]], axis=1)
+            masses[:, 0] = (self.rows * (lines.gains > lines.losses[partners[1]])).sum(axis=1)
+            masses[:, 1] = (self.rows * (lines.gains[partners[0]] > lines.losses)).sum(axis=1)
 
-    def _share(self, table: int, lines: _Fractions, ratio: Floats, partners: Integers) -> None:
-        """Bound every two rows of a table by shared lines; enter the largest gains as partners."""
+    def _share(self, table: int, lines: _Fractions, ratio: Floats, partners: Integers) -> int:
+        """Bound every two rows of a table by shared lines; enter the largest gains as partners.
+
+        Returns the row that gains most.
+        """
         size, start, offset = self.sizes[table], self.starts[table], self.offsets[table]
         top, gains, bottom, losses = (part[start : start + size] for part in lines)
         gain = sums_of_gains(gains, losses) + top[:, None] - ratio[start] * bottom
@@ -229,22 +237,22 @@ class _RowPairs:
         np.minimum(bounds, _certified(ratio[start], gain, bottom), out=bounds)
         partners[0, start : start + size] = start + gain.argmax(axis=0)
         partners[1, start : start + size] = start + gain.argmax(axis=1)
+        return int(start + gain.argmax() // size)
 
-    def _bound_alone(self, pairs: Integers, scores: Floats) -> Floats:
-        """Bound pairs of rows by lines that touch at the sets of positive score; return masses."""
-        parts = self._parts(pairs)
-        chosen = _best_sets(scores, parts)
+    def _bound_alone(self, first: Integers, second: Integers, lines: _Fractions) -> None:
+        """Bound pairs of rows by lines that touch at the best sets of shared lines."""
+        parts = self._parts(first, second)
+        chosen = _best_sets(lines.gains[first] - lines.losses[second], parts)
         masses = np.stack([(row * chosen).sum(axis=1) for row in parts[:2]], axis=1)
         lines = _Fractions.touching(masses, parts, self.contrast)
         reached = np.minimum(np.log(lines.at(chosen)), self.contrast)
         np.maximum.at(self.attained, parts.table, reached)
         found = lines.best(parts, self.attained[parts.table])
-        np.minimum.at(self.bounds, self._place(*pairs), found)
-        return masses
+        np.minimum.at(self.bounds, self._place(first, second), found)
 
-    def _parts(self, pairs: Integers) -> _Parts:
-        """Return the search for pairs of rows, of shape (2, parts), over all sets."""
-        count, (first, second) = pairs.shape[1], pairs
+    def _parts(self, first: Integers, second: Integers) -> _Parts:
+        """Return the search for pairs of rows over all sets."""
+        count = len(first)
         return _Parts(
             self.rows[first],
             self.rows[second],
@@ -271,7 +279,7 @@ class _RowPairs:
         pairs = self.starts[table] + np.divmod(places - self.offsets[table], self.sizes[table])
         step = max(1, MOST_CELLS // self.rows.shape[1])
         for start in range(0, len(places), step):
-            parts = self._parts(pairs[:, start : start + step])
+            parts = self._parts(*pairs[:, start : start + step])
             _split(parts, self.contrast, self.attained, certified)
         return np.minimum(certified, self.contrast)
 

@@ -25,8 +25,8 @@ from seepage.errors import DomainError, InputError
 from seepage.leakage.deviations import Limits, kl_lower, kl_upper
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.set_limits import (
-    MOST_SETS,
     best_rows,
+    enumerable,
     line_limits,
     set_limits,
     statements,
@@ -217,7 +217,7 @@ class _Report:
 
     def by_lines(self, size: int) -> bool:
         """Return whether its sets are too many to try each."""
-        return self.columns is None and statements(self.sets, size) > MOST_SETS
+        return self.columns is None and not enumerable(self.sets, size)
 
 
 class _Search:

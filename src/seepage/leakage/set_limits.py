@@ -7,15 +7,15 @@ each wrong with probability e^-c.  Where all hold, the leakage of every S lies b
     lambda L_x')   over x != x',
 
 which factorises for a given S: O(m) after the limits.  Sets and complements share a statement.
-Families of up to `MOST_SETS` sets are enumerated (Clopper-Pearson).  All S of larger alphabets are
-bounded by straight lines above and below the kl limits, which turn the maximum over S into
-Dinkelbach's problem of `solver` [theory-population: The bound over all sets].
+All sets of up to 12 values are enumerated, and up to 4,096 of one size (Clopper-Pearson).  All S
+of larger alphabets are bounded by straight lines above and below the kl limits, which turn the
+maximum over S into Dinkelbach's problem of `solver` [theory-population: The bound over all sets].
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,16 +25,17 @@ from seepage.leakage.deviations import Limits, binomial_lower, binomial_upper, c
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.linear_limits import sums_of_gains, upper_over_all_sets
 
+MOST_VALUES = 12
+"""Source values of which all sets are enumerated; beyond, straight lines."""
+
 MOST_SETS = 1 << 12
-"""Sets of a family that are enumerated: all of up to 12 values; beyond, straight lines."""
+"""Sets of one size that are enumerated."""
 
 DIRECT = 128
 """Masses up to which every limit is computed; of more, those that a simpler inequality leaves."""
 
 BATCH = 16
 """Sets that rank first whose limits are computed, where there are many."""
-
-_Limit: TypeAlias = Callable[[Integers, Integers, float], Floats]
 
 
 def statements(sets: LikelySets, size: int) -> int:
@@ -44,6 +45,11 @@ def statements(sets: LikelySets, size: int) -> int:
     chosen = 1 if sets.kind == "singletons" else sets.size
     number = math.comb(size, chosen)
     return max(1, number // 2 if 2 * chosen == size else number)
+
+
+def enumerable(sets: LikelySets, size: int) -> bool:
+    """Return whether `set_limits` tries every set of a family over `size` values."""
+    return size <= MOST_VALUES if sets.kind == "all" else statements(sets, size) <= MOST_SETS
 
 
 def set_limits(counts: Integers, sets: LikelySets, c: Floats, contrast: Floats) -> Limits:
@@ -78,22 +84,22 @@ def _rounded(found: Limits, contrast: Floats) -> Limits:
     return Limits(lower, np.where(contrast > 0, np.maximum(upper, 0.0), 0.0))
 
 
-def _masks(sets: LikelySets, size: int) -> tuple[Integers, bool]:
+def _masks(sets: LikelySets, size: int) -> tuple[Floats, bool]:
     """Return the sets of a family as rows of 0 and 1, and whether complements belong to it.
 
     Of a set and its complement, where both belong to it, the one without the last value.
     """
     if sets.kind == "all" or size == 2:
         numbers = np.arange(1, 2 ** (size - 1))
-        return (numbers[:, None] >> np.arange(size)) & 1, True
+        return ((numbers[:, None] >> np.arange(size)) & 1).astype(np.float64), True
     width = 1 if sets.kind == "singletons" else sets.size
     chosen = np.array(list(combinations(range(size), width)))
-    masks = np.zeros((len(chosen), size), dtype=np.int64)
-    np.put_along_axis(masks, chosen, 1, axis=1)
+    masks = np.zeros((len(chosen), size))
+    np.put_along_axis(masks, chosen, 1.0, axis=1)
     return (masks[masks[:, -1] == 0], True) if 2 * width == size else (masks, False)
 
 
-def _every(hits: Integers, totals: Integers, c: Floats, contrast: Floats, paired: bool) -> Limits:
+def _every(hits: Floats, totals: Integers, c: Floats, contrast: Floats, paired: bool) -> Limits:
     """Return limits from every set; hits of shape (p, m, sets)."""
     masses = clopper_pearson(hits, totals[:, :, None], np.asarray(c)[:, None, None])
     found = _by_set(masses, np.asarray(contrast)[:, None], paired)
@@ -134,16 +140,17 @@ def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
     same = first == last
     if not same.any():
         return BestRows(ratio(first, last), first, last)
-    rows = np.arange(high.shape[-2])[:, None]
-    second = np.where(rows == first[..., None, :], -np.inf, high).argmax(axis=-2)
-    next_last = np.where(rows == last[..., None, :], np.inf, low).argmin(axis=-2)
+    others, rest = high.copy(), low.copy()
+    np.put_along_axis(others, first[..., None, :], -np.inf, axis=-2)
+    np.put_along_axis(rest, last[..., None, :], np.inf, axis=-2)
+    second, next_last = others.argmax(axis=-2), rest.argmin(axis=-2)
     swapped = same & (ratio(second, last) >= ratio(first, next_last))
     first, last = np.where(swapped, second, first), np.where(same & ~swapped, next_last, last)
     return BestRows(ratio(first, last), first, last)
 
 
 def _some(
-    hits: Integers, totals: Integers, c: float, contrast: float, paired: bool
+    hits: Floats, totals: Integers, c: float, contrast: float, paired: bool
 ) -> tuple[float, float]:
     """Return the same limits of one pair; hits of shape (m, sets).
 
@@ -156,15 +163,13 @@ def _some(
         hits = np.hstack([hits, totals[:, None] - hits])
         low, high = np.hstack([low, 1.0 - high]), np.hstack([high, 1.0 - low])
 
-    def exact(guess: BestRows, above: _Limit, below: _Limit) -> float:
-        sets = _largest(guess.ratio, 2 * BATCH)
-        x, y = guess.likelier[sets], guess.other[sets]
-        most, least = above(hits[x, sets], totals[x], c), below(hits[y, sets], totals[y], c)
-        return float(log_ratio(most - least, least, contrast).max())
-
-    lower = exact(best_rows(low, high, contrast), binomial_lower, binomial_upper)
+    lower = _established(hits, totals, c, contrast, Limits(low, high))
     guess = best_rows(high, low, contrast)
-    upper = exact(guess, binomial_upper, binomial_lower)
+    sets = _largest(guess.ratio, 4)
+    x, y = guess.likelier[sets], guess.other[sets]
+    most = binomial_upper(hits[x, sets], totals[x], c)
+    least = binomial_lower(hits[y, sets], totals[y], c)
+    upper = float(log_ratio(most - least, least, contrast).max())
     left = guess.ratio > upper
     hits, low, high = hits[:, left], low[:, left], high[:, left]
     least, most = low.min(axis=0, initial=1.0), high.max(axis=0, initial=0.0)
@@ -172,9 +177,23 @@ def _some(
         (high, binomial_upper, log_ratio(high - least, least, contrast)),
         (low, binomial_lower, log_ratio(most - low, low, contrast)),
     ):
-        rows, sets = np.nonzero(ratio > upper)
-        limits[rows, sets] = limit(hits[rows, sets], totals[rows], c)
+        rows, columns = np.nonzero(ratio > upper)
+        limits[rows, columns] = limit(hits[rows, columns], totals[rows], c)
     return lower, max(upper, float(best_rows(high, low, contrast).ratio.max(initial=0.0)))
+
+
+def _established(hits: Floats, totals: Integers, c: float, contrast: float, guess: Limits) -> float:
+    """Return the largest lower limit of the sets and rows that rank first by a guess.
+
+    Two rows on each side; one row on both sides establishes nothing.
+    """
+    least = guess.upper.min(axis=0)
+    sets = _largest(log_ratio(guess.lower.max(axis=0) - least, least, contrast), BATCH)
+    x = np.argpartition(-guess.lower[:, sets], 1, axis=0)[:2]
+    y = np.argpartition(guess.upper[:, sets], 1, axis=0)[:2]
+    high = binomial_lower(hits[x, sets], totals[x], c).max(axis=0)
+    low = binomial_upper(hits[y, sets], totals[y], c).min(axis=0)
+    return float(log_ratio(high - low, low, contrast).max())
 
 
 def _largest(values: Floats, count: int) -> Integers:
@@ -184,24 +203,33 @@ def _largest(values: Floats, count: int) -> Integers:
     )
 
 
-def _simple_limits(hits: Integers, totals: Integers, c: float) -> Limits:
-    share = np.divide(hits, totals, out=np.zeros(hits.shape), where=totals > 0)
-    radius = np.broadcast_to(c / np.maximum(totals, 0.5), share.shape)
-    upper, rest = (_simple_upper(part, radius) for part in (share, 1.0 - share))
-    unknown = np.broadcast_to(totals == 0, share.shape)
-    return Limits(np.where(unknown, 0.0, 1.0 - rest), np.where(unknown, 1.0, upper))
-
-
-def _simple_upper(a: Floats, r: Floats) -> Floats:
-    """Return a number above `kl_upper` by elementary inequalities.
+def _simple_limits(hits: Floats, totals: Integers, c: float) -> Limits:
+    """Return limits outside those of `kl_lower` and `kl_upper` by elementary inequalities.
 
     kl(a, q) is the integral of (s - a)/(s (1 - s)) over s from a to q, so at least
-    (q - a)^2/(2 v) with v the largest s (1 - s) there: q (1 - q), a (1 - a) or 1/4.
+    (q - a)^2/(2 v) with v the largest s (1 - s) there: q (1 - q), where that keeps q below 1/2, or
+    a (1 - a), or 1/4.
     """
-    a = np.clip(a, 0.0, 1.0)
-    wilson = (a + r + np.sqrt(r * (r + 2 * a * (1 - a)))) / (1 + 2 * r)
-    middle = np.where(wilson <= 0.5, wilson, np.maximum(a + np.sqrt(r / 2), 0.5))
-    return np.minimum(np.where(a < 0.5, middle, a + np.sqrt(2 * r * a * (1 - a))), 1.0)
+    people = np.maximum(totals, 1)
+    a, r = hits / people, c / people
+    root = np.sqrt(r * (r + 2 * a * (1.0 - a)))
+    upper, rest = (
+        np.minimum(_wilson(part, r, root), part + _spread(part, r)) for part in (a, 1.0 - a)
+    )
+    unknown = totals[:, 0] == 0
+    lower, upper = np.maximum(1.0 - rest, 0.0), np.minimum(upper, 1.0)
+    lower[unknown], upper[unknown] = 0.0, 1.0
+    return Limits(lower, upper)
+
+
+def _wilson(a: Floats, r: Floats, root: Floats) -> Floats:
+    found = (a + r + root) / (1 + 2 * r)
+    return np.asarray(found + (found > 0.5))
+
+
+def _spread(a: Floats, r: Floats) -> Floats:
+    at = np.maximum(a, 0.5)
+    return np.sqrt(2 * r * (at * (1.0 - at)))
 
 
 # All sets of a large alphabet --------------------------------------------------------------------
