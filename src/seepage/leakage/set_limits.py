@@ -170,16 +170,30 @@ def _some(
     most = binomial_upper(hits[x, sets], totals[x], c)
     least = binomial_lower(hits[y, sets], totals[y], c)
     upper = float(log_ratio(most - least, least, contrast).max())
-    left = guess.ratio > upper
-    hits, low, high = hits[:, left], low[:, left], high[:, left]
-    least, most = low.min(axis=0, initial=1.0), high.max(axis=0, initial=0.0)
-    for limits, limit, ratio in (
-        (high, binomial_upper, log_ratio(high - least, least, contrast)),
-        (low, binomial_lower, log_ratio(most - low, low, contrast)),
-    ):
-        rows, columns = np.nonzero(ratio > upper)
-        limits[rows, columns] = limit(hits[rows, columns], totals[rows], c)
-    return lower, max(upper, float(best_rows(high, low, contrast).ratio.max(initial=0.0)))
+    step, left = BATCH, np.argsort(-guess.ratio)
+    while True:
+        left = left[guess.ratio[left] > upper]
+        if not len(left):
+            return lower, upper
+        sets, left, step = left[:step], left[step:], 4 * step
+        masses = Limits(low[:, sets], high[:, sets])
+        upper = max(upper, _refined(hits[:, sets], totals, c, contrast, masses, upper))
+
+
+def _refined(
+    hits: Floats, totals: Integers, c: float, contrast: float, guess: Limits, least: float
+) -> float:
+    """Return the largest upper limit of some sets, if it is above `least`.
+
+    Binomial limits replace the guess of the masses where a ratio may be above.
+    """
+    low, high = guess
+    above = log_ratio(high - low.min(axis=0), low.min(axis=0), contrast) > least
+    below = log_ratio(high.max(axis=0) - low, low, contrast) > least
+    for limits, wanted, limit in ((high, above, binomial_upper), (low, below, binomial_lower)):
+        rows, sets = np.nonzero(wanted)
+        limits[rows, sets] = limit(hits[rows, sets], totals[rows], c)
+    return float(best_rows(high, low, contrast).ratio.max())
 
 
 def _established(hits: Floats, totals: Integers, c: float, contrast: float, guess: Limits) -> float:
