@@ -90,7 +90,7 @@ def test_lines_bound_every_set_from_above():
     excess = []
     for _ in range(12):
         size = int(rng.integers(3, 8))
-        c, contrast = float(rng.uniform(5, 30)), float(rng.choice([0.5, 1, 2, 4]))
+        c, contrast = float(rng.uniform(5, 30)), float(rng.choice([0.5, 1, 2, 4, 30]))
         tables = []
         for _ in range(5):
             base = rng.dirichlet([0.7] * size) * rng.choice([3, 300]) + 1e-3
@@ -106,6 +106,15 @@ def test_lines_bound_every_set_from_above():
     assert min(excess) >= -1e-12
     assert max(excess) <= 0.0011
     assert np.mean(excess) <= 1e-4
+
+
+def test_lines_bound_reports_that_hardly_hide_anything():
+    """With a lower limit of 0 the ratio is 1 + lambda U: the lines' denominators tell nothing."""
+    shares, radii = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]), np.array([0.1, 3.0])
+    for contrast in (300.0, 700.0):
+        found = upper_over_all_sets([shares], [radii], contrast)[0]
+        assert contrast - 1e-9 <= found <= contrast
+    assert upper_over_all_sets([shares], [radii], math.inf)[0] == math.inf
 
 
 def test_the_best_set_is_no_prefix():

@@ -212,11 +212,9 @@ class _RowPairs:
             for table in going.tolist():
                 most[table] = self._share(table, lines, ratio, partners)
             first, second = np.append(every, partners[0]), np.append(partners[1], every)
-            own = (
-                np.append(most, np.flatnonzero(self._loose()[self._place(first, second)]))
-                if number
-                else most
-            )
+            own = most
+            if number:
+                own = np.append(most, np.flatnonzero(self._loose()[self._place(first, second)]))
             self._bound_alone(first[own], second[own], lines)
             going = tables[np.bincount(self.owner[self._loose()], minlength=len(tables)) > FEW]
             if not len(going):
@@ -300,8 +298,10 @@ def _certified(ratio: Floats, gain: Floats, bottom: Floats) -> Floats:
     At any ratio H the maximum exceeds H by at most the gain, max over S of the numerator minus H
     times the denominator, over the least denominator.  No gain, then every denominator is positive.
     """
-    with np.errstate(over="ignore"):
-        return np.log(ratio + np.maximum(gain, 0.0) / np.maximum(bottom, TINY))
+    least = np.where(bottom > TINY, bottom, 0.0)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        found = ratio + np.where(gain > 0, gain / least, 0.0)
+        return np.log(found * (1 + 1e-13))
 
 
 def _split(parts: _Parts, contrast: float, attained: Floats, certified: Floats) -> None:

@@ -282,22 +282,23 @@ def line_limits(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> Limi
 def _found_lower(tables: Sequence[Integers], c: Floats, sets: LikelySets) -> Floats:
     """Return the largest lower limits among sets that tell two rows apart in their table."""
     counts, contrast = np.concatenate(tables), sets.contrast
-    people = counts.sum(axis=1)
-    rows, level = counts / people[:, None], np.repeat(c, [len(table) for table in tables])
+    sizes, people = [len(table) for table in tables], counts.sum(axis=1)
+    rows, level = counts / people[:, None], np.repeat(c, sizes)
     wobble = np.sqrt(level / people / 2)
-    ends = np.cumsum([len(table) for table in tables])
+    width = sets.size if sets.kind == "subsets" else None
     best = np.zeros(len(tables))
     for ratio in np.exp(min(contrast, 50.0) * np.array([0.1, 0.6])):
         found = []
-        for start, end in zip(ends - [len(table) for table in tables], ends, strict=True):
-            some = slice(start, end)
+        for size, end in zip(sizes, np.cumsum(sizes).tolist(), strict=True):
+            some = slice(end - size, end)
             gain = sums_of_gains(rows[some], ratio * rows[some])
             gain -= wobble[some, None] + ratio * wobble[some]
             np.fill_diagonal(gain, -np.inf)
-            found.append(start + np.divmod(_largest(gain.ravel(), 2 * BATCH), end - start))
+            best_pairs = np.divmod(_largest(gain.ravel(), 2 * BATCH), size)
+            found.append(np.array(best_pairs) + end - size)
         x, y = np.concatenate(found, axis=1)
         table = np.repeat(np.arange(len(tables)), [part.shape[1] for part in found])
-        chosen = _favoured(rows[x] - ratio * rows[y], sets.size if sets.kind == "subsets" else None)
+        chosen = _favoured(rows[x] - ratio * rows[y], width)
         above, below = ((counts[row] * chosen).sum(axis=1) for row in (x, y))
         high = binomial_lower(above, people[x], level[x])
         low = binomial_upper(below, people[y], level[y])
