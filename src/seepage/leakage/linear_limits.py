@@ -13,7 +13,7 @@ All tables of one source are bounded together: most of their pairs of rows by li
 of a row share, in O(m^2 t) without a sort, the few others by lines of their own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -215,7 +215,8 @@ class _RowPairs:
             own = most
             if number:
                 own = np.append(most, np.flatnonzero(self._loose()[self._place(first, second)]))
-            self._bound_alone(first[own], second[own], lines)
+            for some in self._batches(own):
+                self._bound_alone(first[some], second[some], lines)
             going = tables[np.bincount(self.owner[self._loose()], minlength=len(tables)) > FEW]
             if not len(going):
                 break
@@ -263,6 +264,10 @@ class _RowPairs:
             self.bounds[self._place(first, second)],
         )
 
+    def _batches(self, places: Integers) -> Iterator[Integers]:
+        step = max(1, MOST_CELLS // self.rows.shape[1])
+        return (places[start : start + step] for start in range(0, len(places), step))
+
     def _loose(self) -> Booleans:
         """Return which bounds are not within the tolerance of what is attained in their table."""
         return self.bounds > (self.attained + TOLERANCE)[self.owner]
@@ -272,12 +277,10 @@ class _RowPairs:
         loose = self._loose()
         tight = np.maximum.reduceat(np.where(loose, 0.0, self.bounds), self.offsets)
         certified = np.maximum(tight, self.attained)
-        places = np.flatnonzero(loose)
-        table = self.owner[places]
-        pairs = self.starts[table] + np.divmod(places - self.offsets[table], self.sizes[table])
-        step = max(1, MOST_CELLS // self.rows.shape[1])
-        for start in range(0, len(places), step):
-            parts = self._parts(*pairs[:, start : start + step])
+        for some in self._batches(np.flatnonzero(loose)):
+            table = self.owner[some]
+            first, second = np.divmod(some - self.offsets[table], self.sizes[table])
+            parts = self._parts(self.starts[table] + first, self.starts[table] + second)
             _split(parts, self.contrast, self.attained, certified)
         return np.minimum(certified, self.contrast)
 
