@@ -63,7 +63,7 @@ def _mixed() -> Iterator[Figure]:
     what = f"{len(MIXED_SIZES)} attributes, 2 to 40 values"
     for name in MECHANISMS.values():
         yield _under(f"matrix with limits of {what}, {name}", times[name], 3.0)
-    peer = "a linear program for each two rows,"
+    peer = f"a linear program for each two rows, from {PROGRAMS} of them"
     theirs = times["programs"] * scale
     yield at_least(f"limits of the bound, {what}", times["alone"], peer, theirs, 1000)
 
