@@ -34,6 +34,9 @@ MOST_SETS = 1 << 12
 DIRECT = 128
 """Masses up to which every limit is computed; of more, those that a simpler inequality leaves."""
 
+MOST_ROWS = 128
+"""Target values told apart by lower limits: of many, those with most records establish most."""
+
 BATCH = 16
 """Sets that rank first whose limits are computed, where there are many."""
 
@@ -263,7 +266,8 @@ def line_limits(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> Limi
 
     Notes
     -----
-    Upper limits are over all sets, whatever their size.
+    Upper limits are over all sets, whatever their size; lower ones are from the target values that
+    most records have, `MOST_ROWS` of them at most.
     """
     contrast = sets.contrast
     lower, upper = np.zeros(len(tables)), np.full(len(tables), contrast)
@@ -271,7 +275,8 @@ def line_limits(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> Limi
     some = [k for k, number in enumerate(people) if (number > 0).sum() > 1]
     full = [k for k in some if people[k].all()]
     if some and contrast > 0:
-        known = [tables[k][people[k] > 0] for k in some]
+        known = [tables[k][_largest(people[k], MOST_ROWS)] for k in some]
+        known = [table[table.any(axis=1)] for table in known]
         lower[some] = _found_lower(known, c[some], sets)
     if full and contrast > 0:
         shares = [tables[k] / people[k][:, None] for k in full]
