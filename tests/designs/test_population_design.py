@@ -10,7 +10,7 @@ import pytest
 import seepage as sp
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
-from seepage.designs import form_search
+from seepage.designs.forms import form_search
 from seepage.designs.strategies import OPTIMAL_SMP
 from seepage.errors import InputError, SeepageError
 
