@@ -33,12 +33,15 @@ def drawn(number, seed=0, which=0):
     return Records(DOMAIN, CELLS[kept], weights[kept])
 
 
-def true_totals(weights, form, budgets):
+def true_totals(weights, form, budgets, matrix=None):
     """ln max over reports and values of the population's likelihoods, without the package."""
     kernel = np.ones((len(CELLS), 1))
     for j, e in zip(form, budgets, strict=True):
         factors = np.exp(-e * (CELLS[:, j][:, None] != np.arange(SIZES[j])))
         kernel = (kernel[:, :, None] * factors[:, None, :]).reshape(len(CELLS), -1)
+    if matrix is not None:  # one shaped report for all answers
+        asked = np.ravel_multi_index(CELLS[:, form].T, [SIZES[j] for j in form])
+        kernel = matrix.channel()[asked]
     found = []
     for k, size in enumerate(SIZES):
         rows = [
@@ -52,10 +55,9 @@ def true_totals(weights, form, budgets):
 def worst(found, weights):
     """The largest true total over all forms of a design, minus its limit."""
     return max(
-        (
-            true_totals(weights, [DOMAIN.index(n) for n in f.attributes], f.epsilons) - found.limits
-        ).max()
+        (true_totals(weights, places, f.epsilons, f.matrix) - found.limits).max()
         for f in found.forms
+        for places in [[DOMAIN.index(n) for n in f.attributes]]
     )
 
 
