@@ -33,10 +33,11 @@ MOST_SIGNS = 5
 """Wanted functions up to which all their signs are starts of linear programs."""
 
 STARTS = 40
-"""Further starts: reports of the mixture with the largest shares, and random signs."""
+"""Further starts: reports of the mixture with the largest shares; as many random ones of either
+kind where there are too many signs."""
 
 THOROUGH = 4
-"""Times as many starts of either kind before a search ends."""
+"""Times as many random starts of either kind before a search ends, but at most 10 for each cell."""
 
 TAIL, FEW = 15, 4
 """A search, or a coarse one, ends where so many rounds lower the variance by less than the gap."""
@@ -99,7 +100,7 @@ def search_reports(
     stop
         Asked all the time whether to end with the reports found.  Ctrl-C ends the search too.
     starts
-        Reports in use from which linear programs start, besides the signs.
+        Reports in use from which linear programs start, besides signs or random reports.
     """
     search = _ReportSearch(cone, wanted @ cone.span, starts)
     if not search.mix(known):
@@ -189,7 +190,7 @@ class _ReportSearch:
         sizes = np.sqrt((self.shares[:, None] * (self.pool @ scorer.T) ** 2).sum(axis=0))
         sizes = np.maximum(sizes, 1e-300)
         starts = (
-            self._random_starts(scorer, sizes, THOROUGH * self.starts)
+            self._random_starts(scorer, sizes, min(THOROUGH * self.starts, 10 * cone.cells))
             if thorough
             else self._starts(scorer, sizes)
         )
