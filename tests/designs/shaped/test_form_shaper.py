@@ -190,10 +190,13 @@ def test_unknown_shapes_raise(people, options):
         sp.find_design(people, LIMIT, **options)
 
 
-def test_errors_fall_along_the_frontier(people):
+def test_errors_fall_along_the_frontier():
+    people = table(2)
     found = sp.frontier(people, LIMIT, points=3, seconds=12, scope="table")
     assert found.record_limits[0] == LIMIT
     assert (np.diff(found.errors) <= 0).all()
+    assert found.errors[-1] < 0.9 * found.errors[0]
+    assert found.errors[-1] < 0.99 * found.product_errors[-1]
     assert found.shares[0] == pytest.approx(1.0, rel=0.02)
     assert (found.errors <= found.product_errors * 1.001).all()
     for design, most in zip(found.designs, found.record_limits, strict=True):
