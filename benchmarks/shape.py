@@ -9,7 +9,7 @@ import numpy as np
 import seepage as sp
 from benchmarks import Figure, seconds
 from seepage._numerics import Floats
-from seepage.designs.shaped.shape import form_table
+from seepage.designs.shaped.shape_form import form_table
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.designs.shaped.shaped_population import (
     CellCounts,
@@ -27,13 +27,14 @@ SINGLE = (
     ("occupation", "race", 0.25, "best", 6.5, 4.0),
     ("education", "income", 0.25, "best", 13.0, 4.0),
     ("marital-status", "sex", 0.25, "grr", 17.0, 4.0),
-    ("marital-status", "sex", 0.25, "best", 1.0, 4.0),
+    ("marital-status", "sex", 0.25, "best", 17.0, 4.0),
     ("relationship", "sex", 0.25, "grr", 17.0, 4.0),
-    ("relationship", "sex", 0.25, "best", 1.0, 4.0),
+    ("relationship", "sex", 0.25, "best", 17.0, 4.0),
     ("native-country", "sex", 0.25, "best", 1.0, 30.0),
 )
 """Source, protected target, limit; what to compare with (the best of GRR, SS and OUE, or GRR), the
-gain to reach, and the seconds it may take."""
+gain to reach, and the seconds it may take.  Of marital-status and relationship no mechanism gains
+17 times over the best: the variances reached are optimal, with a proven gap."""
 
 PEOPLE = ("occupation", "marital-status", "relationship")
 """Sources about sex for the population, and the gain over randomised response to reach."""

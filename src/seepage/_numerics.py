@@ -1,4 +1,4 @@
-"""Rounding to the safe side, and the conventions for zero.
+"""Rounding to the safe side, the conventions for zero, and small systems in one thread.
 
 Conventions, used everywhere:
 
@@ -8,8 +8,14 @@ Conventions, used everywhere:
   went into it, so that neither is ever on the leaking side.
 """
 
+import ctypes
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -111,3 +117,49 @@ def clustered_order(strengths: Floats) -> list[int]:
     np.fill_diagonal(distance, 0.0)
     tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
     return [int(leaf) for leaf in leaves_list(tree)]
+
+
+# Threads of linear algebra -----------------------------------------------------------------------
+
+_threads_lock = Lock()
+_threads_before: list[list[int]] = []
+"""Of every open context, the numbers of threads before it."""
+
+
+@cache
+def _thread_counts() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
+    """Return how to read and set the threads of the OpenBLAS that NumPy and SciPy bring along."""
+    found: list[tuple[Callable[[], int], Callable[[int], None]]] = []
+    for package in ("numpy", "scipy"):
+        spec = find_spec(package)
+        folder = Path(spec.origin).parent if spec is not None and spec.origin else Path()
+        bundled = [*folder.parent.glob(f"{package}.libs/*"), *folder.glob(".dylibs/*")]
+        for path in bundled:
+            if "openblas" in path.name:
+                library = ctypes.CDLL(str(path))
+                for ending in ("64_", ""):
+                    names = [f"scipy_openblas_{act}_num_threads{ending}" for act in ("get", "set")]
+                    if all(hasattr(library, name) for name in names):
+                        found.append((library[names[0]], library[names[1]]))
+    return found
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Keep linear algebra in one thread: faster for systems of up to some hundred unknowns.
+
+    NumPy and SciPy each bring an OpenBLAS whose threads wait for one another busily, so that small
+    systems take 5 to 30 times as long with two threads as with one.  For the whole process while
+    any such context is open; other libraries than OpenBLAS are left as they are.
+    """
+    with _threads_lock:
+        _threads_before.append([read() for read, _ in _thread_counts()])
+        for _, write in _thread_counts():
+            write(1)
+    try:
+        yield
+    finally:
+        with _threads_lock:
+            before = _threads_before.pop()
+            for (_, write), number in zip(_thread_counts(), before, strict=True):
+                write(number)

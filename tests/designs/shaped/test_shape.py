@@ -16,9 +16,9 @@ import seepage as sp
 from seepage.designs.shaped.admissible_reports import AdmissibleReports, RatioLimit
 from seepage.designs.shaped.report_mixture import best_mixture
 from seepage.designs.shaped.report_search import search_reports
-from seepage.designs.shaped.shape import form_table
 from seepage.designs.shaped.shape_form import (
     AnswerCounts,
+    form_table,
     product_budgets,
     product_reports,
     shape_form,
@@ -410,6 +410,49 @@ def test_wanted_tables_weigh():
     assert cells < plain.variance(1, plain.nominal).sum()
 
 
+# Time --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("target", ["sex", "race"])
+def test_the_best_so_far_is_returned_when_time_is_over(target):
+    given: dict[str, Any] = {"limits": {target: 0.25}, "epsilon": 3.0}
+    shown = []
+    early, late = (
+        shape(ADULT, "workclass", **given, seconds=limit, progress=lambda *at: shown.append(at))
+        for limit in (1e-9, None)
+    )
+    assert {total for _, total in shown} == {1, None}
+    assert early.realised()[target] <= 0.25
+    assert early.realised("record")["workclass"] <= 3.0
+    assert early.nominal_variance > 1.01 * late.nominal_variance
+    if target == "sex":  # all extreme rays are known, so the bound holds from the start
+        assert early.proven
+        assert early.lower_bound <= late.nominal_variance
+        assert early.gap > 0.01
+    else:
+        assert early.gap is None
+        assert "gap unknown" in repr(early)
+
+
+def test_an_interrupt_ends_the_search_with_the_best_so_far(monkeypatch):
+    priced, usual = [], AdmissibleReports.largest
+
+    def interrupted(self, gain):
+        priced.append(gain)
+        if len(priced) == 500:
+            raise KeyboardInterrupt
+        return usual(self, gain)
+
+    given: dict[str, Any] = {"limits": {"race": 0.25}, "epsilon": 3.0}
+    whole = shape(ADULT, "workclass", **given)
+    monkeypatch.setattr(AdmissibleReports, "largest", interrupted)
+    made = shape(ADULT, "workclass", **given)
+    assert len(priced) == 500
+    assert made.realised()["race"] <= 0.25
+    assert whole.nominal_variance <= made.nominal_variance
+    assert made.lower_bound <= whole.nominal_variance
+
+
 # Results and bad input ---------------------------------------------------------------------------
 
 
@@ -454,6 +497,8 @@ def test_pair_counts_and_records_give_the_same():
         ({"epsilon": {"sex": 1.0}}, "epsilon of an attribute"),
         ({"rule": "answers"}, "did you mean 'answer'"),
         ({"gap": 0.0}, "gap"),
+        ({"seconds": 0.0}, "seconds"),
+        ({"progress": 1}, "progress"),
         ({"wanted": ["sex"]}, "wanted"),
         ({"wanted": {"race": 0.0}}, "weight above 0"),
         ({"known": ["sex"]}, "need records"),

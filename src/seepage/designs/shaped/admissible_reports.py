@@ -10,9 +10,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 
 from seepage._numerics import Booleans, Floats, Integers
+from seepage.designs.shaped.linear_programs import LinearPrograms
 from seepage.errors import InputError
 
 MARGIN = 1e-8
@@ -29,13 +29,6 @@ INTERIOR = 0.9
 
 LARGEST_LIMIT = 16.0
 """Larger limits are kept as this one: e^16 is what linear programs can take."""
-
-ACCURACY = {
-    "presolve": False,
-    "primal_feasibility_tolerance": 1e-10,
-    "dual_feasibility_tolerance": 1e-10,
-}
-"""Options of the linear programs: the finest tolerances, and no presolve for so few rows."""
 
 
 class RatioLimit(NamedTuple):
@@ -183,7 +176,7 @@ class AdmissibleReports:
     # Linear programs ----------------------------------------------------------------------------
 
     @cached_property
-    def _program(self) -> dict[str, Floats]:
+    def _programs(self) -> LinearPrograms:
         """The constraints of `largest`: rows in w and one lowest mean for each longer limit."""
         longer = [index for index, (rows, _) in enumerate(self._bounded) if len(rows) > 2]
         width = self.cells + len(longer)
@@ -201,30 +194,12 @@ class AdmissibleReports:
         equal = np.zeros((1 + len(self.equalities), width))
         equal[0, : self.cells] = self.frequencies
         equal[1:, : self.cells] = self.equalities
-        above = np.vstack(blocks)
-        return {
-            "A_ub": above,
-            "b_ub": np.zeros(len(above)),
-            "A_eq": equal,
-            "b_eq": np.eye(1, len(equal))[0],
-        }
-
-    def _with_cuts(self, cuts: Floats) -> None:
-        """Add rows a with a . w <= 0 to the linear programs, in place of those added before."""
-        own = sum(2 if len(rows) == 2 else 2 * len(rows) for rows, _ in self._bounded)
-        above = self._program["A_ub"][:own]
-        wide = np.zeros((len(cuts), above.shape[1]))
-        wide[:, : self.cells] = cuts
-        self._program["A_ub"] = np.vstack([above, wide])
-        self._program["b_ub"] = np.zeros(own + len(cuts))
+        return LinearPrograms(np.vstack(blocks), equal)
 
     def largest(self, gain: Floats) -> Floats | None:
         """Return an admissible report that maximises gain . w; None where the solver fails."""
-        width = self._program["A_ub"].shape[1]
-        costs = np.zeros(width)
-        costs[: self.cells] = -gain / max(np.abs(gain).max(), 1e-300)
-        found = linprog(costs, **self._program, bounds=(0, None), options=ACCURACY)  # type: ignore[call-overload]
-        return self._scaled(found.x[None, : self.cells])[0] if found.status == 0 else None
+        found = self._programs.largest(gain / max(np.abs(gain).max(), 1e-300))
+        return None if found is None else self._scaled(found[None, : self.cells])[0]
 
 
 def _is_whole(rows: Floats) -> bool:

@@ -7,10 +7,10 @@ Forms are shaped for the prices of the present shares, in column generation like
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Event
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -20,8 +20,13 @@ from seepage.designs.forms.a_optimal import Shares
 from seepage.designs.forms.form_problem import LARGEST_BUDGET, FittedForm, Form, FormProblem
 from seepage.designs.forms.form_search import PAYS, FormPool, FormSearch, Timer
 from seepage.designs.shaped.admissible_reports import RatioLimit
-from seepage.designs.shaped.shape import form_table
-from seepage.designs.shaped.shape_form import MOST_CELLS, AnswerCounts, occurring, shape_form
+from seepage.designs.shaped.shape_form import (
+    MOST_CELLS,
+    AnswerCounts,
+    form_table,
+    occurring,
+    shape_form,
+)
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.designs.shaped.shaped_thresholds import realised_ratio
 from seepage.errors import InputError
@@ -62,50 +67,23 @@ POLLED = 0.2
 """Seconds between two looks at the time."""
 
 
-class FormMaker(Protocol):
-    """Makes the shaped report of a form for one scope."""
-
-    def make(
-        self, form: FittedForm, wanted: Mapping[tuple[int, ...], float], effort: Effort, stop: Event
-    ) -> tuple[ShapedMechanism, Floats]:
-        """Return the mechanism and its totals about every attribute of the table."""
-        ...
+FormMaker: TypeAlias = Callable[[FittedForm, dict[str, Any]], tuple[ShapedMechanism, Floats]]
+"""Makes the shaped report of a form, with further options of `shape_form`; with the totals about
+every attribute of the table."""
 
 
-class TableShapes:
-    """Shaped reports whose totals are those of the table, in exact arithmetic.
+def table_shapes(problem: FormProblem, records: Records, rule: str) -> FormMaker:
+    """Return a maker of reports whose totals are those of the table, in exact arithmetic."""
 
-    Parameters
-    ----------
-    problem
-        The conditions.
-    records
-        The people.
-    rule
-        Of `shape`.
-    """
-
-    def __init__(self, problem: FormProblem, records: Records, rule: str) -> None:
-        self.problem, self.records, self.rule = problem, records, rule
-
-    def make(
-        self, form: FittedForm, wanted: Mapping[tuple[int, ...], float], effort: Effort, stop: Event
-    ) -> tuple[ShapedMechanism, Floats]:
-        """Return the mechanism and its totals about every attribute of the table."""
-        domain = self.problem.domain
+    def make(form: FittedForm, options: dict[str, Any]) -> tuple[ShapedMechanism, Floats]:
+        domain = problem.domain
         names = [domain.names[j] for j in form.attributes]
-        table, counts = form_table(self.records, names, domain.names)
-        made = shape_form(
-            table,
-            counts,
-            protected(self.problem),
-            **form_limits(self.problem, form, self.rule),
-            wanted=wanted,
-            gap=effort.gap,
-            starts=effort.starts,
-            stop=stop.is_set,
-        )
+        table, counts = form_table(records, names, domain.names)
+        limits = form_limits(problem, form, rule)
+        made = shape_form(table, counts, protected(problem), **limits, **options)
         return made, exact_totals(made, table, domain.names)
+
+    return make
 
 
 def protected(problem: FormProblem) -> dict[str, float]:
@@ -275,9 +253,9 @@ class FormShaper:
         """Return a form with one shaped report; None where time is over or nothing can be had."""
         if self.stop.is_set():
             return None
-        wanted = self._wanted(form, prices)
+        options = {"wanted": self._wanted(form, prices), "stop": self.stop.is_set}
         try:
-            return self.with_matrix(form, *self.maker.make(form, wanted, effort, self.stop))
+            return self.with_matrix(form, *self.maker(form, {**options, **effort._asdict()}))
         except (InputError, np.linalg.LinAlgError):
             return None
 

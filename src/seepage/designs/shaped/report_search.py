@@ -2,13 +2,13 @@
 
 Reports are priced by the prices of the best mixture so far: one whose excess is above 0 lowers the
 variance.  The excess is convex, so extreme rays of the cone suffice.  Where they are enumerated the
-gap is proven; otherwise linear programs climb from many starts, and the gap is that of the best
-report they found.
+gap is proven; otherwise linear programs climb from many starts, and the gap is that of the reports
+they found.
 """
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,8 +22,9 @@ from seepage.errors import InputError
 ROUNDS = 150
 """Rounds of pricing at most."""
 
-NEGLIGIBLE = 1e-9
-"""Reports with a smaller share leave the mixture."""
+NEGLIGIBLE, MANY, SMALL = 1e-9, 8, 3e-8
+"""Reports with a smaller share leave the mixture; where it has so many reports for each cell, those
+below the last."""
 
 MOST_ADDED = 150
 """Enumerated reports that enter in one round."""
@@ -33,6 +34,15 @@ MOST_SIGNS = 5
 
 STARTS = 40
 """Further starts: reports of the mixture with the largest shares, and random signs."""
+
+THOROUGH = 4
+"""Times as many starts of either kind before a search ends."""
+
+TAIL, FEW = 15, 4
+"""A search, or a coarse one, ends where so many rounds lower the variance by less than the gap."""
+
+COARSE = 1e-2
+"""The gap from which on a search is coarse, and ends without them."""
 
 CLIMBS = 4
 """Linear programs from one start."""
@@ -57,7 +67,7 @@ class ShapedReports(NamedTuple):
     second_moment: float
     """phi = tr(B I^-1 B') of the mixture."""
     lower_bound: float
-    """What phi of any admissible mixture is not below."""
+    """What phi of any admissible mixture is not below; 0 where that is not known."""
     proven: bool
     """Whether the bound is proven, or rests on the reports that linear programs found."""
 
@@ -69,7 +79,7 @@ def search_reports(
     offset: float = 0.0,
     gap: float = 1e-4,
     known: Floats | None = None,
-    stop: Callable[[], bool] | None = None,
+    stop: Callable[[], bool] = lambda: False,
     starts: int = STARTS,
 ) -> ShapedReports:
     """Return the mixture of admissible reports with the smallest total variance, up to a gap.
@@ -87,41 +97,151 @@ def search_reports(
     known
         Admissible reports to begin with, besides those around the neutral one.
     stop
-        Asked after each round whether to end with the mixture reached.
+        Asked all the time whether to end with the reports found.  Ctrl-C ends the search too.
     starts
         Reports in use from which linear programs start, besides the signs.
     """
-    span = cone.span
-    whole, goal = span.sum(axis=0), wanted @ span
-    rays = cone.extreme_rays() if cone.enumerable else None
-    pool = cone.first()
-    shares = np.full(len(pool), 1 / len(pool))
-    wider, begin = _joined(pool, shares, known)
-    draws = np.random.default_rng(0)
-    lower, mixture = -np.inf, None
-    for _ in range(ROUNDS):
-        better = _mixed(wider @ span, goal, whole, begin)
-        if better is None:
-            break
-        kept = better.shares > NEGLIGIBLE
-        pool, shares, mixture = wider[kept], better.shares[kept], better
-        if rays is None:
-            least = LEAST_EXCESS * gap * mixture.second_moment
-            new, excess = _climbed(cone, mixture, pool, shares, draws, least, starts)
-        else:
-            new, excess = _highest(rays, mixture.excess(rays @ span))
-        lower = max(lower, mixture.lower_bound(whole, excess))
-        reached = mixture.second_moment - offset <= (1 + gap) * (lower - offset)
-        if reached or not len(new) or (stop is not None and stop()):
-            break
-        wider, begin = _joined(pool, shares, new)
-    if mixture is None:
+    search = _ReportSearch(cone, wanted @ cone.span, starts)
+    if not search.mix(known):
         raise InputError(UNSTABLE)
-    if rays is not None:  # the limits themselves, without the margin
-        exact = AdmissibleReports(cone.limits, cone.frequencies, margin=0.0).extreme_rays()
-        lower = mixture.lower_bound(whole, float(mixture.excess(exact @ span).max()))
-    pool, shares = _fewest(pool, shares, mixture, span, goal)
-    return ShapedReports(pool, shares, mixture.second_moment, lower, rays is not None)
+    closely = gap < COARSE and not search.proven
+    moments = [search.mixture.second_moment]
+    try:
+        while len(moments) <= ROUNDS and not _tails_off(moments, gap, TAIL if closely else FEW):
+            new = search.price(gap, stop)
+            if closely and (search.within(gap, offset) or not len(new)):
+                new = search.price(gap, stop, thorough=True)
+            if search.within(gap, offset) or not len(new) or not search.mix(new) or stop():
+                break
+            moments.append(search.mixture.second_moment)
+    except KeyboardInterrupt:
+        pass
+    return search.result()
+
+
+def _tails_off(moments: Sequence[float], gap: float, rounds: int) -> bool:
+    """Say whether so many rounds gained less than the gap."""
+    return len(moments) > rounds and moments[-rounds - 1] - moments[-1] < gap * moments[-1]
+
+
+class _ReportSearch:
+    """The best mixture of the reports found so far, and what bounds it from below."""
+
+    mixture: Mixture
+
+    def __init__(self, cone: AdmissibleReports, goal: Floats, starts: int) -> None:
+        self.cone, self.goal, self.starts = cone, goal, starts
+        self.whole = cone.span.sum(axis=0)
+        self.proven = cone.enumerable
+        self.rays = cone.extreme_rays() if self.proven else None
+        self.pool = cone.first()
+        self.shares = np.full(len(self.pool), 1 / len(self.pool))
+        self.draws = np.random.default_rng(0)
+        self.bounds = list[tuple[Mixture, float]]()
+
+    def mix(self, new: Floats | None) -> bool:
+        """Add reports and find the best shares; False where that fails, and nothing changes."""
+        wider, begin = _joined(self.pool, self.shares, new)
+        better = _mixed(wider @ self.cone.span, self.goal, self.whole, begin)
+        if better is None:
+            return False
+        crowded = len(wider) > MANY * self.cone.cells
+        kept = better.shares > (SMALL if crowded else NEGLIGIBLE)
+        self.pool, self.shares, self.mixture = wider[kept], better.shares[kept], better
+        return True
+
+    def within(self, gap: float, offset: float) -> bool:
+        """Say whether the gap is reached."""
+        return self.mixture.second_moment - offset <= (1 + gap) * (self.lower - offset)
+
+    def price(self, gap: float, stop: Callable[[], bool], thorough: bool = False) -> Floats:
+        """Return reports that lower phi, and bound it from below by the best of them."""
+        if self.rays is not None:
+            new, excess = _highest(self.rays, self.mixture.excess(self.rays @ self.cone.span))
+        else:
+            least = LEAST_EXCESS * gap * self.mixture.second_moment
+            new, excess = self._climbed(least, stop, thorough)
+        if excess < np.inf:
+            self.bounds.append((self.mixture, excess))
+        if len(new):
+            self.bounds = [
+                (mixture, max(excess, float(mixture.excess(new @ self.cone.span).max())))
+                for mixture, excess in self.bounds
+            ]
+        return new
+
+    @property
+    def lower(self) -> float:
+        """The largest lower bound of a mixture so far, given the reports found by now."""
+        bounds = [mixture.lower_bound(self.whole, excess) for mixture, excess in self.bounds]
+        return max(bounds, default=0.0)
+
+    def _climbed(
+        self, least: float, stop: Callable[[], bool], thorough: bool
+    ) -> tuple[Floats, float]:
+        """Return reports above a least excess that linear programs found, and the largest excess.
+
+        |M w|^2 = max over v of 2 v . M w - |v|^2: for a given v a linear program in w, then
+        v = M w.  The excess is infinite where the search was stopped.
+        """
+        cone, mixture = self.cone, self.mixture
+        scorer, prices = mixture.coefficients @ cone.span.T, cone.span @ mixture.prices
+        sizes = np.sqrt((self.shares[:, None] * (self.pool @ scorer.T) ** 2).sum(axis=0))
+        sizes = np.maximum(sizes, 1e-300)
+        starts = (
+            self._random_starts(scorer, sizes, THOROUGH * self.starts)
+            if thorough
+            else self._starts(scorer, sizes)
+        )
+        found, seen, largest = [], set[bytes](), 0.0
+        for start in starts:
+            point, reached = start, -np.inf
+            for _ in range(CLIMBS):
+                report = cone.largest(2 * point @ scorer - prices)
+                if report is None:
+                    break
+                point = scorer @ report
+                excess = float(point @ point - prices @ report)
+                place = np.round(point / sizes, 4).tobytes()
+                if excess <= reached + least or place in seen:
+                    break
+                reached = excess
+                seen.add(place)
+                if excess > least:
+                    found.append(report)
+            largest = max(largest, reached)
+            if stop():
+                largest = np.inf
+                break
+        return np.array(found).reshape(-1, cone.cells), largest
+
+    def _starts(self, scorer: Floats, sizes: Floats) -> Floats:
+        """Return the scores of signs, or of random reports, and of the likeliest reports."""
+        likeliest = np.argsort(-self.shares)[: self.starts]
+        if len(sizes) <= MOST_SIGNS:
+            first = np.array(list(itertools.product((-1.0, 1.0), repeat=len(sizes)))) * sizes
+        else:
+            first = self._random_starts(scorer, sizes, self.starts)
+        return np.vstack([first, self.pool[likeliest] @ scorer.T])
+
+    def _random_starts(self, scorer: Floats, sizes: Floats, number: int) -> Floats:
+        """Return the scores of reports in use, changed at random, and of random sets of cells."""
+        draws, cells = self.draws, self.cone.cells
+        chosen = draws.choice(len(self.pool), size=number, p=self.shares / self.shares.sum())
+        noise = draws.normal(size=(number, len(sizes))) * sizes
+        high = draws.random((number, cells)) < draws.random((number, 1)) / 2
+        sets = np.where(high, self.pool.max(), self.pool.min())
+        sets = sets / (sets @ self.cone.frequencies)[:, None]
+        return np.vstack([self.pool[chosen] @ scorer.T + noise, sets @ scorer.T])
+
+    def result(self) -> ShapedReports:
+        """Return as few reports as the best mixture needs, and its lower bound."""
+        cone, mixture, lower = self.cone, self.mixture, self.lower
+        if self.proven:  # the limits themselves, without the margin
+            exact = AdmissibleReports(cone.limits, cone.frequencies, margin=0.0).extreme_rays()
+            lower = mixture.lower_bound(self.whole, float(mixture.excess(exact @ cone.span).max()))
+        pool, shares = _fewest(self.pool, self.shares, mixture, cone.span, self.goal)
+        return ShapedReports(pool, shares, mixture.second_moment, lower, self.proven)
 
 
 def _mixed(reports: Floats, goal: Floats, whole: Floats, shares: Floats) -> Mixture | None:
@@ -145,55 +265,6 @@ def _highest(rays: Floats, excess: Floats) -> tuple[Floats, float]:
     """Return the rays of the highest excess, where it is above 0, and that excess."""
     best = np.argsort(-excess)[:MOST_ADDED]
     return rays[best[excess[best] > 0]], float(excess[best[0]])
-
-
-def _climbed(
-    cone: AdmissibleReports,
-    mixture: Mixture,
-    pool: Floats,
-    shares: Floats,
-    draws: np.random.Generator,
-    least: float,
-    number: int,
-) -> tuple[Floats, float]:
-    """Return reports above a least excess that linear programs found, and the largest excess.
-
-    |M w|^2 = max over v of 2 v . M w - |v|^2: for a given v a linear program in w, then v = M w.
-    """
-    scorer, prices = mixture.coefficients @ cone.span.T, cone.span @ mixture.prices
-    starts, sizes = _starts(pool @ scorer.T, shares, draws, number)
-    found, seen, largest = [], set[bytes](), 0.0
-    for start in starts:
-        point, reached = start, -np.inf
-        for _ in range(CLIMBS):
-            report = cone.largest(2 * point @ scorer - prices)
-            if report is None:
-                break
-            point = scorer @ report
-            excess = float(point @ point - prices @ report)
-            place = np.round(point / sizes, 4).tobytes()
-            if excess <= reached + least or place in seen:
-                break
-            reached = excess
-            seen.add(place)
-            if excess > least:
-                found.append(report)
-        largest = max(largest, reached)
-    return np.array(found).reshape(-1, cone.cells), largest
-
-
-def _starts(
-    scores: Floats, shares: Floats, draws: np.random.Generator, number: int
-) -> tuple[Floats, Floats]:
-    """Return starts for `_climbed`, and the root mean square of each score."""
-    sizes = np.sqrt((shares[:, None] * scores**2).sum(axis=0))
-    wanted = len(sizes)
-    if wanted <= MOST_SIGNS:
-        signs = np.array(list(itertools.product((-1.0, 1.0), repeat=wanted)))
-    else:
-        signs = draws.choice((-1.0, 1.0), size=(STARTS // 2, wanted))
-    likeliest = np.argsort(-shares)[:number]
-    return np.vstack([signs * sizes, scores[likeliest]]), np.maximum(sizes, 1e-300)
 
 
 def _fewest(

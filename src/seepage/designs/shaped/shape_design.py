@@ -6,10 +6,8 @@ fifth of the records; the other records certify the reports that it ends with, a
 """
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
-from threading import Event
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,11 +20,11 @@ from seepage.designs.forms.population_certifier import PopulationCertifier, halv
 from seepage.designs.shaped.form_shaper import (
     IN_USE,
     MOST_SHAPED,
-    Effort,
+    FormMaker,
     FormShaper,
-    TableShapes,
     form_limits,
     protected,
+    table_shapes,
 )
 from seepage.designs.shaped.shape import certified_on, chosen_mechanism
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
@@ -44,46 +42,18 @@ SPARE = 0.98
 """The share of the record's limit that is used: the fifth tells it with an error."""
 
 
-class PeopleShapes:
-    """Shaped reports that the other records are expected to certify.
+def people_shapes(problem: FormProblem, fifth: Records, rule: str, confidence: float) -> FormMaker:
+    """Return a maker of reports, by the records looked at, that the others should certify."""
 
-    Parameters
-    ----------
-    problem
-        The conditions.
-    fifth
-        The records that may be looked at.
-    rule
-        Of `shape`.
-    confidence
-        Of all limits together.
-    """
-
-    def __init__(self, problem: FormProblem, fifth: Records, rule: str, confidence: float) -> None:
-        self.problem, self.fifth, self.rule = problem, fifth, rule
-        self.confidence = confidence
-
-    def make(
-        self,
-        form: FittedForm,
-        wanted: Mapping[tuple[int, ...], float],
-        effort: Effort,
-        stop: Event,
-    ) -> tuple[ShapedMechanism, Floats]:
-        """Return the mechanism, and the limits for its totals."""
-        names = [self.problem.domain.names[j] for j in form.attributes]
-        most = form_limits(self.problem, form, self.rule)
+    def make(form: FittedForm, options: dict[str, Any]) -> tuple[ShapedMechanism, Floats]:
+        names = [problem.domain.names[j] for j in form.attributes]
+        most = form_limits(problem, form, rule)
         most["record_limit"] *= SPARE if len(names) > 1 else 1.0
-        options = {
-            **most,
-            "wanted": wanted,
-            "gap": effort.gap,
-            "starts": effort.starts,
-            "stop": stop.is_set,
-        }
-        limits = protected(self.problem)
-        made = chosen_mechanism(self.fifth, names, limits, options, self.confidence)
-        return made, self.problem.limits
+        limits = protected(problem)
+        made = chosen_mechanism(fifth, names, limits, {**most, **options}, confidence)
+        return made, problem.limits
+
+    return make
 
 
 class SplitRecords:
@@ -172,9 +142,8 @@ def shape_forms(run: "DesignRun", how: str, seed: int) -> None:
         timer.seconds, problem.most_cells = whole * PRODUCT_TIME, MOST_SHAPED
         run.search(seed)
         timer.seconds, problem.most_cells = whole, math.inf
-    shaper = FormShaper(
-        problem, TableShapes(problem, run.records, rule), timer, single=how == "single"
-    )
+    maker = table_shapes(problem, run.records, rule)
+    shaper = FormShaper(problem, maker, timer, single=how == "single")
     run.collect(shaper.improve(run.pool, run.search_forms))
 
 
@@ -190,7 +159,7 @@ def _shape_for_people(run: "DesignRun", how: str, rule: str, seed: int) -> None:
         if how != "single":
             inner.search(seed)
         timer.seconds = whole * PEOPLE_TIME[1]
-        maker = PeopleShapes(parts.problem, parts.fifth, rule, parts.confidence)
+        maker = people_shapes(parts.problem, parts.fifth, rule, parts.confidence)
         shaper = FormShaper(parts.problem, maker, timer, single=how == "single")
         inner.collect(shaper.improve(inner.pool, inner.search_forms))
         chosen = [form for form, share in inner.pool.support if share >= IN_USE and form.matrix]

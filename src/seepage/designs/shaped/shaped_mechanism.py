@@ -290,8 +290,7 @@ class ShapedMechanism(MatrixMechanism, Result):
     @property
     def gap(self) -> float | None:
         """By how much `nominal_variance` exceeds the lower bound, as a share of it."""
-        bound = self.lower_bound
-        return None if bound is None or bound <= 0 else self.nominal_variance / bound - 1
+        return None if self.lower_bound is None else self.nominal_variance / self.lower_bound - 1
 
     # Cells and display --------------------------------------------------------------------------
 

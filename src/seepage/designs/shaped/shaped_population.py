@@ -7,6 +7,7 @@ choice has seen.
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -31,23 +32,20 @@ differ from those that the choice fits."""
 CUTS = 4
 """Linear programs for one report, each with the limits that the last one broke."""
 
-CUT_TOLERANCE = 3e-3
+CUT_TOLERANCE = 5e-3
 """The excess over a limit that is mended by mixing with the neutral report."""
 
-MOST_CUTS, RECENT = 400, 60
+MOST_CUTS, RECENT = 200, 60
 """Linear limits in the programs at most, and the reports that decide which of them stay."""
 
-HALVINGS = 16
-"""Steps of a bisection; what it decides is checked on the rest."""
+STEPS = 6
+"""Newton steps for the largest mean; what they decide is checked on the rest."""
 
-WIDEST = 64.0
-"""The first factor by which that bisection corrects its start."""
+WIDEST = 4.0
+"""The largest change of a logarithm in one of them."""
 
 UNSEEN = 1e-9
 """Records that count for a cell without any, so that no row is empty."""
-
-GRID = 16
-"""Shares of a report that are tried at once, twice."""
 
 ROUNDED = 1e-9
 """By how much less is kept, doubled each time, where rounding takes a limit's last digits."""
@@ -182,103 +180,112 @@ class CertifiedReports(AdmissibleReports):
         self._possible = np.vstack([one.possible for one, _ in targets])
         radius = mixture_radius(growth * totals, level)
         self._radius = np.where(np.isfinite(radius), radius, 1e3)
-        ends = np.cumsum([0, *(len(one.counts) for one, _ in targets)]).tolist()
-        most = [math.exp(min(limit, LARGEST_LIMIT)) for _, limit in targets]
         self._cuts = self._recent = np.zeros((0, self.cells))
-        self._blocks = list(zip(ends[:-1], ends[1:], most, strict=True))
+        begin, pairs = 0, []
+        for number, (one, limit) in enumerate(targets):
+            rows = range(begin, begin + len(one.counts))
+            pairs += [(number, limit, *pair) for pair in permutations(rows, 2)]
+            begin = rows.stop
+        owner, most, first, second = zip(*pairs, strict=True)
+        self._owner, self._first, self._second = map(np.array, (owner, first, second))
+        self._most = np.exp(np.minimum(most, LARGEST_LIMIT))
 
     enumerable = False
 
     def _means(self, reports: Floats) -> tuple[Floats, Floats]:
         """Return the distributions of the largest and of the smallest mean of each report."""
-        return (
-            tilted(self._shares, reports, self._radius, self._possible),
-            tilted(self._shares, -reports, self._radius, self._possible),
-        )
+        both = tilted(self._shares, np.vstack([reports, -reports]), self._radius, self._possible)
+        return both[: len(reports)], both[len(reports) :]
 
-    def _excess(self, reports: Floats) -> Floats:
-        """Return by how much the leakage of each report exceeds its limit where it does most."""
-        high, low = ((q @ reports[:, :, None])[..., 0] for q in self._means(reports))
-        found = np.full(len(reports), -np.inf)
-        for begin, end, most in self._blocks:
-            ratios = high[:, begin:end, None] / low[:, None, begin:end]
-            ratios[:, np.arange(end - begin), np.arange(end - begin)] = 0.0
-            found = np.maximum(found, np.log(ratios.max(axis=(1, 2)) / most))
-        return found
+    def _pairs(self, reports: Floats, means: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+        """Return the largest mean given x, and the smallest given x', for all limited pairs."""
+        high, low = ((q @ reports[:, :, None])[..., 0] for q in means)
+        return high[:, self._first], low[:, self._second]
 
-    def _broken(self, report: Floats) -> list[Floats]:
-        """Return the linear limits a . w <= 0 that a report breaks, the worst of each target."""
-        upper, lower = (q[0] for q in self._means(report[None]))
-        high, low = upper @ report, lower @ report
-        found = []
-        for begin, end, most in self._blocks:
-            ratios = high[begin:end, None] / low[None, begin:end]
-            np.fill_diagonal(ratios, 0.0)
-            x, other = np.unravel_index(ratios.argmax(), ratios.shape)
-            if ratios[x, other] > most * (1 + CUT_TOLERANCE):
-                found.append(upper[begin + x] - most * lower[begin + other])
-        return found
+    def _kept(self, high: Floats, low: Floats) -> Floats:
+        """Return how much of each report, the rest neutral, is within all limits.
+
+        Mixing maps means m to t m + 1 - t: t (high - 1) + 1 <= e^l (t (low - 1) + 1).
+        """
+        rise = np.maximum(high - self._most * low, 0.0)
+        return np.asarray(1 / (1 + (rise / np.maximum(self._most - 1, UNSEEN)).max(axis=1)))
+
+    def _broken(self, report: Floats) -> tuple[list[Floats], float]:
+        """Return the linear limits a . w <= 0 that a report breaks, the worst of each target.
+
+        Also how much of the report may be kept.
+        """
+        means = self._means(report[None])
+        high, low = self._pairs(report[None], means)
+        ratios = (high / (self._most * low))[0]
+        worst = dict[int, int]()
+        for pair in np.argsort(ratios)[(ratios <= 1 + CUT_TOLERANCE).sum() :].tolist():
+            worst[int(self._owner[pair])] = pair
+        upper, lower = (q[0] for q in means)
+        found = [
+            upper[self._first[pair]] - self._most[pair] * lower[self._second[pair]]
+            for pair in worst.values()
+        ]
+        return found, float(self._kept(high, low)[0])
 
     def _add(self, report: Floats, broken: list[Floats]) -> None:
         """Add linear limits; where they are many, keep those that recent reports come nearest."""
         self._recent = np.vstack([self._recent, report])[-RECENT:]
         self._cuts = np.vstack([self._cuts, *broken])
-        if len(self._cuts) > MOST_CUTS:
-            slacks = (-self._cuts @ self._recent.T).min(axis=1)
-            self._cuts = self._cuts[np.argsort(slacks)[: MOST_CUTS // 2]]
-        self._with_cuts(self._cuts)
+        if len(self._cuts) <= MOST_CUTS:
+            self._programs.add(np.array(broken))
+            return
+        slacks = (-self._cuts @ self._recent.T).min(axis=1)
+        self._cuts = self._cuts[np.argsort(slacks)[: MOST_CUTS // 2]]
+        self._programs.replace(self._cuts)
 
     def largest(self, gain: Floats) -> Floats | None:
         """Return an admissible report with about the largest gain . w."""
         for _ in range(CUTS):
             report = super().largest(gain)
-            broken = self._broken(report) if report is not None else []
-            if report is None or not broken:
+            if report is None:
+                return None
+            broken, kept = self._broken(report)
+            mixed = kept * (report - 1) + 1
+            if not broken:
                 break
             self._add(report, broken)
-        return None if report is None else self._kept(report) * (report - 1) + 1
-
-    def _kept(self, report: Floats) -> float:
-        """Return how much of a report, the rest neutral, is within all limits."""
-        low, high = 0.0, 1.0
-        if self._excess(report[None])[0] <= 0:
-            return 1.0
-        for _ in range(2):
-            shares = np.linspace(low, high, GRID + 1)
-            within = self._excess(shares[1:, None] * (report - 1) + 1) <= 0
-            last = int(np.argmin(within)) if not within.all() else GRID
-            low, high = float(shares[last]), float(shares[min(last + 1, GRID)])
-        return low
+        return mixed
 
     def first(self) -> Floats:
         """Return reports around the neutral one, in pairs that sum to it."""
-        pairs = np.split(super().first(), 2)
-        kept = [min(map(self._kept, pair)) for pair in zip(*pairs, strict=True)]
-        return np.vstack([np.array(kept)[:, None] * (one - 1) + 1 for one in pairs])
+        reports = super().first()
+        kept = self._kept(*self._pairs(reports, self._means(reports)))
+        kept = np.tile(kept.reshape(2, -1).min(axis=0), 2)
+        return np.asarray(kept[:, None] * (reports - 1) + 1)
 
     def admits(self, reports: Floats) -> Booleans:
         """Return which reports are within all limits."""
-        return np.asarray(super().admits(reports) & (self._excess(reports) <= 0))
+        high, low = self._pairs(reports, self._means(reports))
+        return np.asarray(super().admits(reports) & (high <= self._most * low).all(axis=1))
 
 
 def tilted(shares: Floats, reports: Floats, radius: Floats, possible: Booleans) -> Floats:
     """Return the distributions Q of the largest mean with KL(shares, Q) <= radius.
 
     One for each report (first axis) and each row of shares.  Q_i ~ p_i / (nu + g_i), with g_i the
-    largest weight less w_i; what is left where nu is near 0 goes to the largest weight.  Bisection
-    for nu of sum p ln(nu + g) + ln sum p / (nu + g) = radius.
+    largest weight less w_i; what is left where nu is near 0 goes to the largest weight.  Newton's
+    method for nu of K = sum p ln(nu + g) + ln sum p / (nu + g) = radius, with ln K as a function
+    of ln nu, which is close to a line of slope -2.
     """
     weights = np.where(possible, reports[:, None, :], -np.inf)
     gaps = np.where(possible, weights.max(axis=2, keepdims=True) - weights, 0.0)
     mean = (shares * gaps).sum(axis=2)
     spread = np.maximum((shares * gaps**2).sum(axis=2) - mean**2, 1e-30)
     nu = np.sqrt(spread / (2 * radius))
-    step = WIDEST
-    for _ in range(HALVINGS):
-        shifted = nu[..., None] + gaps
-        entropy = (shares * np.log(shifted)).sum(axis=2) + np.log((shares / shifted).sum(axis=2))
-        nu = nu * np.where(entropy > radius, step, 1 / step)
-        step = math.sqrt(step)
+    for _ in range(STEPS):
+        parts = shares / (nu[..., None] + gaps)
+        inverse = parts.sum(axis=2)
+        entropy = (shares * np.log(nu[..., None] + gaps)).sum(axis=2) + np.log(inverse)
+        slope = nu * (inverse - (parts / (nu[..., None] + gaps)).sum(axis=2) / inverse)
+        entropy, slope = np.maximum(entropy, 1e-30), np.minimum(slope, -1e-30)
+        step = entropy * np.log(radius / entropy) / slope
+        nu = nu * np.exp(np.clip(step, -WIDEST, WIDEST))
     shifted = nu[..., None] + gaps
     power = np.exp((shares * np.log(shifted)).sum(axis=2) - radius)
     scale = np.minimum(power, 1 / (shares / shifted).sum(axis=2))

@@ -1,0 +1,63 @@
+"""Linear programs started from the last solution, against programs solved from scratch."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from seepage._numerics import _thread_counts, one_blas_thread
+from seepage.designs.shaped import linear_programs
+from seepage.designs.shaped.linear_programs import LinearPrograms
+
+SIDES = 1 - 3 * np.eye(5)
+"""No unknown is above a third of their sum."""
+
+EQUAL = np.array([[0.1, 0.2, 0.2, 0.2, 0.3]])
+DRAWS = np.random.default_rng(2)
+
+
+def from_scratch(gain, sides):
+    """Return the largest gain . x."""
+    found = linprog(-gain, A_ub=-sides, b_ub=np.zeros(len(sides)), A_eq=EQUAL, b_eq=[1.0])
+    return -found.fun
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_each_program_has_its_own_optimum(warm, monkeypatch):
+    if not warm:
+        monkeypatch.setattr(linear_programs, "_warm_solver", lambda *_: None)
+    programs = LinearPrograms(-SIDES, EQUAL)
+    assert (programs._warm is not None) == warm
+    more = np.array([[1.0, 1.0, -1.0], [2.0, -1.0, 0.0]])  # shorter than the others
+    wide = np.pad(more, ((0, 0), (0, 2)))
+    for rows, act in (
+        ([], lambda: None),
+        (wide, lambda: programs.add(-more)),
+        (wide[1:], lambda: programs.replace(-more[1:])),
+    ):
+        act()
+        sides = np.vstack([SIDES, *rows])
+        for gain in DRAWS.normal(size=(20, 5)):
+            x = programs.largest(gain)
+            assert gain @ x == pytest.approx(from_scratch(gain, sides), abs=1e-9)
+            assert (sides @ x > -1e-9).all()
+            assert EQUAL[0] @ x == pytest.approx(1.0)
+
+
+def test_a_program_without_solution_gives_none(monkeypatch):
+    none = np.eye(5)  # x <= 0, and E x = 1
+    assert LinearPrograms(none, EQUAL).largest(np.ones(5)) is None
+    programs = LinearPrograms(-SIDES, EQUAL)
+    programs.add(none)
+    assert programs.largest(np.ones(5)) is None
+
+
+def test_linear_algebra_is_in_one_thread_and_then_as_before():
+    def counts():
+        return [read() for read, _ in _thread_counts()]
+
+    before = counts()
+    with one_blas_thread():
+        with one_blas_thread():
+            assert set(counts()) <= {1}
+        assert set(counts()) <= {1}
+    assert counts() == before
