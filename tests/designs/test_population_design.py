@@ -10,7 +10,7 @@ import pytest
 import seepage as sp
 from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
-from seepage.designs import form_search
+from seepage.designs.forms import form_search
 from seepage.designs.strategies import OPTIMAL_SMP
 from seepage.errors import InputError, SeepageError
 
@@ -33,27 +33,34 @@ def drawn(number, seed=0, which=0):
     return Records(DOMAIN, CELLS[kept], weights[kept])
 
 
-def true_totals(weights, form, budgets):
+def true_totals(weights, form, budgets, known=(), public=()):
     """ln max over reports and values of the population's likelihoods, without the package."""
     kernel = np.ones((len(CELLS), 1))
     for j, e in zip(form, budgets, strict=True):
         factors = np.exp(-e * (CELLS[:, j][:, None] != np.arange(SIZES[j])))
         kernel = (kernel[:, :, None] * factors[:, None, :]).reshape(len(CELLS), -1)
-    found = []
-    for k, size in enumerate(SIZES):
-        rows = [
-            weights[CELLS[:, k] == x] @ kernel[CELLS[:, k] == x] / weights[CELLS[:, k] == x].sum()
-            for x in range(size)
-        ]
-        found.append(math.log((np.max(rows, axis=0) / np.min(rows, axis=0)).max()))
-    return np.array(found)
+    for j in public:  # a public value is a part of the report
+        clear = CELLS[:, j][:, None] == np.arange(SIZES[j])
+        kernel = (kernel[:, :, None] * clear[:, None, :]).reshape(len(CELLS), -1)
+    found = np.zeros(len(SIZES))
+    for values in product(*(range(SIZES[j]) for j in known)):
+        stratum = weights * np.all(CELLS[:, list(known)] == values, axis=1)
+        for k in set(range(len(SIZES))) - {*known, *public}:
+            parts = [np.where(CELLS[:, k] == x, stratum, 0.0) for x in range(SIZES[k])]
+            rows = np.array([part @ kernel / part.sum() for part in parts])
+            ratio = (rows.max(axis=0) / rows.min(axis=0)).max()
+            found[k] = max(found[k], math.log(ratio))
+    return found
 
 
 def worst(found, weights):
     """The largest true total over all forms of a design, minus its limit."""
+    strata = ([DOMAIN.index(name) for name in names] for names in (found.known, found.public))
+    known, public = strata
     return max(
         (
-            true_totals(weights, [DOMAIN.index(n) for n in f.attributes], f.epsilons) - found.limits
+            true_totals(weights, [DOMAIN.index(n) for n in f.attributes], f.epsilons, known, public)
+            - found.limits
         ).max()
         for f in found.forms
     )
@@ -79,7 +86,7 @@ def test_limits_hold_with_room_and_the_design_beats_smp(found):
 
 
 def test_forms_pass_the_scorer_that_covers_all_forms_and_promise_their_limits(found):
-    from seepage.designs.forms.population_certifier import PopulationForms
+    from seepage.designs.forms.population_forms import PopulationForms
 
     records = drawn(50_000)
     scorer = PopulationForms(records, 0.95, largest=8)
@@ -201,11 +208,62 @@ def test_tables_too_large_rest_on_their_budgets():
     assert found.record <= 1.0
 
 
+@pytest.mark.parametrize(("option", "limit"), [("known", 1.0), ("public", 1.7)])
+def test_limits_hold_for_whoever_knows_or_sees_other_attributes(option, limit):
+    records = drawn(100_000)
+    left_out = ["a0"] if option == "known" else []
+    found = sp.find_design(records, limit, seconds=3, left_out=left_out, **{option: ["a0"]})
+    assert (found.scope, getattr(found, option)) == ("population", ("a0",))
+    assert worst(found, chances()) <= 1e-12
+    assert worst(found, chances()) > -0.2  # not by far
+    assert max(len(form.attributes) for form in found.forms) > 1
+    assert found.error < 0.8 * smp(found)
+    others = np.arange(5) > 0
+    assert (found.totals[others] <= limit).all()
+    assert found.totals[0] == (0.0 if option == "known" else math.inf)
+    blind = sp.find_design(records, limit, seconds=2, shape="never")
+    unaware = [form for form in blind.forms if "a0" not in form.attributes]
+    places = [[DOMAIN.index(n) for n in form.attributes] for form in unaware]
+    if option == "public":
+        told = [
+            true_totals(chances(), place, form.epsilons, (), [0])
+            for place, form in zip(places, unaware, strict=True)
+        ]
+        assert np.max(told) > limit  # who does not count what is public exceeds it
+    rests = {one.name: one.rests_on for one in found.comparison}
+    assert rests[OPTIMAL_SMP] == ("worst" if option == "known" else "exact")
+
+
+def test_too_few_records_of_known_values_give_smp_for_everybody_with_the_reason():
+    held = ["a0", "a1"]
+    found = sp.find_design(drawn(60), 1.0, known=held, left_out=held, seconds=1, mechanism="grr")
+    assert found.whom == "for everybody"
+    assert found.record <= 1.0
+    assert any("records where a0=" in note or "no record has" in note for note in found.notes)
+
+
+def test_public_values_that_may_tell_too_much_are_said_with_the_limit_that_would_do():
+    records = drawn(20_000)
+    with pytest.raises(InputError) as raised:
+        sp.find_design(records, 0.5, public=["a0"], seconds=1)
+    said = str(raised.value)
+    assert "\n" not in said
+    assert "what is public already (a0) may tell" in said
+    enough = float(said.split("a limit above ")[1].split()[0])
+    assert 0.5 < enough < 2.0
+    assert max(true_totals(chances(), [], [], (), [0])) < enough
+    found = sp.find_design(records, enough + 0.1, public=["a0"], seconds=1)
+    assert found.totals[1:].max() <= enough + 0.1
+    few = records.codes[:, [0, 2]].sum(axis=1) < 2
+    rest = Records(DOMAIN, records.codes[few], records.weights[few])
+    with pytest.raises(InputError, match=r"may tell anything .*: no record has a0='1', a2='1'"):
+        sp.find_design(rest, 2.0, public=["a0", "a2"], seconds=1)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"public": ["a0"]}, "scope='table'"),
-        ({"known": ["a1"]}, "scope='table'"),
+        ({"public": ["a0"], "known": ["a0"]}, "both public and known"),
         ({"scope": "world"}, "scope must be one of"),
         ({"confidence": 1.0}, "confidence must be above 0 and below 1"),
         ({"confidence": "high"}, "confidence"),
@@ -263,6 +321,22 @@ def test_celeba_reaches_the_stated_error_for_the_population():
     found = sp.find_design(records, 1.0, seconds=100)
     assert found.scope == "population"
     assert found.error <= 0.43 * smp(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("option", "limit"), [("known", 0.6), ("public", 1.7)])
+def test_designs_given_known_or_public_values_keep_the_limit_in_the_population(option, limit):
+    """300 samples; designs for the table, chosen by the same records, fail."""
+    which, excess, tables = 1, [], []
+    for seed in range(300):
+        sample = drawn(8_000, seed, which)
+        options = {"seconds": 0.5, "mechanism": "grr", option: ["a0"]}
+        excess.append(worst(sp.find_design(sample, limit, **options), chances(which)))
+        if seed % 10 == 0:
+            table = sp.find_design(sample, limit, scope="table", **options)
+            tables.append(worst(table, chances(which)))
+    assert np.sum(np.array(excess) > 1e-12) <= 15
+    assert np.mean(np.array(tables) > 1e-12) > 0.5
 
 
 @pytest.mark.slow

@@ -60,10 +60,9 @@ def make_form_problem(
     _check_items(domain, items, apart, most)
     _check_joint(domain, pairs, roles.collected, apart)
     clear, held = (np.flatnonzero(part).tolist() for part in (roles.public, roles.known))
-    if scope == "population":
-        _refuse_strata(domain, clear, held)
     scorer = ExactForms(records, clear, held)
-    _check_public(domain, scorer, limits)
+    if scope == "table":  # the certifier does so for the population
+        _check_public(domain, scorer, limits)
     problem = FormProblem(
         domain,
         scorer,
@@ -226,17 +225,6 @@ def _check_joint(
         if not (collected[i] and collected[j]):
             absent = first if not collected[i] else second
             raise InputError(f"a joint distribution with {absent!r} is wanted, but it is not asked")
-
-
-def _refuse_strata(domain: Domain, public: list[int], known: list[int]) -> None:
-    """Raise where totals would depend on public or known values, which few people share."""
-    for places, word in ((public, "public"), (known, "known")):
-        if places:
-            raise InputError(
-                f"attributes that are {word} cannot be had with scope 'population', got "
-                f"{', '.join(domain.names[j] for j in places)}; scope='table' promises for the "
-                "people in the table only"
-            )
 
 
 def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:

@@ -81,6 +81,9 @@ def find_design(
         Attributes that are public already, and attributes that are not collected.
     known
         Attributes whose values the adversary knows of the person: totals are conditional on them.
+        For the population every value needs records with every combination of known and public
+        ones: where known ones lack them a form keeps the sum of its budgets within the limit,
+        where public ones do it raises.  Reports are not shaped with either.
     weights
         How much each attribute's error counts.
     least
@@ -96,8 +99,7 @@ def find_design(
     scope, confidence
         For whom every limit holds: `"population"`, with this confidence for all limits together,
         if the records are a random sample of it with one record per person (table option
-        `person`); or `"table"`, for the people in the table only.  Public and known attributes
-        can be had for the table only.
+        `person`); or `"table"`, for the people in the table only.
     sample
         Read so many records drawn at random by the seed, for `scope="population"`: what is
         certified then holds for the table as well.
@@ -187,7 +189,8 @@ def find_design(
     def designed(people: Records, share: float, shown: Progress | None) -> Design:
         timer = Timer(share * time)
         problem = make_form_problem(people, **conditions)
-        shaped = mechanism is None and shape != "never"
+        strata = problem.public_places or problem.known_places
+        shaped = mechanism is None and shape != "never" and not strata
         certifier = make_certifier(problem, people, confidence, timer, number, shaped)
         run = DesignRun(certifier, timer, largest, mechanism, shown)
         run.start()

@@ -109,7 +109,7 @@ class FormCounter:
         known: Sequence[int] = (),
         compiled: bool | None = None,
     ) -> None:
-        self.records = records
+        self.records, self.public, self.known = records, tuple(public), tuple(known)
         self.layout = _Columns(np.array(records.domain.sizes, dtype=np.int64))
         self.codes = np.ascontiguousarray(records.codes, dtype=np.int64) + self.layout.starts
         work = len(records) * len(records.domain)
@@ -268,7 +268,6 @@ class ExactForms:
         compiled: bool | None = None,
     ) -> None:
         self.counter = FormCounter(records, public, known, compiled)
-        self.public_places, self.known_places = tuple(public), tuple(known)
         sizes = self.counter.layout.sizes
         self._guards = np.array([rounding([int(size)]) for size in sizes])
         self._buffer = np.empty((0, 0))
@@ -276,12 +275,12 @@ class ExactForms:
     @property
     def public(self) -> bool:
         """Whether any attribute is released in the clear."""
-        return bool(self.public_places)
+        return bool(self.counter.public)
 
     @property
     def known(self) -> bool:
         """Whether the adversary knows any attribute of the person."""
-        return bool(self.known_places)
+        return bool(self.counter.known)
 
     def again(self, attributes: Sequence[int], epsilons: Floats) -> Floats:
         """Return the totals of a form counted anew, by NumPy."""
