@@ -237,7 +237,7 @@ def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
         k = int(over[0])
         raise InputError(
             f"the limit of {domain.names[k]!r} is {limits[k]:g}, and what is public already tells "
-            f"{told[k]:.4g}; raise it, give None to leave it unprotected, or declare the public "
+            f"{told[k]:.4g}; raise it, leave it unprotected, or declare the public "
             "attributes as known"
         )
 

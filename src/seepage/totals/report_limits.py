@@ -199,7 +199,7 @@ def form_limits(
         least = np.zeros_like(least)
     found = kl_inf_limits(levels, shares, mixture_radius(number, c), least, most, rounds)
     totals = largest_log_ratios(found, firsts).reshape(len(strata), -1).max(axis=0)
-    totals = round_up(totals, 16) + rounding([*sizes, 2]) * (totals > 0)
+    totals = np.asarray(round_up(totals, 16) + rounding([*sizes, 2]) * (totals > 0))
     return totals if public else np.minimum(totals, summed_up(budgets.tolist()))
 
 

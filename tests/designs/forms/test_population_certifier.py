@@ -144,8 +144,8 @@ def test_combinations_without_records_leave_the_sum_of_budgets_or_no_limit():
     truth = stratified(weights, (2, 3), budgets, [0], [], held.level(2))
     assert found == pytest.approx(truth, abs=1e-8)  # that row has the whole range
     assert found[1] > max(found[[2, 3]]) + 0.01
-    assert "'a1' has the value '2' in 0 of" in held.rarest(np.ones(4, bool))
-    assert held.rarest(np.ones(4, bool)).endswith("where a0='1'")
+    every = np.ones(4, dtype=bool)
+    assert held.rarest(every).startswith("'a1' has the value '2' where 'a0' is '1', in 0 of 200,")
     clear = scorer_of(data, public=[0])
     found = clear.totals(clear.table((2, 3)), budgets)
     assert np.isinf(found[[0, 1]]).all()
@@ -153,13 +153,13 @@ def test_combinations_without_records_leave_the_sum_of_budgets_or_no_limit():
     both = scorer_of(data, known=[0, 1])
     found = both.totals(both.table((2, 3)), budgets)
     assert found == pytest.approx([0.0, 0.0, 1.0, 1.0])
-    assert both.rarest(np.ones(4, bool)) == "no record has a0='1', a1='2'"
+    assert both.rarest(every) == "there is no record where 'a0' is '1' and 'a1' is '2'"
     seen = scorer_of(data, public=[0, 1])
     assert np.isinf(seen.totals(seen.table((2, 3)), budgets)).all()
 
 
-@pytest.mark.parametrize(("known", "public"), [((0,), ()), ((), (2,))])
-def test_limits_for_people_hold_for_those_whom_nobody_looked_at(known, public):
+@pytest.mark.parametrize(("known", "public", "c"), [((0,), (), -3.0), ((), (2,), -3.5)])
+def test_limits_for_people_hold_for_those_whom_nobody_looked_at(known, public, c):
     """200 samples of a population; the table's totals and limits of a tenth of the radius fail."""
     rng, form, budgets = np.random.default_rng(5), (1, 3), np.array([0.5, 0.5])
     follows = 1 + (CELLS[:, 0] == CELLS[:, 3]) + 0.5 * (CELLS[:, 1] == CELLS[:, 2])
@@ -173,7 +173,7 @@ def test_limits_for_people_hold_for_those_whom_nobody_looked_at(known, public):
         scorer, exact = scorer_of(data, known, public), ExactForms(data, public, known)
         held += (scorer.totals(scorer.table(form), budgets)[targets] >= truth).all()
         table = exact.totals(exact.table(form), budgets)[targets]
-        few = scorer._limits(scorer.table(form), budgets, -3.0, 3)[targets]
+        few = scorer._limits(scorer.table(form), budgets, c, 3)[targets]
         generous += [(table >= truth).all(), (few >= truth).all()]
     assert held >= 190
     assert generous.max() < 190

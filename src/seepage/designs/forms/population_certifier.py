@@ -203,7 +203,7 @@ class PopulationCertifier:
         most = math.ceil(told[k] * 1e3) / 1e3
         raise InputError(
             f"{start}{most:g} about it among the people, as {self.people.rarest(protected)}; a "
-            f"limit above {most:g} would do, None leaves it unprotected, or {hint}"
+            f"limit above {most:g} would do, or leave it unprotected, {hint}"
         )
 
     def prime(self, timer: Timer, seed: int = 0) -> None:

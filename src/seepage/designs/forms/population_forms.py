@@ -145,7 +145,7 @@ class PopulationForms:
             occurred = set(combinations)
             every = product(*(range(int(layout.sizes[j])) for j in given))
             values = next(one for one in every if one not in occurred)
-            return f"no record has {self._listed(given, values)}"
+            return f"there is no record where {self._listed(given, values)}"
         inside = counter.plain_table(()).shares * self.people
         inside[:, np.repeat(~(protected & self.targets), layout.sizes)] = np.inf
         stratum, column = np.unravel_index(int(np.argmin(inside)), inside.shape)
@@ -153,16 +153,16 @@ class PopulationForms:
         value = domain[k].values[column - int(layout.starts[k])]
         number, where = round(inside[stratum, column]), ""
         if given:
-            where = f" where {self._listed(given, combinations[stratum])}"
+            where = f" where {self._listed(given, combinations[stratum])},"
         return (
-            f"{domain.names[k]!r} has the value {value!r} in {number:,} of "
-            f"{counter.records.records:,} records{where}"
+            f"{domain.names[k]!r} has the value {value!r}{where} in {number:,} of "
+            f"{counter.records.records:,} records"
         )
 
     def _listed(self, given: Sequence[int], values: Sequence[int]) -> str:
         domain = self.counter.records.domain
-        return ", ".join(
-            f"{domain.names[j]}={domain[j].values[value]!r}"
+        return " and ".join(
+            f"{domain.names[j]!r} is {domain[j].values[value]!r}"
             for j, value in zip(given, values, strict=True)
         )
 
