@@ -109,8 +109,9 @@ def find_design(
         rule that one answer changed changes a report by its limit at most, and no more told about
         the whole record than by the product of the same form.  `"record"`: without that rule.
     seconds
-        How long to search at most; Ctrl-C ends it too.  Either way the best design so far is
-        returned, certified like any other.
+        How long to search at most, once the records are read; Ctrl-C ends it too.  Either way the
+        best design so far is returned, certified like any other.  Reading, and counting the chosen
+        forms again, come on top: 3 s for 300 columns of 20,000 records.
     seed
         Of the search and the sample.  The same seed gives the same design where time does not end
         the search.
@@ -253,7 +254,10 @@ class DesignRun:
     def _item(self, item: tuple[int, ...]) -> FittedForm:
         """Return a form of one item; with coarser totals where its table is too large."""
         problem, found = self.problem, None
-        if problem.scorer.fits(item):
+        single = self.certifier.by_budget(item[0], self.timer) if len(item) == 1 else None
+        if single is not None:
+            found = self.search_forms.found[item] = single if problem.useful(single) else None
+        elif problem.scorer.fits(item):
             found = self._certified(item)
         else:
             coarse = self.certifier.too_large(item)

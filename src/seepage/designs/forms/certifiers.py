@@ -134,6 +134,10 @@ class TableCertifier:
         """Return single questions by other mechanisms than GRR."""
         return [] if self._stratified else single_questions(self.problem, self.records)
 
+    def by_budget(self, j: int, timer: Timer) -> FittedForm | None:
+        """Return no single question that rests on its budget alone: totals are lower."""
+        return None
+
     def whole(self, timer: Timer) -> list[FittedForm]:
         """Return forms that ask all attributes."""
         return everything(self.problem, self.records, self.scorer.public, self.scorer.known, timer)

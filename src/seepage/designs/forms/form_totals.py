@@ -164,6 +164,8 @@ class FormCounter:
         return FormTable(order, sizes, shares.reshape(-1, self.layout.width))
 
     def _numpy(self, order: tuple[int, ...]) -> Floats:
+        if len(order) == 1 and self.stratum_count == 1:
+            return self._single(order[0])
         cell = self.strata.copy()
         for j in order:
             cell = cell * self.layout.sizes[j] + self.records.codes[:, j]
@@ -175,6 +177,12 @@ class FormCounter:
             part = np.bincount(index, self.records.weights, minlength=rows * size)
             found[:, start : start + size] = part.reshape(rows, size)
         return found
+
+    def _single(self, j: int) -> Floats:
+        """Return the counts of one answer, which are pair counts."""
+        pairs = self.records.pairs()
+        tables = [pairs.table(j, k) for k in range(len(self.layout.sizes))]
+        return np.hstack(tables).astype(np.float64)
 
     @cached_property
     def _rows(self) -> tuple[Any, Integers, Integers]:

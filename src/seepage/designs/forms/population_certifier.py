@@ -236,6 +236,19 @@ class PopulationCertifier:
                 found.append(FittedForm(item, np.array([budget]), totals, (name,), "worst"))
         return [form for form in found if problem.useful(form)]
 
+    def by_budget(self, j: int, timer: Timer) -> FittedForm | None:
+        """Return a single question within every limit: it tells its budget at most.
+
+        Where limits differ an attribute may have more, which is not looked for late.
+        """
+        problem = self.problem
+        most = float(problem.caps[j])
+        if self.people.public or (most > self.least_limit and not timer.over()):
+            return None
+        budget = min(most, self.least_limit)
+        totals = np.full(len(problem.domain), budget)
+        return FittedForm((j,), np.array([budget]), totals, ("grr",))
+
     def whole(self, timer: Timer) -> list[FittedForm]:
         """Return forms that ask all attributes: `exact` where that fits, and the split."""
         problem = self.problem
