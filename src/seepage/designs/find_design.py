@@ -285,7 +285,8 @@ class DesignRun:
     def _generated(self, rng: np.random.Generator) -> Iterator[Shares]:
         for thorough in (False, True):
             accept = self.certifier.accept if thorough else self.certifier.quick
-            yield from generate(self.search_forms, self.pool, accept, rng, thorough)
+            pairs = self.certifier.pairs
+            yield from generate(self.search_forms, self.pool, accept, rng, thorough, pairs)
 
     def collect(self, rounds: Iterator[Shares]) -> None:
         """Go through rounds of a search; an interrupt ends all and keeps what was found."""
@@ -327,16 +328,9 @@ class DesignRun:
         names = problem.domain.names
         alone = errors[:count].copy()
         alone[np.array(problem.domain.sizes) == 1] = 0.0
-        shares = [float(state.shares[place]) for place in order]
+        shares, plain = [float(state.shares[place]) for place in order], product_design(self)
         comparison = compare_designs(
-            problem,
-            self.records,
-            self.singles,
-            self.whole,
-            forms,
-            shares,
-            alone,
-            product_design(self),
+            problem, self.records, self.singles, self.whole, forms, shares, alone, plain
         )
         pairs = [(names[i], names[j]) for i, j in problem.precisions.joint]
         return Design(

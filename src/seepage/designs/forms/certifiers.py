@@ -121,6 +121,8 @@ class TableCertifier:
 
     scope = "table"
     confidence: float | None = None
+    pairs = 32
+    """Pairs that get one budget for each attribute where no larger form pays."""
 
     def __init__(self, problem: FormProblem, records: Records) -> None:
         assert isinstance(problem.scorer, ExactForms)
