@@ -93,6 +93,7 @@ def test_a_sample_is_enough_for_the_population_only(folder):
     done = run(*arguments, "--scope", "table", cwd=folder)
     assert done.returncode == 2
     assert "need all records" in done.stderr
+    assert "give the table itself, or --scope population" in done.stderr
 
 
 def test_options_reach_the_design(folder):
@@ -172,7 +173,10 @@ def test_the_comparison_is_drawn(folder):
         ((), "--limit must be given"),
         (("--limit", 1, "--never", "age,nobody"), "nobody"),
         (("--limit", 1, "--together", "age,income", "--never", "age,income"), "both together"),
-        (("--limit", 1, "--limit-of", "age=x"), "limit of age"),
+        (("--limit", 1, "--limit-of", "age=x"), "--limit-of age must be a number"),
+        (("--limit", 1, "--weight", "age=-1"), "--weight must be a finite number"),
+        (("--limit", 1, "--together", "age"), "each --together must name different"),
+        (("--limit", 1, "--person", "nobody"), "--person: there is no column 'nobody'"),
         (("--limit", 0.01, "--public", "age"), "what is public already (age) may tell"),
         (("--limit", 1, "--least", 2), "lower --least, or leave it out"),
         (("--limit", 1, "--confidence", 1), "confidence must be"),

@@ -204,10 +204,24 @@ def _in_options(message: str, params: Sequence[click.Parameter]) -> str:
 
     Library messages begin with the parameter that they are about: `epsilon must be ...`.
     """
-    word, space, rest = message.partition(" ")
     options = _options(params)
-    name = {"missing_markers": "missing_marker", "guarantees": "totals"}.get(word, word)
-    return with_options(f"{options[name]}{space}{rest}" if name in options else message, params)
+    found = SUBJECT.match(message)
+    name = OTHER_NAMES.get(found["name"], found["name"]) if found else None
+    if found and name in options:
+        message = f"{found['each'] or ''}{options[name]}{message[found.end() :]}"
+    return with_options(message, params)
+
+
+SUBJECT = re.compile(r"(?P<each>each )?(?(each)of )(?P<name>\w+)(?=:? (?!need all))")
+"""What a message is about, at its beginning."""
+
+OTHER_NAMES = {
+    "missing_markers": "missing_marker",
+    "guarantees": "totals",
+    "weights": "weight",
+    "target_delta": "delta",
+}
+"""Parameters whose options are named otherwise."""
 
 
 def with_options(text: str, params: Sequence[click.Parameter]) -> str:

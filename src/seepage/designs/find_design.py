@@ -167,7 +167,8 @@ def find_design(
     _checks.choice(shape, "shape", SHAPES)
     drawn = {} if sample is None else {"sample": sample, "seed": number}
     records = as_records(data, **drawn, **table_options)
-    refuse_sample(records, "exact", "designs", scope)
+    hint = "give the table itself, or scope='population'"
+    refuse_sample(records, "exact", "designs for the table", scope, hint)
     conditions = {
         "limit": limit,
         "public": public,
