@@ -82,7 +82,7 @@ def _tables() -> Iterator[Figure]:
         ("bound matrix from pair counts, 40 binary attributes", BINARY_SIZES, 0.1),
         ("bound matrix from pair counts, 27 attributes, alphabets 2 to 40", MIXED_SIZES, 0.5),
     ):
-        times = best_of({"": partial(_bound_matrix, _pair_counts(sizes))})
+        times = best_of({"": partial(_bound_matrix, random_pair_counts(sizes))})
         yield _under(what, times[""], limit)
 
 
@@ -149,7 +149,7 @@ def extrapolated(growth: Growth, size: int, ours: float) -> Figure:
     )
 
 
-def _pair_counts(sizes: Sequence[int]) -> sp.PairCounts:
+def random_pair_counts(sizes: Sequence[int]) -> sp.PairCounts:
     """Return the counts of random records whose attributes hang together through a hidden one."""
     rng = np.random.default_rng(0)
     hidden = rng.integers(0, 4, RECORDS)

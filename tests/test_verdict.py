@@ -232,3 +232,11 @@ def test_restricted_leakage_is_that_of_the_channel_itself():
     channel = matrix.channel("level", "job")
     truth = exact_leakage(channel, sp.GRR(channel.output.size, 1.0))
     assert leak.value == pytest.approx(truth.value, rel=1e-12)
+
+
+def test_what_is_not_established_is_not_listed():
+    rng = np.random.default_rng(0)
+    people = pa.table({name: rng.choice(["a", "b", "c"], 300).tolist() for name in "xyz"})
+    matrix = sp.leakage_matrix(people, 1.0, mechanism="grr")
+    assert matrix.values.max() > 0
+    assert find_leaks(matrix) == []

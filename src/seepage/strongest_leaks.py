@@ -108,6 +108,8 @@ def _same(matrix: LeakageMatrix) -> Booleans:
 def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[EstablishedLeak]:
     """Return the strongest leaks between groups of attributes, largest lower limit first.
 
+    Leaks whose lower limit is 0 are not established, and left out.
+
     Parameters
     ----------
     matrix
@@ -135,7 +137,7 @@ def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[EstablishedLeak]:
         ends = group_of[target], group_of[source]
         while waiting and len(found) < count and -waiting[0][0] >= limits.lower[target, source]:
             found.append(heapq.heappop(waiting)[2])
-        if len(found) == count or limits.values[target, source] <= 0:
+        if len(found) == count or limits.lower[target, source] <= 0:
             break
         if ends[0] != ends[1] and ends not in seen:
             seen.add(ends)

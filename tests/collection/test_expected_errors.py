@@ -8,19 +8,26 @@ import seepage as sp
 from plan_examples import counts, forms_plan, people, plan_for, product, three_forms
 from seepage.collection.form_estimates import alternatives, expected_variances, half_width
 from seepage.errors import InputError
+from seepage.plan.make_design import plan_of_design
 from seepage.plan.provenance import Alternative
 
 
-def test_a_design_has_the_errors_that_it_was_found_with():
-    table = people(3000)
-    found = sp.find_design(table, 1.5, bins=3, scope="table")
-    plan = sp.design(table, 1.5, bins=3, scope="table")
+@pytest.fixture(scope="module")
+def found():
+    """A design with shaped forms."""
+    columns = ["coffee", "sleep", "medication"]
+    return sp.find_design(sp.make_survey(2_000), 2.0, scope="table", columns=columns)
+
+
+def test_a_design_has_the_errors_that_it_was_found_with(found):
+    plan = plan_of_design(found)
+    assert any(form.matrix for form in found.forms)
     ours = expected_variances(plan)
-    assert [v / 3000 for v in ours.values()] == pytest.approx(found.errors.tolist(), rel=1e-9)
+    assert [v / 2000 for v in ours.values()] == pytest.approx(found.errors.tolist(), rel=1e-9)
     named = {one.name: one.errors for one in found.comparison[:-1]}
     assert {one.name for one in plan.alternatives} == set(named)
     for other in plan.alternatives:
-        errors = [float(v) / 3000 for v in other.variances.values()]
+        errors = [float(v) / 2000 for v in other.variances.values()]
         assert errors == pytest.approx(named[other.name], rel=1e-9)
 
 
@@ -60,13 +67,13 @@ def test_what_reports_do_not_tell_is_not_known():
     assert half_width(np.inf, 2, 100) == np.inf
 
 
-def test_certifying_an_edited_plan_drops_the_other_ways(tmp_path):
-    table, place = people(500), tmp_path / "plan.json"
-    plan = sp.design(table, 1.5, bins=3, scope="table")
+def test_certifying_an_edited_plan_drops_the_other_ways(found, tmp_path):
+    table, place = sp.make_survey(2_000), tmp_path / "plan.json"
+    plan = plan_of_design(found)
     assert len(plan.alternatives) == 7
     assert plan.certify(table).alternatives == plan.alternatives
     plan.save(place)
-    place.write_text(place.read_text().replace('"limit": 1.5', '"limit": 2.5'))
+    place.write_text(place.read_text().replace('"limit": 2.0', '"limit": 2.5'))
     edited = sp.Plan.load(place, unchecked=True)
     assert edited.certify(table).alternatives == ()
 

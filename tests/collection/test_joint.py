@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from plan_examples import collected, plan_for, table_of
-from seepage.collection import joint_likelihood as likelihood
-from seepage.collection.joint_likelihood import ENOUGH, PairLikelihoods
+from seepage.collection import joint as likelihood
+from seepage.collection.joint import ENOUGH, PairLikelihoods
 from seepage.mechanisms import registered
 from seepage.mechanisms.reports import reports_from_arrow
 

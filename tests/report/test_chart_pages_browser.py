@@ -27,6 +27,16 @@ def table():
     return pa.table(columns, names=HOSTILE)
 
 
+@pytest.fixture(scope="module")
+def found(table):
+    return sp.analyse(table, 1.0, mechanism="grr", name=HOSTILE[0], command=HOSTILE[1])
+
+
+@pytest.fixture(scope="module")
+def plan(table):
+    return sp.calibrate(table, 3.0, guarantee="worst")
+
+
 @pytest.fixture
 def shown(browser, tmp_path):
     """Open a file or a text of HTML; return its words, after a look at what it did."""
@@ -55,7 +65,7 @@ def shown(browser, tmp_path):
     "command",
     [
         ["analyse"],
-        ["calibrate", "--limit", "2"],
+        ["calibrate", "--limit", "2", "--guarantee", "worst"],
         ["benchmark", "mechanisms", "--epsilon", "1"],
         ["benchmark", "analysers", "--epsilon", "1", "--reference", "grr"],
     ],
@@ -87,9 +97,7 @@ def test_a_mark_says_its_numbers_under_the_pointer(browser, table, tmp_path):
     assert any(f"leakage: {found.matrix[HOSTILE[1], HOSTILE[2]].value:.4f}" in tip for tip in tips)
 
 
-def test_no_script_in_a_name_runs_in_a_notebook(shown, table):
-    found = sp.analyse(table, 1.0, mechanism="grr", name=HOSTILE[0], command=HOSTILE[1])
-    plan = sp.calibrate(table, 3.0)
+def test_no_script_in_a_name_runs_in_a_notebook(shown, table, found, plan):
     for result in (
         found,
         found.matrix,
@@ -101,9 +109,8 @@ def test_no_script_in_a_name_runs_in_a_notebook(shown, table):
         assert HOSTILE[0][:9] in shown(result._repr_html_())
 
 
-def test_charts_in_a_notebook_hold_nothing_that_ends_their_script(table):
-    found = sp.analyse(table, 1.0, mechanism="grr")
-    for chart in (found.chart(), found.totals.chart(), sp.calibrate(table, 3.0).chart()):
+def test_charts_in_a_notebook_hold_nothing_that_ends_their_script(found, plan):
+    for chart in (found.chart(), found.totals.chart(), plan.chart()):
         text = chart.to_html()
         assert text.count("</script") == text.count("<script")
         assert "<!--" not in text

@@ -66,23 +66,25 @@ PLACES = [
 ]
 
 
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("key", sorted({path[0] for path in PLACES} - {"totals"}))
-def test_any_edit_is_read_or_refused(tmp_path, key):
-    for path in PLACES:
-        if path[0] == key:
-            for junk in [..., *JUNK]:
-                _read(_edited(path, junk), tmp_path / "result.json")
+def test_any_edit_is_read_or_refused(tmp_path, key, every):
+    _edit_all([path for path in PLACES if path[0] == key], every, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "guarantee",
-    ["witness", *(pytest.param(n, marks=pytest.mark.slow) for n in MORE)],
+    ("guarantee", "every"),
+    [("witness", 6), *(pytest.param(n, 1, marks=pytest.mark.slow) for n in ("witness", *MORE))],
 )
-def test_any_edit_of_a_total_is_read_or_refused(tmp_path, guarantee):
-    for path in PLACES:
-        if path[:2] == ("totals", guarantee):
-            for junk in [..., *JUNK]:
-                _read(_edited(path, junk), tmp_path / "result.json")
+def test_any_edit_of_a_total_is_read_or_refused(tmp_path, guarantee, every):
+    _edit_all([path for path in PLACES if path[:2] == ("totals", guarantee)], every, tmp_path)
+
+
+def _edit_all(paths, every, folder):
+    """Put each `every`th junk into each place, other ones into the next; leave each place out."""
+    for number, path in enumerate(paths):
+        for junk in [..., *JUNK[number % every :: every]]:
+            _read(_edited(path, junk), folder / "result.json")
 
 
 def _counts(change):

@@ -1,12 +1,14 @@
 """An analysis as text for a terminal: verdict, leaks, matrix, totals, what people experience."""
 
 import math
+from collections.abc import Iterator
 
 from seepage.analysis import Analysis
 from seepage.cli.output import columns
 from seepage.data.domain import how_many, sample_caution
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.pooling_gain import pooling_gain
+from seepage.leakage.population_limits import LeakageLimits
 from seepage.strongest_leaks import same_attributes, support
 from seepage.totals import TotalLeakage
 from seepage.totals.experience_result import ESTIMATE, Experience
@@ -78,6 +80,8 @@ def _judged(one: Judgement) -> list[str]:
 def _strongest(analysis: Analysis, count: int) -> str:
     """Return the leaks with the largest lower limits for the people behind the table."""
     matrix = analysis.matrix
+    if not count or len(matrix.domain) < 2:
+        return ""
     budgets = dict(zip(matrix.domain.names, matrix.epsilons, strict=True))
     if matrix.radius:
         return _robust(matrix, budgets, count)
@@ -89,16 +93,29 @@ def _strongest(analysis: Analysis, count: int) -> str:
             f"{leak.lower:.2f} to {leak.upper:.2f} among the people"
         )
         lines += [f"      {leak.sentence()}"] if leak.witness else []
-    if not lines:
-        return ""
     limits = matrix.interval()
+    if not lines and limits.lower.any():
+        return ""
     unit = "" if analysis.limit is not None else f"; {UNIT}"
     about = f"confidence {limits.confidence:g} for all limits at once"
     head = f"Strongest leaks (source -> target, in nats{unit}; {about})"
-    lines.append(
-        f"  in words: among values with at least {support(matrix):,} records, missing ones left out"
-    )
-    return "\n".join([head, *lines, *(f"  {few.sentence()}" for few in limits.too_few)])
+    if lines:
+        lines.append(
+            f"  in words: among values with at least {support(matrix):,} records, "
+            "missing ones left out"
+        )
+    else:
+        records = f"{matrix.pairs.records:,} records"
+        lines.append(f"  none is established: with {records} all lower limits for the people are 0")
+    return "\n".join([head, *lines, *_too_few(limits, count)])
+
+
+def _too_few(limits: LeakageLimits, count: int) -> Iterator[str]:
+    """Yield a line for each of the first attributes with rare values, and one for the others."""
+    for few in limits.too_few[:count]:
+        yield f"  {few.sentence()}"
+    if others := [few.attribute for few in limits.too_few[count:]]:
+        yield f"  too few records to say about some values of {', '.join(others)} too"
 
 
 def _robust(matrix: LeakageMatrix, budgets: dict[str, float], count: int) -> str:

@@ -2,25 +2,241 @@
 
 Inversion is unbiased: the mean of products of one-hot vectors, see `ReportSums`; where several
 forms ask for both attributes, their estimates are combined by inverse variance.
+
+The likelihood is maximised by an accelerated EM iteration.  A pair of reports (y, y') has
+likelihood sum_uv F[u, v] A[y, u] B[y', v], with A and B the likelihoods of each report, as far as
+they depend on the value.  The log-likelihood is concave in F; one EM step multiplies F by
+
+    D[u, v] = mean over reports of A[y, u] B[y', v] / likelihood(y, y'),
+
+and where D nowhere exceeds 1 + g, no F has a log-likelihood more than n g above.  Two steps are
+extrapolated by SQUAREM [Varadhan and Roland 2008], which a failing step falls back from.
+
+A report of a pure mechanism matters only through the values it supports.  Where those sets are few
+(2^22 pairs of them) the reports are counted by them, all of them; otherwise EM runs on a random
+sample of at most 2^16 reports, which the result says.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats
+from seepage._numerics import Floats, Integers
 from seepage._results import Result
 from seepage.collection.form_estimates import combine
-from seepage.collection.joint_likelihood import maximise
 from seepage.collection.pooled_sums import PooledSums, pool_reports
-from seepage.collection.report_source import open_reports
+from seepage.collection.report_source import ReportSource, open_reports
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
+from seepage.mechanisms import Mechanism
 from seepage.mechanisms.base import nearest_distribution
+from seepage.mechanisms.reports import Reports
 from seepage.plan.plan import Plan
+
+MOST_SETS = 1 << 22
+"""Pairs of supported sets up to which reports are counted rather than sampled: 32 MB."""
+
+MOST_BITS = 62
+"""Sets of up to so many values have a number of 64 bits."""
+
+SAMPLE = 1 << 16
+SEED = 20_240_607
+"""Fixes which reports are sampled: the same reports give the same estimate."""
+
+STEPS = 500
+ENOUGH = 0.05
+"""The gap in nats at which the iteration ends: far below what chance moves the likelihood by."""
+
+
+class FormReports(NamedTuple):
+    """The reports of one form."""
+
+    source: ReportSource
+    place: int
+
+    @property
+    def records(self) -> int:
+        """The number of people with the form."""
+        return int(self.source.people[self.place])
+
+    def batches(self, names: Sequence[str]) -> Iterator[list[Reports]]:
+        """Yield the reports of these attributes, some rows at a time."""
+        return self.source.batches(names, self.place)
+
+
+class PairLikelihoods(NamedTuple):
+    """Distinct pairs of reports: their likelihoods and how often each occurs.
+
+    Where `counts` is a matrix, every first is paired with every second; else they go row by row.
+    """
+
+    first: Floats
+    second: Floats
+    counts: Floats
+
+    @property
+    def total(self) -> float:
+        """The number of pairs."""
+        return float(self.counts.sum())
+
+    def likelihoods(self, frequencies: Floats) -> Floats:
+        """Return the likelihood of each pair, 1 for a pair that does not occur."""
+        if self.counts.ndim == 2:
+            found = self.first @ frequencies @ self.second.T
+        else:
+            found = np.einsum("ij,ij->i", self.first @ frequencies, self.second)
+        return np.where(self.counts > 0, found, 1.0)
+
+    def responsibilities(self, frequencies: Floats) -> Floats:
+        """Return D for some frequencies."""
+        ratios = self.counts / self.likelihoods(frequencies)
+        left = self.first.T @ ratios if ratios.ndim == 2 else self.first.T * ratios
+        return np.asarray(left @ self.second / self.counts.sum())
+
+    def log_likelihood(self, frequencies: Floats) -> float:
+        """Return the log-likelihood of some frequencies."""
+        return float((self.counts * np.log(self.likelihoods(frequencies))).sum())
+
+
+class PooledLikelihoods(NamedTuple):
+    """Pairs of reports of several forms, whose people are different ones."""
+
+    parts: tuple[PairLikelihoods, ...]
+
+    @property
+    def total(self) -> float:
+        """The number of pairs."""
+        return sum(part.total for part in self.parts)
+
+    def responsibilities(self, frequencies: Floats) -> Floats:
+        """Return D for some frequencies."""
+        each = [part.total / self.total * part.responsibilities(frequencies) for part in self.parts]
+        return np.asarray(np.sum(each, axis=0))
+
+    def log_likelihood(self, frequencies: Floats) -> float:
+        """Return the log-likelihood of some frequencies."""
+        return sum(part.log_likelihood(frequencies) for part in self.parts)
+
+
+def maximise(
+    plan: Plan, reports: Any, names: Sequence[str], places: Sequence[int], start: Floats
+) -> tuple[Floats, float, int]:
+    """Return the joint frequencies of maximum likelihood, the gap that is left, and the reports.
+
+    Parameters
+    ----------
+    plan, reports
+        The plan and its reports.
+    names
+        The two attributes.
+    places
+        The places of the forms that ask for both, products.
+    start
+        The distribution where the iteration begins.
+    """
+    source = open_reports(plan, reports)
+    each = [
+        _likelihoods(FormReports(source, place), names, [plan.channels[place][n] for n in names])
+        for place in places
+    ]
+    likelihoods = PooledLikelihoods(tuple(each))
+    frequencies, gap = _climb(likelihoods, (start + 1.0 / start.size) / 2.0)
+    return frequencies, gap, int(likelihoods.total)
+
+
+def _climb(likelihoods: PooledLikelihoods, frequencies: Floats) -> tuple[Floats, float]:
+    """Return the frequencies of maximum likelihood, and the gap that is left."""
+    total, level = likelihoods.total, likelihoods.log_likelihood(frequencies)
+    gap = np.inf
+    for _ in range(STEPS):
+        ratios = likelihoods.responsibilities(frequencies)
+        gap = total * max(0.0, float(ratios.max()) - 1.0)
+        if gap <= ENOUGH:
+            break
+        once = frequencies * ratios
+        twice = once * likelihoods.responsibilities(once)
+        leap = _extrapolated(frequencies, once, twice)
+        reached = likelihoods.log_likelihood(leap)
+        if reached < level:
+            leap, reached = twice, likelihoods.log_likelihood(twice)
+        frequencies, level = leap, reached
+    return frequencies, gap
+
+
+def _extrapolated(start: Floats, once: Floats, twice: Floats) -> Floats:
+    """Return where two EM steps lead to, step length S3 of SQUAREM, kept a distribution."""
+    change, bend = once - start, twice - 2.0 * once + start
+    size = float(np.linalg.norm(bend))
+    if size == 0.0:
+        return twice
+    length = max(1.0, float(np.linalg.norm(change)) / size)
+    leap = np.maximum(start + 2.0 * length * change + length**2 * bend, twice * 1e-3)
+    return np.asarray(leap / leap.sum())
+
+
+def _likelihoods(
+    source: FormReports, names: Sequence[str], mechanisms: Sequence[Mechanism]
+) -> PairLikelihoods:
+    rows, columns = (_seen_sets(source, *pair) for pair in zip(names, mechanisms, strict=True))
+    if rows is None or columns is None or len(rows) * len(columns) > MOST_SETS:
+        return _sampled(source, names, mechanisms)
+    counts = np.zeros((len(rows), len(columns)))
+    for batch in source.batches(names):
+        first, second = (
+            np.searchsorted(seen, _set_numbers(mechanism, column))
+            for seen, mechanism, column in zip((rows, columns), mechanisms, batch, strict=True)
+        )
+        cells = np.bincount(first * counts.shape[1] + second, minlength=counts.size)
+        counts += cells.reshape(counts.shape)
+    return PairLikelihoods(
+        _two_levels(mechanisms[0], rows), _two_levels(mechanisms[1], columns), counts
+    )
+
+
+def _seen_sets(source: FormReports, name: str, mechanism: Mechanism) -> Integers | None:
+    """Return the numbers of all sets that reports support, None where they are too many."""
+    if not mechanism.is_two_level or mechanism.k > MOST_BITS:
+        return None
+    seen = np.zeros(0, dtype=np.int64)
+    for batch in source.batches([name]):
+        seen = np.union1d(seen, _set_numbers(mechanism, batch[0]))
+        if len(seen) > MOST_SETS:
+            return None
+    return seen
+
+
+def _set_numbers(mechanism: Mechanism, reports: Any) -> Integers:
+    """Return a number for the set that each report supports: its bits."""
+    bits = mechanism.supported(reports)
+    return np.asarray(bits @ (1 << np.arange(mechanism.k, dtype=np.int64)))
+
+
+def _two_levels(mechanism: Mechanism, numbers: Integers) -> Floats:
+    """Return the likelihood of each set under each value, up to a factor: 1 or e^-contrast."""
+    likely = (numbers[:, None] >> np.arange(mechanism.k)) & 1 > 0
+    sets = mechanism.likely_sets
+    contrast = sets.contrast if sets is not None else mechanism.epsilon
+    return np.where(likely, 1.0, np.exp(-contrast))
+
+
+def _sampled(
+    source: FormReports, names: Sequence[str], mechanisms: Sequence[Mechanism]
+) -> PairLikelihoods:
+    """Take each report with the same chance, so that about `SAMPLE` are expected."""
+    generator = np.random.default_rng(SEED)
+    chance = min(1.0, SAMPLE / source.records)
+    parts: list[list[Floats]] = [[], []]
+    for batch in source.batches(names):
+        chosen = np.flatnonzero(generator.random(len(batch[0])) < chance)
+        for part, mechanism, column in zip(parts, mechanisms, batch, strict=True):
+            logarithms = mechanism.log_likelihood(column)[chosen]
+            part.append(np.exp(logarithms - logarithms.max(axis=1, keepdims=True)))
+    first, second = (np.concatenate(part) for part in parts)
+    return PairLikelihoods(first, second, np.ones(len(first)))
+
 
 METHODS = ("inversion", "em")
 

@@ -195,30 +195,28 @@ class StraightLines(NamedTuple):
     slope: Floats
 
 
-def upper_lines(at: ArrayLike, radius: ArrayLike) -> StraightLines:
-    """Return lines above `kl_upper` everywhere, which touch it at the given means.
+def touching_lines(
+    above: ArrayLike, below: ArrayLike, radius: ArrayLike, radius_below: ArrayLike
+) -> tuple[StraightLines, StraightLines]:
+    """Return lines above `kl_upper` and lines below `kl_lower`, which touch at the given means.
 
-    kl_upper(a, r) <= (1 - e^(-h a0 - r) (1 - h (a - a0)))/(1 - e^-h) for every h > 0.
+    kl_upper(a, r) <= (1 - e^(-h a0 - r) (1 - h (a - a0)))/(1 - e^-h) for every h > 0, and
+    kl_lower(b, r) = 1 - kl_upper(1 - b, r).
     """
-    a, r = _as_floats(at, radius)
-    h = upper_slope(a, 1.0 - a, r, LINE_ROUNDS)
-    width = -np.expm1(-h)
-    power = np.exp(-h * a - r)
-    constant = np.where(a < 1, (-np.expm1(-h * a - r) - power * h * a) / width, 1.0)
-    slope = np.where(a < 1, power * h / width, 0.0)
-    return StraightLines(constant + GUARD * (np.abs(constant) + slope * a), slope * (1 + GUARD))
-
-
-def lower_lines(at: ArrayLike, radius: ArrayLike) -> StraightLines:
-    """Return lines below `kl_lower` everywhere, which touch it at the given means."""
-    b, r = _as_floats(at, radius)
-    h = upper_slope(1.0 - b, b, r, LINE_ROUNDS)
-    # over e^h throughout, which e^(h b) may exceed
-    width = -np.expm1(-h)
-    power = np.exp(h * (b - 1.0) - r)
-    constant = np.where(b > 0, (power * (1 - h * b) - np.exp(-h)) / width, 0.0)
-    slope = np.where(b > 0, power * h / width, 0.0)
-    return StraightLines(constant - GUARD * (np.abs(constant) + slope * b), slope * (1 - GUARD))
+    a, b, r, r_below = _as_floats(above, below, radius, radius_below)
+    mean = np.stack([a, 1.0 - b])
+    level = np.stack([r, r_below])
+    h = upper_slope(mean, np.stack([1.0 - a, b]), level, LINE_ROUNDS)
+    exponent, width = h * mean + level, -np.expm1(-h)
+    power = np.exp(-exponent)
+    slope = np.where(mean < 1, power * h / width, 0.0)
+    top = np.where(a < 1, (-np.expm1(-exponent[0]) - power[0] * h[0] * a) / width[0], 1.0)
+    # over e^h, which e^(h b) may exceed
+    bottom = np.where(b > 0, (power[1] * (1 - h[1] * b) - np.exp(-h[1])) / width[1], 0.0)
+    return (
+        StraightLines(top + GUARD * (np.abs(top) + slope[0] * a), slope[0] * (1 + GUARD)),
+        StraightLines(bottom - GUARD * (np.abs(bottom) + slope[1] * b), slope[1] * (1 - GUARD)),
+    )
 
 
 def mixture_radius(totals: ArrayLike, c: ArrayLike) -> Floats:

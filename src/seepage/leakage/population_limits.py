@@ -24,7 +24,13 @@ from seepage.data.domain import Domain
 from seepage.errors import DomainError, InputError
 from seepage.leakage.deviations import Limits, kl_lower, kl_upper
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.set_limits import best_rows, set_limits, statements
+from seepage.leakage.set_limits import (
+    best_rows,
+    enumerable,
+    line_limits,
+    set_limits,
+    statements,
+)
 
 if TYPE_CHECKING:
     from seepage.leakage.matrix import LeakageMatrix
@@ -209,6 +215,10 @@ class _Report:
             return int(self.columns.shape[1])
         return statements(self.sets, size)
 
+    def by_lines(self, size: int) -> bool:
+        """Return whether its sets are too many to try each."""
+        return self.columns is None and not enumerable(self.sets, size)
+
 
 class _Search:
     def __init__(self, matrix: "LeakageMatrix", beta: float) -> None:
@@ -237,9 +247,22 @@ class _Search:
                 continue
             self._stack(low, high, tables)
             self._stack(high, low, tables.transpose(0, 2, 1))
+        for source, report in enumerate(self.reports):
+            if report.by_lines(self.sizes[source]):
+                self._source(source, report)
+
+    def _source(self, source: int, report: _Report) -> None:
+        """Fill in the limits of all targets from a source with too many sets to try each."""
+        targets = [k for k, size in enumerate(self.sizes) if size > 1 and k != source]
+        tables = [self.matrix.pairs.table(target, source) for target in targets]
+        found = line_limits(tables, report.sets, self.c[targets, source])
+        self.lower[targets, source] = found.lower if report.known else 0.0
+        self.upper[targets, source] = found.upper
 
     def _stack(self, targets: Integers, sources: Integers, tables: Integers) -> None:
         for report, chosen in self._alike(sources):
+            if report.by_lines(tables.shape[2]):
+                continue
             rows, columns = targets[chosen], sources[chosen]
             c = self.c[rows, columns]
             if report.columns is not None:
@@ -318,7 +341,8 @@ def _column_limits(tables: Integers, columns: Floats, c: Floats) -> Limits:
     low = np.where(totals > 0, kl_lower(share, radius), 0.0)
     with np.errstate(divide="ignore"):
         contrast = np.log(most) - np.log(least)
-    found = [best_rows(*limits, contrast).max(axis=-1) for limits in ((low, high), (high, low))]
+    lower, upper = (
+        best_rows(*limits, contrast).ratio.max(axis=-1) for limits in ((low, high), (high, low))
+    )
     cap = float(contrast.max())
-    lower, upper = found
     return Limits(np.clip(lower - 1e-9, 0.0, cap), np.clip(upper + 1e-9, 0.0, cap))

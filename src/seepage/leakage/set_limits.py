@@ -7,29 +7,38 @@ each wrong with probability e^-c.  Where all hold, the leakage of every S lies b
     lambda L_x')   over x != x',
 
 which factorises for a given S: O(m) after the limits.  Sets and complements share a statement.
-Families of up to `MOST_SETS` sets are enumerated (Clopper-Pearson).  All S of larger alphabets are
-bounded by straight lines above and below the kl limits, which turn the maximum over S into
-Dinkelbach's problem of `solver` [theory-population: The bound over all sets].
+All sets of up to 12 values are enumerated, and up to 4,096 of one size (Clopper-Pearson).  All S
+of larger alphabets are bounded by straight lines above and below the kl limits, which turn the
+maximum over S into Dinkelbach's problem of `solver` [theory-population: The bound over all sets].
 """
 
+import math
+from collections.abc import Sequence
 from itertools import combinations
-from math import comb
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from seepage._numerics import UNIT, Booleans, Floats, Integers, log_ratio, round_down, round_up
 from seepage.leakage.deviations import Limits, binomial_lower, binomial_upper, clopper_pearson
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.linear_limits import row_pairs, upper_over_all_sets
+from seepage.leakage.linear_limits import sums_of_gains, upper_over_all_sets
+
+MOST_VALUES = 12
+"""Source values of which all sets are enumerated; beyond, straight lines."""
 
 MOST_SETS = 1 << 12
-"""Sets of a family that are enumerated: all of up to 12 values; beyond, straight lines."""
+"""Sets of one size that are enumerated."""
 
-DIRECT = 64
-"""Sets up to which every limit is computed; of more, those that a simpler inequality leaves."""
+DIRECT = 128
+"""Masses up to which every limit is computed; of more, those that a simpler inequality leaves."""
+
+MOST_ROWS = 128
+"""Target values told apart by lower limits: of many, those with most records establish most."""
 
 BATCH = 16
-"""Sets whose limits are computed at once where there are many."""
+"""Sets that rank first whose limits are computed, where there are many."""
 
 
 def statements(sets: LikelySets, size: int) -> int:
@@ -37,8 +46,13 @@ def statements(sets: LikelySets, size: int) -> int:
     if sets.kind == "all":
         return max(1, (1 << (size - 1)) - 1)
     chosen = 1 if sets.kind == "singletons" else sets.size
-    number = comb(size, chosen)
+    number = math.comb(size, chosen)
     return max(1, number // 2 if 2 * chosen == size else number)
+
+
+def enumerable(sets: LikelySets, size: int) -> bool:
+    """Return whether `set_limits` tries every set of a family over `size` values."""
+    return size <= MOST_VALUES if sets.kind == "all" else statements(sets, size) <= MOST_SETS
 
 
 def set_limits(counts: Integers, sets: LikelySets, c: Floats, contrast: Floats) -> Limits:
@@ -56,20 +70,13 @@ def set_limits(counts: Integers, sets: LikelySets, c: Floats, contrast: Floats) 
     size = counts.shape[2]
     if sets.kind == "subsets" and sets.size == size:
         return Limits(np.zeros(len(counts)), np.zeros(len(counts)))
-    if statements(sets, size) <= MOST_SETS:
-        masks, paired = _masks(sets, size)
-        if len(masks) <= DIRECT:
-            return _rounded(_every(counts @ masks.T, counts.sum(2), c, contrast, paired), contrast)
-        each = [
-            _some(table @ masks.T, table.sum(1), level, budget, paired)
-            for table, level, budget in zip(counts, c.tolist(), contrast.tolist(), strict=True)
-        ]
-    else:
-        width = sets.size if sets.kind == "subsets" else None
-        each = [
-            _lines(table, level, budget, width)
-            for table, level, budget in zip(counts, c.tolist(), contrast.tolist(), strict=True)
-        ]
+    masks, paired = _masks(sets, size)
+    if len(masks) * counts.shape[1] <= DIRECT:
+        return _rounded(_every(counts @ masks.T, counts.sum(2), c, contrast, paired), contrast)
+    each = [
+        _some(table @ masks.T, table.sum(1), level, budget, paired)
+        for table, level, budget in zip(counts, c.tolist(), contrast.tolist(), strict=True)
+    ]
     lower, upper = np.array(each).T
     return _rounded(Limits(lower, upper), contrast)
 
@@ -80,22 +87,22 @@ def _rounded(found: Limits, contrast: Floats) -> Limits:
     return Limits(lower, np.where(contrast > 0, np.maximum(upper, 0.0), 0.0))
 
 
-def _masks(sets: LikelySets, size: int) -> tuple[Integers, bool]:
+def _masks(sets: LikelySets, size: int) -> tuple[Floats, bool]:
     """Return the sets of a family as rows of 0 and 1, and whether complements belong to it.
 
     Of a set and its complement, where both belong to it, the one without the last value.
     """
     if sets.kind == "all" or size == 2:
         numbers = np.arange(1, 2 ** (size - 1))
-        return (numbers[:, None] >> np.arange(size)) & 1, True
+        return ((numbers[:, None] >> np.arange(size)) & 1).astype(np.float64), True
     width = 1 if sets.kind == "singletons" else sets.size
     chosen = np.array(list(combinations(range(size), width)))
-    masks = np.zeros((len(chosen), size), dtype=np.int64)
-    np.put_along_axis(masks, chosen, 1, axis=1)
+    masks = np.zeros((len(chosen), size))
+    np.put_along_axis(masks, chosen, 1.0, axis=1)
     return (masks[masks[:, -1] == 0], True) if 2 * width == size else (masks, False)
 
 
-def _every(hits: Integers, totals: Integers, c: Floats, contrast: Floats, paired: bool) -> Limits:
+def _every(hits: Floats, totals: Integers, c: Floats, contrast: Floats, paired: bool) -> Limits:
     """Return limits from every set; hits of shape (p, m, sets)."""
     masses = clopper_pearson(hits, totals[:, :, None], np.asarray(c)[:, None, None])
     found = _by_set(masses, np.asarray(contrast)[:, None], paired)
@@ -104,116 +111,203 @@ def _every(hits: Integers, totals: Integers, c: Floats, contrast: Floats, paired
 
 def _by_set(masses: Limits, contrast: Floats, paired: bool) -> Limits:
     """Return the limits that each set gives, from limits of masses of shape (..., m, sets)."""
-    lower = best_rows(masses.lower, masses.upper, contrast)
-    upper = best_rows(masses.upper, masses.lower, contrast)
+    lower = best_rows(masses.lower, masses.upper, contrast).ratio
+    upper = best_rows(masses.upper, masses.lower, contrast).ratio
     if paired:
         high, low = 1.0 - masses.lower, 1.0 - masses.upper
-        lower = np.maximum(lower, best_rows(low, high, contrast))
-        upper = np.maximum(upper, best_rows(high, low, contrast))
+        lower = np.maximum(lower, best_rows(low, high, contrast).ratio)
+        upper = np.maximum(upper, best_rows(high, low, contrast).ratio)
     return Limits(lower, upper)
 
 
-def best_rows(high: Floats, low: Floats, contrast: Floats) -> Floats:
+class BestRows(NamedTuple):
+    """For each set the two rows of the largest log-ratio, and that ratio."""
+
+    ratio: Floats
+    likelier: Integers
+    other: Integers
+
+
+def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
     """Return the largest log-ratio of one row's `high` to another row's `low`, for each set.
 
     The two largest and the two smallest suffice: at most one row is both.
     """
-    first, last = high.argmax(axis=-2)[..., None, :], low.argmin(axis=-2)[..., None, :]
-    most = np.take_along_axis(high, first, axis=-2)[..., 0, :]
-    least = np.take_along_axis(low, last, axis=-2)[..., 0, :]
-    ratio = log_ratio(most - least, least, contrast)
-    same = (first == last)[..., 0, :]
+    first, last = high.argmax(axis=-2), low.argmin(axis=-2)
+
+    def ratio(x: Integers, y: Integers) -> Floats:
+        most = np.take_along_axis(high, x[..., None, :], axis=-2)[..., 0, :]
+        least = np.take_along_axis(low, y[..., None, :], axis=-2)[..., 0, :]
+        return log_ratio(most - least, least, contrast)
+
+    same = first == last
     if not same.any():
-        return ratio
-    rows = np.arange(high.shape[-2])[:, None]
-    second = np.where(rows == first, -np.inf, high).max(axis=-2)
-    next_least = np.where(rows == last, np.inf, low).min(axis=-2)
-    apart = np.maximum(
-        log_ratio(second - least, least, contrast),
-        log_ratio(most - next_least, next_least, contrast),
-    )
-    return np.where(same, apart, ratio)
+        return BestRows(ratio(first, last), first, last)
+    others, rest = high.copy(), low.copy()
+    np.put_along_axis(others, first[..., None, :], -np.inf, axis=-2)
+    np.put_along_axis(rest, last[..., None, :], np.inf, axis=-2)
+    second, next_last = others.argmax(axis=-2), rest.argmin(axis=-2)
+    swapped = same & (ratio(second, last) >= ratio(first, next_last))
+    first, last = np.where(swapped, second, first), np.where(same & ~swapped, next_last, last)
+    return BestRows(ratio(first, last), first, last)
 
 
 def _some(
-    hits: Integers, totals: Integers, c: float, contrast: float, paired: bool
+    hits: Floats, totals: Integers, c: float, contrast: float, paired: bool
 ) -> tuple[float, float]:
     """Return the same limits of one pair; hits of shape (m, sets).
 
-    A simpler inequality than Clopper-Pearson's, never narrower, ranks the sets; exact limits are
-    computed in this order until no set left can exceed the largest.  The lower limit is that of
-    the sets which rank first: every set gives a valid one.
+    A simpler inequality than Clopper-Pearson's, never narrower, ranks sets and rows.  The upper
+    limit is exact: binomial limits are computed wherever the simpler ones exceed the largest ratio
+    found.  The lower limit is that of the sets which rank first: every set gives a valid one.
     """
-    budget = np.array(contrast)
-    guess = _by_set(_simple_limits(hits, totals[:, None], c + 1e-3), budget, paired)
+    low, high = _simple_limits(hits, totals[:, None], c + math.exp(-c))
+    if paired:
+        hits = np.hstack([hits, totals[:, None] - hits])
+        low, high = np.hstack([low, 1.0 - high]), np.hstack([high, 1.0 - low])
 
-    def exact(chosen: Integers) -> Limits:
-        masses = clopper_pearson(hits[:, chosen], totals[:, None], c)
-        return _by_set(masses, budget, paired)
-
-    order, upper, done = np.argsort(-guess.upper), 0.0, 0
-    while done < len(order) and guess.upper[order[done]] > upper:
-        upper = max(upper, float(exact(order[done : done + BATCH]).upper.max()))
-        done += BATCH
-    first = np.argsort(-guess.lower)[: 2 * BATCH]
-    return float(exact(first).lower.max()), upper
-
-
-def _simple_limits(hits: Integers, totals: Integers, c: float) -> Limits:
-    share = np.divide(hits, totals, out=np.zeros(hits.shape), where=totals > 0)
-    radius = np.broadcast_to(c / np.maximum(totals, 0.5), share.shape)
-    upper, rest = (_simple_upper(part, radius) for part in (share, 1.0 - share))
-    unknown = np.broadcast_to(totals == 0, share.shape)
-    return Limits(np.where(unknown, 0.0, 1.0 - rest), np.where(unknown, 1.0, upper))
+    lower = _established(hits, totals, c, contrast, Limits(low, high))
+    guess = best_rows(high, low, contrast)
+    sets = _largest(guess.ratio, 4)
+    x, y = guess.likelier[sets], guess.other[sets]
+    most = binomial_upper(hits[x, sets], totals[x], c)
+    least = binomial_lower(hits[y, sets], totals[y], c)
+    upper = float(log_ratio(most - least, least, contrast).max())
+    step, left = BATCH, np.argsort(-guess.ratio)
+    while True:
+        left = left[guess.ratio[left] > upper]
+        if not len(left):
+            return lower, upper
+        sets, left, step = left[:step], left[step:], 4 * step
+        masses = Limits(low[:, sets], high[:, sets])
+        upper = max(upper, _refined(hits[:, sets], totals, c, contrast, masses, upper))
 
 
-def _simple_upper(a: Floats, r: Floats) -> Floats:
-    """Return a number above `kl_upper` by elementary inequalities.
+def _refined(
+    hits: Floats, totals: Integers, c: float, contrast: float, guess: Limits, least: float
+) -> float:
+    """Return the largest upper limit of some sets, if it is above `least`.
+
+    Binomial limits replace the guess of the masses where a ratio may be above.
+    """
+    low, high = guess
+    above = log_ratio(high - low.min(axis=0), low.min(axis=0), contrast) > least
+    below = log_ratio(high.max(axis=0) - low, low, contrast) > least
+    for limits, wanted, limit in ((high, above, binomial_upper), (low, below, binomial_lower)):
+        rows, sets = np.nonzero(wanted)
+        limits[rows, sets] = limit(hits[rows, sets], totals[rows], c)
+    return float(best_rows(high, low, contrast).ratio.max())
+
+
+def _established(hits: Floats, totals: Integers, c: float, contrast: float, guess: Limits) -> float:
+    """Return the largest lower limit of the sets and rows that rank first by a guess.
+
+    Two rows on each side; one row on both sides establishes nothing.
+    """
+    least = guess.upper.min(axis=0)
+    sets = _largest(log_ratio(guess.lower.max(axis=0) - least, least, contrast), BATCH)
+    x = np.argpartition(-guess.lower[:, sets], 1, axis=0)[:2]
+    y = np.argpartition(guess.upper[:, sets], 1, axis=0)[:2]
+    high = binomial_lower(hits[x, sets], totals[x], c).max(axis=0)
+    low = binomial_upper(hits[y, sets], totals[y], c).min(axis=0)
+    return float(log_ratio(high - low, low, contrast).max())
+
+
+def _largest(values: Floats, count: int) -> Integers:
+    """Return the places of the largest values."""
+    return (
+        np.argpartition(-values, count)[:count] if count < len(values) else np.arange(len(values))
+    )
+
+
+def _simple_limits(hits: Floats, totals: Integers, c: float) -> Limits:
+    """Return limits outside those of `kl_lower` and `kl_upper` by elementary inequalities.
 
     kl(a, q) is the integral of (s - a)/(s (1 - s)) over s from a to q, so at least
-    (q - a)^2/(2 v) with v the largest s (1 - s) there: q (1 - q), a (1 - a) or 1/4.
+    (q - a)^2/(2 v) with v the largest s (1 - s) there: q (1 - q), where that keeps q below 1/2, or
+    a (1 - a), or 1/4.
     """
-    a = np.clip(a, 0.0, 1.0)
-    wilson = (a + r + np.sqrt(r * (r + 2 * a * (1 - a)))) / (1 + 2 * r)
-    middle = np.where(wilson <= 0.5, wilson, np.maximum(a + np.sqrt(r / 2), 0.5))
-    return np.minimum(np.where(a < 0.5, middle, a + np.sqrt(2 * r * a * (1 - a))), 1.0)
+    people = np.maximum(totals, 1)
+    a, r = hits / people, c / people
+    root = np.sqrt(r * (r + 2 * a * (1.0 - a)))
+    upper, rest = (
+        np.minimum(_wilson(part, r, root), part + _spread(part, r)) for part in (a, 1.0 - a)
+    )
+    unknown = totals[:, 0] == 0
+    lower, upper = np.maximum(1.0 - rest, 0.0), np.minimum(upper, 1.0)
+    lower[unknown], upper[unknown] = 0.0, 1.0
+    return Limits(lower, upper)
+
+
+def _wilson(a: Floats, r: Floats, root: Floats) -> Floats:
+    found = (a + r + root) / (1 + 2 * r)
+    return np.asarray(found + (found > 0.5))
+
+
+def _spread(a: Floats, r: Floats) -> Floats:
+    at = np.maximum(a, 0.5)
+    return np.sqrt(2 * r * (at * (1.0 - at)))
 
 
 # All sets of a large alphabet --------------------------------------------------------------------
 
 
-def _lines(
-    counts: Integers, c: float, contrast: float, width: int | None = None
-) -> tuple[float, float]:
-    """Return limits over all sets of one pair, or all of one width, counts of shape (m, t)."""
-    totals = counts.sum(axis=1)
-    known = totals > 0
-    rows, people = counts[known] / totals[known, None], totals[known]
-    lower = _found_lower(counts[known], rows, c, contrast, width) if known.sum() > 1 else 0.0
-    if contrast == 0 or not known.all():
-        return lower, contrast
-    return lower, upper_over_all_sets(rows, c / people, contrast)
+def line_limits(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> Limits:
+    """Return limits of the leakages of all targets from one source with too many sets to try.
+
+    Parameters
+    ----------
+    tables
+        Target values by source values, shapes (m, t), m at least 2.
+    sets
+        The likely sets of the source's report.
+    c
+        Of each table: e^-c for each statement.
+
+    Notes
+    -----
+    Upper limits are over all sets, whatever their size; lower ones are from the target values that
+    most records have, `MOST_ROWS` of them at most.
+    """
+    contrast = sets.contrast
+    lower, upper = np.zeros(len(tables)), np.full(len(tables), contrast)
+    people = [table.sum(axis=1) for table in tables]
+    some = [k for k, number in enumerate(people) if (number > 0).sum() > 1]
+    full = [k for k in some if people[k].all()]
+    if some and contrast > 0:
+        known = [tables[k][_largest(people[k], MOST_ROWS)] for k in some]
+        known = [table[table.any(axis=1)] for table in known]
+        lower[some] = _found_lower(known, c[some], sets)
+    if full and contrast > 0:
+        shares = [tables[k] / people[k][:, None] for k in full]
+        upper[full] = upper_over_all_sets(shares, [c[k] / people[k] for k in full], contrast)
+    return _rounded(Limits(lower, upper), np.full(len(tables), contrast))
 
 
-def _found_lower(
-    counts: Integers, rows: Floats, c: float, contrast: float, width: int | None
-) -> float:
-    """Return the largest lower limit among sets that tell two rows apart in the table."""
-    people = counts.sum(axis=1)
-    first, second = row_pairs(len(rows))
-    likelier, other = rows[first], rows[second]
-    best = 0.0
+def _found_lower(tables: Sequence[Integers], c: Floats, sets: LikelySets) -> Floats:
+    """Return the largest lower limits among sets that tell two rows apart in their table."""
+    counts, contrast = np.concatenate(tables), sets.contrast
+    sizes, people = [len(table) for table in tables], counts.sum(axis=1)
+    rows, level = counts / people[:, None], np.repeat(c, sizes)
+    wobble = np.sqrt(level / people / 2)
+    width = sets.size if sets.kind == "subsets" else None
+    best = np.zeros(len(tables))
     for ratio in np.exp(min(contrast, 50.0) * np.array([0.1, 0.6])):
-        chosen = _favoured(likelier - ratio * other, width)
-        high, low = ((part * chosen).sum(axis=1) for part in (likelier, other))
-        high = 1.0 - _simple_upper(1.0 - high, c / people[first])
-        low = _simple_upper(low, c / people[second])
-        guess = log_ratio(high - low, low, contrast)
-        top = np.argsort(-guess)[:BATCH]
-        x, y = first[top], second[top]
-        above, below = ((counts[row] * chosen[top]).sum(axis=1) for row in (x, y))
-        high, low = binomial_lower(above, people[x], c), binomial_upper(below, people[y], c)
-        best = max(best, float(log_ratio(high - low, low, contrast).max()))
+        found = []
+        for size, end in zip(sizes, np.cumsum(sizes).tolist(), strict=True):
+            some = slice(end - size, end)
+            gain = sums_of_gains(rows[some], ratio * rows[some])
+            gain -= wobble[some, None] + ratio * wobble[some]
+            np.fill_diagonal(gain, -np.inf)
+            best_pairs = np.divmod(_largest(gain.ravel(), 2 * BATCH), size)
+            found.append(np.array(best_pairs) + end - size)
+        x, y = np.concatenate(found, axis=1)
+        table = np.repeat(np.arange(len(tables)), [part.shape[1] for part in found])
+        chosen = _favoured(rows[x] - ratio * rows[y], width)
+        above, below = ((counts[row] * chosen).sum(axis=1) for row in (x, y))
+        high = binomial_lower(above, people[x], level[x])
+        low = binomial_upper(below, people[y], level[y])
+        np.maximum.at(best, table, log_ratio(high - low, low, contrast))
     return best
 
 

@@ -54,9 +54,6 @@ BLOCK = 1 << 16
 LARGEST_RADIUS = 50.0
 """Relative entropy beyond which nothing is known of a row."""
 
-PAIR_CELLS = 1 << 24
-"""Cells of all pairs of rows that `merged` compares at once; else two rows at a time."""
-
 
 def population_total(
     guarantee: str,
@@ -328,14 +325,7 @@ def _merged_limit(data: Records, target: int, cells: int, c: float, budget: floa
         return budget
     if rows.shape[1] < cells:  # a combination that never occurred
         rows = np.hstack([rows, np.zeros((len(rows), 1))])
-    if len(rows) ** 2 * rows.shape[1] <= PAIR_CELLS:
-        return upper_over_all_sets(rows, radii, budget)
-    value = 0.0
-    for x in range(len(rows)):
-        for other in range(x):
-            pair = [x, other]
-            value = max(value, upper_over_all_sets(rows[pair], radii[pair], budget))
-    return value
+    return float(upper_over_all_sets([rows], [radii], budget)[0])
 
 
 def _sparse_counts(data: Records, target: int) -> Floats:

@@ -40,7 +40,7 @@ def categories(rows=3000):
     return people(rows).drop_columns(["age", "income"])
 
 
-def written(table, folder, files=3, row_group_size=300):
+def written(table, folder, files=3, row_group_size=500):
     step = -(-len(table) // files)
     for part in range(files):
         piece = table.slice(part * step, step)
@@ -134,7 +134,7 @@ def test_names_with_dots_and_backticks(spark):
 
 
 def test_partitions_without_records(spark):
-    frame = spark.range(100).selectExpr("id % 3 as a", "id % 2 as b").repartition(7)
+    frame = spark.range(100).selectExpr("id % 3 as a", "id % 2 as b").repartition(4)
     assert sp.count_pairs(frame.where("a = 1")).records == 33
     with pytest.raises(TableError, match=r"^the table has no records$"):
         sp.count_pairs(frame.where("a > 7"))
