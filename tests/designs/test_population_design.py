@@ -144,10 +144,10 @@ def rare_table(values):
 
 
 def test_a_note_says_what_pooling_would_gain():
-    found = sp.find_design(rare_table(10), 1.0, seconds=3)
+    found = sp.find_design(rare_table(10), 1.0, seconds=3, shape="never")
     note = next(note for note in found.notes if note.startswith("pool=100"))
     assert "a2 10" in note
-    pooled = sp.find_design(rare_table(0), 1.0, seconds=3)
+    pooled = sp.find_design(rare_table(0), 1.0, seconds=3, shape="never")
     assert pooled.error / smp(pooled) < 0.8 * found.error / smp(found)
     assert not any("pool=" in note for note in pooled.notes)
 
@@ -155,7 +155,7 @@ def test_a_note_says_what_pooling_would_gain():
 def test_a_sample_is_enough_for_the_population_and_not_for_the_table():
     part = drawn(20_000)
     sample = Records(DOMAIN, part.codes, part.weights, population=10**8)
-    plan = sp.design(sample, 1.0, seconds=3)
+    plan = sp.design(sample, 1.0, seconds=3, shape="never")
     assert plan.provenance.population == 10**8
     assert plan.scope == "population"
     with pytest.raises(SeepageError, match="need all records"):
@@ -164,17 +164,17 @@ def test_a_sample_is_enough_for_the_population_and_not_for_the_table():
 
 def test_a_seeded_sample_of_a_table_is_designed_from():
     table = sp.make_survey(4_000, seed=1).select(["coffee", "sleep", "screen"])
-    plan = sp.design(table, 1.0, sample=2_000, seed=3, seconds=2)
+    plan = sp.design(table, 1.0, sample=2_000, seed=3, seconds=2, shape="never")
     assert plan.provenance.records == 2_000
     assert plan.provenance.population == 4_000
     assert plan.provenance.settings["records"] == 2_000
-    other = sp.design(table, 1.0, sample=2_000, seed=4, seconds=2)
+    other = sp.design(table, 1.0, sample=2_000, seed=4, seconds=2, shape="never")
     assert other.provenance.digest != plan.provenance.digest
 
 
 def test_limits_that_differ_are_kept_and_budgets_do_not_depend_on_other_records():
     limits = {"a0": 0.4, "a1": 1.0, "a2": 1.5, "a3": None, "a4": 1.0}
-    found = sp.find_design(drawn(40_000), limits, seconds=4)
+    found = sp.find_design(drawn(40_000), limits, seconds=2)
     assert worst(found, chances()) <= 1e-12
     for form in found.forms:
         level = max(form.epsilons)
@@ -305,7 +305,7 @@ def test_the_plan_says_for_whom_in_its_line_its_notes_and_its_file(found, tmp_pa
     assert (loaded.scope, loaded.confidence, loaded.notes) == ("population", 0.95, plan.notes)
     assert loaded.provenance.settings["scope"] == "population"
     assert loaded.provenance.records == 50_000
-    table = sp.design(drawn(500), 1.0, scope="table", seconds=2)
+    table = sp.design(drawn(500), 1.0, scope="table", shape="never", seconds=2)
     assert "for this table only" in repr(table)
     assert "population" not in repr(table)
     assert any("for them only" in note for note in table.notes)
