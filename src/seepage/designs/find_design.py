@@ -111,7 +111,7 @@ def find_design(
     seconds
         How long to search at most, once the records are read; Ctrl-C ends it too.  Either way the
         best design so far is returned, certified like any other.  Reading, and counting the chosen
-        forms again, come on top: 3 s for 300 columns of 20,000 records.
+        forms again, come on top: 3 to 5 s for 300 columns of 20,000 records.
     seed
         Of the search and the sample.  The same seed gives the same design where time does not end
         the search.
