@@ -137,8 +137,10 @@ def test_numbers_are_those_of_the_functions_it_calls():
 @pytest.mark.parametrize("guarantees", ["worst", "all"])
 def test_progress_is_told_of_reading_and_of_totals(guarantees):
     seen = []
-    for data in (PEOPLE, sp.count_pairs(PEOPLE), "adult"):
-        sp.analyse(data, mechanism="grr", guarantees=guarantees, progress=lambda *n: seen.append(n))
+    told = {"mechanism": "grr", "progress": lambda *n: seen.append(n)}
+    for data in (PEOPLE, sp.count_pairs(PEOPLE)):
+        sp.analyse(data, guarantees=guarantees, **told)
+    sp.analyse("adult", guarantees=guarantees, columns=["sex", "race", "income"], **told)
     assert (100, 100) in seen
 
 

@@ -49,7 +49,7 @@ def test_a_design_is_printed_and_saved(folder):
     ):
         assert word in done.stdout
     assert "for this table only" in done.stdout.splitlines()[0]
-    assert "for the people in this table, and for them only" in done.stdout
+    assert "for the people in this table, and for them only; --scope population" in done.stdout
     plan = sp.Plan.load(folder / "plan.json")
     assert plan.totals.max() <= 2
     assert plan.scope == "table"
@@ -93,27 +93,19 @@ def test_a_sample_is_enough_for_the_population_only(folder):
     done = run(*arguments, "--scope", "table", cwd=folder)
     assert done.returncode == 2
     assert "need all records" in done.stderr
+    assert "give the table itself, or --scope population" in done.stderr
 
 
 def test_options_reach_the_design(folder):
     done = run(
         *("design", "survey.csv", "--limit", 2, "--limit-of", "age=none", "--seconds", 2),
-        *(
-            "--scope",
-            "table",
-            "--known",
-            "income",
-            "--together",
-            "coffee,sleep",
-            "--record-limit",
-            3,
-        ),
+        *("--known", "income", "--together", "coffee,sleep", "--record-limit", 3),
         *("--joint", "coffee,sleep", "--weight", "age=2", "--format", "json"),
         cwd=folder,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["known"] == ["income"]
+    assert (found["known"], found["scope"]) == (["income"], "population")
     assert found["limits"][0] == "inf"
     assert max(form["record"] for form in found["forms"]) <= 3
     for form in found["forms"]:
@@ -181,8 +173,12 @@ def test_the_comparison_is_drawn(folder):
         ((), "--limit must be given"),
         (("--limit", 1, "--never", "age,nobody"), "nobody"),
         (("--limit", 1, "--together", "age,income", "--never", "age,income"), "both together"),
-        (("--limit", 1, "--limit-of", "age=x"), "limit of age"),
-        (("--limit", 1, "--known", "age"), "scope='table'"),
+        (("--limit", 1, "--limit-of", "age=x"), "--limit-of age must be a number"),
+        (("--limit", 1, "--weight", "age=-1"), "--weight must be a finite number"),
+        (("--limit", 1, "--together", "age"), "each --together must name different"),
+        (("--limit", 1, "--person", "nobody"), "--person: there is no column 'nobody'"),
+        (("--limit", 0.01, "--public", "age"), "what is public already (age) may tell"),
+        (("--limit", 1, "--least", 2), "lower --least, or leave it out"),
         (("--limit", 1, "--confidence", 1), "confidence must be"),
     ],
 )

@@ -36,7 +36,7 @@ def test_the_example_of_the_paper(epsilon, forward, backward):
 # Against oracles ----------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(tables(), epsilons)
 def test_never_below_the_truth_and_within_1e_12_of_it(counts, epsilon):
     exact, channel = shares(counts)

@@ -33,7 +33,7 @@ def mechanisms(draw, size):
     return rows / rows.sum(axis=1, keepdims=True)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(tables(), st.data())
 def test_never_below_the_truth_and_within_1e_12_of_it(counts, data):
     exact, channel = shares(counts)

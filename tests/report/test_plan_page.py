@@ -161,8 +161,14 @@ def test_forty_attributes_in_sixty_forms_fit_a_screen(opened):
 
 
 def test_a_matrix_says_that_one_report_holds_all_answers(opened):
-    page = opened(plan_page(with_matrix()))
-    assert page.locator(".forms td.cell", has_text="⊞").count() == 3
+    plan = with_matrix()
+    page = opened(plan_page(plan))
+    assert page.locator(".forms td.cell.shaped", has_text="shaped").count() == 3
+    legend = " ".join(page.inner_text(".legend-line").split())
+    budgets = [
+        q.epsilon for form in plan.forms for name in form.attributes if (q := form.question(name))
+    ]
+    assert f" {max(budgets):.2f}: the larger, the less noise. ⊞ shaped" in legend
     page.click("text=Every form in words")
     assert "as one report for all answers together" in page.inner_text("details ol")
 

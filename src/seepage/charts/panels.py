@@ -17,6 +17,9 @@ from seepage.charts.style import (
 BARS, CURVES, HISTOGRAM, SPREAD = (300, 240), (400, 280), (240, 170), (420, 280)
 """Width and height of a panel of each kind."""
 
+SHAPED = "#c8c8c8"
+"""Colour of answers in one shaped report, which have no budgets of their own."""
+
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
 
 
@@ -199,7 +202,8 @@ def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
     Parameters
     ----------
     questions
-        One for each question: `form`, its `share`, `attribute`, `mechanism`, `epsilon`.
+        One for each question: `form`, its `share`, `attribute`, `mechanism`, `epsilon` (None where
+        one shaped report tells about all answers).
     attributes
         One for each attribute: `attribute`, `total`, `limit` (or None), `mechanism`.
     guarantee
@@ -233,6 +237,15 @@ def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
         ),
         tooltip=["form:O", "attribute:N", "mechanism:N", alt.Tooltip("epsilon:Q", format=".4f")],
     )
+    title = "Who is asked what"
+    if any(row["epsilon"] is None for row in questions):
+        title += " (grey: one shaped report)"
+        shaped = asked.transform_filter("!isValid(datum.epsilon)").mark_rect(
+            stroke="white", color=SHAPED
+        )
+        cells = shaped.encode(tooltip=["form:O", "attribute:N", "mechanism:N"]) + (
+            cells.transform_filter("isValid(datum.epsilon)")
+        )
     limited = chart_of(attributes).encode(y=rows.copy(deep=True))
     totals = limited.mark_bar(color=PALETTE[5], height=14).encode(
         y=alt.Y("attribute:N", sort=order, title=None, axis=alt.Axis(labels=False, ticks=False)),
@@ -247,6 +260,6 @@ def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
         x="limit:Q",
     )
     high = alt.Step(STEP)
-    picture = cells.properties(width=wide, height=high, title="Who is asked what")
+    picture = cells.properties(width=wide, height=high, title=title)
     told = (totals + marks).properties(width=220, height=high, title=f"Totals ({guarantee})")
     return finish(shares & (picture | told))

@@ -209,7 +209,7 @@ def attribute_limits(records: Any, options: dict[str, Any], *, may_lack: bool = 
     for name, text in own.items():
         free = may_lack and text.strip().casefold() == "none"
         limits[records.domain[name].name] = (
-            math.inf if free else number_named(text, f"limit of {name}")
+            math.inf if free else number_named(text, f"--limit-of {name}")
         )
     missing = [name for name, value in limits.items() if value is None]
     if missing:
@@ -221,5 +221,5 @@ def attribute_weights(records: Any, settings: tuple[str, ...]) -> Any:
     """Return the weight of each attribute, 1 where none is given."""
     weights = dict.fromkeys(records.domain.names, 1.0)
     for name, text in named_settings(settings, "--weight").items():
-        weights[records.domain[name].name] = number_named(text, f"weight of {name}")
+        weights[records.domain[name].name] = number_named(text, f"--weight {name}")
     return weights

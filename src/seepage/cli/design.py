@@ -24,7 +24,14 @@ from seepage.cli.options import (
     table_arguments,
     table_options,
 )
-from seepage.cli.output import FileCommand, OutputFile, columns, emit, progress_bar
+from seepage.cli.output import (
+    FileCommand,
+    OutputFile,
+    columns,
+    emit,
+    progress_bar,
+    with_options,
+)
 
 FORMS_SHOWN = 12
 
@@ -92,7 +99,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     \b
     Examples:
       seepage design survey.csv --limit 3 -o plan.json --report plan.html
-      seepage design survey.csv --limit 3 --scope table --known sex,age --record-limit 6
+      seepage design survey.csv --limit 3 --known sex,age --record-limit 6
       seepage design survey.csv --limit 2 --together height,weight --joint smoker,ill
     """
     arguments = table_arguments(options)
@@ -147,7 +154,9 @@ def _text(found: Any, name: str) -> str:
         "the whole record"
     )
     parts = [heading, "", "Forms", _forms(found), "", "Attributes", _attributes(found), ""]
-    return "\n".join([*parts, "Other ways to keep the same limit", _others(found), *found.notes])
+    params = click.get_current_context().command.params
+    notes = [with_options(note, params) for note in found.notes]
+    return "\n".join([*parts, "Other ways to keep the same limit", _others(found), *notes])
 
 
 def _rounded_up(value: float) -> str:
@@ -157,8 +166,8 @@ def _rounded_up(value: float) -> str:
 def _forms(found: Any) -> str:
     rows = [["form", "share", "record", "attributes and budgets"]]
     for number, form in enumerate(found.forms[:FORMS_SHOWN], 1):
-        record = f"{form.record:.4f}"
-        rows.append([str(number), f"{form.share:.2%}", record, _questions(form)])
+        row = [str(number), f"{form.share:.2%}", rounded_up(form.record), _questions(form)]
+        rows.append(row)
         if form.matrix is not None:
             rows.append(["", "", "", f"  tells: {form.known_answers}"])
     more = len(found.forms) - FORMS_SHOWN

@@ -200,14 +200,49 @@ class FileCommand(click.Command):
 
 
 def _in_options(message: str, params: Sequence[click.Parameter]) -> str:
-    """Return a message of the library with the command's option in place of the parameter.
+    """Return a message of the library with the command's options in place of parameters.
 
     Library messages begin with the parameter that they are about: `epsilon must be ...`.
     """
-    word, space, rest = message.partition(" ")
-    options = {param.name: param.opts[-1] for param in params if isinstance(param, click.Option)}
-    name = {"missing_markers": "missing_marker", "guarantees": "totals"}.get(word, word)
-    return f"{options[name]}{space}{rest}" if name in options else message
+    options = _options(params)
+    found = SUBJECT.match(message)
+    name = OTHER_NAMES.get(found["name"], found["name"]) if found else None
+    if found and name in options:
+        message = f"{found['each'] or ''}{options[name]}{message[found.end() :]}"
+    return with_options(message, params)
+
+
+SUBJECT = re.compile(r"(?P<each>each )?(?(each)of )(?P<name>\w+)(?=:? (?!need all))")
+"""What a message is about, at its beginning."""
+
+OTHER_NAMES = {
+    "missing_markers": "missing_marker",
+    "guarantees": "totals",
+    "weights": "weight",
+    "target_delta": "delta",
+}
+"""Parameters whose options are named otherwise."""
+
+
+def with_options(text: str, params: Sequence[click.Parameter]) -> str:
+    """Return a text in which settings are the command's: `--scope table` for `scope='table'`."""
+    options = _options(params)
+
+    def put(found: re.Match[str]) -> str:
+        name, value = found["name"] or found["word"], found["value"]
+        if name not in options:
+            return found[0]
+        return options[name] if value is None else f"{options[name]} {value}"
+
+    return SETTING.sub(put, text)
+
+
+SETTING = re.compile(r"""\b(?P<name>\w+)=(['"]?)(?P<value>[\w.]+)\2|`(?P<word>\w+)`""")
+"""A parameter of the library with its value, or its name in code."""
+
+
+def _options(params: Sequence[click.Parameter]) -> dict[str | None, str]:
+    return {param.name: param.opts[-1] for param in params if isinstance(param, click.Option)}
 
 
 def _paths(value: Any) -> tuple[str, ...]:

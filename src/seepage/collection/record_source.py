@@ -25,7 +25,7 @@ from seepage.data.table.labels import field_key, is_number, key_label
 from seepage.data.table.numbers import is_number_type
 from seepage.data.table.options import ALL_OTHERS, Choice
 from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_files, open_source
-from seepage.errors import InputError
+from seepage.errors import InputError, TableError
 
 FIXED = ("domain", "bins", "pool", "person")
 """What a plan decides about reading a table, so that callers cannot."""
@@ -69,11 +69,16 @@ def open_records(
         known_data = dataset(data)
         settings = {name: known_data.table[name] for name in known_data.table if name not in FIXED}
         data, table = known_data.read(), {**settings, **table}
-    caught = catch_alls(domain, other)
+    caught, asked = catch_alls(domain, other), domain.names
     if assigned is not None:
         domain = assigned.added_to(domain)
     options = TableOptions.from_keywords(domain=domain, **table)
     source = _open(data, options)
+    named = [options.rename.get(name, name) for name in source.names]
+    for name in asked:
+        if name not in named:
+            hint = _checks.near_miss(name, named)
+            raise TableError(f"the plan asks for {name!r}, and the table has no such column{hint}")
     columns = [
         _column(choice, options, caught, assigned, fields=source.fields)
         for choice in options.choose(source.names)

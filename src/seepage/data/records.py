@@ -7,7 +7,6 @@ import math
 import secrets
 from collections.abc import Callable, Iterable
 from functools import cached_property, partial
-from itertools import combinations
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Integers
 from seepage._results import Progress, Result
+from seepage.data.counting.accumulator import PairAccumulator
 from seepage.data.counting.count import ENGINES, is_spark_frame
 from seepage.data.counting.distinct import (
     DistinctRecords,
@@ -26,7 +26,7 @@ from seepage.data.counting.distinct import (
     pack,
     runs,
 )
-from seepage.data.counting.kernel import Codes
+from seepage.data.counting.kernel import Codes, compiled_pays
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
@@ -250,14 +250,16 @@ class Records(Result):
 
     @cached_property
     def _pairs(self) -> PairCounts:
+        """Rows counted by the kernel of batches, once for each bit of their weights."""
         sizes = self.domain.sizes
-        tables = [
-            self._sums(self.codes[:, a].astype(np.int64) * sizes[b] + self.codes[:, b], cells)
-            for a, b in combinations(range(len(sizes)), 2)
-            for cells in [sizes[a] * sizes[b]]
-        ]
-        flat = np.concatenate(tables) if tables else np.zeros(0, dtype=np.int64)
+        columns, counts = np.ascontiguousarray(self.codes.T), list[Integers]()
+        for bit in range(int(self.weights.max(initial=1)).bit_length()):
+            rows = columns[:, (self.weights >> bit) & 1 == 1]
+            part = PairAccumulator(len(sizes))
+            part.add(list(rows), sizes, compiled=compiled_pays(rows.shape[1], sizes))
+            counts.append(part.counts(self.domain).counts << bit)
         marginals = [self.marginal(i) for i in range(len(sizes))]
+        flat = np.sum(counts, axis=0, dtype=np.int64)
         return PairCounts(self.domain, marginals, flat, population=self.population)
 
     def pairs(self) -> PairCounts:

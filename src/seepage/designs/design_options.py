@@ -60,10 +60,9 @@ def make_form_problem(
     _check_items(domain, items, apart, most)
     _check_joint(domain, pairs, roles.collected, apart)
     clear, held = (np.flatnonzero(part).tolist() for part in (roles.public, roles.known))
-    if scope == "population":
-        _refuse_strata(domain, clear, held)
     scorer = ExactForms(records, clear, held)
-    _check_public(domain, scorer, limits)
+    if scope == "table":  # the certifier does so for the population
+        _check_public(domain, scorer, limits)
     problem = FormProblem(
         domain,
         scorer,
@@ -228,17 +227,6 @@ def _check_joint(
             raise InputError(f"a joint distribution with {absent!r} is wanted, but it is not asked")
 
 
-def _refuse_strata(domain: Domain, public: list[int], known: list[int]) -> None:
-    """Raise where totals would depend on public or known values, which few people share."""
-    for places, word in ((public, "public"), (known, "known")):
-        if places:
-            raise InputError(
-                f"attributes that are {word} cannot be had with scope 'population', got "
-                f"{', '.join(domain.names[j] for j in places)}; scope='table' promises for the "
-                "people in the table only"
-            )
-
-
 def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
     """Raise where what is public already tells more than a limit allows."""
     if not scorer.public:
@@ -249,7 +237,7 @@ def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
         k = int(over[0])
         raise InputError(
             f"the limit of {domain.names[k]!r} is {limits[k]:g}, and what is public already tells "
-            f"{told[k]:.4g}; raise it, give None to leave it unprotected, or declare the public "
+            f"{told[k]:.4g}; raise it, leave it unprotected, or declare the public "
             "attributes as known"
         )
 

@@ -210,7 +210,8 @@ def largest_within(excess: Callable[[float], float], most: float, tolerance: flo
     low, at_low = 0.0, excess(0.0)
     if at_low > 0:
         raise InputError(
-            f"no budget fits: with nothing collected a total is {at_low:.4g} above its limit"
+            f"no budget fits: what is public already tells {at_low:.4g} more than a limit allows; "
+            "raise it, or make less public"
         )
     high, at_high = most, excess(most)
     if at_high <= 0:

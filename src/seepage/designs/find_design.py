@@ -81,6 +81,9 @@ def find_design(
         Attributes that are public already, and attributes that are not collected.
     known
         Attributes whose values the adversary knows of the person: totals are conditional on them.
+        For the population every value needs records with every combination of known and public
+        ones: where known ones lack them a form keeps the sum of its budgets within the limit,
+        where public ones do it raises.  Reports are not shaped with either.
     weights
         How much each attribute's error counts.
     least
@@ -96,8 +99,7 @@ def find_design(
     scope, confidence
         For whom every limit holds: `"population"`, with this confidence for all limits together,
         if the records are a random sample of it with one record per person (table option
-        `person`); or `"table"`, for the people in the table only.  Public and known attributes
-        can be had for the table only.
+        `person`); or `"table"`, for the people in the table only.
     sample
         Read so many records drawn at random by the seed, for `scope="population"`: what is
         certified then holds for the table as well.
@@ -107,8 +109,9 @@ def find_design(
         rule that one answer changed changes a report by its limit at most, and no more told about
         the whole record than by the product of the same form.  `"record"`: without that rule.
     seconds
-        How long to search at most; Ctrl-C ends it too.  Either way the best design so far is
-        returned, certified like any other.
+        How long to search at most, once the records are read; Ctrl-C ends it too.  Either way the
+        best design so far is returned, certified like any other.  Reading, and counting the chosen
+        forms again, come on top: 3 to 5 s for 300 columns of 20,000 records.
     seed
         Of the search and the sample.  The same seed gives the same design where time does not end
         the search.
@@ -164,7 +167,8 @@ def find_design(
     _checks.choice(shape, "shape", SHAPES)
     drawn = {} if sample is None else {"sample": sample, "seed": number}
     records = as_records(data, **drawn, **table_options)
-    refuse_sample(records, "exact", "designs", scope)
+    hint = "give the table itself, or scope='population'"
+    refuse_sample(records, "exact", "designs for the table", scope, hint)
     conditions = {
         "limit": limit,
         "public": public,
@@ -187,7 +191,8 @@ def find_design(
     def designed(people: Records, share: float, shown: Progress | None) -> Design:
         timer = Timer(share * time)
         problem = make_form_problem(people, **conditions)
-        shaped = mechanism is None and shape != "never"
+        strata = problem.public_places or problem.known_places
+        shaped = mechanism is None and shape != "never" and not strata
         certifier = make_certifier(problem, people, confidence, timer, number, shaped)
         run = DesignRun(certifier, timer, largest, mechanism, shown)
         run.start()
@@ -250,7 +255,10 @@ class DesignRun:
     def _item(self, item: tuple[int, ...]) -> FittedForm:
         """Return a form of one item; with coarser totals where its table is too large."""
         problem, found = self.problem, None
-        if problem.scorer.fits(item):
+        single = self.certifier.by_budget(item[0], self.timer) if len(item) == 1 else None
+        if single is not None:
+            found = self.search_forms.found[item] = single if problem.useful(single) else None
+        elif problem.scorer.fits(item):
             found = self._certified(item)
         else:
             coarse = self.certifier.too_large(item)
@@ -278,7 +286,8 @@ class DesignRun:
     def _generated(self, rng: np.random.Generator) -> Iterator[Shares]:
         for thorough in (False, True):
             accept = self.certifier.accept if thorough else self.certifier.quick
-            yield from generate(self.search_forms, self.pool, accept, rng, thorough)
+            pairs = self.certifier.pairs
+            yield from generate(self.search_forms, self.pool, accept, rng, thorough, pairs)
 
     def collect(self, rounds: Iterator[Shares]) -> None:
         """Go through rounds of a search; an interrupt ends all and keeps what was found."""
@@ -320,16 +329,9 @@ class DesignRun:
         names = problem.domain.names
         alone = errors[:count].copy()
         alone[np.array(problem.domain.sizes) == 1] = 0.0
-        shares = [float(state.shares[place]) for place in order]
+        shares, plain = [float(state.shares[place]) for place in order], product_design(self)
         comparison = compare_designs(
-            problem,
-            self.records,
-            self.singles,
-            self.whole,
-            forms,
-            shares,
-            alone,
-            product_design(self),
+            problem, self.records, self.singles, self.whole, forms, shares, alone, plain
         )
         pairs = [(names[i], names[j]) for i, j in problem.precisions.joint]
         return Design(

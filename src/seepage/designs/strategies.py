@@ -202,6 +202,7 @@ def _sampled(
     budgets = [float(best[j].epsilons[0]) for j in asked]
     names = [best[j].mechanisms[0] for j in asked]
     within = problem.fixed_caps and max(budgets) <= float(problem.limits.min())
+    within = within and not problem.public_places
     rests = "worst" if within else "exact"
     return [
         _strategy(name, budgets, _errors(precisions * part, people), names, rests, True)

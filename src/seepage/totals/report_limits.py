@@ -9,6 +9,10 @@ at random it has an upper and a lower limit, each wrong with probability e^-c (K
 
 A GRR report weighs an answer by the questions on which they differ.  With equal budgets only their
 number matters: the counts of answers by number of differences suffice, s + 1 of s questions.
+
+Where the adversary knows or sees other attributes of the person, the people are split into strata
+by them: known values are conditions like x, and of public ones the weight is that of the report
+for people who have them, 0 for the others.
 """
 
 import math
@@ -122,6 +126,7 @@ def form_limits(
     epsilons: Floats,
     c: float,
     rounds: int = FORM_ROUNDS,
+    public: bool = False,
 ) -> Floats:
     """Return upper limits of the totals of every attribute among people, for a form of GRR reports.
 
@@ -129,9 +134,9 @@ def form_limits(
     ----------
     counts
         People by answers to the form and value of each attribute of the table, shape (cells, v):
-        the last question fastest, all attributes' values side by side.
+        the last question fastest, all attributes' values side by side; or (strata, cells, v).
     people
-        How many people have each value, shape (v,).
+        How many people have each value, shape (v,) or (strata, v).
     starts
         The first column of each attribute's values.
     attributes, sizes, epsilons
@@ -140,11 +145,15 @@ def form_limits(
         Each statement errs with probability e^-c: see `form_level`.
     rounds
         Of Newton's method: with fewer the limits are wider, and valid all the same.
+    public
+        Whether strata are seen beside the report: then `people` are those of all strata with the
+        same known values, and the weight of whoever is not in a stratum is 0 there.
 
     Returns
     -------
     Floats
-        One total for each attribute, rounded up and at most the sum of the budgets.
+        One total for each attribute, the largest over strata, rounded up; at most the sum of the
+        budgets where nothing is public.
 
     Notes
     -----
@@ -172,17 +181,26 @@ def form_limits(
     [1.071, 1.071, 0.493]
     """
     budgets = np.asarray(epsilons, dtype=np.float64)
-    sizes = [int(size) for size in sizes]
+    sizes, width = [int(size) for size in sizes], counts.shape[-1]
+    strata, number = counts.reshape(-1, math.prod(sizes), width), np.ravel(people)
     each = bool(len(budgets)) and bool((budgets != budgets[0]).any())
-    table = counts_by_difference(counts, sizes, each)
+    # strata side by side, like the attributes
+    columns = np.moveaxis(strata, 0, 1).reshape(-1, len(number))
+    firsts = np.add.outer(width * np.arange(len(strata)), starts).ravel()
+    shares = np.moveaxis(counts_by_difference(columns, sizes, each), 0, -1)
+    shares = shares / np.maximum(number, 1.0)[:, None]
     levels = difference_weights(budgets, each)
-    shares = np.moveaxis(table, 0, -1) / np.maximum(people, 1.0)[:, None]
-    least, most = _ranges(starts, attributes, sizes, budgets, len(people))
-    radius = mixture_radius(people, c)
-    found = kl_inf_limits(levels, shares, radius, least, most, rounds)
-    totals = largest_log_ratios(found, starts)
-    guard = rounding([*sizes, 2])
-    return np.minimum(round_up(totals, 16) + guard * (totals > 0), summed_up(budgets.tolist()))
+    ranges = _ranges(starts, attributes, sizes, budgets, width)
+    least, most = (np.tile(part, len(strata)) for part in ranges)
+    if public:
+        others = (number - columns.sum(axis=0)) / np.maximum(number, 1.0)
+        others = np.broadcast_to(others[:, None], (*shares.shape[:-1], 1))
+        shares, levels = np.concatenate([shares, others], axis=-1), np.append(levels, 0.0)
+        least = np.zeros_like(least)
+    found = kl_inf_limits(levels, shares, mixture_radius(number, c), least, most, rounds)
+    totals = largest_log_ratios(found, firsts).reshape(len(strata), -1).max(axis=0)
+    totals = np.asarray(round_up(totals, 16) + rounding([*sizes, 2]) * (totals > 0))
+    return totals if public else np.minimum(totals, summed_up(budgets.tolist()))
 
 
 def _ranges(

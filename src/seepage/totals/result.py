@@ -37,7 +37,13 @@ class GuaranteeError(InputError):
     """A guarantee lacks what it needs: records, memory, a mechanism's name, a structure."""
 
 
-def refuse_sample(counted: Counted, guarantee: str, what: str, scope: str = "table") -> None:
+def refuse_sample(
+    counted: Counted,
+    guarantee: str,
+    what: str,
+    scope: str = "table",
+    hint: str = "give the table itself, its pair counts, or guarantee 'worst'",
+) -> None:
     """Raise a GuaranteeError for a sample where a promise must hold for everybody.
 
     Only the sum of all budgets, `"worst"`, holds whatever the records; a sample is enough for
@@ -53,11 +59,13 @@ def refuse_sample(counted: Counted, guarantee: str, what: str, scope: str = "tab
         What is asked for, in the plural.
     scope
         Whom it must hold for.
+    hint
+        What to do instead.
     """
     if counted.population is not None and guarantee != "worst" and scope == "table":
         raise GuaranteeError(
             f"{what} need all records, and these are a {how_many(counted)}: people left out may "
-            "have what leaks most; give the table itself, its pair counts, or guarantee 'worst'"
+            f"have what leaks most; {hint}"
         )
 
 

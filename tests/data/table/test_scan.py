@@ -316,7 +316,7 @@ def test_bins_that_do_not_fit_are_refused():
         with pytest.raises(TableError, match=f"column '{name}' holds .*, no numbers"):
             read(table, bins={name: 4})
     endless = pa.table({"x": [*np.arange(60.0), np.inf]})
-    with pytest.raises(TableError, match="'x' has infinite numbers; give its edges"):
+    with pytest.raises(TableError, match="'x' has infinite numbers; give it bins"):
         read(endless)
     assert values(endless, bins={"x": [-np.inf, 30, np.inf]})["x"] == ("< 30", ">= 30")
 

@@ -150,15 +150,16 @@ print("alive")
 """
 
 
+@pytest.mark.parametrize("times", ["60", pytest.param("400", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("words", [pa.string(), pa.dictionary(pa.int32(), pa.string())])
-def test_no_damage_of_feather_crashes_the_process(tmp_path, words):
+def test_no_damage_of_feather_crashes_the_process(tmp_path, words, times):
     rng = np.random.default_rng(0)
     column = pa.array(rng.choice(["alpha", "beta", "a longer word"], 200)).cast(words)
     table = pa.table({"w": column, "v": rng.choice(["x", "yy"], 200)})
     file = tmp_path / "x.feather"
     pyarrow.feather.write_feather(table, file, compression="uncompressed", chunksize=100)
     done = subprocess.run(
-        [sys.executable, "-c", FLIPPING, str(file), "200"],
+        [sys.executable, "-c", FLIPPING, str(file), times],
         capture_output=True,
         text=True,
         check=False,

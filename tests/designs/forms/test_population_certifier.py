@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from seepage.designs.forms.form_totals import ExactForms
-from seepage.designs.forms.population_certifier import PopulationForms
+from seepage.designs.forms.form_totals import ExactForms, FormCounter
+from seepage.designs.forms.population_forms import PopulationForms
 from seepage.errors import InputError
+from seepage.leakage.deviations import kl_inf_limits, mixture_radius
 
 SIZES = (2, 3, 2, 2)
 CELLS = np.array(list(itertools.product(*map(range, SIZES))))
@@ -48,3 +49,131 @@ def test_levels_count_what_may_be_chosen():
     assert every.level(4) == pytest.approx(math.log(3 * 2 * 9 * math.prod(SIZES) / 0.1))
     few = PopulationForms(data, 0.9, asked=[0, 1], largest=5)
     assert few.level(2) == pytest.approx(math.log(2 * 2 * 9 * 6 / 0.1))
+
+
+def likelihoods(weights, form, budgets, x, known, public):
+    """Weights of the reports (rows) for each cell with x and the known values, and its people.
+
+    Cells with other public values have weight 0.
+    """
+    rows = (CELLS[:, x[0]] == x[1]) & np.all([CELLS[:, j] == v for j, v in known], axis=0)
+    inside = np.all([CELLS[:, j] == v for j, v in public], axis=0) * np.ones(len(CELLS))
+    reports = itertools.product(*(range(SIZES[j]) for j in form))
+    kernel = [
+        inside * np.exp(-((CELLS[:, list(form)] != report) * np.asarray(budgets)).sum(axis=1))
+        for report in reports
+    ]
+    return np.array(kernel)[:, rows], np.asarray(weights)[rows]
+
+
+def strata(places):
+    values = itertools.product(*(range(SIZES[j]) for j in places))
+    return [list(zip(places, one, strict=True)) for one in values]
+
+
+def stratified(weights, form, budgets, known, public, c=None):
+    """Totals of a table conditional on known values, beside public ones; with c their limits."""
+    found = np.zeros(len(SIZES))
+    for k in set(range(len(SIZES))) - {*known, *public}:
+        for held, clear in itertools.product(strata(known), strata(public)):
+            upper, lower = [], []
+            for x in range(SIZES[k]):
+                kernel, people = likelihoods(weights, form, budgets, (k, x), held, clear)
+                number = people.sum()
+                shares = people / max(number, 1)
+                least, most = kernel.min(axis=1), kernel.max(axis=1)
+                if c is None:
+                    means = kernel @ shares
+                    upper.append(means)
+                    lower.append(means)
+                    continue
+                least = np.zeros_like(least) if public else least
+                radius = mixture_radius(number, c)
+                limits = kl_inf_limits(kernel, shares, radius, least, most, 12)
+                upper.append(limits.upper)
+                lower.append(limits.lower)
+            for x, other in itertools.permutations(range(SIZES[k]), 2):
+                with np.errstate(divide="ignore"):
+                    found[k] = max(found[k], np.log(upper[x] / lower[other]).max())
+    return found
+
+
+def scorer_of(data, known=(), public=()):
+    asked = [j for j in range(len(SIZES)) if j not in public]
+    return PopulationForms(data, asked=asked, counter=FormCounter(data, public, known))
+
+
+STRATA = [((0,), ()), ((), (2,)), ((0,), (2,)), ((0, 2), ())]
+
+
+@pytest.mark.parametrize(("known", "public"), STRATA)
+@pytest.mark.parametrize("budgets", [(0.6, 0.6), (0.3, 0.8)])
+def test_limits_given_known_and_beside_public_values_are_those_of_every_report(
+    known, public, budgets
+):
+    weights = np.random.default_rng(3).integers(5, 300, len(CELLS))
+    scorer, form = scorer_of(records(weights), known, public), (1, 3)
+    found = scorer.totals(scorer.table(form), np.array(budgets), 8)
+    truth = stratified(weights, form, budgets, known, public, scorer.level(2))
+    targets = [k for k in range(len(SIZES)) if k not in (*known, *public)]
+    most = math.inf if public else sum(budgets)
+    assert found[targets] == pytest.approx(np.minimum(truth, most)[targets], abs=1e-8)
+    assert (found >= np.minimum(truth, most) - 1e-12).all()
+    assert (found[list(known)] == 0).all()
+    values = sum(SIZES[k] for k in targets) * math.prod(SIZES[j] for j in (*known, *public))
+    asked = [size for j, size in enumerate(SIZES) if j not in public]
+    pairs = sum(a * b for a, b in itertools.combinations(asked, 2))
+    number = 2 * values * pairs * len(asked)
+    assert scorer.level(2) == pytest.approx(math.log(number / 0.05))
+
+
+def test_reports_about_what_is_known_tell_nothing_more():
+    data = records(np.random.default_rng(4).integers(50, 300, len(CELLS)))
+    scorer = scorer_of(data, known=[0])
+    with_it = scorer.totals(scorer.table((0, 1, 3)), np.array([9.0, 0.6, 0.6]))
+    without = scorer._limits(scorer.table((1, 3)), np.array([0.6, 0.6]), scorer.level(3), 3)
+    assert with_it == pytest.approx(without, abs=1e-12)
+
+
+def test_combinations_without_records_leave_the_sum_of_budgets_or_no_limit():
+    weights = np.full(len(CELLS), 10_000)
+    weights[(CELLS[:, 0] == 1) & (CELLS[:, 1] == 2)] = 0
+    data, budgets = records(weights), np.array([0.5, 0.5])
+    held = scorer_of(data, known=[0])
+    found = held.totals(held.table((2, 3)), budgets, 8)
+    truth = stratified(weights, (2, 3), budgets, [0], [], held.level(2))
+    assert found == pytest.approx(truth, abs=1e-8)  # that row has the whole range
+    assert found[1] > max(found[[2, 3]]) + 0.01
+    every = np.ones(4, dtype=bool)
+    assert held.rarest(every).startswith("'a1' has the value '2' where 'a0' is '1', in 0 of 200,")
+    clear = scorer_of(data, public=[0])
+    found = clear.totals(clear.table((2, 3)), budgets)
+    assert np.isinf(found[[0, 1]]).all()
+    assert found[2] < 0.7
+    both = scorer_of(data, known=[0, 1])
+    found = both.totals(both.table((2, 3)), budgets)
+    assert found == pytest.approx([0.0, 0.0, 1.0, 1.0])
+    assert both.rarest(every) == "there is no record where 'a0' is '1' and 'a1' is '2'"
+    seen = scorer_of(data, public=[0, 1])
+    assert np.isinf(seen.totals(seen.table((2, 3)), budgets)).all()
+
+
+@pytest.mark.parametrize(("known", "public", "c"), [((0,), (), -3.0), ((), (2,), -3.5)])
+def test_limits_for_people_hold_for_those_whom_nobody_looked_at(known, public, c):
+    """200 samples of a population; the table's totals and limits of a tenth of the radius fail."""
+    rng, form, budgets = np.random.default_rng(5), (1, 3), np.array([0.5, 0.5])
+    follows = 1 + (CELLS[:, 0] == CELLS[:, 3]) + 0.5 * (CELLS[:, 1] == CELLS[:, 2])
+    chances = follows * rng.dirichlet([20.0] * len(CELLS))
+    chances /= chances.sum()
+    targets = [k for k in range(len(SIZES)) if k not in (*known, *public)]
+    truth = stratified(chances * 1e9, form, budgets, known, public)[targets]
+    held, generous = 0, np.zeros(2)
+    for _ in range(200):
+        data = records(rng.multinomial(1_500, chances))
+        scorer, exact = scorer_of(data, known, public), ExactForms(data, public, known)
+        held += (scorer.totals(scorer.table(form), budgets)[targets] >= truth).all()
+        table = exact.totals(exact.table(form), budgets)[targets]
+        few = scorer._limits(scorer.table(form), budgets, c, 3)[targets]
+        generous += [(table >= truth).all(), (few >= truth).all()]
+    assert held >= 190
+    assert generous.max() < 190

@@ -286,7 +286,7 @@ def edges_of(column: "Column", numbers: Collector) -> tuple[float, ...]:
         return column.given_edges
     if not (math.isfinite(numbers.low) and math.isfinite(numbers.high)):
         raise TableError(
-            f"column {column.name!r} has infinite numbers; give its edges, e.g. "
-            f"bins={{{column.name!r}: [-inf, 0, inf]}}"
+            f"column {column.name!r} has infinite numbers; give it bins with the edges -inf, 0, "
+            "inf, for example"
         )
     return column.rule.edges(numbers)

@@ -14,7 +14,7 @@ is convex: an A-optimal design [Silvey, Titterington and Torsney 1978; theory-fo
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -74,6 +74,7 @@ class Precisions:
         self.frequencies = [records.marginal(j) / people for j in range(count)]
         self.squares = [float((f**2).sum()) for f in self.frequencies]
         self.joint = tuple(joint)
+        self._made: dict[tuple[str, int, float], Any] = {}
         self._joint_squares = [
             float(((records.counts([i, j]) / people) ** 2).sum()) for i, j in self.joint
         ]
@@ -94,10 +95,17 @@ class Precisions:
             return 0.0
         return 1 / (self._square(j, epsilon) - self.squares[j])
 
+    def mechanism(self, name: str, size: int, epsilon: float) -> Any:
+        """Return a mechanism, made once for all attributes of a size."""
+        key = name, size, epsilon
+        if key not in self._made:
+            self._made[key] = mechanism(*key)
+        return self._made[key]
+
     def of_mechanism(self, j: int, name: str, epsilon: float) -> float:
         """Return the precision of attribute j from one report of any mechanism."""
-        shares = self.frequencies[j]
-        noise = float(mechanism(name, self.sizes[j], epsilon).variance(1, shares).sum())
+        made = self.mechanism(name, self.sizes[j], epsilon)
+        noise = float(made.variance(1, self.frequencies[j]).sum())
         variance = noise + 1 - self.squares[j]
         return 1 / variance if variance > 0 else 0.0
 
@@ -123,8 +131,14 @@ class Precisions:
         """
         grid = np.linspace(0.0, float(caps.max()), GRID)
         table = np.zeros((len(self.sizes), GRID))
+        squares: dict[int, Floats] = {}
         for j, cap in enumerate(caps.tolist()):
-            table[j] = [self.single(j, min(e, cap)) for e in grid.tolist()]
+            size = self.sizes[j]
+            if size > 1 and cap > 0:
+                if size not in squares:
+                    squares[size] = np.array([self._square(j, e) for e in grid.tolist()])
+                table[j] = 1 / (squares[size] - self.squares[j])
+                table[j, grid > cap] = self.single(j, cap)
         return grid, table
 
 

@@ -121,6 +121,8 @@ class TableCertifier:
 
     scope = "table"
     confidence: float | None = None
+    pairs = 32
+    """Pairs that get one budget for each attribute where no larger form pays."""
 
     def __init__(self, problem: FormProblem, records: Records) -> None:
         assert isinstance(problem.scorer, ExactForms)
@@ -133,6 +135,10 @@ class TableCertifier:
     def singles(self) -> list[FittedForm]:
         """Return single questions by other mechanisms than GRR."""
         return [] if self._stratified else single_questions(self.problem, self.records)
+
+    def by_budget(self, j: int, timer: Timer) -> FittedForm | None:
+        """Return no single question that rests on its budget alone: totals are lower."""
+        return None
 
     def whole(self, timer: Timer) -> list[FittedForm]:
         """Return forms that ask all attributes."""

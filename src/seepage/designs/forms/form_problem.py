@@ -200,7 +200,8 @@ class FormProblem:
 
     def useful(self, form: FittedForm) -> bool:
         """Return whether every budget is worth asking for."""
-        return bool((form.epsilons >= self.least[list(form.attributes)]).all())
+        least = self.least[list(form.attributes)]
+        return form.level > 0 and bool((form.epsilons >= least).all())
 
     def row(self, form: FittedForm) -> Floats:
         """Return the precision of every quantity from one report of a form."""

@@ -40,9 +40,6 @@ STARTS = 6
 QUICK_CELLS = 1 << 19
 """Entries of the largest table that the search grows: 4 MB, which stays in the cache."""
 
-PAIRS = 32
-"""Pairs that get one budget for each attribute where no larger form pays."""
-
 SLOW = 0.997
 """Where a round of growing leaves more than this of the objective, the thorough search begins."""
 
@@ -303,6 +300,7 @@ def generate(
     accept: Accept,
     rng: np.random.Generator,
     thorough: bool = True,
+    pairs: int = 0,
 ) -> Iterator[Shares]:
     """Add forms that pay until none is found, or time is over; yield the state after each round.
 
@@ -316,6 +314,8 @@ def generate(
         Of the starts.
     thorough
         Whether forms are swapped too, or only grow.
+    pairs
+        So many pairs are tried where no larger form pays.
     """
     idle = 0
     singles = {form.attributes: form for form in reversed(pool.forms)}
@@ -336,7 +336,7 @@ def generate(
             if search.gain(form, state.prices) > state.objective * (1 + PAYS):
                 fresh.append(form)
         if thorough and not fresh:
-            fresh = _paying_pairs(search, accept, state)
+            fresh = _paying_pairs(search, accept, state, pairs)
         before = len(pool.forms)
         pool.add(fresh)
         settled = pool.settle(1e-4, 300)
@@ -345,12 +345,14 @@ def generate(
         yield settled
 
 
-def _paying_pairs(search: FormSearch, accept: Accept, state: Shares) -> list[FittedForm]:
-    """Return pairs that pay with one budget for each, though not with equal ones."""
+def _paying_pairs(
+    search: FormSearch, accept: Accept, state: Shares, number: int
+) -> list[FittedForm]:
+    """Return pairs that pay as accepted, though not as the search found them."""
     pairs = [form for form in search.found.values() if form and len(form.attributes) == 2]
     pairs.sort(key=lambda form: -search.gain(form, state.prices))
     found = []
-    for form in pairs[:PAIRS]:
+    for form in pairs[:number]:
         if search.timer.over():
             break
         better = accept(form, state.prices)

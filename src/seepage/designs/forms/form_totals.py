@@ -109,7 +109,7 @@ class FormCounter:
         known: Sequence[int] = (),
         compiled: bool | None = None,
     ) -> None:
-        self.records = records
+        self.records, self.public, self.known = records, tuple(public), tuple(known)
         self.layout = _Columns(np.array(records.domain.sizes, dtype=np.int64))
         self.codes = np.ascontiguousarray(records.codes, dtype=np.int64) + self.layout.starts
         work = len(records) * len(records.domain)
@@ -164,6 +164,8 @@ class FormCounter:
         return FormTable(order, sizes, shares.reshape(-1, self.layout.width))
 
     def _numpy(self, order: tuple[int, ...]) -> Floats:
+        if len(order) == 1 and self.stratum_count == 1:
+            return self._single(order[0])
         cell = self.strata.copy()
         for j in order:
             cell = cell * self.layout.sizes[j] + self.records.codes[:, j]
@@ -175,6 +177,12 @@ class FormCounter:
             part = np.bincount(index, self.records.weights, minlength=rows * size)
             found[:, start : start + size] = part.reshape(rows, size)
         return found
+
+    def _single(self, j: int) -> Floats:
+        """Return the counts of one answer, which are pair counts."""
+        pairs = self.records.pairs()
+        tables = [pairs.table(j, k) for k in range(len(self.layout.sizes))]
+        return np.hstack(tables).astype(np.float64)
 
     @cached_property
     def _rows(self) -> tuple[Any, Integers, Integers]:
@@ -268,7 +276,6 @@ class ExactForms:
         compiled: bool | None = None,
     ) -> None:
         self.counter = FormCounter(records, public, known, compiled)
-        self.public_places, self.known_places = tuple(public), tuple(known)
         sizes = self.counter.layout.sizes
         self._guards = np.array([rounding([int(size)]) for size in sizes])
         self._buffer = np.empty((0, 0))
@@ -276,12 +283,12 @@ class ExactForms:
     @property
     def public(self) -> bool:
         """Whether any attribute is released in the clear."""
-        return bool(self.public_places)
+        return bool(self.counter.public)
 
     @property
     def known(self) -> bool:
         """Whether the adversary knows any attribute of the person."""
-        return bool(self.known_places)
+        return bool(self.counter.known)
 
     def again(self, attributes: Sequence[int], epsilons: Floats) -> Floats:
         """Return the totals of a form counted anew, by NumPy."""

@@ -10,7 +10,7 @@ from seepage.designs.equal_budgets import equal_split, largest_within
 from seepage.designs.forms.form_problem import TOLERANCE, FittedForm, Form, FormProblem
 from seepage.designs.forms.form_search import Timer
 from seepage.leakage import leakage_matrix
-from seepage.mechanisms import mechanism, registered
+from seepage.mechanisms import registered
 from seepage.totals import total_leakage
 from seepage.totals.result import GuaranteeError
 
@@ -54,7 +54,7 @@ def best_mechanism(problem: FormProblem, j: int, epsilon: float) -> str:
     for name, family in registered().items():
         if not family.approximate:
             value = precise(j, name, epsilon)
-            made = mechanism(name, problem.domain[j].size, epsilon)
+            made = problem.precisions.mechanism(name, problem.domain[j].size, epsilon)
             if value > most and made.epsilon <= epsilon:
                 best, most = name, value
     return best

@@ -1,7 +1,7 @@
 """Forms whose totals hold for the people whom the records were drawn from.
 
 Any form may be chosen by looking: the statements about all forms of a size are counted
-(`PopulationForms`).  Its budgets are equal, none above its attribute's own limit: one ascending
+(`population_forms`).  Its budgets are equal, none above its attribute's own limit: one ascending
 family that is fixed before looking, so the largest budgets that pass may be taken
 [theory-population: Budgets chosen by looking].
 """
@@ -16,107 +16,15 @@ from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
-from seepage.designs.forms.form_problem import LARGEST_FORM, FittedForm, Form, FormProblem
+from seepage.designs.forms.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.forms.form_search import Timer
-from seepage.designs.forms.form_totals import ExactForms, FormCounter, FormTable
+from seepage.designs.forms.form_totals import ExactForms, FormTable
 from seepage.designs.forms.plain_forms import best_mechanism, coarse_form
+from seepage.designs.forms.population_forms import PopulationForms
 from seepage.errors import InputError
-from seepage.totals.report_limits import form_level, form_limits
 
 MOST_SPLIT = 10**9
 """Fewer people than this can be split, which is where NumPy's draw ends."""
-
-
-class PopulationForms:
-    """`exact` totals of forms of GRR reports, as upper limits for people: a `FormScorer`.
-
-    Parameters
-    ----------
-    records
-        A random sample of the people, one record per person.
-    confidence
-        Of all totals together, of whichever forms are chosen.
-    largest
-        The most attributes of a form; the form of all attributes that may be asked counts besides.
-    asked
-        Places of the attributes that may be asked; by default all.
-    counter
-        What counts forms of these records; by default a new one.
-    compiled
-        Whether to count with the compiled kernels; None where the table is large enough.
-
-    Notes
-    -----
-    The claim holds for one ascending family of budgets per form that is fixed beforehand, such as
-    equal budgets, and the largest that pass.  Some 10 ms for six binary questions and 80 values
-    with equal budgets, 100 ms otherwise.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
-    >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [50_000] * 4)
-    >>> scorer = PopulationForms(coins)
-    >>> scorer.totals(scorer.table([0, 1]), np.array([1.0, 1.0])).round(3).tolist()
-    [1.016, 1.016, 0.447]
-    """
-
-    guarantee = "exact"
-    scope = "population"
-
-    def __init__(
-        self,
-        records: Records,
-        confidence: float = 0.95,
-        largest: int = LARGEST_FORM,
-        asked: Sequence[int] | None = None,
-        counter: FormCounter | None = None,
-        compiled: bool | None = None,
-    ) -> None:
-        self.counter = FormCounter(records, compiled=compiled) if counter is None else counter
-        self.confidence = _open_probability(confidence)
-        sizes = self.counter.layout.sizes
-        self.asked_sizes = sizes if asked is None else sizes[list(asked)]
-        self.largest = min(largest, len(self.asked_sizes))
-        with np.errstate(divide="ignore"):
-            people = np.where(self.counter.seen[0], 1 / self.counter.scale[0], 0.0)
-        self.people = np.rint(people)
-
-    def level(self, asked: int) -> float:
-        """Return the c of each statement about a form that asks so many attributes."""
-        numbers = {*range(1, self.largest + 1), len(self.asked_sizes)}
-        if asked and asked not in numbers:
-            raise InputError(f"a form has at most {self.largest} attributes, got {asked}")
-        width = self.counter.layout.width
-        return form_level(self.asked_sizes, width, asked, len(numbers), self.confidence)
-
-    def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether the totals of a form can be computed."""
-        return self.counter.fits(attributes)
-
-    def table(self, attributes: Sequence[int]) -> FormTable:
-        """Return the counts of a form."""
-        return self.counter.table(attributes)
-
-    def totals(self, table: FormTable, epsilons: Floats, rounds: int = 3) -> Floats:
-        """Return upper limits of the total of every attribute of the table."""
-        return form_limits(
-            np.rint(table.shares * self.people),
-            self.people,
-            self.counter.layout.starts,
-            table.attributes,
-            table.sizes.tolist(),
-            np.asarray(epsilons, dtype=np.float64),
-            self.level(len(table.attributes)),
-            rounds,
-        )
-
-
-def _open_probability(confidence: float) -> float:
-    found = _checks.probability(confidence, "confidence")
-    if found in (0, 1):
-        raise InputError(f"confidence must be above 0 and below 1, got {found:g}")
-    return found
 
 
 def halved(confidence: float) -> float:
@@ -155,29 +63,43 @@ MEMORY = 30
 class ScreenedForms:
     """Guesses of the limits for people, as fast as the table's totals: a `FormScorer`.
 
-    T_k + r_k E, with T_k the table's total, E the sum of the budgets, and r_k the mean of
-    (limit - total) / E over forms of the same size whose limits were computed.
+    T_k + u_k + r_k E, with T_k the table's total, u_k by how much the limit of what public values
+    tell is above the table's, E the sum of the budgets of what is not known, and r_k the mean of
+    (limit - T_k - u_k) / E over forms of the same size whose limits were computed.
 
     Parameters
     ----------
     exact
         Totals of the table.
-    caps
-        The largest budget of each attribute: where they differ, so may the budgets of a form.
+    people
+        The limits.
+    limits, caps
+        The allowed total and the largest budget of each attribute: where the latter differ, so
+        may the budgets of a form.
     """
 
     guarantee = "exact"
 
-    def __init__(self, exact: ExactForms, caps: Floats) -> None:
-        self.exact, self.caps = exact, caps
+    def __init__(
+        self, exact: ExactForms, people: PopulationForms, limits: Floats, caps: Floats
+    ) -> None:
+        self.exact, self.people, self.caps = exact, people, caps
+        self.protected = np.isfinite(limits)
+        self.limits = limits[self.protected]
         count = len(exact.counter.layout.sizes)
         self.rates = np.zeros((count + 1, count))
         self.learnt = np.zeros(count + 1, dtype=np.int64)
+        self._excess: dict[int, Floats] = {}
 
     def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether the limits of a form can be computed."""
+        """Return whether the limits of a form can be computed, and be kept."""
         asked = len(attributes)
-        equal = asked < 2 or float(np.ptp(self.caps[list(attributes)])) == 0
+        if self.people.public:
+            told = self.people.told(asked)[self.protected]
+            if not (told < (1 - 1e-6) * self.limits).all():
+                return False
+        caps = self.caps[[j for j in attributes if j not in self.people.known]]
+        equal = len(caps) < 2 or float(np.ptp(caps)) == 0
         weights = asked + 1 if equal else 1 << min(asked, 64)
         return self.exact.counter.cells(attributes) * weights <= MOST_WEIGHTS
 
@@ -187,16 +109,32 @@ class ScreenedForms:
 
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return guessed limits of the total of every attribute."""
-        whole = summed_up(np.asarray(epsilons).tolist())
-        found = self.exact.totals(table, epsilons) + self.rates[len(table.attributes)] * whole
-        return np.asarray(np.minimum(found, whole))
+        whole = self._spent(table, epsilons)
+        found = self._base(table, epsilons) + self.rates[len(table.attributes)] * whole
+        return found if self.people.public else np.asarray(np.minimum(found, whole))
+
+    def _spent(self, table: FormTable, epsilons: Floats) -> float:
+        """Return the sum of the budgets of what the adversary does not know."""
+        known = np.isin(table.attributes, self.people.known)
+        return summed_up(np.asarray(epsilons)[~known].tolist())
+
+    def _base(self, table: FormTable, epsilons: Floats) -> Floats:
+        found, asked = self.exact.totals(table, epsilons), len(table.attributes)
+        if not self.people.public:
+            return found
+        if asked not in self._excess:
+            told = self.exact.totals(self.exact.table(()), np.zeros(0))
+            with np.errstate(invalid="ignore"):
+                self._excess[asked] = np.nan_to_num(self.people.told(asked) - told, posinf=0.0)
+        return found + self._excess[asked]
 
     def learn(self, table: FormTable, epsilons: Floats, limits: Floats) -> None:
         """Note how far the limits of a form are above its totals."""
-        asked, whole = len(table.attributes), float(epsilons.sum())
+        asked, whole = len(table.attributes), self._spent(table, epsilons)
         if whole <= 0:
             return
-        rates = (limits - self.exact.totals(table, epsilons)) / whole
+        with np.errstate(invalid="ignore"):
+            rates = np.nan_to_num((limits - self._base(table, epsilons)) / whole, posinf=0.0)
         share = 1 / min(self.learnt[asked] + 1, MEMORY)
         self.rates[asked] += share * (np.maximum(rates, 0.0) - self.rates[asked])
         self.learnt[asked] += 1
@@ -218,6 +156,8 @@ class PopulationCertifier:
     """
 
     scope = "population"
+    pairs = 1000
+    """Pairs that are certified where no form pays by its guess, some 20 ms each."""
 
     def __init__(
         self, problem: FormProblem, records: Records, confidence: float, shared: bool = False
@@ -234,11 +174,39 @@ class PopulationCertifier:
             asked=places,
             counter=exact.counter,
         )
-        self.screen = ScreenedForms(exact, problem.caps)
+        self.screen = ScreenedForms(exact, self.people, problem.limits, problem.caps)
         self.records, self.confidence = records, confidence
         self.problem = replace(problem, scorer=self.screen)
         self.least_limit = float(problem.limits.min())
         self._found: dict[Form, FittedForm] = {}
+        self._check_public()
+
+    def _check_public(self) -> None:
+        """Raise where what is public may tell the people more than a limit allows."""
+        if not self.people.public:
+            return
+        problem = self.problem
+        told = np.where(np.isfinite(problem.limits), self.people.told(1), 0.0)
+        over = told - problem.limits
+        k = int(np.argmax(over))
+        if over[k] < 0:
+            return
+        protected = np.arange(len(over)) == k
+        start = (
+            f"the limit of {problem.domain.names[k]!r} is {problem.limits[k]:g}, and what is "
+            f"public already ({problem.listed(self.people.public)}) may tell "
+        )
+        hint = "declare what is public as known, give more records, or pool rare values"
+        if math.isinf(told[k]):
+            raise InputError(
+                f"{start}anything about it among the people: {self.people.rarest(protected)}, so "
+                f"no limit can be certified for the population; {hint}"
+            )
+        most = math.ceil(told[k] * 1e3) / 1e3
+        raise InputError(
+            f"{start}{most:g} about it among the people, as {self.people.rarest(protected)}; a "
+            f"limit above {most:g} would do, or leave it unprotected, {hint}"
+        )
 
     def prime(self, timer: Timer, seed: int = 0) -> None:
         """Look at some forms of each size, so that the first guesses are not the table's totals."""
@@ -262,7 +230,7 @@ class PopulationCertifier:
     def singles(self) -> list[FittedForm]:
         """Return single questions by other mechanisms than GRR, which rest on their budgets."""
         problem, found = self.problem, list[FittedForm]()
-        for item in problem.items:
+        for item in () if self.people.public else problem.items:
             budget = min(float(problem.caps[item[0]]), self.least_limit)
             name = best_mechanism(problem, item[0], budget) if len(item) == 1 else "grr"
             if name != "grr":
@@ -270,19 +238,38 @@ class PopulationCertifier:
                 found.append(FittedForm(item, np.array([budget]), totals, (name,), "worst"))
         return [form for form in found if problem.useful(form)]
 
+    def by_budget(self, j: int, timer: Timer) -> FittedForm | None:
+        """Return a single question within every limit: it tells its budget at most.
+
+        Where limits differ an attribute may have more, which is not looked for late.
+        """
+        problem = self.problem
+        most = float(problem.caps[j])
+        if self.people.public or (most > self.least_limit and not timer.over()):
+            return None
+        budget = min(most, self.least_limit)
+        totals = np.full(len(problem.domain), budget)
+        return FittedForm((j,), np.array([budget]), totals, ("grr",))
+
     def whole(self, timer: Timer) -> list[FittedForm]:
         """Return forms that ask all attributes: `exact` where that fits, and the split."""
         problem = self.problem
         form = tuple(sorted(j for item in problem.items for j in item))
         if problem.apart[np.ix_(form, form)].any():
             return []
-        found = [coarse_form(problem, None, form)]
+        found = [] if self.people.public else [coarse_form(problem, None, form)]
         if self.screen.fits(form):
             found.append(self.first(problem.fit(form)))
         return [one for one in found if problem.useful(one)]
 
     def too_large(self, item: Form) -> FittedForm:
-        """Return the form of attributes asked together whose table is too large to be counted."""
+        """Return the form of attributes asked together whose limits cannot be computed."""
+        if self.people.public:
+            raise InputError(
+                f"{self.problem.listed(item)} asked together cannot be certified for the "
+                "population beside what is public; ask fewer together, raise the limit, or give "
+                "more records"
+            )
         return coarse_form(self.problem, None, item)
 
     def first(self, form: FittedForm) -> FittedForm:
@@ -309,7 +296,8 @@ class PopulationCertifier:
         def excess(level: float) -> float:
             budgets = problem.level_budgets(form.attributes, level)
             if level <= 0:
-                return -problem.least_slack
+                told = self.people.told(len(budgets)) if self.people.public else 0 * form.totals
+                return problem.excess(told, budgets)
             return problem.excess(self.people.totals(table, budgets), budgets)
 
         top, tolerance = min(guess * (1 + spread), cap), TOLERANCE * min(guess, problem.least_slack)
@@ -323,9 +311,12 @@ class PopulationCertifier:
     def settled(self, forms: list[FittedForm]) -> list[FittedForm]:
         """Return the forms of the design, counted again without compiled kernels.
 
-        Where all ask one question within every limit, they rest on their budgets alone.
+        Where all ask one question within every limit, they rest on their budgets alone, if nothing
+        is public.
         """
-        if all(len(form.attributes) == 1 and form.level <= self.least_limit for form in forms):
+        if not self.people.public and all(
+            len(form.attributes) == 1 and form.level <= self.least_limit for form in forms
+        ):
             return [
                 replace(form, guarantee="worst", totals=np.full_like(form.totals, form.level))
                 for form in forms
@@ -342,7 +333,10 @@ class PopulationCertifier:
                 break
             budgets = budgets * (1 - 1e-6)
         # largest budgets that pass prove the limits, not that lower totals stay where they are
-        promised = np.minimum(self.problem.limits, summed_up(budgets.tolist()))
+        promised = self.problem.limits.copy()
+        if not self.people.public:
+            promised = np.minimum(promised, summed_up(budgets.tolist()))
+        promised[list(self.people.known)] = 0.0
         return replace(form, epsilons=budgets, totals=promised)
 
     def notes(self, forms: list[FittedForm]) -> Iterator[str]:
@@ -361,17 +355,9 @@ class PopulationCertifier:
 
     def _too_few(self) -> Iterator[str]:
         """Yield which values keep the design from asking more than one question."""
-        people, layout = self.people.people, self.people.counter.layout
-        protected = np.repeat(np.isfinite(self.problem.limits), layout.sizes)
-        if not protected.any():
-            return
-        column = int(np.argmin(np.where(protected, people, np.inf)))
-        k = int(np.searchsorted(layout.starts, column, side="right")) - 1
-        attribute = self.problem.domain[k]
-        value = attribute.values[column - int(layout.starts[k])]
-        number = int(people[column])
-        yield (
-            "no form of several questions is both certified for the population and better: "
-            f"{attribute.name!r} has the value {value!r} in {number:,} of "
-            f"{self.records.records:,} records; pool rare values or give more records"
-        )
+        protected = np.isfinite(self.problem.limits)
+        if protected.any():
+            yield (
+                "no form of several questions is both certified for the population and better: "
+                f"{self.people.rarest(protected)}; pool rare values or give more records"
+            )

@@ -132,8 +132,6 @@ def shape_forms(run: "DesignRun", how: str, seed: int) -> None:
         Of the search.
     """
     problem, timer = run.problem, run.timer
-    if problem.public_places or problem.known_places:
-        return
     rule, whole = "record" if how == "record" else "answer", timer.seconds
     if run.certifier.scope == "population":
         _shape_for_people(run, how, rule, seed)

@@ -83,9 +83,9 @@ def _density(plan: Plan) -> str:
 
 
 def _budgets(form: Form) -> dict[str, float]:
-    """Return the budget of each attribute; that of the whole record where one report tells all."""
+    """Return the budget of each question; none where one shaped report tells about all answers."""
     asked = {name: form.question(name) for name in form.attributes}
-    return {name: q.epsilon if q else float(form.record) for name, q in asked.items()}
+    return {name: question.epsilon for name, question in asked.items() if question}
 
 
 def _caption(plan: Plan) -> str:
@@ -95,19 +95,23 @@ def _caption(plan: Plan) -> str:
 
 
 def _legend(plan: Plan, largest: float) -> Markup:
-    swatches = [
-        element("span", " ", class_=f"cell shade-{step}", aria_hidden="true")
-        for step in range(1, SHADES + 1)
-    ]
-    together = any(not form.is_product for form in plan.forms)
+    swatches = [_swatch(f"shade-{step}") for step in range(1, SHADES + 1)]
+    noise = f" {budget(largest)}: the larger, the less noise."
+    shaped = " shaped: one report for all answers."
     return element(
         "p",
-        "Budget of a question: small ",
-        swatches,
-        f" {budget(largest)}: the larger, the less noise.",
-        " ⊞: one report for all answers together." if together else "",
+        ["Budget of a question: small ", *swatches, noise]
+        if any(map(_budgets, plan.forms))
+        else "",
+        ""
+        if all(form.is_product for form in plan.forms)
+        else [" ", _swatch("shaped", "⊞"), shaped],
         class_="legend-line",
     )
+
+
+def _swatch(kind: str, sign: str = " ") -> Markup:
+    return element("span", sign, class_=f"cell {kind}", aria_hidden="true")
 
 
 def _head(plan: Plan) -> Markup:
@@ -154,16 +158,24 @@ def _row(plan: Plan, name: str, largest: float) -> Markup:
 def _cell(number: int, form: Form, name: str, largest: float) -> Markup:
     if name not in form.attributes:
         return element("td", class_="empty")
-    question, epsilon = form.question(name), _budgets(form)[name]
-    how = question.mechanism if question else "one report for all answers"
-    shade = max(1, math.ceil(SHADES * epsilon / largest)) if largest > 0 else 1
-    words = f"{budget(epsilon)}" if question else "⊞"
+    question = form.question(name)
+    where = f"form {number}, {name}: "
+    if question is None:
+        return element(
+            "td",
+            element("span", "⊞", class_="budget"),
+            element("span", " shaped", class_="how"),
+            class_="cell shaped",
+            title=f"{where}shaped, one report for all answers",
+        )
+    shade = max(1, math.ceil(SHADES * question.epsilon / largest)) if largest > 0 else 1
+    words = budget(question.epsilon)
     return element(
         "td",
         element("span", words, class_="budget"),
-        element("span", f" {how}", class_="how") if question else "",
+        element("span", f" {question.mechanism}", class_="how"),
         class_=f"cell shade-{min(shade, SHADES)}",
-        title=f"form {number}, {name}: {budget(epsilon)} nats, {how}",
+        title=f"{where}{words} nats, {question.mechanism}",
     )
 
 
@@ -216,8 +228,8 @@ def plan_picture(plan: Plan) -> Any:
             "form": number,
             "share": form.chance / CERTAIN,
             "attribute": name,
-            "mechanism": question.mechanism if (question := form.question(name)) else "matrix",
-            "epsilon": question.epsilon if question else float(form.record),
+            "mechanism": question.mechanism if (question := form.question(name)) else "shaped",
+            "epsilon": question.epsilon if question else None,
         }
         for number, form in enumerate(plan.forms, 1)
         for name in form.attributes
