@@ -8,15 +8,11 @@ Conventions, used everywhere:
   went into it, so that neither is ever on the leaking side.
 """
 
-import ctypes
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
 from threading import Lock
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -122,26 +118,8 @@ def clustered_order(strengths: Floats) -> list[int]:
 # Threads of linear algebra -----------------------------------------------------------------------
 
 _threads_lock = Lock()
-_threads_before: list[list[int]] = []
-"""Of every open context, the numbers of threads before it."""
-
-
-@cache
-def _thread_counts() -> list[tuple[Callable[[], int], Callable[[int], None]]]:
-    """Return how to read and set the threads of the OpenBLAS that NumPy and SciPy bring along."""
-    found: list[tuple[Callable[[], int], Callable[[int], None]]] = []
-    for package in ("numpy", "scipy"):
-        spec = find_spec(package)
-        folder = Path(spec.origin).parent if spec is not None and spec.origin else Path()
-        bundled = [*folder.parent.glob(f"{package}.libs/*"), *folder.glob(".dylibs/*")]
-        for path in bundled:
-            if "openblas" in path.name:
-                library = ctypes.CDLL(str(path))
-                for ending in ("64_", ""):
-                    names = [f"scipy_openblas_{act}_num_threads{ending}" for act in ("get", "set")]
-                    if all(hasattr(library, name) for name in names):
-                        found.append((library[names[0]], library[names[1]]))
-    return found
+_one_thread: list[Any] = []
+"""What restores the threads; one entry for each open context, the first restores."""
 
 
 @contextmanager
@@ -150,16 +128,16 @@ def one_blas_thread() -> Iterator[None]:
 
     NumPy and SciPy each bring an OpenBLAS whose threads wait for one another busily, so that small
     systems take 5 to 30 times as long with two threads as with one.  For the whole process while
-    any such context is open; other libraries than OpenBLAS are left as they are.
+    any such context is open.
     """
+    from threadpoolctl import threadpool_limits
+
     with _threads_lock:
-        _threads_before.append([read() for read, _ in _thread_counts()])
-        for _, write in _thread_counts():
-            write(1)
+        _one_thread.append(None if _one_thread else threadpool_limits(1, "blas"))
     try:
         yield
     finally:
         with _threads_lock:
-            before = _threads_before.pop()
-            for (_, write), number in zip(_thread_counts(), before, strict=True):
-                write(number)
+            if len(_one_thread) == 1:
+                _one_thread[0].restore_original_limits()
+            _one_thread.pop()
