@@ -90,8 +90,8 @@ def _check_probabilities(matrix: DenseOrSparse, cells: Floats, name: str) -> Non
 
 
 def _sums_are_one(matrix: DenseOrSparse, axis: int) -> bool:
-    sums = matrix.sum(axis=axis)
-    return bool(1 - sums.min() <= ROW_SUM_TOLERANCE and sums.max() - 1 <= ROW_SUM_TOLERANCE)
+    sums = matrix.sum(axis=axis).tolist()
+    return bool(1 - min(sums) <= ROW_SUM_TOLERANCE and max(sums) - 1 <= ROW_SUM_TOLERANCE)
 
 
 def is_sparse(given: Any) -> bool:

@@ -199,7 +199,9 @@ def climb_rows(
     best, value = None, start
     while True:
         half = min(value / 2, LARGE_EPSILON)
-        above, below = rows[:, None] * math.exp(-half), others * math.exp(half)
+        above, below = rows[:, None], others
+        if half:
+            above, below = above * math.exp(-half), below * math.exp(half)
         if scratch is None:
             sets = _best_sets(above - below, size)
             measured = _ratios(sets, rows[:, None], others, epsilon)
