@@ -48,7 +48,7 @@ def main() -> list[Figure]:
 
 def full() -> list[Figure]:
     """Measure a table of a hundred attributes, in three minutes."""
-    return [_designed(f"{MANY} attributes, {PEOPLE:,} records", _latent(), 3.0, 1.0, 180.0)]
+    return [_designed(f"{MANY} attributes, {PEOPLE:,} records", _latent(), 3.0, 1.0, 170.0)]
 
 
 def _for_people(
