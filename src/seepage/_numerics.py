@@ -11,6 +11,7 @@ Conventions, used everywhere:
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from decimal import ROUND_CEILING, Decimal
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar
 
@@ -113,6 +114,31 @@ def clustered_order(strengths: Floats) -> list[int]:
     np.fill_diagonal(distance, 0.0)
     tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
     return [int(leaf) for leaf in leaves_list(tree)]
+
+
+def rounded_up(value: float, places: int = 4) -> str:
+    """Return a number with so many decimals, never below the number that `repr` shows.
+
+    Examples
+    --------
+    >>> rounded_up(1.98761), rounded_up(1.1, 2), rounded_up(math.inf)
+    ('1.9877', '1.10', 'inf')
+    """
+    if not math.isfinite(value):
+        return str(float(value))
+    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_CEILING):f}"
+
+
+def shortest_above(value: float) -> str:
+    """Return the same with three decimals, without those at the end that are zeros.
+
+    Examples
+    --------
+    >>> shortest_above(1.99999), shortest_above(0.1234)
+    ('2', '0.124')
+    """
+    found = rounded_up(value, 3)
+    return found.rstrip("0").rstrip(".") if "." in found else found
 
 
 # Threads of linear algebra -----------------------------------------------------------------------

@@ -9,7 +9,7 @@ import pytest
 
 import seepage as sp
 from command import run
-from seepage.cli.calibrate import rounded_up
+from seepage._numerics import rounded_up
 
 
 @pytest.fixture(scope="module")

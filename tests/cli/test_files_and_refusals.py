@@ -252,3 +252,17 @@ def test_a_budget_on_the_screen_is_not_above_the_plan(folder):
     """Whoever copies it from there must not exceed the limit: a third of 2 reads 0.6666."""
     done = run("calibrate", "t.csv", "--limit", 2, "--guarantee", "worst")
     assert [line.split()[2] for line in done.stdout.splitlines()[3:6]] == ["0.6666"] * 3
+
+
+def test_ways_out_of_too_many_values_are_options(tmp_path):
+    table = tmp_path / "ids.csv"
+    table.write_text("id,x\n" + "".join(f"a{i},{i % 2}\n" for i in range(1200)))
+    done = run("analyse", table, "--epsilon", "1")
+    assert "drop it (--drop) or raise the limit (--max-values)" in done.stderr
+    assert run("analyse", table, "--epsilon", "1", "--drop", "id").returncode == 0
+
+
+def test_a_name_that_holds_a_parameter_is_left_as_it_is(tmp_path):
+    table = tmp_path / "ids.csv"
+    table.write_text("id (drop) x,x\n" + "".join(f"a{i},{i % 2}\n" for i in range(1200)))
+    assert "column 'id (drop) x' has" in run("analyse", table, "--epsilon", "1").stderr

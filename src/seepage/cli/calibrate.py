@@ -1,13 +1,14 @@
 """`seepage calibrate`: from an allowed total to a plan that can be deployed."""
 
 import math
-from decimal import ROUND_CEILING, ROUND_DOWN, Decimal
+from decimal import ROUND_DOWN, Decimal
 from pathlib import Path
 from typing import Any
 
 import click
 
 from seepage import _checks
+from seepage._numerics import rounded_up
 from seepage._results import json_text
 from seepage.cli.options import (
     OF_TABLES,
@@ -161,13 +162,6 @@ def _text(plan: Any, name: str) -> str:
 def rounded_down(epsilon: float) -> str:
     """Return a budget with four decimals, never above it: it may be copied from the screen."""
     return str(Decimal(epsilon).quantize(Decimal("0.0001"), ROUND_DOWN))
-
-
-def rounded_up(total: float) -> str:
-    """Return a total with four decimals, never below the number that `repr` shows."""
-    if not math.isfinite(total):
-        return str(float(total))
-    return str(Decimal(repr(float(total))).quantize(Decimal("0.0001"), ROUND_CEILING))
 
 
 def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) -> None:

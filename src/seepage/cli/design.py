@@ -1,17 +1,16 @@
 """`seepage design`: from an allowed total to a plan of forms with the least error."""
 
-import math
 from pathlib import Path
 from typing import Any
 
 import click
 
+from seepage._numerics import rounded_up, shortest_above
 from seepage._results import json_text
 from seepage.cli.calibrate import (
     attribute_limits,
     attribute_weights,
     rounded_down,
-    rounded_up,
     write_page,
 )
 from seepage.cli.options import (
@@ -150,17 +149,13 @@ def _text(found: Any, name: str) -> str:
         f"{name}: {len(found.forms)} forms, every total within its limit {found.whom} "
         f"({guarantees}; all in nats)\n"
         f"Error with {found.people:,} people: {found.error:.4g}, at most {found.gap:.2%} above the "
-        f"least over the forms considered; a form tells at most {_rounded_up(found.record)} about "
-        "the whole record"
+        "least over the forms considered; a form tells at most "
+        f"{shortest_above(found.record)} about the whole record"
     )
     parts = [heading, "", "Forms", _forms(found), "", "Attributes", _attributes(found), ""]
     params = click.get_current_context().command.params
     notes = [with_options(note, params) for note in found.notes]
     return "\n".join([*parts, "Other ways to keep the same limit", _others(found), *notes])
-
-
-def _rounded_up(value: float) -> str:
-    return f"{math.ceil(value * 1e3) / 1e3:g}"
 
 
 def _forms(found: Any) -> str:

@@ -229,16 +229,21 @@ def with_options(text: str, params: Sequence[click.Parameter]) -> str:
     options = _options(params)
 
     def put(found: re.Match[str]) -> str:
-        name, value = found["name"] or found["word"], found["value"]
+        name, value = found["name"] or found["word"] or found["aside"], found["value"]
         if name not in options:
             return found[0]
+        if found["aside"]:
+            return f"({options[name]})"
         return options[name] if value is None else f"{options[name]} {value}"
 
     return SETTING.sub(put, text)
 
 
-SETTING = re.compile(r"""\b(?P<name>\w+)=(['"]?)(?P<value>[\w.]+)\2|`(?P<word>\w+)`""")
-"""A parameter of the library with its value, or its name in code."""
+SETTING = re.compile(
+    r"""\b(?P<name>\w+)=(['"]?)(?P<value>[\w.]+)\2|`(?P<word>\w+)`"""
+    r"""|\((?P<aside>\w+)\)(?![^']*'[,;: ])"""
+)
+"""A parameter of the library with its value, or its name in code or in brackets; not in a name."""
 
 
 def _options(params: Sequence[click.Parameter]) -> dict[str | None, str]:

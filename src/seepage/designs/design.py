@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Floats, Integers, shortest_above
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
@@ -45,13 +45,13 @@ class KnownAnswers(NamedTuple):
         )
 
     def __str__(self) -> str:
-        parts = [f"one answer changed {self.answer:.4g}"]
+        parts = [f"one answer changed {shortest_above(self.answer)}"]
         if self.one is not None:
-            parts.append(f"to whoever knows one other answer {self.one:.4g}")
+            parts.append(f"to whoever knows one other answer {shortest_above(self.one)}")
         if self.two is not None:
-            parts.append(f"two {self.two:.4g}")
+            parts.append(f"two {shortest_above(self.two)}")
         if self.xor is not None:
-            parts.append(f"about the xor of {', '.join(self.xor_of)} {self.xor:.4g}")
+            parts.append(f"about the xor of {', '.join(self.xor_of)} {shortest_above(self.xor)}")
         return ", ".join(parts)
 
 
@@ -284,5 +284,5 @@ def shaped_note(forms: Sequence[DesignedForm]) -> str:
     for words, values in worst.items():
         found = [value for value in values if value is not None]
         if found:
-            parts.append(f"{words} at most {max(found):.4g}")
+            parts.append(f"{words} at most {shortest_above(max(found))}")
     return f"{len(told)} forms send one shaped report: {', '.join(parts)}"

@@ -97,7 +97,7 @@ def _caption(plan: Plan) -> str:
 def _legend(plan: Plan, largest: float) -> Markup:
     swatches = [_swatch(f"shade-{step}") for step in range(1, SHADES + 1)]
     noise = f" {budget(largest)}: the larger, the less noise."
-    shaped = "\N{NO-BREAK SPACE}shaped: one report for all answers."
+    shaped = " shaped: one report for all answers."
     return element(
         "p",
         ["Budget of a question: small ", *swatches, noise]
@@ -105,7 +105,7 @@ def _legend(plan: Plan, largest: float) -> Markup:
         else "",
         ""
         if all(form.is_product for form in plan.forms)
-        else [" ", _swatch("shaped", "⊞"), shaped],
+        else [" ", element("span", _swatch("shaped", "⊞"), shaped, class_="whole")],
         class_="legend-line",
     )
 

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Iterator
-from decimal import ROUND_CEILING, Decimal
 
+from seepage._numerics import shortest_above
 from seepage.plan.plan import Plan
 from seepage.plan.plan_checks import WEAKEST
 from seepage.plan.planned_attribute import PlannedAttribute
@@ -36,7 +36,7 @@ def nats(value: float) -> str:
     """
     if not math.isfinite(value):
         return "any number of"
-    return f"{Decimal(value).quantize(Decimal('0.001'), ROUND_CEILING):f}".rstrip("0").rstrip(".")
+    return shortest_above(value)
 
 
 def factor(value: float) -> str:
