@@ -15,9 +15,9 @@ from seepage import _checks
 from seepage._files import whole_file
 from seepage._results import Progress, Result, from_json_number, json_ready, json_text
 from seepage._version import __version__
-from seepage.data.codebook import labelled
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
+from seepage.data.recoding import labelled
 from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix

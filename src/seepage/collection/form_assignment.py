@@ -29,9 +29,9 @@ from seepage import _checks
 from seepage._numerics import Integers
 from seepage.data.domain import Attribute, Domain
 from seepage.data.table import TableOptions
-from seepage.data.table.coders import Codes, code_type
 from seepage.data.table.column import Column
 from seepage.data.table.labels import number_label
+from seepage.data.table.numbers import Codes, code_type
 from seepage.data.table.options import Choice
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.randomness import Randomness

@@ -15,7 +15,7 @@ from seepage._results import Progress
 from seepage.collection.form_assignment import FormColumn, drawn_forms, form_column
 from seepage.collection.record_source import open_records
 from seepage.collection.report_source import FORM, report_columns, reports_schema
-from seepage.data.table.coders import Codes
+from seepage.data.table.numbers import Codes
 from seepage.data.table.sources import find_files
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.randomness import Randomness, Seed, randomness

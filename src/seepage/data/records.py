@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Integers
 from seepage._results import Progress, Result
-from seepage.data.counting.accumulator import PairAccumulator
-from seepage.data.counting.count import ENGINES, is_spark_frame
+from seepage.data.counting.count import ENGINES, PairAccumulator, is_spark_frame
 from seepage.data.counting.distinct import (
     DistinctRecords,
     Gathering,
@@ -148,9 +147,9 @@ class Records(Result):
         found = cls(domain, rows.T, weights, population=None if whole else kept.seen)
         if options.pool is None:
             return found
-        from seepage.data.pooling import pool_records
+        from seepage.data.recoding import pool_rare
 
-        return pool_records(found, options.pool)
+        return pool_rare(found, options.pool)
 
     @classmethod
     def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Records":

@@ -18,7 +18,7 @@ from seepage.data.spark.shards import (
     unpack,
 )
 from seepage.data.spark.tasks import CollectedNumbers
-from seepage.data.table.collecting import Collector, priorities
+from seepage.data.table.bins import Collector, priorities
 from seepage.errors import DomainError, TableError
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import seepage as sp
 from seepage.data.spark import tasks as spark_found
 from seepage.data.spark.tasks import find_values, settle
-from seepage.data.table import collecting
-from seepage.data.table.collecting import Collector, priorities, share_of
+from seepage.data.table import bins
+from seepage.data.table.bins import Collector, priorities, share_of
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sources import open_frame
 from seepage.errors import TableError
@@ -130,7 +130,7 @@ def test_no_record_is_left():
 
 
 def test_a_share_of_all_records_does_not_suffice_where_numbers_are_missing(monkeypatch):
-    monkeypatch.setattr(collecting, "SAMPLE", 1000)
+    monkeypatch.setattr(bins, "SAMPLE", 1000)
     rows = 20_000
     ranks, values = priorities(0, rows), np.random.default_rng(4).normal(size=rows)
     there = np.arange(rows) % 3 == 0

@@ -11,15 +11,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from seepage.data.counting.accumulator import PairAccumulator, merge_pairs, widened
+from seepage.data.counting.count import PairAccumulator
 from seepage.data.counting.distinct import Gathering
 from seepage.data.counting.kernel import compiled_pays
 from seepage.data.domain import MISSING, Attribute, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
-from seepage.data.table.bins import Edges, Keep
-from seepage.data.table.collecting import Collector, collect_numbers, edges_of
-from seepage.data.table.column import Column, binned_attribute
+from seepage.data.recoding import merge_pairs, widened
+from seepage.data.table.bins import Collector, Edges, Keep
+from seepage.data.table.column import Column, collect_numbers
 from seepage.data.table.labels import FoundAlphabet, Key, field_key
+from seepage.data.table.numbers import binned_attribute
 from seepage.data.table.options import ALL_OTHERS, TableOptions
 from seepage.data.table.persons import RecordChoice
 from seepage.data.table.scan import TableScan, check_records
@@ -180,7 +181,7 @@ class Settled:
         if not numbers.complete:
             self.wanted[place] = numbers.wider_share
             return
-        edges = edges_of(column, numbers)
+        edges = column.edges_of(numbers)
         if edges:
             missing = self.missing[place]
             self.attributes[place] = binned_attribute(column.name, edges, missing=missing)

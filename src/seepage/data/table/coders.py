@@ -24,10 +24,16 @@ from seepage.data.table.labels import (
     moment_label,
     single_number,
 )
-from seepage.data.table.numbers import bits, exact_numbers, is_number_type, present
+from seepage.data.table.numbers import (
+    Codes,
+    bits,
+    code_type,
+    exact_numbers,
+    is_number_type,
+    present,
+)
 from seepage.errors import TableError
 
-Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 Table: TypeAlias = NDArray[np.uint16]
 KeysOf: TypeAlias = Callable[[pa.Array], list[Key]]
 
@@ -39,11 +45,6 @@ WIDEST = 2**16
 
 WHOLE_LIMIT = 2**31
 """Floats below are looked up as integers where all of a batch are whole."""
-
-
-def code_type(size: int) -> type[np.unsignedinteger[Any]]:
-    """Return the type of codes: one byte where there are fewer than 256 values."""
-    return np.uint8 if size < 256 else np.uint16
 
 
 class CategoryCoder:

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
+from seepage.data.table.bins import Collector, priorities
 from seepage.data.table.options import TableOptions
 from seepage.errors import TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from seepage.data.table.coders import Codes
-    from seepage.data.table.collecting import Collector
     from seepage.data.table.column import Column
+    from seepage.data.table.numbers import Codes
     from seepage.data.table.persons import RecordChoice
     from seepage.data.table.sources import Source
 
@@ -231,7 +231,7 @@ class TableScan:
         categories, unless the options bin it by name: that is an error.  A column with one
         number only, or with numbers closer together than floats, stays one of categories too.
         """
-        from seepage.data.table.collecting import collect_numbers, edges_of
+        from seepage.data.table.column import collect_numbers
 
         columns = [self.columns[place] for place in places]
         pending = [column for column in columns if not column.settle_given()]
@@ -239,7 +239,7 @@ class TableScan:
             found = collect_numbers(self._source, pending)
             for column, numbers in zip(pending, found, strict=True):
                 if numbers is not None:
-                    column.settle(edges_of(column, numbers))
+                    column.settle(column.edges_of(numbers))
 
     def find(self, share: float) -> Iterator[CodedBatch | None]:
         """Yield the batches of a shard, None where a column has no codes since it needs bins.
@@ -250,8 +250,6 @@ class TableScan:
             The share of numbers that bin edges are found from, of what is not counted one by one.
             They are collected of columns that need bins from the first batch on.
         """
-        from seepage.data.table.collecting import Collector, priorities, take_numbers
-
         self._reset()
         for arrays in self._arrays():
             before = self.rows_read
@@ -263,7 +261,7 @@ class TableScan:
                 if not before:
                     self.numbers[place] = Collector(share)
                 numbers = self.numbers.get(place)
-                absent[place] = take_numbers(self.columns[place], arrays[place], ranks, numbers)
+                absent[place] = self.columns[place].collect(arrays[place], ranks, numbers)
             self.lacking |= {place for place, mask in absent.items() if _any(mask)}
             batch = self._left(codes, absent, before)
             yield None if absent else batch
@@ -299,7 +297,7 @@ class TableScan:
         self, place: int, codes: "Codes", kept: Booleans | None, first: int, size: int
     ) -> "Codes":
         """Return the codes of a column in the records kept, and note which these are."""
-        from seepage.data.table.coders import code_type
+        from seepage.data.table.numbers import code_type
 
         column, seen = self.columns[place], self._seen[place]
         column.check_inside(codes, kept, first)
