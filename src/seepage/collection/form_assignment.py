@@ -167,8 +167,8 @@ class _NumberColumn(Column):
             codes = super().code(array, before)
         except DomainError as problem:
             raise InputError(f"{problem}: it must be the number of a form, from 1") from None
-        if codes is not None and self.coder.missing is not None:
-            wrong = int(np.argmax(codes == self.coder.missing))
+        if codes is not None and self.alphabet.missing is not None:
+            wrong = int(np.argmax(codes == self.alphabet.missing))
             raise InputError(f"record {before + wrong + 1:,}: column {self.name!r} has no form")
         return codes
 

@@ -25,7 +25,7 @@ from seepage.data.counting.distinct import (
     pack,
     runs,
 )
-from seepage.data.counting.kernel import Codes, compiled_pays
+from seepage.data.counting.kernel import Codes
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
@@ -255,7 +255,7 @@ class Records(Result):
         for bit in range(int(self.weights.max(initial=1)).bit_length()):
             rows = columns[:, (self.weights >> bit) & 1 == 1]
             part = PairAccumulator(len(sizes))
-            part.add(list(rows), sizes, compiled=compiled_pays(rows.shape[1], sizes))
+            part.add(list(rows), sizes)
             counts.append(part.counts(self.domain).counts << bit)
         marginals = [self.marginal(i) for i in range(len(sizes))]
         flat = np.sum(counts, axis=0, dtype=np.int64)

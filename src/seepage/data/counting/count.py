@@ -74,6 +74,8 @@ class PairAccumulator:
     ----------
     columns
         The number of columns.
+    expected
+        The rows that it will count in all, where known: if they are many, Numba counts.
 
     Notes
     -----
@@ -97,12 +99,13 @@ class PairAccumulator:
     [[1, 1], [1, 1], [0, 1]]
     """
 
-    def __init__(self, columns: int) -> None:
+    def __init__(self, columns: int, expected: int = 0) -> None:
         self.rows = 0
+        self._expected = expected
         self._cells = PairCells((1,) * columns)
 
     def add(
-        self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], *, compiled: bool = False
+        self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], *, compiled: bool | None = None
     ) -> None:
         """Add a batch of rows.
 
@@ -113,7 +116,8 @@ class PairAccumulator:
         sizes
             For each column, a number that all its codes are below.
         compiled
-            Count with Numba, which must be loaded first (about a second), rather than NumPy.
+            Count with Numba, which must be loaded first (about a second), rather than NumPy; by
+            default where the rows are worth it.
         """
         columns = len(self._cells.capacities)
         if len(codes) != columns or len(sizes) != columns:
@@ -127,6 +131,8 @@ class PairAccumulator:
             )
         narrow = [_as_codes(column, number) for number, column in enumerate(codes)]
         self._cells = self._cells.with_room(sizes)
+        if compiled is None:
+            compiled = compiled_pays(max(self.rows + lengths[0], self._expected), sizes)
         wrong = count_batch(narrow, sizes, self._cells, compiled=compiled)
         if wrong >= 0:
             raise _too_large(wrong, int(narrow[wrong].max()), sizes[wrong])
@@ -281,22 +287,19 @@ def count_batches(
     """
     _checks.choice(engine, "engine", LOCAL_ENGINES)
     workers = _cores()
-    accumulators = [PairAccumulator(columns) for _ in range(workers)]
+    expected = (rows_total or 0) // workers
+    accumulators = [PairAccumulator(columns, expected) for _ in range(workers)]
+    compiled = None if engine == "auto" else engine == "numba"
     idle: LifoQueue[PairAccumulator] = LifoQueue()
     for accumulator in accumulators:
         idle.put(accumulator)
     pending: deque[Future[None]] = deque()
     pool = ThreadPoolExecutor(workers, thread_name_prefix="seepage-count")
-    rows = 0
     try:
         for codes, sizes in batches:
-            rows += len(codes[0])
-            numba = engine == "numba" or (
-                engine == "auto" and compiled_pays(max(rows, rows_total or 0) // workers, sizes)
-            )
             while len(pending) >= _batches_at_once(sizes, workers):
                 pending.popleft().result()
-            pending.append(pool.submit(_count, idle, codes, sizes, numba))
+            pending.append(pool.submit(_count, idle, codes, sizes, compiled))
         for future in pending:
             future.result()
     finally:
@@ -310,7 +313,7 @@ def _count(
     idle: "LifoQueue[PairAccumulator]",
     codes: Sequence[NDArray[Any]],
     sizes: Sequence[int],
-    compiled: bool,
+    compiled: bool | None,
 ) -> None:
     accumulator = idle.get()
     try:

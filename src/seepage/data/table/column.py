@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -31,9 +30,6 @@ from seepage.data.table.options import Choice, TableOptions
 from seepage.data.table.sources import Source
 from seepage.errors import DomainError, TableError
 
-Coder: TypeAlias = CategoryCoder | BinCoder
-"""Turns the arrays of one column into codes."""
-
 
 class Column:
     """A column of a table while it is coded.
@@ -57,9 +53,12 @@ class Column:
         Whether it needs bins whose edges are not known.
     number
         Whether it has a type of numbers.
+    coder, alphabet
+        What turns its arrays into codes, and what the codes stand for.
     """
 
-    coder: Coder
+    coder: CategoryCoder | BinCoder
+    alphabet: Alphabet | BinCoder
     pooling = True
     """Whether "(other)" in a given domain is for values outside it."""
 
@@ -106,35 +105,25 @@ class Column:
         self.number = is_number_type(kind)
         if (self.edges or self.needs_edges) and not (self.fields or self.number):
             raise TableError(f"column {self.name!r} holds {kind}, no numbers, and has no bins")
-        self.coder = self._bins() if self.edges else self._categories(kind)
-
-    def _bins(self) -> Coder:
-        return BinCoder(
-            self.name,
-            self.edges,
-            markers=self.markers,
-            given=self.given,
-            dropping=self._options.dropping,
-        )
-
-    def _categories(self, kind: pa.DataType) -> Coder:
-        alphabet: Alphabet
+        dropping = self._options.dropping
+        if self.edges:
+            self.coder = self.alphabet = BinCoder(
+                self.name, self.edges, markers=self.markers, given=self.given, dropping=dropping
+            )
+            return
         if self.given is not None:
-            alphabet = GivenAlphabet(
-                self.given,
-                markers=self.markers,
-                dropping=self._options.dropping,
-                pooling=self.pooling,
+            self.alphabet = GivenAlphabet(
+                self.given, markers=self.markers, dropping=dropping, pooling=self.pooling
             )
         else:
-            alphabet = FoundAlphabet(
+            self.alphabet = FoundAlphabet(
                 self.name,
                 few=None if isinstance(self.rule, Keep) else self._options.few,
                 most=self._options.max_values,
                 markers=self.markers,
                 unbinned=self._unbinned,
             )
-        return category_coder(self.name, kind, alphabet, fields=self.fields)
+        self.coder = category_coder(self.name, kind, self.alphabet, fields=self.fields)
 
     def code(self, array: pa.Array, before: int) -> Codes | None:
         """Return the codes of a batch, None where the column needs bins whose edges are unknown.
@@ -159,7 +148,7 @@ class Column:
             raise self.not_a_number(problem, before) from None
         except UnicodeDecodeError:
             raise TableError(f"column {self.name!r} holds text that is not UTF-8") from None
-        return codes.astype(code_type(self.coder.size), copy=False)
+        return codes.astype(code_type(self.alphabet.size), copy=False)
 
     def collect(
         self, array: pa.Array, ranks: Priorities | None, collector: Collector | None
@@ -189,9 +178,9 @@ class Column:
 
     def check_inside(self, codes: Codes, kept: Booleans | None, before: int) -> None:
         """Raise an error for a value outside domain or bins in the records kept, None for all."""
-        if self.coder.outside is None:
+        if self.alphabet.outside is None:
             return
-        outside = codes == self.coder.outside
+        outside = codes == self.alphabet.outside
         if kept is not None:
             outside &= kept
         if not outside.any():

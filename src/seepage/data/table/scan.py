@@ -129,7 +129,7 @@ class TableScan:
         """The number of values of each attribute so far; codes are below it."""
         if self._options.domain is not None:
             return self._options.domain.sizes
-        return tuple(column.coder.size for column in self.columns)
+        return tuple(column.alphabet.size for column in self.columns)
 
     def read(
         self, consume: Callable[[Iterator[CodedBatch]], Made], progress: Progress | None = None
@@ -265,6 +265,7 @@ class TableScan:
             self.lacking |= {place for place, mask in absent.items() if _any(mask)}
             batch = self._left(codes, absent, before)
             yield None if absent else batch
+        self._complete = True
 
     def _left(
         self,
@@ -303,7 +304,7 @@ class TableScan:
         column.check_inside(codes, kept, first)
         if kept is not None:
             codes = codes[kept].astype(code_type(size), copy=False)
-        expected = size - (column.coder.missing is not None)
+        expected = size - (column.alphabet.missing is not None)
         if self._options.domain is None and np.count_nonzero(seen) < expected:
             counts = np.bincount(codes, minlength=size)
             counts[: len(seen)] += seen
@@ -315,7 +316,7 @@ class TableScan:
         if not self._options.dropping:
             return None
         seen = self._seen[place]
-        return np.pad(seen, (0, max(self.columns[place].coder.size - len(seen), 0)))
+        return np.pad(seen, (0, max(self.columns[place].alphabet.size - len(seen), 0)))
 
     def finish(self) -> tuple[Domain, tuple[Integers, ...]]:
         """Return the domain and, for each column, the codes in the order of its values.
@@ -327,7 +328,7 @@ class TableScan:
         if not self._complete:
             raise TableError("the domain is known only after all batches were read")
         parts = [
-            column.coder.attribute(self.seen(place)) for place, column in enumerate(self.columns)
+            column.alphabet.attribute(self.seen(place)) for place, column in enumerate(self.columns)
         ]
         return Domain(attribute for attribute, _ in parts), tuple(order for _, order in parts)
 
@@ -338,7 +339,7 @@ def _any(mask: Booleans | None) -> bool:
 
 def _missing(column: "Column", codes: "Codes | None") -> Booleans | None:
     """Return where the values of a column are missing, None where nowhere or without codes."""
-    missing = column.coder.missing
+    missing = column.alphabet.missing
     return None if codes is None or missing is None else codes == missing
 
 
