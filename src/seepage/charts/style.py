@@ -121,8 +121,6 @@ DIAGONAL = {"color": "#777777", "strokeDash": [4, 3], "strokeWidth": 1}
 
 def chart_of(rows: Rows) -> Any:
     """Return a chart that carries its rows inside itself."""
-    import altair as alt
-
     return alt.Chart(alt.Data(values=rows))  # type: ignore[no-untyped-call]
 
 
@@ -133,8 +131,6 @@ def distinct_in(rows: Rows, key: str) -> list[Any]:
 
 def coloured(field: str, order: list[str], title: str = "", **more: Any) -> Any:
     """Return a colour for each name, in this order, with a legend."""
-    import altair as alt
-
     scale = alt.Scale(domain=order, range=PALETTE)
     return alt.Color(f"{field}:N", title=title or None, sort=order, scale=scale, **more)
 
@@ -165,8 +161,6 @@ def in_panels(
     same_y
         Whether all panels have one vertical scale.
     """
-    import altair as alt
-
     panels = []
     for name in distinct_in(rows, key):
         drawn = draw(name, [row for row in rows if row[key] == name])
@@ -178,8 +172,6 @@ def in_panels(
 
 def finish(chart: Any) -> Any:
     """Return a chart in the common style, which notebooks display without a network."""
-    from seepage.charts.style import as_picture
-
     return as_picture(
         chart.configure_axis(labelFontSize=12, titleFontSize=13, gridColor="#e5e5e5")
         .configure_legend(labelFontSize=12, titleFontSize=12)
@@ -236,9 +228,7 @@ def save_chart(chart: Any, path: str | Path) -> None:
     seepage.errors.InputError: a chart's file must end in .svg, .png, .pdf, .html, .json, ...
     """
     ending = chart_ending(path)
-    from altair import TopLevelMixin
-
-    _checks.instance(chart, "chart", TopLevelMixin, "an Altair chart")
+    _checks.instance(chart, "chart", alt.TopLevelMixin, "an Altair chart")
     binary = ending in (".png", ".pdf")
     drawn: Any = BytesIO() if binary else StringIO()
     scale = {"scale_factor": 2} if ending == ".png" else {}
@@ -278,33 +268,11 @@ class _Picture:
         return {"image/svg+xml": drawn.getvalue(), "text/plain": words}
 
 
-class PictureChart(_Picture, alt.Chart):
-    """A single chart."""
-
-
-class LayeredPicture(_Picture, alt.LayerChart):
-    """Several charts in one plane."""
-
-
-class PanelledPicture(_Picture, alt.ConcatChart):
-    """Panels in rows."""
-
-
-class AdjacentPicture(_Picture, alt.HConcatChart):
-    """Panels side by side."""
-
-
-class StackedPicture(_Picture, alt.VConcatChart):
-    """Panels on top of each other."""
-
-
-PICTURES: dict[type, Any] = {
-    alt.Chart: PictureChart,
-    alt.LayerChart: LayeredPicture,
-    alt.ConcatChart: PanelledPicture,
-    alt.HConcatChart: AdjacentPicture,
-    alt.VConcatChart: StackedPicture,
+PICTURES = {
+    kind: type(f"{kind.__name__}Picture", (_Picture, kind), {})
+    for kind in (alt.Chart, alt.LayerChart, alt.ConcatChart, alt.HConcatChart, alt.VConcatChart)
 }
+"""For each kind of chart the same kind with the display as SVG."""
 
 
 def as_picture(chart: Any) -> Any:
