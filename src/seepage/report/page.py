@@ -25,7 +25,7 @@ from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
-from seepage.report.curve_envelope import Singles, profile_lines
+from seepage.report.curve_envelope import Singles, profile_lines, without_mixtures
 from seepage.report.saved_result import analysis_of, as_result
 from seepage.strongest_leaks import EstablishedLeak, same_attributes, support
 
@@ -255,7 +255,8 @@ def _lines(matrix: LeakageMatrix, reach: float) -> list[dict[str, Any]]:
     count = len(matrix.domain)
     tolerance = AGREEMENT / max(1, count - 1)
     stores: dict[tuple[str, int], dict[int, dict[int, Singles]]] = {}
-    for targets, sources, stack in matrix.channel_stacks():
+    for targets, sources, channels in matrix.channel_stacks():
+        stack = without_mixtures(channels)
         for sets, least, most in _kinds(stack.shape[2], reach):
             found = profile_lines(stack, sets, tolerance, least, most)
             parts = np.split(found.values, np.cumsum(found.counts)[:-1])
