@@ -11,10 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from seepage import _checks
-from seepage._files import whole_file
-from seepage._results import Progress, Result, json_ready, json_text
-from seepage._version import __version__
+from seepage import __version__, _checks
+from seepage._results import Progress, Result, json_ready, json_text, whole_file
 from seepage.data.codebook import labelled
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts

@@ -4,7 +4,7 @@ from typing import Any
 
 import altair as alt
 
-from seepage.charts.style import (
+from seepage.charts import (
     DIAGONAL,
     PALETTE,
     Rows,

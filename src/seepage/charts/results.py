@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from seepage.charts.style import (
+from seepage.charts import (
     PALETTE,
     Rows,
     chart_of,

@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from seepage import _checks
-from seepage._version import __version__
+from seepage import __version__, _checks
 from seepage.errors import InputError, SeepageError
 
 __all__ = ["main"]

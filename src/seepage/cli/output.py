@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from seepage._files import whole_file, writable
-from seepage._results import Progress, json_text
+from seepage._results import Progress, json_text, whole_file, writable
 from seepage.errors import InputError, SeepageError, TableError
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -127,7 +126,7 @@ class OutputFile(click.Path):
         if not os.access(place.parent, os.W_OK):
             raise InputError(f"cannot write {value!r}: its folder does not permit it")
         if param is not None and param.name == "chart":
-            from seepage.charts.style import chart_ending
+            from seepage.charts import chart_ending
 
             chart_ending(place)
         return str(value)
