@@ -1,6 +1,5 @@
 # The public names and their modules: what type checkers see, and `__init__.py` loads from.
 
-from seepage._version import __version__ as __version__
 from seepage.analysis import Analysis as Analysis
 from seepage.analysis import analyse as analyse
 from seepage.charts import save_chart as save_chart
@@ -78,4 +77,5 @@ from seepage.totals.experience_result import Experience as Experience
 from seepage.totals.experienced import experienced_loss as experienced_loss
 from seepage.verdict import Verdict as Verdict
 
+__version__: str
 _HOMES: dict[str, str]
