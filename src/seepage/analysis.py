@@ -13,9 +13,9 @@ import numpy as np
 
 from seepage import __version__, _checks
 from seepage._results import Progress, Result, json_ready, json_text, whole_file
-from seepage.data.codebook import labelled
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
+from seepage.data.recoding import labelled
 from seepage.data.records import Records
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View, for_each

@@ -295,7 +295,9 @@ def test_tabs_that_race_draw_and_send_once(site, visit):
 
 
 BLOCKED = "Object.defineProperty(window, 'indexedDB', {get() { throw new DOMException('no') }})"
-FULL = "IDBObjectStore.prototype.put = () => { throw new DOMException('full', 'QuotaExceededError') }"
+FULL = (
+    "IDBObjectStore.prototype.put = () => { throw new DOMException('full', 'QuotaExceededError') }"
+)
 FORGETFUL = "IDBObjectStore.prototype.put = () => undefined"
 KEPT = """() => new Promise((resolve) => {
     indexedDB.open("seepage").onsuccess = ({ target }) => {
