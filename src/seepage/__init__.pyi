@@ -74,7 +74,7 @@ from seepage.totals import TotalLeakage as TotalLeakage
 from seepage.totals import compare_totals as compare_totals
 from seepage.totals import stream_leakage as stream_leakage
 from seepage.totals import total_leakage as total_leakage
-from seepage.totals.experience_result import Experience as Experience
+from seepage.totals.experienced import Experience as Experience
 from seepage.totals.experienced import experienced_loss as experienced_loss
 from seepage.verdict import Verdict as Verdict
 

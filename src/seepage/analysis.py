@@ -29,8 +29,7 @@ from seepage.totals import (
     TotalLeakage,
     TotalsComparison,
 )
-from seepage.totals.experience_result import Experience, read_experience
-from seepage.totals.experienced import experience_of, usual_people
+from seepage.totals.experienced import Experience, experience_of, read_experience, usual_people
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
 from seepage.verdict import Verdict, judge
 
