@@ -25,8 +25,7 @@ from seepage.totals import (
     TotalLeakage,
     TotalsComparison,
 )
-from seepage.totals.experience_result import Experience
-from seepage.totals.experienced import experience_of, usual_people
+from seepage.totals.experienced import Experience, experience_of, usual_people
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
 from seepage.verdict import Verdict, judge
 
