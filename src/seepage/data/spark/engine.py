@@ -293,7 +293,7 @@ def _one_per_person(
         numbers = run(
             table,
             lambda source, first: first_records(source, *coding, first, person),
-            lambda found: found.numbers(),
+            lambda found: found.numbers,
         )
         return NumberedRecords(numbers)
     with in_one_line():
