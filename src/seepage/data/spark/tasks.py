@@ -307,41 +307,34 @@ def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> 
 
 @dataclass
 class ShardResult:
-    """What was made of the records of a part, and how many it has, dropped ones included."""
+    """What was made of the records of a part, how many it has, and how many are not dropped."""
 
-    rows: int
     made: Any
+    rows: int
+    left: int
 
     def merge(self, other: "ShardResult") -> None:
         """Add another part."""
-        self.rows += other.rows
         self.made.merge(other.made)
+        self.rows += other.rows
+        self.left += other.left
 
 
-def count_shard(
+def make_of_shard(
     source: Source,
     coding: ShardCoding,
     first: int,
-    expected: int = 0,
+    made: PairAccumulator | Gathering,
     choice: RecordChoice | None = None,
 ) -> ShardResult:
-    """Return the counts of a shard; `expected` are the records that each core will count, or 0."""
-    scan = TableScan(source, *coding, first, choice)
-    counts = PairAccumulator(len(scan.columns), expected)
-    for batch in scan.batches():
-        counts.add(batch.codes, batch.sizes)
-    return ShardResult(scan.rows_read, counts)
+    """Add the records of a shard, or those that are chosen, to counts, distinct ones or a sample.
 
-
-def gather_shard(
-    source: Source,
-    coding: ShardCoding,
-    first: int,
-    gathering: Gathering,
-    choice: RecordChoice | None = None,
-) -> ShardResult:
-    """Return the records of a shard, distinct or sampled."""
+    `first` are the records of the table before the shard.
+    """
     scan = TableScan(source, *coding, first, choice)
     for batch in scan.batches():
-        gathering.add(*batch)
-    return ShardResult(scan.rows_read, gathering)
+        if isinstance(made, PairAccumulator):
+            made.add(batch.codes, batch.sizes)
+        else:
+            made.add(*batch)
+    return ShardResult(made, scan.rows_read, scan.rows_read - scan.rows_dropped)
