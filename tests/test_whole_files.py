@@ -80,13 +80,13 @@ def test_no_signal_handler_is_installed(tmp_path, monkeypatch):
 TERMINATED = """
 import sys, time
 import click
-from seepage import _results, cli
+from seepage import _files, cli
 
-_results._nameless = lambda folder: None
+_files._nameless = lambda folder: None
 
 @click.command()
 def slow():
-    with _results.whole_file(sys.argv[1]) as file:
+    with _files.whole_file(sys.argv[1]) as file:
         file.write(b"x")
         print("writing", flush=True)
         for _ in range(600):  # a signal just before one long sleep would not cut it short
