@@ -10,8 +10,7 @@ from scipy import stats
 
 from seepage.errors import InputError
 from seepage.mechanisms.direct import GRR, ApproximateGRR, DirectResponse, truthful
-from seepage.mechanisms.exact_math import exp_below
-from seepage.mechanisms.randomness import CERTAIN
+from seepage.mechanisms.randomness import CERTAIN, exp_below
 from seepage.mechanisms.reports import ValueReports, load_reports
 
 EPSILONS = [0.0, 1e-12, 1e-3, 1 / 3, 1.0, 7.7, 50.0, 700.0, 800.0]
@@ -20,7 +19,7 @@ SIZES = [2, 3, 7, 128, 1000]
 
 def drawn(mechanism):
     """Return the p and q that the threshold realises, in exact fractions."""
-    keep = Fraction(mechanism._keep, CERTAIN)
+    keep = Fraction(mechanism.keep, CERTAIN)
     other = (1 - keep) / mechanism.k
     return keep + other, other
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.mechanisms.exact_math import (
+from seepage.mechanisms.randomness import (
     LARGEST_EPSILON,
     exp_below,
     float_above,

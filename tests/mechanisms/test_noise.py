@@ -11,9 +11,8 @@ from scipy.stats import kstest, laplace, norm
 
 from seepage._numerics import Booleans
 from seepage.mechanisms import noise
-from seepage.mechanisms.exact_math import exp_below, gaussian_delta, gaussian_sigma
-from seepage.mechanisms.noise import GaussianGrid, LaplaceGrid
-from seepage.mechanisms.randomness import CERTAIN, Randomness
+from seepage.mechanisms.noise import GaussianGrid, LaplaceGrid, gaussian_delta, gaussian_sigma
+from seepage.mechanisms.randomness import CERTAIN, Randomness, exp_below
 
 SHIFT_BUDGETS = [2.0**-49, 5e-13, 1e-6, 0.05, 0.5, 3.0, 25.0, 350.0, 400.0, 1e4, 1e300]
 

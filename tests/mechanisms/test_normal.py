@@ -8,13 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_ndtr, ndtr
 
-from seepage.mechanisms.exact_math import (
-    SPARE,
-    gaussian_delta,
-    gaussian_sigma,
-    log_nearest,
-    normal_tail,
-)
+from seepage.mechanisms.noise import SPARE, gaussian_delta, gaussian_sigma, normal_tail
+from seepage.mechanisms.randomness import log_nearest
 
 BUDGETS = [(0.0, 1e-6), (1e-12, 1e-12), (0.1, 1e-9), (1.0, 1e-6), (1.0, 0.5), (5.0, 1e-3)]
 EXTREMES = [(50.0, 1e-6), (700.0, 1e-6), (800.0, 1e-9), (1.0, 1e-100), (0.0, 1 - 1e-6)]

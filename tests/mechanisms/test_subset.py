@@ -9,11 +9,9 @@ import pytest
 from scipy import stats
 
 from seepage.errors import InputError
-from seepage.mechanisms.direct import GRR
-from seepage.mechanisms.exact_math import exp_below
-from seepage.mechanisms.randomness import CERTAIN
+from seepage.mechanisms.direct import GRR, SubsetSelection
+from seepage.mechanisms.randomness import CERTAIN, exp_below
 from seepage.mechanisms.reports import BitReports
-from seepage.mechanisms.subset import SubsetSelection
 
 EPSILONS = [0.0, 1e-12, 1e-3, 1 / 3, 1.0, 7.7, 50.0, 700.0, 800.0]
 
@@ -65,7 +63,7 @@ def test_size_and_probabilities_are_the_papers(k, epsilon):
 def test_the_budget_is_recomputed_and_kept_in_exact_fractions(k, epsilon):
     mechanism = SubsetSelection(k, epsilon)
     assert mechanism.epsilon == epsilon
-    forced = Fraction(mechanism._force, CERTAIN)
+    forced = Fraction(mechanism.keep, CERTAIN)
     everywhere = (1 - forced) / math.comb(k, mechanism.size)
     inside = everywhere + forced / math.comb(k - 1, mechanism.size - 1)
     assert 1 <= inside / everywhere <= exp_below(epsilon)

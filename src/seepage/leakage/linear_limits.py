@@ -20,6 +20,7 @@ import numpy as np
 
 from seepage._numerics import UNIT, Booleans, Floats, Integers, log_ratio
 from seepage.leakage.deviations import kl_lower, kl_upper, touching_lines
+from seepage.leakage.solver import sums_of_gains
 
 TINY = 1e-280
 """The least denominator that a ratio is computed with."""
@@ -283,16 +284,6 @@ class _RowPairs:
             parts = self._parts(self.starts[table] + first, self.starts[table] + second)
             _split(parts, self.contrast, self.attained, certified)
         return np.minimum(certified, self.contrast)
-
-
-def sums_of_gains(gains: Floats, losses: Floats) -> Floats:
-    """Return for each two rows the sum over u of max(0, gains[x, u] - losses[x', u])."""
-    found = np.empty((len(gains), len(losses)))
-    step = max(1, MOST_CELLS // losses.size)
-    for start in range(0, len(gains), step):
-        excess = gains[start : start + step, None] - losses
-        found[start : start + step] = np.maximum(excess, 0.0, out=excess).sum(axis=2)
-    return found
 
 
 def _certified(ratio: Floats, gain: Floats, bottom: Floats) -> Floats:

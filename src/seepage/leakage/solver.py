@@ -9,22 +9,18 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from seepage._numerics import (
-    LARGE_EPSILON,
-    ROOT_SCALE,
-    UNIT,
-    Booleans,
-    Floats,
-    Integers,
-    log_ratio,
-)
+from seepage._numerics import LARGE_EPSILON, ROOT_SCALE, UNIT, Booleans, Floats, Integers, log_ratio
 
 BLOCK = 1 << 14
 """Cells (pairs of rows times source values) handled at once: a block fits the cache."""
 
 SCRATCH = 1 << 17
 """The same where the memory is used over and over."""
+
+GAIN_CELLS = 1 << 16
+"""Differences of rows in `sums_of_gains` at once: what a core's cache holds."""
 
 SHORT = 128
 """Rows of at most this many source values are compared, two at a time, without NumPy."""
@@ -329,3 +325,48 @@ def _between_two(
     chosen = np.zeros(len(other), dtype=np.bool_)
     chosen[[term[1] for term in order[:length]]] = True
     return float(np.log1p(most)), chosen
+
+
+# Rows given by two masses, and all pairs of rows -------------------------------------------------
+
+
+class BestRows(NamedTuple):
+    """For each set the two rows of the largest log-ratio, and that ratio."""
+
+    ratio: Floats
+    likelier: Integers
+    other: Integers
+
+
+def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
+    """Return the largest log-ratio of one row's `high` to another row's `low`, for each set.
+
+    The two largest and the two smallest suffice: at most one row is both.
+    """
+    first, last = high.argmax(axis=-2), low.argmin(axis=-2)
+
+    def ratio(x: Integers, y: Integers) -> Floats:
+        most = np.take_along_axis(high, x[..., None, :], axis=-2)[..., 0, :]
+        least = np.take_along_axis(low, y[..., None, :], axis=-2)[..., 0, :]
+        return log_ratio(most - least, least, contrast)
+
+    same = first == last
+    if not same.any():
+        return BestRows(ratio(first, last), first, last)
+    others, rest = high.copy(), low.copy()
+    np.put_along_axis(others, first[..., None, :], -np.inf, axis=-2)
+    np.put_along_axis(rest, last[..., None, :], np.inf, axis=-2)
+    second, next_last = others.argmax(axis=-2), rest.argmin(axis=-2)
+    swapped = same & (ratio(second, last) >= ratio(first, next_last))
+    first, last = np.where(swapped, second, first), np.where(same & ~swapped, next_last, last)
+    return BestRows(ratio(first, last), first, last)
+
+
+def sums_of_gains(gains: Floats, losses: Floats) -> Floats:
+    """Return for each two rows the sum over u of max(0, gains[x, u] - losses[x', u])."""
+    found = np.empty((len(gains), len(losses)))
+    step = max(1, GAIN_CELLS // losses.size)
+    for start in range(0, len(gains), step):
+        excess = gains[start : start + step, None] - losses
+        found[start : start + step] = np.maximum(excess, 0.0, out=excess).sum(axis=2)
+    return found

@@ -15,8 +15,7 @@ from seepage._numerics import Booleans, Floats, Integers
 from seepage._results import Result
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
-from seepage.leakage.evidence import Leakage, two_level_leakage
-from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.likely_sets import Leakage, LikelySets, two_level_leakage
 from seepage.mechanisms.randomness import ROWS, Randomness, Seed, randomness
 from seepage.mechanisms.reports import Reports
 

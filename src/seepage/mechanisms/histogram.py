@@ -23,22 +23,24 @@ from seepage.data.channel import as_matrix
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.base import Mechanism, first_largest
-from seepage.mechanisms.exact_math import (
-    LARGEST_EPSILON,
-    SPARE,
-    float_above,
-    gaussian_delta,
-    gaussian_sigma,
-    log_above,
-)
 from seepage.mechanisms.noise import (
+    SPARE,
     GaussianGrid,
     LaplaceGrid,
     NoiseGrid,
+    gaussian_delta,
+    gaussian_sigma,
     laplace_miss_rate,
     normal_miss_rate,
 )
-from seepage.mechanisms.randomness import Randomness, Seed, randomness
+from seepage.mechanisms.randomness import (
+    LARGEST_EPSILON,
+    Randomness,
+    Seed,
+    float_above,
+    log_above,
+    randomness,
+)
 from seepage.mechanisms.reports import VectorReports
 
 LEAST_EPSILON = 2.0**-48
@@ -306,7 +308,7 @@ class Gaussian(HistogramEncoding):
     Notes
     -----
     Two one-hot vectors are sqrt 2 apart, and sigma is the least noise that keeps delta at epsilon
-    (`exact_math`).  An entry's log-likelihood ratio (y - 1/2)/sigma^2 has no limit,
+    (`gaussian_sigma`).  An entry's log-likelihood ratio (y - 1/2)/sigma^2 has no limit,
     so a report can single out one value as clearly as one likes: `leakage` is the level
     ln max_u G[x,u]/G[x',u] that this approaches and never reaches, infinite where a value occurs
     under one target value only.  Its witness is a report within e^-700 of that.  What holds but

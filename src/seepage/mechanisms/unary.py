@@ -19,20 +19,18 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Booleans, Integers, round_down
 from seepage.errors import InputError
-from seepage.mechanisms.exact_math import (
-    exp_below,
-    float_above,
-    log_above,
-    log_nearest,
-    square_root_below,
-)
 from seepage.mechanisms.randomness import (
     CERTAIN,
     Randomness,
     Seed,
     chance,
     chance_above,
+    exp_below,
+    float_above,
+    log_above,
+    log_nearest,
     randomness,
+    square_root_below,
 )
 from seepage.mechanisms.reports import BitReports
 from seepage.mechanisms.two_level import SetMechanism

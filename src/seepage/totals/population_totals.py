@@ -31,7 +31,7 @@ from seepage.leakage.deviations import (
     kl_upper,
     mixture_radius,
 )
-from seepage.leakage.evidence import relaxation
+from seepage.leakage.likely_sets import relaxation
 from seepage.leakage.linear_limits import upper_over_all_sets
 from seepage.leakage.release import View
 from seepage.totals.composition import check_pure, worst_totals
