@@ -11,8 +11,8 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "seepage"
 
 LAYERS = [
-    ["errors", "_version"],
-    ["_checks", "_numerics", "_files"],
+    ["errors"],
+    ["_checks", "_numerics"],
     ["_registry", "_results", "_pages"],
     ["charts"],
     ["data"],

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage import _files as _output
-from seepage._files import whole_file, writable
+from seepage import _results as _output
+from seepage._results import whole_file, writable
 from seepage.collection.perturb import perturb_file
 from seepage.errors import InputError
 from seepage.mechanisms import GRR
@@ -80,13 +80,13 @@ def test_no_signal_handler_is_installed(tmp_path, monkeypatch):
 TERMINATED = """
 import sys, time
 import click
-from seepage import _files, cli
+from seepage import _results, cli
 
-_files._nameless = lambda folder: None
+_results._nameless = lambda folder: None
 
 @click.command()
 def slow():
-    with _files.whole_file(sys.argv[1]) as file:
+    with _results.whole_file(sys.argv[1]) as file:
         file.write(b"x")
         print("writing", flush=True)
         for _ in range(600):  # a signal just before one long sleep would not cut it short

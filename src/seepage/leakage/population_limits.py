@@ -24,7 +24,7 @@ from seepage._numerics import Floats
 from seepage._registry import MECHANISMS
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain
-from seepage.data.pooling import pool_pairs, rare_values
+from seepage.data.recoding import pool_rare, rare_values
 from seepage.errors import DomainError, InputError
 from seepage.leakage.likely_sets import LikelySets, by_kind
 from seepage.leakage.release import PUBLIC, View, releases
@@ -379,7 +379,7 @@ def pooling_gain(matrix: "LeakageMatrix", pool: int | None = None) -> PoolingGai
     known = all(name in (None, PUBLIC) or name in MECHANISMS for name in names)
     if not merged or not known or not np.isfinite(matrix.tcpl):
         return None
-    pooled = pool_pairs(pairs, size)
+    pooled = pool_rare(pairs, size)
     slack = [release.delta for release in matrix.releases]
     budgets = [0.0 if release.public else release.epsilon for release in matrix.releases]
     again = releases(pooled.domain, budgets, names, slack)

@@ -12,7 +12,7 @@ from string import Template
 
 import msgspec
 
-from seepage._version import __version__
+from seepage import __version__
 from seepage.study.reproduction.findings import (
     VERDICTS,
     Comparison,
