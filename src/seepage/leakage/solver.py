@@ -6,6 +6,7 @@ pair can raise it; see `likely_sets`.  `size` is the number of inputs in S, None
 """
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,6 +163,7 @@ def _start(channel: Floats, epsilon: float) -> Pair:
     return Pair(value, first, second, likely) if value > 0 else _nothing(channel)
 
 
+@lru_cache(maxsize=256)
 def _scale_and_floor(epsilon: float) -> tuple[float, float]:
     """Return 1 - e^-eps and e^-eps, both scaled as in `log_ratio`."""
     scale = float(-np.expm1(-epsilon)) * ROOT_SCALE**2
@@ -243,9 +245,10 @@ def _gains(scores: Floats, size: int | None) -> Floats:
     if size is not None:
         return np.asarray(np.partition(scores, -size, axis=-1)[..., -size:].sum(axis=-1))
     np.maximum(scores, 0.0, out=scores)
-    return np.asarray(
-        scores.sum(axis=-1) if scores.shape[-1] > FEW else scores @ ONES[: scores.shape[-1]]
-    )
+    width = scores.shape[-1]
+    if width > FEW:
+        return np.asarray(scores.sum(axis=-1))
+    return scores.reshape(-1, width).dot(ONES[:width]).reshape(scores.shape[:-1])
 
 
 def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> Floats:
@@ -313,17 +316,17 @@ def _between_two(
         found, chosen = _between(likelier[None], other[None], budget, known, size)
         return float(found[0]), chosen[0]
     scale, floor = _scale_and_floor(epsilon)
-    terms = zip((likelier - other).tolist(), other.tolist(), strict=True)
-    order = sorted([(low / gap, u, gap, low) for u, (gap, low) in enumerate(terms) if gap > 0])
-    gap_sum, low_sum, most, length = 0.0, 0.0, 0.0, 0
-    for place, (_, _, gap, low) in enumerate(order):
-        gap_sum += gap
-        low_sum += low
-        quotient = scale * gap_sum / (floor + scale * low_sum)
-        if quotient > most:
-            most, length = quotient, place + 1
+    gaps, lows = (likelier - other).tolist(), other.tolist()
+    order = sorted([(lows[u] / gap, u) for u, gap in enumerate(gaps) if gap > 0])
+    gap_sum, low_sum, most = 0.0, 0.0, 0.0
     chosen = np.zeros(len(other), dtype=np.bool_)
-    chosen[[term[1] for term in order[:length]]] = True
+    for _, source in order:
+        gap_sum += gaps[source]
+        low_sum += lows[source]
+        quotient = scale * gap_sum / (floor + scale * low_sum)
+        if quotient <= most:  # from here on every source lowers it
+            break
+        most, chosen[source] = quotient, True
     return float(np.log1p(most)), chosen
 
 
