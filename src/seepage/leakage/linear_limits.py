@@ -37,6 +37,9 @@ FEW = 4
 ROUNDS = 3
 """Brackets of the search for the point where the lines of a pair touch."""
 
+DINKELBACH_ROUNDS = 6
+"""Rounds that raise the ratio of two lines."""
+
 KL_ROUNDS = 3
 """Iterations for the kl limits on the way there."""
 
@@ -122,16 +125,13 @@ class _Fractions(NamedTuple):
         Dinkelbach's iteration on all parts at once; the value is certified wherever it stops.
         """
         ratio = np.exp(np.minimum(attained, 600.0))
-        for _ in range(6):
+        for number in range(DINKELBACH_ROUNDS + 1):
             excess = self.gains - ratio[:, None] * self.losses
             chosen = _best_sets(excess, parts)
             gain = (excess * chosen).sum(axis=1) + self.top - ratio * self.bottom
-            if not (gain > 1e-12 * ratio).any():
+            if number == DINKELBACH_ROUNDS or not (gain > 1e-12 * ratio).any():
                 break
             ratio = np.maximum(ratio, self.at(chosen))
-        else:
-            excess = self.gains - ratio[:, None] * self.losses
-            gain = (excess * _best_sets(excess, parts)).sum(axis=1) + self.top - ratio * self.bottom
         decided = ~parts.free.any(axis=1) & ~(parts.some_in & parts.some_out)
         return np.where(decided, 0.0, _certified(ratio, gain, self.bottom))
 

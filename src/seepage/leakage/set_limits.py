@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seepage._numerics import UNIT, Booleans, Floats, Integers, log_ratio, round_down, round_up
+from seepage._numerics import UNIT, Floats, Integers, log_ratio, round_down, round_up
 from seepage.leakage.deviations import (
     Limits,
     binomial_lower,
@@ -28,7 +28,7 @@ from seepage.leakage.deviations import (
 )
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.linear_limits import upper_over_all_sets
-from seepage.leakage.solver import best_rows, sums_of_gains
+from seepage.leakage.solver import best_rows, best_sets, sums_of_gains
 
 MOST_VALUES = 12
 """Source values of which all sets are enumerated; beyond, straight lines."""
@@ -287,19 +287,9 @@ def _found_lower(tables: Sequence[Integers], c: Floats, sets: LikelySets) -> Flo
             found.append(np.array(best_pairs) + end - size)
         x, y = np.concatenate(found, axis=1)
         table = np.repeat(np.arange(len(tables)), [part.shape[1] for part in found])
-        chosen = _favoured(rows[x] - ratio * rows[y], width)
+        chosen = best_sets(rows[x] - ratio * rows[y], width)
         above, below = ((counts[row] * chosen).sum(axis=1) for row in (x, y))
         high = binomial_lower(above, people[x], level[x])
         low = binomial_upper(below, people[y], level[y])
         np.maximum.at(best, table, log_ratio(high - low, low, contrast))
     return best
-
-
-def _favoured(scores: Floats, width: int | None) -> Booleans:
-    """Return the values of positive score, or as many as given of the largest."""
-    if width is None:
-        return scores > 0
-    chosen = np.zeros(scores.shape, dtype=np.bool_)
-    kept = np.argpartition(-scores, width - 1, axis=1)[:, :width]
-    np.put_along_axis(chosen, kept, True, axis=1)
-    return chosen

@@ -98,7 +98,7 @@ def _climb_together(channels: Floats, epsilon: Floats, size: int | None, best: l
         half = np.minimum(known / 2, LARGE_EPSILON)[:, None, None, None]
         scores = rows * np.exp(-half) - others * np.exp(half)
         if by_ratio:
-            measured = _ratios(_best_sets(scores, size), rows, others, budget[:, None, None])
+            measured = _ratios(best_sets(scores, size), rows, others, budget[:, None, None])
         else:
             measured = _gains(scores, size)
         places = measured.reshape(len(active), -1).argmax(axis=1)
@@ -201,7 +201,7 @@ def climb_rows(
         if half:
             above, below = above * math.exp(-half), below * math.exp(half)
         if scratch is None:
-            sets = _best_sets(above - below, size)
+            sets = best_sets(above - below, size)
             measured = _ratios(sets, rows[:, None], others, epsilon)
         else:
             measured = _gains(np.subtract(above, below, out=scratch), size)
@@ -248,7 +248,8 @@ def _gains(scores: Floats, size: int | None) -> Floats:
     width = scores.shape[-1]
     if width > FEW:
         return np.asarray(scores.sum(axis=-1))
-    return scores.reshape(-1, width).dot(ONES[:width]).reshape(scores.shape[:-1])
+    sums = scores.reshape(-1, width).dot(ONES[:width])
+    return np.asarray(sums.reshape(scores.shape[:-1]))
 
 
 def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> Floats:
@@ -257,7 +258,7 @@ def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> 
     return log_ratio(gaps, np.where(likely, other, 0.0).sum(axis=-1), epsilon)
 
 
-def _best_sets(scores: Floats, size: int | None) -> Booleans:
+def best_sets(scores: Floats, size: int | None) -> Booleans:
     """Return the inputs of positive score, or those of the largest scores."""
     if size is None:
         return scores > 0
@@ -279,7 +280,7 @@ def _between(
     gap = likelier - other
     if size is not None:
         half = np.minimum(value / 2, LARGE_EPSILON)[:, None]
-        chosen = _best_sets(gap * np.exp(-half) - other * (2 * np.sinh(half)), size)
+        chosen = best_sets(gap * np.exp(-half) - other * (2 * np.sinh(half)), size)
         return _ratios(chosen, likelier, other, epsilon), chosen
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         order = np.argsort(np.where(gap > 0, other / gap, np.inf), axis=1, kind="stable")

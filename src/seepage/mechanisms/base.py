@@ -90,8 +90,9 @@ class Mechanism(ABC):
 
     def __init__(self, k: int, **parameters: Any) -> None:
         self.k = _checks.integer(k, "k", 1)
-        if "epsilon" in parameters:
-            parameters["epsilon"] = _checks.epsilon(parameters["epsilon"])
+        for name, check in (("epsilon", _checks.epsilon), ("delta", _checks.delta)):
+            if name in parameters:
+                parameters[name] = check(parameters[name])
         self.parameters = parameters
 
     @classmethod

@@ -36,7 +36,7 @@ def truthful(k: int, epsilon: float, delta: float = 0.0) -> Fraction:
     (Fraction(1, 4), 0.7311)
     """
     growth, others = exp_below(epsilon), _checks.integer(k, "k", 1) - 1
-    return (growth + others * Fraction(delta)) / (growth + others)
+    return (growth + others * Fraction(_checks.delta(delta))) / (growth + others)
 
 
 class DirectResponse(MixtureMechanism):
@@ -121,8 +121,7 @@ class GRR(DirectResponse):
     name = "grr"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        stated = _checks.epsilon(epsilon)
-        super().__init__(k, truthful(k, stated), epsilon=stated)
+        super().__init__(k, truthful(k, epsilon), epsilon=epsilon)
 
 
 class Exponential(DirectResponse):
@@ -154,8 +153,7 @@ class Exponential(DirectResponse):
     name = "exp"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        stated = _checks.epsilon(epsilon)
-        super().__init__(k, truthful(k, stated / 2), epsilon=stated)
+        super().__init__(k, truthful(k, _checks.epsilon(epsilon) / 2), epsilon=epsilon)
 
 
 class ApproximateGRR(DirectResponse):
@@ -191,8 +189,7 @@ class ApproximateGRR(DirectResponse):
     approximate = True
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
-        stated, slack = _checks.epsilon(epsilon), _checks.delta(delta)
-        super().__init__(k, truthful(k, stated, slack), epsilon=stated, delta=slack)
+        super().__init__(k, truthful(k, epsilon, delta), epsilon=epsilon, delta=delta)
 
     @property
     def epsilon(self) -> float:
@@ -256,11 +253,10 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
     size: int
 
     def __init__(self, k: int, epsilon: float) -> None:
-        stated, values = _checks.epsilon(epsilon), _checks.integer(k, "k", 1)
-        growth = exp_below(stated)
+        growth, values = exp_below(epsilon), _checks.integer(k, "k", 1)
         size = max(1, math.floor(values / (growth + 1)))
         inside = size * growth / (size * growth + values - size)
-        super().__init__(k, inside, size=size, epsilon=stated)
+        super().__init__(k, inside, size=size, epsilon=epsilon)
 
     @property
     def likely_sets(self) -> LikelySets:

@@ -135,11 +135,10 @@ class LocalHashing(MixtureMechanism):
     reports: ClassVar[type[HashReports]] = HashReports
 
     def __init__(self, k: int, epsilon: float, buckets: int) -> None:
-        stated = _checks.epsilon(epsilon)
         self.buckets = _checks.integer(buckets, "buckets", 2, MOST_BUCKETS)
-        growth = exp_below(stated)
+        growth = exp_below(epsilon)
         right = growth / (growth + self.buckets - 1)
-        super().__init__(k, right, Fraction(1, self.buckets), epsilon=stated)
+        super().__init__(k, right, Fraction(1, self.buckets), epsilon=epsilon)
 
     @property
     def blind(self) -> Fraction:

@@ -230,8 +230,8 @@ class SHE(HistogramEncoding):
     name = "she"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        stated = _checks.epsilon(epsilon)
-        super().__init__(k, epsilon=stated)
+        super().__init__(k, epsilon=epsilon)
+        stated = self.parameters["epsilon"]
         enough = stated >= LEAST_EPSILON
         self.scale = float_above(2 / Fraction(stated)) if enough else math.inf
         # Chances: e^-100 of 100 b, and 2^-256 of 4 even where b is tiny.
@@ -328,7 +328,7 @@ class Gaussian(HistogramEncoding):
     approximate = True
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
-        super().__init__(k, epsilon=_checks.epsilon(epsilon), delta=_checks.delta(delta))
+        super().__init__(k, epsilon=epsilon, delta=delta)
         if self.parameters["delta"] < LEAST_DELTA:
             raise InputError(
                 f"delta of the Gaussian mechanism must be at least {LEAST_DELTA}, got {delta!r}; "
