@@ -62,8 +62,8 @@ from seepage.plan import Plan as Plan
 from seepage.plan.make_design import design as design
 from seepage.plan.make_plan import calibrate as calibrate
 from seepage.study.baselines import register_analyser as register_analyser
-from seepage.study.benchmark_analysers import benchmark_analysers as benchmark_analysers
-from seepage.study.benchmark_mechanisms import benchmark_mechanisms as benchmark_mechanisms
+from seepage.study.benchmark import benchmark_analysers as benchmark_analysers
+from seepage.study.benchmark import benchmark_mechanisms as benchmark_mechanisms
 from seepage.study.correlation import CorrelationMatrix as CorrelationMatrix
 from seepage.study.correlation import correlation_matrix as correlation_matrix
 from seepage.study.estimates import LeakageEstimate as LeakageEstimate
@@ -73,7 +73,7 @@ from seepage.totals import TotalLeakage as TotalLeakage
 from seepage.totals import compare_totals as compare_totals
 from seepage.totals import stream_leakage as stream_leakage
 from seepage.totals import total_leakage as total_leakage
-from seepage.totals.experience_result import Experience as Experience
+from seepage.totals.experienced import Experience as Experience
 from seepage.totals.experienced import experienced_loss as experienced_loss
 from seepage.verdict import Verdict as Verdict
 

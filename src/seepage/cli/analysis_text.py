@@ -10,7 +10,7 @@ from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.population_limits import LeakageLimits, pooling_gain
 from seepage.strongest_leaks import same_attributes, support
 from seepage.totals import TotalLeakage
-from seepage.totals.experience_result import ESTIMATE, Experience
+from seepage.totals.experienced import ESTIMATE, Experience
 from seepage.verdict import STATES, Judgement, lowered, raised
 
 VIEWS = {

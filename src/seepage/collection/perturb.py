@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from seepage._files import whole_file
 from seepage._numerics import Integers
-from seepage._results import Progress, whole_file
+from seepage._results import Progress
 from seepage.collection.record_source import drawn_forms, form_column, open_records
 from seepage.collection.report_source import (
     FORM,

@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
+from seepage._files import whole_file
 from seepage._numerics import Integers
-from seepage._results import whole_file
 from seepage.data.domain import Domain
 from seepage.data.pairs import (
     FILE_KEY,

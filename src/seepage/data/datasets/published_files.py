@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seepage._results import Progress, whole_file
+from seepage._files import whole_file
+from seepage._results import Progress
 from seepage.data.pairs import PairCounts
 from seepage.errors import TableError
 
