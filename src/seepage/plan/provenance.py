@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from seepage._version import __version__
+from seepage import __version__
 from seepage.data.pairs import PairCounts
 from seepage.plan.question import Unbounded
 

@@ -12,8 +12,8 @@ from string import Template
 
 import msgspec
 
+from seepage import __version__
 from seepage._pages import Markup, element, joined
-from seepage._version import __version__
 from seepage.study.reproduction.findings import (
     VERDICTS,
     Comparison,
