@@ -168,22 +168,15 @@ def interval(collection: Collection, confidence: float, population: bool = False
     alpha = 1.0 - confidence
     screening = alpha / SCREENING
     rounding = 16.0 * collection.table.shape[1] * UNIT
-    candidates = _candidates(cells, screening / (reports * targets * (targets - 1)))
-    lower = cells.lowest((alpha / 2 - screening) / candidates)
-    upper = cells.highest(alpha / 2) if cells.complete else np.inf
+    level = screening / (reports * targets * (targets - 1))
+    best = cells.largest(level, LOWER)  # how many may be the largest, judging all at once?
+    near = sum(int(np.count_nonzero(part >= best)) for part in cells.limits(level, UPPER))
+    candidates = max(1, near)
     middle = 0.5 if candidates == 1 else 1.0 - 0.5 ** (1.0 / candidates)
-    return Interval(
-        max(0.0, cells.lowest(middle)),
-        max(0.0, lower - rounding),
-        max(0.0, upper + rounding),
-    )
-
-
-def _candidates(cells: "Cells", level: float) -> int:
-    """Return how many log-ratios may be the largest, judging all of them at once."""
-    best = cells.lowest(level)
-    found = sum(int(np.count_nonzero(part >= best)) for part in cells.limits(level, UPPER))
-    return max(1, found)
+    corrected = cells.largest(middle, LOWER)
+    lower = cells.largest((alpha / 2 - screening) / candidates, LOWER)
+    upper = cells.largest(alpha / 2, UPPER) if cells.complete else np.inf
+    return Interval(*(max(0.0, v) for v in (corrected, lower - rounding, upper + rounding)))
 
 
 class Cells:
@@ -263,13 +256,9 @@ class Cells:
         correlations = joint / _pairwise(deviations, np.multiply)
         return np.asarray(np.clip(correlations, -1.0, 1.0))
 
-    def lowest(self, level: float) -> float:
-        """Return the largest lower limit of all log-ratios."""
-        return max(float(part.max()) for part in self.limits(level, LOWER))
-
-    def highest(self, level: float) -> float:
-        """Return the largest upper limit of all log-ratios."""
-        return max(float(part.max()) for part in self.limits(level, UPPER))
+    def largest(self, level: float, side: Literal[-1, 1]) -> float:
+        """Return the largest lower or upper limit of all log-ratios."""
+        return max(float(part.max()) for part in self.limits(level, side))
 
 
 def _pairwise(cells: Floats, operation: Callable[[Floats, Floats], Floats]) -> Floats:
