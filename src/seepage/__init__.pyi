@@ -60,8 +60,8 @@ from seepage.mechanisms import mechanism as mechanism
 from seepage.mechanisms import register as register
 from seepage.mechanisms import registered as registered
 from seepage.plan import Plan as Plan
-from seepage.plan.make_design import design as design
-from seepage.plan.make_plan import calibrate as calibrate
+from seepage.plan.designed_plan import calibrate as calibrate
+from seepage.plan.designed_plan import design as design
 from seepage.study.baselines import register_analyser as register_analyser
 from seepage.study.benchmark_analysers import benchmark_analysers as benchmark_analysers
 from seepage.study.benchmark_mechanisms import benchmark_mechanisms as benchmark_mechanisms

@@ -93,7 +93,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
         records = read_records(data, arguments | sample_arguments(options))
     limit = attribute_limits(records, options)
     from seepage.designs.calibration import find_budgets
-    from seepage.plan.make_plan import plan_of
+    from seepage.plan.designed_plan import plan_of
 
     with progress_bar("calibrating") as progress:
         found = find_budgets(

@@ -105,7 +105,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     with engine_session(data, options["engine"], options["master"]):
         records = read_records(data, arguments | sample_arguments(options))
     from seepage.designs.find_design import find_design
-    from seepage.plan.make_design import plan_of_design
+    from seepage.plan.designed_plan import plan_of_design
 
     limits = attribute_limits(records, options, may_lack=True)
     chosen: dict[str, Any] = {

@@ -36,10 +36,9 @@ from seepage.mechanisms import Estimate
 from seepage.mechanisms.base import nearest_distribution
 from seepage.mechanisms.randomness import CERTAIN
 from seepage.mechanisms.reports import ValueReports
-from seepage.plan.form import MatrixChannel
+from seepage.plan.form import MatrixChannel, Unbounded, best_mechanism, build_mechanism
 from seepage.plan.plan import Plan
-from seepage.plan.provenance import Alternative
-from seepage.plan.question import Unbounded, best_mechanism, build_mechanism
+from seepage.plan.plan_parts import Alternative
 
 
 class FormPart(NamedTuple):

@@ -19,7 +19,6 @@ from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split
 from seepage.designs.forms.a_optimal import best_shares
 from seepage.designs.forms.form_problem import FittedForm, FormProblem
-from seepage.designs.forms.plain_forms import best_mechanism
 from seepage.mechanisms import mechanism
 
 
@@ -145,7 +144,7 @@ def compare_designs(
     limit = float(problem.limits.min())
     clear = bool(problem.public_places)
     split = [equal_split(limit, len(asked))] * len(asked)
-    names = [best_mechanism(problem, j, e) for j, e in zip(asked.tolist(), split, strict=True)]
+    names = list(map(problem.precisions.best_mechanism, asked.tolist(), split))
     precisions = [
         problem.precisions.of_mechanism(j, name, e)
         for j, name, e in zip(asked.tolist(), names, split, strict=True)

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 import seepage as sp
 from seepage.designs.shaped.admissible_reports import AdmissibleReports, RatioLimit
-from seepage.designs.shaped.report_mixture import best_mixture
+from seepage.designs.shaped.report_programs import best_mixture
 from seepage.designs.shaped.report_search import search_reports
 from seepage.designs.shaped.shape_form import (
     AnswerCounts,

@@ -19,8 +19,8 @@ from seepage.designs.equal_budgets import largest_within
 from seepage.designs.forms.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.form_totals import ExactForms, FormTable
-from seepage.designs.forms.plain_forms import best_mechanism, coarse_form
 from seepage.designs.forms.population_forms import PopulationForms
+from seepage.designs.forms.table_certifier import coarse_form
 from seepage.errors import InputError
 
 MOST_SPLIT = 10**9
@@ -232,7 +232,7 @@ class PopulationCertifier:
         problem, found = self.problem, list[FittedForm]()
         for item in () if self.people.public else problem.items:
             budget = min(float(problem.caps[item[0]]), self.least_limit)
-            name = best_mechanism(problem, item[0], budget) if len(item) == 1 else "grr"
+            name = problem.precisions.best_mechanism(item[0], budget) if len(item) == 1 else "grr"
             if name != "grr":
                 totals = np.full(len(problem.domain), budget)
                 found.append(FittedForm(item, np.array([budget]), totals, (name,), "worst"))
@@ -253,9 +253,8 @@ class PopulationCertifier:
 
     def whole(self, timer: Timer) -> list[FittedForm]:
         """Return forms that ask all attributes: `exact` where that fits, and the split."""
-        problem = self.problem
-        form = tuple(sorted(j for item in problem.items for j in item))
-        if problem.apart[np.ix_(form, form)].any():
+        problem, form = self.problem, self.problem.everything
+        if problem.clashes(form):
             return []
         found = [] if self.people.public else [coarse_form(problem, None, form)]
         if self.screen.fits(form):
@@ -280,11 +279,7 @@ class PopulationCertifier:
             self._found[form.attributes] = self._certified(form)
         return self._found[form.attributes]
 
-    def quick(self, form: FittedForm, prices: Floats) -> FittedForm:
-        """Return a form that the search found, with equal budgets that keep all limits."""
-        return self.first(form)
-
-    def accept(self, form: FittedForm, prices: Floats) -> FittedForm:
+    def accept(self, form: FittedForm, prices: Floats, thorough: bool) -> FittedForm:
         """Return a form that the search found as it may enter the pool."""
         return self.first(form)
 

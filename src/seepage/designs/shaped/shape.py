@@ -13,7 +13,7 @@ from seepage.data.domain import Domain
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.forms.form_search import Timer
+from seepage.designs.forms.form_search import Timer, search_time
 from seepage.designs.shaped.admissible_reports import AdmissibleReports, RatioLimit
 from seepage.designs.shaped.shape_form import (
     answer_cells,
@@ -272,9 +272,7 @@ def _gap(gap: Any) -> float:
 def _stopping(seconds: Any, progress: Progress | None) -> Callable[[], bool]:
     """Return a function that shows the progress and says whether time is over."""
     _checks.progress(progress)
-    most = math.inf if seconds is None else _checks.real(seconds, "seconds")
-    if not most > 0:
-        raise InputError(f"seconds must be above 0, got {_checks.shown(seconds)}")
+    most = math.inf if seconds is None else search_time(seconds)
     timer, total = Timer(most), None if math.isinf(most) else math.ceil(most)
 
     def over() -> bool:

@@ -16,10 +16,10 @@ from seepage.designs.shaped.admissible_reports import (
     SMALLEST_LIMIT,
     AdmissibleReports,
     RatioLimit,
+    whole_thresholds,
 )
 from seepage.designs.shaped.report_search import STARTS, search_reports
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
-from seepage.designs.shaped.shaped_thresholds import whole_thresholds
 from seepage.errors import InputError
 
 MOST_CELLS = 48

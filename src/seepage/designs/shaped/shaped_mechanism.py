@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Floats, Integers, round_up
 from seepage._results import Result
-from seepage.designs.shaped.admissible_reports import RatioLimit
-from seepage.designs.shaped.shaped_thresholds import realised_ratio
+from seepage.designs.shaped.admissible_reports import RatioLimit, realised_ratio
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate
 from seepage.mechanisms.exact_math import log_above
