@@ -128,7 +128,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
         )
         if options["frontier"] is not None:
             from seepage.charts import save_chart
-            from seepage.designs.frontier import frontier
+            from seepage.designs.find_design import frontier
 
             drawn = frontier(records, limits, progress=progress, **chosen)
             save_chart(drawn.chart(), options["frontier"])

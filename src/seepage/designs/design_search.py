@@ -6,8 +6,9 @@ fifth of the records; the other records certify the reports that it ends with, a
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from seepage._numerics import Floats
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.designs.design import Design, DesignedForm
+from seepage.designs.design_options import make_form_problem
 from seepage.designs.forms.a_optimal import Precisions, Shares, best_shares, evaluate
 from seepage.designs.forms.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.forms.form_search import FormPool, FormSearch, Timer, generate
@@ -43,24 +45,43 @@ Certifier = TableCertifier | PopulationCertifier
 """Makes forms that keep their limits for the people of a scope."""
 
 
-def make_certifier(
-    problem: FormProblem,
-    records: Records,
+def search_design(
+    conditions: Mapping[str, Any],
     confidence: float,
-    timer: Timer,
+    shape: str,
+    mechanism: str | None,
     seed: int,
-    shared: bool,
-) -> Certifier:
-    """Return what makes forms that keep their limits for the people of the problem's scope.
+    records: Records,
+    seconds: float,
+    progress: Progress | None,
+) -> Design:
+    """Return the best design for some records that is found in a time.
 
-    For the population with a confidence, half of what it leaves for other forms where it is
-    shared; some of the time goes into first guesses, by forms drawn with the seed.
+    Parameters
+    ----------
+    conditions
+        The keywords of `make_form_problem`.
+    confidence, shape, mechanism, seed
+        As in `find_design`.
+    records, seconds, progress
+        The people, the time, and what is called with it.
     """
-    if not problem.fixed_caps:
-        return TableCertifier(problem, records)
-    certifier = PopulationCertifier(problem, records, confidence, shared)
-    certifier.prime(timer, seed)
-    return certifier
+    timer = Timer(seconds)
+    problem = make_form_problem(records, **conditions)
+    strata = problem.public_places or problem.known_places
+    shaped = mechanism is None and shape != "never" and not strata
+    certifier: Certifier
+    if problem.fixed_caps:  # half of what the confidence leaves is for shaped forms
+        certifier = PopulationCertifier(problem, records, confidence, shaped)
+        certifier.prime(timer, seed)
+    else:
+        certifier = TableCertifier(problem, records)
+    run = DesignRun(certifier, timer, conditions["largest"], mechanism, progress)
+    run.start()
+    if shaped:
+        _shape_forms(run, shape, seed)
+    run.search(seed)
+    return run.result(seed)
 
 
 class DesignRun:
@@ -183,7 +204,7 @@ class DesignRun:
         alone[np.array(problem.domain.sizes) == 1] = 0.0
         shares, plain = [float(state.shares[place]) for place in order], self._product_design()
         comparison = compare_designs(
-            problem, self.records, self.singles, self.whole, forms, shares, alone, plain
+            problem, self.records, self.singles, self.whole, forms, alone, plain
         )
         pairs = [(names[i], names[j]) for i, j in problem.precisions.joint]
         return Design(
@@ -272,18 +293,8 @@ PEOPLE_TIME = 0.25, 0.8
 """The same for the population, and the share until which forms are shaped."""
 
 
-def shape_forms(run: DesignRun, how: str, seed: int) -> None:
-    """Search for forms that can be shaped, and shape those that pay.
-
-    Parameters
-    ----------
-    run
-        The search, with its pool of single questions.
-    how
-        `"single"`, `"forms"` or `"record"`.
-    seed
-        Of the search.
-    """
+def _shape_forms(run: DesignRun, how: str, seed: int) -> None:
+    """Search for forms that can be shaped, `"single"`, `"forms"` or `"record"`; shape what pays."""
     problem, timer = run.problem, run.timer
     rule, whole = "record" if how == "record" else "answer", timer.seconds
     if run.certifier.scope == "population":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsIndex
 import msgspec
 import numpy as np
 
+from seepage._files import whole_file
 from seepage._numerics import Floats
 from seepage._results import Result
 from seepage.data.domain import Domain
@@ -16,13 +17,7 @@ from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.randomness import Seed
 from seepage.plan.form import Form, Stored
-from seepage.plan.plan_parts import (
-    Alternative,
-    PlannedAttribute,
-    Provenance,
-    asked_in,
-    check_plan,
-)
+from seepage.plan.plan_parts import Alternative, PlannedAttribute, Provenance, asked_in, check_plan
 from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest
 
 if TYPE_CHECKING:
@@ -254,9 +249,11 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         name
             What is collected, for the title.
         """
-        from seepage.plan.plan_page import write_plan_page
+        from seepage.plan.plan_page import plan_page
 
-        write_plan_page(self, path, name=name)
+        page = plan_page(self, name=name)
+        with whole_file(path) as file:
+            file.write(page.encode())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as it is saved, as plain JSON with its digest."""

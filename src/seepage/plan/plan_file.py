@@ -53,6 +53,12 @@ class AttributeVersion1(Stored, frozen=True, kw_only=True):
             parameters=self.parameters,
         )
 
+    @property
+    def planned(self) -> PlannedAttribute:
+        """The same attribute, without its question."""
+        kept = ("name", "public", "limit", "total", "total_delta", "values", "edges")
+        return PlannedAttribute(**{name: getattr(self, name) for name in kept})
+
 
 class PlanVersion1(Stored, frozen=True, kw_only=True):
     """A plan without forms."""
@@ -84,22 +90,12 @@ class PlanVersion1(Stored, frozen=True, kw_only=True):
             total_deltas=tuple(attribute.total_delta for attribute in self.attributes),
             record=json_ready(channel.record),
         )
+        kept = ("guarantee", "kind", "basis", "view", "confidence", "provenance", "notes")
         return Plan(
-            attributes=tuple(map(_attribute, self.attributes)),
+            attributes=tuple(attribute.planned for attribute in self.attributes),
             forms=(form,),
-            guarantee=self.guarantee,
-            kind=self.kind,
-            basis=self.basis,
-            view=self.view,
-            confidence=self.confidence,
-            provenance=self.provenance,
-            notes=self.notes,
+            **{name: getattr(self, name) for name in kept},
         )
-
-
-def _attribute(earlier: AttributeVersion1) -> PlannedAttribute:
-    kept = ("name", "public", "limit", "total", "total_delta", "values", "edges")
-    return PlannedAttribute(**{name: getattr(earlier, name) for name in kept})
 
 
 class FileVersion1(Stored, frozen=True, kw_only=True):

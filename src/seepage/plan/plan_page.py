@@ -1,11 +1,9 @@
 """The page of a plan as one HTML file, without a script."""
 
 import math
-import os
 from collections.abc import Iterator
 
 from seepage import _checks
-from seepage._files import whole_file
 from seepage._pages import Markup, element, joined, static_page
 from seepage._results import json_text
 from seepage.plan.forms_picture import forms_picture, scroll_table
@@ -76,21 +74,6 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         joined(_header(plan, title), element("main", _sections(content))),
         STYLES,
     )
-
-
-def write_plan_page(plan: Plan, path: str | os.PathLike[str], *, name: str | None = None) -> None:
-    """Write a plan as an HTML page, which appears whole or not at all.
-
-    Parameters
-    ----------
-    plan, name
-        As in `plan_page`.
-    path
-        The file.
-    """
-    page = plan_page(plan, name=name)
-    with whole_file(path) as file:
-        file.write(page.encode())
 
 
 def _header(plan: Plan, title: str) -> Markup:

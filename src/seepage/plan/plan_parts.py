@@ -155,8 +155,6 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
     @property
     def epsilon(self) -> float:
         """The largest stated budget over its forms; 0 where it is not collected."""
-        if len(self._questions) == 1 and (question := self._questions[0]) is not None:
-            return question.epsilon
         budgets = [
             question.epsilon if (question := form.question(self.name)) else float(form.record)
             for _, form in self.asking

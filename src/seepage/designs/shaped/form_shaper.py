@@ -19,13 +19,12 @@ from seepage.data.records import Records
 from seepage.designs.forms.a_optimal import Shares
 from seepage.designs.forms.form_problem import LARGEST_BUDGET, FittedForm, Form, FormProblem
 from seepage.designs.forms.form_search import PAYS, FormPool, FormSearch, Timer
-from seepage.designs.shaped.admissible_reports import RatioLimit, realised_ratio
+from seepage.designs.shaped.admissible_reports import realised_ratio
 from seepage.designs.shaped.shape import certified_on, chosen_mechanism
 from seepage.designs.shaped.shape_form import (
     MOST_CELLS,
     AnswerCounts,
     form_table,
-    occurring,
     shape_form,
 )
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
@@ -81,10 +80,10 @@ def table_shapes(problem: FormProblem, records: Records, rule: str) -> FormMaker
     def make(form: FittedForm, options: dict[str, Any]) -> tuple[ShapedMechanism, Floats]:
         domain = problem.domain
         names = [domain.names[j] for j in form.attributes]
-        table, counts = form_table(records, names, domain.names)
+        table = form_table(records, names, domain.names)
         limits = form_limits(problem, form, rule)
-        made = shape_form(table, counts, protected(problem), **limits, **options)
-        return made, exact_totals(made, table, domain.names)
+        made = shape_form(table, protected(problem), **limits, **options)
+        return made, exact_totals(made, table)
 
     return make
 
@@ -125,19 +124,15 @@ def form_limits(problem: FormProblem, form: FittedForm, rule: str) -> dict[str, 
     }
 
 
-def exact_totals(made: ShapedMechanism, table: AnswerCounts, names: Sequence[str]) -> Floats:
+def exact_totals(made: ShapedMechanism, table: AnswerCounts) -> Floats:
     """Return what reports tell about each attribute, protected or not, rounded up."""
     known = made.realised()
     return np.array(
         [
             known[name]
             if name in known
-            else log_above(
-                realised_ratio(
-                    made.thresholds, RatioLimit(name, occurring(table.targets[name]), 0.0)
-                )
-            )
-            for name in names
+            else log_above(realised_ratio(made.thresholds, table.ratio_limit(name, 0.0)))
+            for name in table.targets
         ]
     )
 
