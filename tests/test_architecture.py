@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "seepage"
 
 LAYERS = [
-    ["errors", "_version"],
+    ["errors"],
     ["_checks", "_numerics", "_files"],
     ["_registry", "_results", "_pages"],
     ["charts"],

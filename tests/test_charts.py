@@ -8,8 +8,7 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage.charts import panels, results, scatter
-from seepage.charts.style import OBJECT_MEMBERS, printable_names
+from seepage.charts import OBJECT_MEMBERS, panels, printable_names, results, scatter
 
 
 @pytest.fixture(scope="module")

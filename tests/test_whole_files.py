@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage import _files as _output
+from seepage import _files
 from seepage._files import whole_file, writable
 from seepage.collection.perturb import perturb_file
 from seepage.errors import InputError
@@ -112,7 +112,7 @@ def test_a_command_that_is_terminated_leaves_no_file(tmp_path):
 @pytest.mark.parametrize("nameless", [True, False])
 def test_a_file_has_the_usual_permissions(tmp_path, nameless, monkeypatch):
     if not nameless:
-        monkeypatch.setattr(_output, "_nameless", lambda folder: None)
+        monkeypatch.setattr(_files, "_nameless", lambda folder: None)
     (tmp_path / "plain").write_bytes(b"x")
     with whole_file(tmp_path / "whole") as file:
         file.write(b"x")

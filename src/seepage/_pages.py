@@ -7,8 +7,12 @@ script and allows nothing else, so nothing is fetched, whatever names the data h
 import base64
 import hashlib
 import html
+import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
+from typing import Any
+
+import msgspec
 
 PAGE = """<!doctype html>
 <html lang="en" data-ready>
@@ -85,12 +89,56 @@ def static_page(title: str, body: Markup, styles: Sequence[str]) -> str:
     >>> "<title>&lt;b&gt;</title>" in page, "script-src" in page, "<script" in page
     (True, False, False)
     """
-    style = "\n".join(static_text(f"css/{name}.css") for name in styles)
-    policy = (
-        f"default-src 'none'; style-src '{content_hash(style)}'; base-uri 'none'; "
-        "form-action 'none'"
-    )
-    return PAGE.format(policy=html.escape(policy), title=html.escape(title), style=style, body=body)
+    style = joined_styles(styles)
+    policy = html.escape(content_policy(style))
+    return PAGE.format(policy=policy, title=html.escape(title), style=style, body=body)
+
+
+def filled(template: str, title: str, style: str, script: str, data: Any, connect: str = "") -> str:
+    """Return a page with a script: a template with its parts in place of `{{title}}` and so on.
+
+    Parameters
+    ----------
+    template
+        HTML with `{{policy}}`, `{{title}}`, `{{style}}`, `{{data}}` and `{{script}}`.
+    title
+        The title of the window.
+    style, script
+        The only style and script that the page permits.
+    data
+        What the script reads: JSON in which nothing can end the element that it stands in.
+    connect
+        The one address that the page may send to.
+    """
+    content = msgspec.json.encode(data).decode()
+    for character in "<>&":
+        content = content.replace(character, f"\\u00{ord(character):02x}")
+    parts = {
+        "policy": html.escape(content_policy(style, script, connect)),
+        "title": html.escape(title),
+        "style": style,
+        "data": content,
+        "script": script,
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
+
+
+def content_policy(style: str, script: str = "", connect: str = "") -> str:
+    """Return a content security policy that permits an inline style, and perhaps a script."""
+    rules = {
+        "default-src": "'none'",
+        "script-src": script and _content_hash(script),
+        "style-src": _content_hash(style),
+        "connect-src": connect,
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return "; ".join(f"{name} {value}" for name, value in rules.items() if value)
+
+
+def joined_styles(names: Iterable[str]) -> str:
+    """Return style sheets as one."""
+    return "\n".join(static_text(f"css/{name}.css") for name in names)
 
 
 def static_text(name: str) -> str:
@@ -98,9 +146,9 @@ def static_text(name: str) -> str:
     return (files("seepage") / "report" / "static" / name).read_text(encoding="utf-8")
 
 
-def content_hash(text: str) -> str:
-    """Return the hash of an inline script or style, as a content security policy names it."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+def _content_hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _short(value: str | float) -> str:

@@ -4,33 +4,29 @@ import base64
 import os
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from seepage import _checks
+from seepage import __version__, _checks
 from seepage._files import whole_file
-from seepage._results import Progress, Result, from_json_number, json_ready, json_text
-from seepage._version import __version__
-from seepage.data.codebook import labelled
+from seepage._results import Progress, Result, json_ready, json_text
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
+from seepage.data.recoding import labelled
 from seepage.data.records import Records
-from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View, for_each
 from seepage.strongest_leaks import EstablishedLeak, find_leaks, same_attributes
 from seepage.totals import (
     GUARANTEES,
-    JointWitness,
     TotalLeakage,
     TotalsComparison,
 )
-from seepage.totals.experience_result import Experience, read_experience
-from seepage.totals.experienced import experience_of, usual_people
+from seepage.totals.experienced import Experience, experience_of, usual_people
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
 from seepage.verdict import Verdict, judge
 
@@ -105,7 +101,7 @@ class Analysis(Result):
         Totals and their evidence are as saved.  Leakages are computed again from the saved pair
         counts; an InputError is raised where they are not the saved ones.
         """
-        from seepage.report import read_result
+        from seepage.report.saved_result import analysis_of, read_result
 
         return analysis_of(read_result(path), os.fspath(path))
 
@@ -295,7 +291,7 @@ def analyse(
     )
     if name is None:
         name = Path(data).name if isinstance(data, (str, os.PathLike)) else ""
-    limits = _limits(limit, matrix)
+    limits = checked_limits(limit, matrix)
     totals = compare_prepared(known, matrix, names, settings)
     if drawn is None:
         drawn = usual_people(known, matrix.releases) if records else 0
@@ -306,38 +302,6 @@ def analyse(
     return Analysis(matrix, totals, name, command, limits, lived)
 
 
-def analysis_of(saved: Mapping[str, Any], place: str = "the result") -> Analysis:
-    """Return the analysis whose `to_dict` this is, after `saved_result.as_result` checked it."""
-    from seepage.report import pairs_of
-
-    pairs = pairs_of(saved)
-    matrix = leakage_matrix(
-        pairs,
-        saved["epsilon"],
-        mechanism=saved["mechanism"],
-        view=saved["view"],
-        delta=saved.get("delta") or 0.0,
-        radius=saved.get("radius") or 0.0,
-        **saved.get("smoothing") or {},
-    )
-    cpl = [[from_json_number(value) for value in row] for row in saved["cpl"]]
-    if not np.allclose(matrix.values, cpl, rtol=1e-9, atol=1e-12):
-        raise InputError(f"{place}: the leakages are not those of the saved counts and mechanisms")
-    totals = tuple(_read_total(name, t, matrix) for name, t in saved["totals"].items())
-    refuted = {name: tuple(names) for name, names in (saved.get("refuted") or {}).items()}
-    comparison = TotalsComparison(totals, dict(saved.get("refused") or {}), refuted)
-    name, command = saved.get("name") or "", saved.get("command") or ""
-    lived = saved.get("experienced")
-    return Analysis(
-        matrix,
-        comparison,
-        name,
-        command,
-        _limits(saved.get("limit"), matrix),
-        None if lived is None else read_experience(lived),
-    )
-
-
 def _chosen_guarantees(guarantees: str | Iterable[str], structure: Any) -> list[str]:
     if isinstance(guarantees, str) and guarantees == "all":
         return [name for name in GUARANTEES if name != "tree" or structure is not None]
@@ -345,7 +309,7 @@ def _chosen_guarantees(guarantees: str | Iterable[str], structure: Any) -> list[
     return [_checks.choice(name, "guarantee", GUARANTEES) for name in names]
 
 
-def _limits(limit: Any, matrix: LeakageMatrix) -> Limit:
+def checked_limits(limit: Any, matrix: LeakageMatrix) -> Limit:
     """Return one limit for all, or one for each attribute, checked."""
     if limit is None:
         return None
@@ -359,33 +323,6 @@ def _summary(total: TotalLeakage) -> dict[str, Any]:
     """Return a total without the matrix that it shares with the analysis."""
     shared = {"attributes", "cpl", "tcpl", "epsilon", "mechanism", "view", "guarantee"}
     return {key: value for key, value in total.to_dict().items() if key not in shared}
-
-
-def _read_total(name: str, saved: Mapping[str, Any], matrix: LeakageMatrix) -> TotalLeakage:
-    values, deltas = (
-        np.array([from_json_number(value) for value in saved[key]]) for key in ("totals", "deltas")
-    )
-    evidence = tuple(found and _read_witness(found) for found in saved.get("evidence") or ())
-    notes = tuple(saved.get("notes") or ())
-    return TotalLeakage(
-        name,
-        saved["kind"],
-        values,
-        deltas,
-        matrix,
-        saved.get("confidence"),
-        evidence,
-        notes,
-        saved.get("scope") or "table",
-    )
-
-
-def _read_witness(saved: Mapping[str, Any]) -> JointWitness:
-    kept = {field.name: saved[field.name] for field in fields(JointWitness) if field.name in saved}
-    kept["reports"] = {name: tuple(likely) for name, likely in saved["reports"].items()}
-    for name in ("value", "held_out", "own"):
-        kept[name] = None if saved.get(name) is None else from_json_number(saved[name])
-    return JointWitness(**kept)
 
 
 def _packed(pairs: PairCounts) -> str:

@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as hnp
 from plan_examples import DOMAIN, counts, people, plan_for
 from seepage.collection import report_sums as sums
 from seepage.collection.estimated_pairs import _rounded, _rounded_table, rake
-from seepage.collection.report_sums import sum_reports
-from seepage.data.counting import count_pairs
+from seepage.collection.report_sums import pool_reports
+from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import registered
@@ -131,11 +131,11 @@ def test_tables_in_long_form():
 def test_groups_do_not_change_sums(monkeypatch):
     plan = plan_for(counts(), 1.0)
     reports = plan.perturb(people(1000))
-    whole = sum_reports(plan, reports)
+    whole = pool_reports(plan, reports).forms[0]
     monkeypatch.setattr(sums, "MOST_GROUPS", 3)
     monkeypatch.setattr(sums, "LEAST_GROUPS", 1)
     monkeypatch.setattr(sums, "ENTRIES", 100)
-    few = sum_reports(plan, reports)
+    few = pool_reports(plan, reports).forms[0]
     assert (len(whole.sizes), len(few.sizes)) == (128, 3)
     assert whole.sizes.sum() == few.sizes.sum() == 1000
     for pair in (("sex", "job"), ("age", "ill")):
@@ -146,7 +146,7 @@ def test_groups_take_turns():
     """Sorted people must not make groups differ."""
     plan = plan_for(counts(), 30.0, "grr")
     table = people(12_800).sort_by("sex")
-    shares = sum_reports(plan, plan.perturb(table)).marginal("sex")[:, 0] / 100
+    shares = pool_reports(plan, plan.perturb(table)).forms[0].marginal("sex")[:, 0] / 100
     assert np.abs(shares - shares.mean()).max() < 0.02
 
 

@@ -15,7 +15,8 @@ from scipy.stats import chisquare
 
 from command import run
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, plan_for, product, three_forms
-from seepage.collection.form_assignment import (
+from seepage.collection.perturb import perturb_file
+from seepage.collection.record_source import (
     checked_key,
     derived_forms,
     drawn_forms,
@@ -23,7 +24,6 @@ from seepage.collection.form_assignment import (
     identifier_text,
     new_key,
 )
-from seepage.collection.perturb import perturb_file
 from seepage.collection.report_source import open_reports
 from seepage.data.domain import MISSING, Attribute, Domain
 from seepage.data.records import Records

@@ -132,21 +132,21 @@ def test_sums_do_not_depend_on_how_many_reports_are_multiplied_at_once(name, mon
     plan = plan_with(name)
     codes = [np.tile(column, 20) for column in CODES]
     reports = collected(plan, codes, np.random.default_rng(3))
-    whole = sums.sum_reports(plan, reports)
+    whole = sums.pool_reports(plan, reports).forms[0]
     monkeypatch.setattr(sums, "ENTRIES", 1)
-    pieces = sums.sum_reports(plan, reports)
+    pieces = sums.pool_reports(plan, reports).forms[0]
     assert pieces.records == whole.records == len(reports) == 20_000
     assert np.ptp(whole.sizes) <= 1
     assert pieces.joint("a", "b") == pytest.approx(whole.joint("a", "b"), rel=1e-9, abs=1e-9)
     with pytest.raises(InputError, match="no estimate without reports, got none"):
-        sums.sum_reports(plan, reports[:0])
+        sums.pool_reports(plan, reports[:0])
 
 
 def test_there_are_no_groups_without_reports_and_none_that_memory_cannot_hold():
     """An empty group would count as evidence that groups agree."""
     plan = plan_with("grr")
     reports = collected(plan, CODES, np.random.default_rng(3))
-    assert sums.sum_reports(plan, reports[:7]).sizes.tolist() == [1.0] * 7
+    assert sums.pool_reports(plan, reports[:7]).forms[0].sizes.tolist() == [1.0] * 7
     with pytest.raises(InputError, match="5,000 values in all, too many"):
         sums._group_count(5_001, 10**6)
 

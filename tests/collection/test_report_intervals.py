@@ -12,7 +12,7 @@ from seepage.collection.report_intervals import (
     _weights,
     leakage_interval,
 )
-from seepage.collection.report_sums import sum_reports
+from seepage.collection.report_sums import pool_reports
 from seepage.leakage import leakage_matrix
 from seepage.leakage.likely_sets import LikelySets
 
@@ -23,7 +23,9 @@ def intervals(joint, draws, confidence, epsilon=2.0):
     plan = plan_for(pairs, epsilon, "grr")
     sets, rng = plan.mechanisms["b"].likely_sets, np.random.default_rng(17)
     found = [
-        leakage_interval(sum_reports(plan, collected(plan, codes, rng)), "a", "b", sets, confidence)
+        leakage_interval(
+            pool_reports(plan, collected(plan, codes, rng)), "a", "b", sets, confidence
+        )
         for _ in range(draws)
     ]
     return leakage_matrix(pairs, 0.0, mechanism=plan.mechanisms)["a", "b"].value, np.array(found)

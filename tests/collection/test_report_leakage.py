@@ -20,7 +20,7 @@ from seepage.collection.report_intervals import (
     leakage_interval,
 )
 from seepage.collection.report_leakage import analyse_reports
-from seepage.collection.report_sums import sum_reports
+from seepage.collection.report_sums import pool_reports
 from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.leakage.likely_sets import LikelySets
@@ -46,7 +46,7 @@ def test_intervals_cover_the_truth_and_little_else(name, draws):
     sets = plan.mechanisms["b"].likely_sets
     found = np.array(
         [
-            leakage_interval(sum_reports(plan, collected(plan, CODES, rng)), "a", "b", sets, 0.9)
+            leakage_interval(pool_reports(plan, collected(plan, CODES, rng)), "a", "b", sets, 0.9)
             for _ in range(draws)
         ]
     )
@@ -94,7 +94,7 @@ def test_without_noise_the_best_set_is_found(joint, contrast, size):
 def test_the_limits_say_nothing_of_a_value_too_rare_to_tell():
     pairs, codes = table_of([[20_000, 20_000], [20_000, 20_000], [9, 1]])
     plan, _ = case("grr", pairs, 1.0)
-    sums = sum_reports(plan, collected(plan, codes, np.random.default_rng(2)))
+    sums = pool_reports(plan, collected(plan, codes, np.random.default_rng(2)))
     sets = plan.mechanisms["b"].likely_sets
     found = leakage_interval(sums, "a", "b", sets, 0.95)
     assert found.lower < 0.05
@@ -153,7 +153,7 @@ def test_fieller_gives_up_where_the_whole_may_be_nothing():
 
 def test_reports_that_cannot_leak():
     plan, _ = case("grr")
-    sums = sum_reports(plan, collected(plan, CODES, np.random.default_rng(1)))
+    sums = pool_reports(plan, collected(plan, CODES, np.random.default_rng(1)))
     for sets in (LikelySets("all", 0.0), LikelySets("subsets", 1.0, 3)):
         assert leakage_interval(sums, "a", "b", sets, 0.95) == (0.0, 0.0, 0.0)
 

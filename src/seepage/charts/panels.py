@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from seepage.charts.style import (
+import altair as alt
+
+from seepage.charts import (
     DIAGONAL,
     PALETTE,
     Rows,
@@ -50,8 +52,6 @@ def bar_panels(
     width, columns
         Of one panel, and how many stand side by side.
     """
-    import altair as alt
-
     groups, series = distinct_in(rows, "group"), distinct_in(rows, "series")
     labels = alt.Axis(labelAngle=0, labelLimit=260)
     x = alt.X("group:N", title=x_title or None, sort=groups, axis=labels)
@@ -101,8 +101,6 @@ def curve_panels(
     legend
         Its title.
     """
-    import altair as alt
-
     place: Any = "top" if len(distinct_in(rows, "panel")) > 1 else "right"
     entries = alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=300, orient=place)
     dashes = [DASHES[(dashed or {}).get(one, 0)] for one in series]
@@ -147,8 +145,6 @@ def histogram_panels(rows: Rows, x_title: str, y_title: str) -> Any:
     x_title, y_title
         The axes' titles.
     """
-    import altair as alt
-
     x = alt.X("low:Q", title=x_title, scale=alt.Scale(domain=[0, 1]), bin="binned")
     y = alt.Y("share:Q", title=y_title, axis=alt.Axis(format="%"))
 
@@ -171,7 +167,6 @@ def spread_panels(rows: Rows, y_title: str) -> Any:
     y_title
         The title of the values' axis.
     """
-    import altair as alt
 
     def draw(panel: str, chosen: Rows) -> Any:
         unit = alt.Scale(domain=[0, 1])
@@ -209,24 +204,39 @@ def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
     guarantee
         What the totals rest on, for the title.
     """
-    import altair as alt
-
     order = [row["attribute"] for row in attributes]
     forms = {row["form"]: row["share"] for row in questions}
     wide = max(160, min(900, 46 * len(forms)))
-    rows = alt.Y("attribute:N", sort=order, scale=alt.Scale(domain=order), title=None)
-    shares = (
-        chart_of([{"form": form, "share": share} for form, share in forms.items()])
-        .mark_bar(color=PALETTE[0])
+    title = "Who is asked what"
+    if any(row["epsilon"] is None for row in questions):
+        title += " (grey: one shaped report)"
+    high = alt.Step(STEP)
+    asked = _questions(questions, order).properties(width=wide, height=high, title=title)
+    told = _totals(attributes, order).properties(
+        width=220, height=high, title=f"Totals ({guarantee})"
+    )
+    return finish(_shares(forms).properties(width=wide, height=60) & (asked | told))
+
+
+def _shares(forms: dict[int, float]) -> Any:
+    """Return the share of each form as a bar."""
+    bars = chart_of([{"form": form, "share": share} for form, share in forms.items()])
+    return (
+        bars.mark_bar(color=PALETTE[0])
         .encode(
             x=alt.X("form:O", title=None, axis=alt.Axis(labels=False, ticks=False)),
             y=alt.Y("share:Q", title="people", axis=alt.Axis(format="%", tickCount=3)),
             tooltip=["form:O", alt.Tooltip("share:Q", format=".3%")],
         )
-        .properties(width=wide, height=60, title="Share of people who get each form")
+        .properties(title="Share of people who get each form")
     )
+
+
+def _questions(questions: Rows, order: list[str]) -> Any:
+    """Return each question as a cell coloured by its budget, those of shaped reports in grey."""
     asked = chart_of(questions).encode(
-        x=alt.X("form:O", title="form", axis=alt.Axis(labelAngle=0)), y=rows
+        x=alt.X("form:O", title="form", axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("attribute:N", sort=order, scale=alt.Scale(domain=order), title=None),
     )
     cells = asked.mark_rect(stroke="white").encode(
         color=alt.Color(
@@ -237,29 +247,25 @@ def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
         ),
         tooltip=["form:O", "attribute:N", "mechanism:N", alt.Tooltip("epsilon:Q", format=".4f")],
     )
-    title = "Who is asked what"
-    if any(row["epsilon"] is None for row in questions):
-        title += " (grey: one shaped report)"
-        shaped = asked.transform_filter("!isValid(datum.epsilon)").mark_rect(
-            stroke="white", color=SHAPED
-        )
-        cells = shaped.encode(tooltip=["form:O", "attribute:N", "mechanism:N"]) + (
-            cells.transform_filter("isValid(datum.epsilon)")
-        )
-    limited = chart_of(attributes).encode(y=rows.copy(deep=True))
-    totals = limited.mark_bar(color=PALETTE[5], height=14).encode(
-        y=alt.Y("attribute:N", sort=order, title=None, axis=alt.Axis(labels=False, ticks=False)),
+    if all(row["epsilon"] is not None for row in questions):
+        return cells
+    shaped = asked.transform_filter("!isValid(datum.epsilon)").mark_rect(
+        stroke="white", color=SHAPED
+    )
+    return shaped.encode(tooltip=["form:O", "attribute:N", "mechanism:N"]) + (
+        cells.transform_filter("isValid(datum.epsilon)")
+    )
+
+
+def _totals(attributes: Rows, order: list[str]) -> Any:
+    """Return the total of each attribute as a bar, its limit as a mark."""
+    unnamed = alt.Axis(labels=False, ticks=False)
+    base = chart_of(attributes).encode(y=alt.Y("attribute:N", sort=order, title=None, axis=unnamed))
+    totals = base.mark_bar(color=PALETTE[5], height=14).encode(
         x=alt.X("total:Q", title="nats: total (bar), limit (mark)"),
         tooltip=["attribute:N", "total:Q", "limit:Q"],
     )
-    marks = limited.transform_filter("isValid(datum.limit)").mark_tick(
+    limits = base.transform_filter("isValid(datum.limit)").mark_tick(
         color=PALETTE[1], thickness=3, height=18
     )
-    marks = marks.encode(
-        y=alt.Y("attribute:N", sort=order, title=None, axis=alt.Axis(labels=False, ticks=False)),
-        x="limit:Q",
-    )
-    high = alt.Step(STEP)
-    picture = cells.properties(width=wide, height=high, title=title)
-    told = (totals + marks).properties(width=220, height=high, title=f"Totals ({guarantee})")
-    return finish(shares & (picture | told))
+    return totals + limits.encode(x="limit:Q")

@@ -3,7 +3,9 @@
 import math
 from typing import Any
 
-from seepage.charts.style import (
+import altair as alt
+
+from seepage.charts import (
     PALETTE,
     Rows,
     chart_of,
@@ -66,8 +68,6 @@ def matrix_chart(
     name
         The name of the data, for the title.
     """
-    import altair as alt
-
     rows = [
         {"target": target, "source": source, "leakage": value if math.isfinite(value) else most}
         for target, line in zip(names, values, strict=True)
@@ -116,8 +116,6 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
     pair
         The direction, such as "occupation -> sex".
     """
-    import altair as alt
-
     if not epsilons:
         raise InputError("a curve without any budget cannot be drawn")
     lines = {"leakage": values, "epsilon (perfect correlation)": epsilons}
@@ -158,8 +156,6 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
     name
         The name of the data, for the title.
     """
-    import altair as alt
-
     kinds = [kind for kind in KINDS if any(row["kind"] == kind for row in rows)]
     colours, shapes = ([KINDS[kind][part] for kind in kinds] for part in (0, 1))
     order = distinct_in(rows, "attribute")
@@ -232,8 +228,6 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
     name
         The name of the data, for the title.
     """
-    import altair as alt
-
     drawn = [
         row | {"told": f"{row['share']:.0%} above, {row['permuted_share']:.0%} if unrelated"}
         for row in rows
@@ -276,8 +270,6 @@ def plan_chart(rows: Rows, guarantee: str) -> Any:
     guarantee
         What the totals rest on, for the title.
     """
-    import altair as alt
-
     order = [row["attribute"] for row in rows]
     base = chart_of(rows).encode(y=alt.Y("attribute:N", sort=order, title=None))
     totals = base.mark_bar(color=PALETTE[5], height=14).encode(
@@ -306,8 +298,6 @@ def comparison_chart(rows: Rows, axis: str) -> Any:
     axis
         What the error is.
     """
-    import altair as alt
-
     order = [row["strategy"] for row in sorted(rows, key=lambda row: -row["error"])]
     bars = (
         chart_of(rows)
@@ -333,8 +323,6 @@ def frontier_chart(rows: Rows) -> Any:
         One for each design: `record`, `share` of the error of one question each, and `reports`,
         which gives the colour.
     """
-    import altair as alt
-
     kinds = list(dict.fromkeys(row["reports"] for row in rows))
     lines = (
         chart_of(rows)
@@ -363,8 +351,6 @@ def report_chart(rows: Rows, cells: list[str], subtitle: str) -> Any:
     subtitle
         What is asked, and the limits.
     """
-    import altair as alt
-
     most = max(abs(row["ratio"]) for row in rows)
     chart = chart_of(rows).mark_rect()
     chart = chart.encode(

@@ -3,7 +3,9 @@
 import math
 from typing import Any
 
-from seepage.charts.style import (
+import altair as alt
+
+from seepage.charts import (
     DIAGONAL,
     Rows,
     chart_of,
@@ -44,8 +46,6 @@ def analyser_chart(rows: Rows) -> Any:
     rows
         Scores with `data`, `analyser`, `epsilon`, `undershoot`, `overshoot`, `reference`.
     """
-    import altair as alt
-
     ends = {axis: max(row[axis] for row in rows) for axis in ("undershoot", "overshoot")}
     far = {axis: max(end, SHARE * max(ends.values()), LEAST) for axis, end in ends.items()}
     names = sorted({row["analyser"] for row in rows})
@@ -66,8 +66,6 @@ def analyser_chart(rows: Rows) -> Any:
 
 
 def _position(field: str, title: str, far: dict[str, float]) -> Any:
-    import altair as alt
-
     axis = alt.X if field == "undershoot" else alt.Y
     reach = far[field]
     domain = [-BELOW * reach, (1 + ABOVE) * reach]
@@ -97,8 +95,6 @@ def _named_budgets(rows: Rows) -> Rows:
 
 def _regions(far: dict[str, float]) -> Any:
     """Return the axes as lines and the regions' names beside them."""
-    import altair as alt
-
     right, top = far["undershoot"], far["overshoot"]
     lines = chart_of([{"zero": 0}]).mark_rule(**DIAGONAL)
     labels: list[tuple[float, float, str, Any, float, float]] = [
@@ -128,8 +124,6 @@ def mechanism_chart(rows: Rows) -> Any:
     rows
         Scores as `MechanismScore` has them.
     """
-    import altair as alt
-
     panels: list[tuple[str, str, str, Any]] = [
         ("frequency_error", "normalised_tcpl_inferred", "Frequency error, inferred value", "log"),
         ("zero_one_error", "normalised_tcpl_inferred", "0-1 error, inferred value", "linear"),
@@ -182,8 +176,6 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
     log
         Whether both axes are logarithmic.
     """
-    import altair as alt
-
     ends = [min(min(r["x"], r["y"]) for r in rows), max(max(r["x"], r["y"]) for r in rows)]
     scale = alt.Scale(type="log" if log else "linear", domain=_wider(ends, log), nice=False)
     axis = alt.Axis(format="~g", values=_diagonal_ticks(ends)) if log else alt.Axis(tickCount=6)
@@ -213,8 +205,6 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
 
 def _legend(entries: list[str]) -> Any:
     """Return a legend, or none where it would have one entry."""
-    import altair as alt
-
     return alt.Legend(labelLimit=260) if len(entries) > 1 else None
 
 

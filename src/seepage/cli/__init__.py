@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-from seepage import _checks
-from seepage._version import __version__
+from seepage import __version__, _checks
 from seepage.errors import InputError, SeepageError
 
 __all__ = ["main"]
@@ -19,11 +18,11 @@ __all__ = ["main"]
 COMMANDS = {
     "analyse": ("analyse", "What each attribute gives away about every other, and in total."),
     "benchmark": ("study", "Compare analysers of leakage, or mechanisms, on real data."),
-    "calibrate": ("calibrate", "The largest budgets that keep every total within a limit."),
+    "calibrate": ("planning", "The largest budgets that keep every total within a limit."),
     "client": ("collect", "A plan for browsers: an ES module, test vectors, a questionnaire."),
     "count": ("counts", "Count all pairs of a table, once, into a small file of their own."),
     "datasets": ("counts", "The datasets that are known: what they are, whether at hand."),
-    "design": ("design", "The forms that keep every total within a limit with the least error."),
+    "design": ("planning", "The forms that keep every total within a limit with the least error."),
     "estimate": ("collect", "Frequencies and pairs from the reports of a plan."),
     "merge": ("counts", "Add up the pair counts of several shards."),
     "perturb": ("collect", "Turn records into the reports of a plan."),

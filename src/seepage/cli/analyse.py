@@ -19,6 +19,7 @@ from seepage.cli.options import (
     OF_TABLES,
     SEED,
     all_options_but,
+    chart_option,
     engine_options,
     engine_session,
     named_settings,
@@ -30,7 +31,15 @@ from seepage.cli.options import (
     table_arguments,
     table_options,
 )
-from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
+from seepage.cli.output import (
+    FileCommand,
+    OutputFile,
+    columns,
+    draw,
+    emit,
+    progress_bar,
+    written_as,
+)
 from seepage.data.domain import Domain, sample_caution
 from seepage.errors import InputError
 
@@ -97,9 +106,7 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
 @click.option("--report", type=OutputFile(), help="Write the report, one self-contained page.")
 @NO_COUNTS
 @click.option("--plan", metavar="PLAN", help="DATA are reports collected with this plan.")
-@click.option(
-    "--chart", type=OutputFile(), help="Draw the matrix: a .svg, .png, .pdf or .html file."
-)
+@chart_option("the matrix")
 @click.option("--prior", type=float, default=0.0, help="A pseudo-count added to every cell.")
 @engine_options()
 @output_options
@@ -149,10 +156,8 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
             command=_command_line(),
             **shared,
         )
+    draw(analysis, options["chart"])
     if options["chart"] is not None:
-        from seepage.charts import save_chart
-
-        save_chart(analysis.chart(), options["chart"])
         click.echo(f"wrote {options['chart']}", err=True)
     if options["report"] is not None:
         analysis.report(options["report"], counts=not options["no_counts"])
@@ -175,16 +180,15 @@ def _analyse_reports(
     reports = reports_named(data, plan)
     with progress_bar("analysing") as progress:
         found = analyse_reports(plan, reports, view=options["view"], progress=progress)
-    if form == "json":
-        emit(json_text(found.to_dict()), output)
-    elif form == "csv":
-        emit(found.to_csv(), output)
-    else:
-        heading = (
-            f"{Path(data).name}: leakage from the reports alone, for pairs asked together, each "
-            f"with its own interval of confidence {found.confidence:g}; view: {options['view']}"
-        )
-        emit("\n".join([heading, *found.sentences(strongest)]), output)
+    emit(written_as(form, found, _in_words, Path(data).name, strongest), output)
+
+
+def _in_words(found: Any, name: str, strongest: int) -> str:
+    heading = (
+        f"{name}: leakage from the reports alone, for pairs asked together, each "
+        f"with its own interval of confidence {found.confidence:g}; view: {found.view}"
+    )
+    return "\n".join([heading, *found.sentences(strongest)])
 
 
 def _command_line() -> str:
@@ -203,13 +207,12 @@ def _wanted(text: str) -> list[str]:
 
 def _read(data: str, wanted: list[str], options: dict[str, Any]) -> Any:
     """Return pair counts, or the records where a total needs them."""
-    engine, sample = options["engine"], options["sample"]
-    arguments = table_arguments(options) | {"engine": engine}
-    with engine_session(data, engine, options["master"]):
-        counted = set(wanted) <= {"worst", "independent"} and not options["people"]
-        if counted and sample is None:
-            return read_pairs(data, arguments)
-        return read_records(data, arguments | {"sample": sample, "seed": options["seed"]})
+    arguments = table_arguments(options)
+    counted = set(wanted) <= {"worst", "independent"} and not options["people"]
+    if not counted or options["sample"] is not None:
+        return read_records(data, arguments, options)
+    with engine_session(data, options):
+        return read_pairs(data, arguments | {"engine": options["engine"]})
 
 
 def _settings(domain: Domain, budget: float, options: dict[str, Any]) -> tuple[Any, Any]:
@@ -316,7 +319,7 @@ def stream(
     else:
         known = read_pairs(str(data), arguments)
     found = stream_leakage(known, epsilon, steps=steps)
-    emit(_stream_written(found, form), output)
+    emit(written_as(form, found, _stream_text), output)
 
 
 def _transitions(path: str) -> list[list[float]]:
@@ -336,11 +339,7 @@ def _transitions(path: str) -> list[list[float]]:
     return rows
 
 
-def _stream_written(found: Any, form: str) -> str:
-    if form == "json":
-        return json_text(found.to_dict())
-    if form == "csv":
-        return str(found.to_csv())
+def _stream_text(found: Any) -> str:
     header = ["step", "backward", "forward", "total"]
     rows = [
         [str(step), *(f"{value:.6g}" for value in values)]
@@ -348,8 +347,6 @@ def _stream_written(found: Any, form: str) -> str:
             zip(found.backward, found.forward, found.total, strict=True), start=1
         )
     ]
-    from seepage.cli.output import columns
-
     lines = ["Leakage over time (nats), assumed: each value depends on the previous one only"]
     lines.append(columns([header, *rows]))
     if found.supremum is not None:

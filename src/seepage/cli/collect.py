@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seepage._results import json_text
 from seepage.cli.options import (
     DELIMITER,
     ENCODING,
@@ -16,7 +15,14 @@ from seepage.cli.options import (
     output_options,
     reject_options,
 )
-from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
+from seepage.cli.output import (
+    FileCommand,
+    OutputFile,
+    columns,
+    emit,
+    progress_bar,
+    written_as,
+)
 from seepage.data.domain import Domain
 from seepage.data.inputs import check_holds_records
 from seepage.errors import InputError
@@ -137,7 +143,7 @@ def _key(identifier: str | None, path: str | None) -> str | bytes | None:
         raise InputError("--key-file needs --identifier, the column of stable identifiers")
     if path is None or Path(path).exists():
         return path
-    from seepage.collection.form_assignment import new_key
+    from seepage.collection.record_source import new_key
 
     key = new_key(path)
     click.echo(f"a new key was written to {path}: keep it secret, and for the next time", err=True)
@@ -209,7 +215,7 @@ def estimate(
     else:
         names = _two_names(joint, plan.collected.names)
         found = plan.estimate_joint(reports_named(reports, plan), *names, method=method)
-    emit(_frequencies_written(found, form), output)
+    emit(written_as(form, found, _frequencies_text), output)
 
 
 def reports_named(reports: str, plan: "Plan") -> Any:
@@ -235,13 +241,7 @@ def _two_names(text: str, known: tuple[str, ...]) -> tuple[str, str]:
     return fitting[0] if fitting else splits[0]
 
 
-def _frequencies_written(found: Any, form: str) -> str:
-    if form == "json":
-        return json_text(found.to_dict())
-    if form == "csv":
-        return str(found.to_csv())
-    from seepage.cli.output import columns
-
+def _frequencies_text(found: Any) -> str:
     joint = hasattr(found, "method")
     labels = ("first_value", "second_value") if joint else ("attribute", "value")
     told = found.to_arrow().select([*labels, "frequency", "standard_error"]).to_pydict()

@@ -14,7 +14,7 @@ from seepage.cli.options import (
     table_arguments,
     table_options,
 )
-from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
+from seepage.cli.output import FileCommand, OutputFile, columns, emit, progress_bar
 from seepage.errors import InputError
 
 
@@ -29,9 +29,7 @@ from seepage.errors import InputError
     help="Count in the domain of this file of pair counts, so that the two can be merged.",
 )
 @table_options
-def count(
-    data: str, output: str, engine: str, master: str | None, domain: str | None, **options: Any
-) -> None:
+def count(data: str, output: str, domain: str | None, **options: Any) -> None:
     """Count all pairs of the table DATA into the file of pair counts OUTPUT.
 
     The counts are all that an analysis needs: count where the records live, analyse elsewhere.
@@ -47,10 +45,10 @@ def count(
     from seepage.data.domain import how_many
     from seepage.data.pairs import PairCounts
 
-    arguments = table_arguments(options) | {"engine": engine}
+    arguments = table_arguments(options) | {"engine": options["engine"]}
     if domain is not None:
         arguments["domain"] = PairCounts.load(domain).domain
-    with engine_session(data, engine, master):
+    with engine_session(data, options):
         pairs = read_pairs(data, arguments)
     pairs.save(output)
     click.echo(f"{how_many(pairs)}, {len(pairs.domain)} attributes -> {output}")
@@ -75,9 +73,9 @@ def merge(counts: tuple[str, ...], output: str) -> None:
       seepage count part-1.parquet -o 1.pairs --bins age=-inf,18,65,inf
       seepage merge 0.pairs 1.pairs -o all.pairs
     """
-    from seepage.data.counting.accumulator import merge_pairs
     from seepage.data.domain import how_many
     from seepage.data.pairs import PairCounts
+    from seepage.data.recoding import merge_pairs
 
     _reject_twice(counts)
     merged = merge_pairs([PairCounts.load(path) for path in counts])
@@ -110,7 +108,6 @@ def datasets(context: click.Context, form: str) -> None:
     """
     if context.invoked_subcommand is not None:
         return
-    from seepage.cli.output import columns
     from seepage.data.datasets import BUNDLED, DATASETS
     from seepage.data.datasets.published_files import FOLDER_VARIABLE, download_folder
 

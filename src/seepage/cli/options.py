@@ -55,18 +55,14 @@ def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
     return found
 
 
-def sample_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """Return what reads DATA, and where a sample is wanted its size and seed."""
-    names = ("engine",) if options["sample"] is None else ("engine", "sample", "seed")
-    return {name: options[name] for name in names}
-
-
-def read_records(data: str, arguments: dict[str, Any]) -> Any:
-    """Return the records of DATA where it has them, else its pair counts."""
+def read_records(data: str, arguments: dict[str, Any], options: dict[str, Any]) -> Any:
+    """Return the records of DATA where it has them, else its pair counts; or a sample of them."""
     from seepage.data.inputs import as_counted
 
-    with progress_bar("reading") as progress:
-        found = as_counted(data, progress=progress, **arguments)
+    names = ("engine",) if options["sample"] is None else ("engine", "sample", "seed")
+    reading = arguments | {name: options[name] for name in names}
+    with engine_session(data, options), progress_bar("reading") as progress:
+        found = as_counted(data, progress=progress, **reading)
     announce_reading(data, found, arguments)
     return found
 
@@ -79,8 +75,7 @@ NAMED = 4
 
 def announce_reading(data: str, found: Any, arguments: dict[str, Any]) -> None:
     """Say in one line which numbers got bins by themselves, and which columns look like ids."""
-    from seepage.data.inputs import is_dataset_name
-    from seepage.data.pairs_file import is_pairs_file
+    from seepage.data.inputs import is_dataset_name, is_pairs_file
 
     if is_dataset_name(data) or is_pairs_file(data):
         return
@@ -107,44 +102,46 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def engine_options(*local: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds the options of the engine.
-
-    Parameters
-    ----------
-    local
-        The names of engines on this machine besides `auto`.
-    """
+def grouped(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Return several options as one decorator, which keeps their order."""
 
     def add(command: Command) -> Command:
-        master = click.option(
-            "--master", metavar="URL", help="Spark's master; all cores of this machine if not."
-        )
-        engine = click.option(
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def engine_options(*local: str) -> Callable[[Command], Command]:
+    """Return the options of the engine; `local` are those of this machine besides `auto`."""
+    return grouped(
+        click.option(
             "--engine",
             type=click.Choice(["auto", *local, "spark"]),
             default="auto",
             show_default=True,
             help="What reads DATA; spark: its executors read the Parquet files themselves.",
-        )
-        return engine(master(command))
-
-    return add
+        ),
+        click.option(
+            "--master", metavar="URL", help="Spark's master; all cores of this machine if not."
+        ),
+    )
 
 
 @contextmanager
-def engine_session(data: str, engine: str, master: str | None) -> Iterator[None]:
+def engine_session(data: str, options: dict[str, Any]) -> Iterator[None]:
     """Keep a Spark session open as long as the block lasts, where Spark is the engine.
 
     What Spark cannot read raises an InputError before it starts.
     """
-    if engine != "spark":
+    master = options["master"]
+    if options["engine"] != "spark":
         if master is not None:
             raise InputError("--master needs --engine spark")
         yield
         return
-    from seepage.data.inputs import is_dataset_name
-    from seepage.data.pairs_file import is_pairs_file
+    from seepage.data.inputs import is_dataset_name, is_pairs_file
     from seepage.data.spark.engine import spark_session
     from seepage.data.table.sources import PARQUET, find_files
 
@@ -173,7 +170,7 @@ ENCODING = click.option(
     "--encoding", default="utf-8", show_default=True, help="Of text files, such as latin-1."
 )
 
-TABLE_OPTIONS = (
+table_options = grouped(
     click.option("--columns", metavar="A,B,...", help="Only these columns."),
     click.option("--drop", metavar="A,B,...", help="All columns but these."),
     click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a column."),
@@ -213,8 +210,9 @@ TABLE_OPTIONS = (
         "--person", metavar="COLUMN", help="Keep the first record of each person in this column."
     ),
 )
+"""How a table is read."""
 
-OUTPUT_OPTIONS = (
+output_options = grouped(
     click.option(
         "--format",
         "form",
@@ -225,20 +223,14 @@ OUTPUT_OPTIONS = (
     ),
     click.option("-o", "--output", type=OutputFile(), help="Write to a file, not the screen."),
 )
+"""Where and how the result is written."""
 
 
-def table_options(command: Command) -> Command:
-    """Add the options that say how a table is read."""
-    for option in reversed(TABLE_OPTIONS):
-        command = option(command)
-    return command
-
-
-def output_options(command: Command) -> Command:
-    """Add the options that say where and how the result is written."""
-    for option in reversed(OUTPUT_OPTIONS):
-        command = option(command)
-    return command
+def chart_option(what: str) -> Callable[[Command], Command]:
+    """Return the option of a chart of something."""
+    return click.option(
+        "--chart", type=OutputFile(), help=f"Draw {what}: a .svg, .png, .pdf or .html file."
+    )
 
 
 def table_arguments(options: dict[str, Any]) -> dict[str, Any]:
@@ -247,11 +239,10 @@ def table_arguments(options: dict[str, Any]) -> dict[str, Any]:
     for name in OF_TABLES:
         options.pop(name, None)
     renamed = {"missing_marker": "missing_markers"}
-    return {renamed.get(name, name): PARSED.get(name, _as_is)(v) for name, v in given.items()}
-
-
-def _as_is(value: Any) -> Any:
-    return value
+    return {
+        renamed.get(name, name): PARSED[name](value) if name in PARSED else value
+        for name, value in given.items()
+    }
 
 
 def named_settings(settings: tuple[str, ...], option: str) -> dict[str, str]:

@@ -3,7 +3,7 @@
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from seepage._files import whole_file, writable
-from seepage._results import Progress
+from seepage._results import Progress, json_text
 from seepage.errors import InputError, SeepageError, TableError
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -33,6 +33,21 @@ def emit(text: str, output: str | None) -> None:
     click.echo(f"wrote {output}", err=True)
 
 
+def written_as(form: str, found: Any, text: Callable[..., str], *settings: Any) -> str:
+    """Return a result as JSON, as CSV, or in the words of a function of it and the settings."""
+    if form == "json":
+        return json_text(found.to_dict())
+    return str(found.to_csv()) if form == "csv" else text(found, *settings)
+
+
+def draw(found: Any, path: str | None) -> None:
+    """Write the chart of a result where a file for it is named."""
+    if path is not None:
+        from seepage.charts import save_chart
+
+        save_chart(found.chart(), path)
+
+
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress | None]:
     """Give a callable that shows progress with the time left; None when not a terminal."""
@@ -41,15 +56,13 @@ def progress_bar(what: str) -> Iterator[Progress | None]:
         return
     import rich.progress as bars
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        TextColumn,
-        TimeRemainingColumn,
-    )
 
-    names = TextColumn("{task.description}")
-    columns = (names, BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TimeRemainingColumn(),
+    )
     with bars.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         yield StagedBar(bar, what)
 
@@ -114,7 +127,7 @@ class OutputFile(click.Path):
         if not os.access(place.parent, os.W_OK):
             raise InputError(f"cannot write {value!r}: its folder does not permit it")
         if param is not None and param.name == "chart":
-            from seepage.charts.style import chart_ending
+            from seepage.charts import chart_ending
 
             chart_ending(place)
         return str(value)

@@ -11,12 +11,13 @@ from seepage._results import json_text
 from seepage.cli.options import (
     BUDGET,
     SEED,
+    chart_option,
     output_options,
     read_pairs,
     table_arguments,
     table_options,
 )
-from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar
+from seepage.cli.output import FileCommand, columns, draw, emit, progress_bar, written_as
 from seepage.errors import InputError
 
 SHOWN_PAIRS = 20
@@ -92,42 +93,34 @@ def _pair(text: str) -> tuple[str, str]:
 def _estimates_written(found: Any, name: str, form: str) -> str:
     if form == "csv":
         return str(found.to_csv())
-    columns: dict[str, list[Any]] = found.to_arrow().to_pydict()
-    settings = found.settings
+    rows, settings = found.to_arrow().to_pylist(), found.settings
     if form == "json":
-        rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         kept = ("seed", "replicas", "view", "confidence", "population")
         return json_text({**{name: getattr(settings, name) for name in kept}, "estimates": rows})
-    return _estimates_table(columns, settings, name)
+    return _estimates_table(rows, settings, name)
 
 
-def _estimates_table(columns: dict[str, list[Any]], settings: Any, name: str) -> str:
-    from seepage.cli.output import columns as in_columns
-
-    order = sorted(range(len(columns["target"])), key=lambda i: -columns["corrected"][i])
-    shown = order[:SHOWN_PAIRS]
+def _estimates_table(rows: list[dict[str, Any]], settings: Any, name: str) -> str:
+    order = sorted(rows, key=lambda row: -row["corrected"])
+    shown = [(f"{row['source']} -> {row['target']}", row) for row in order[:SHOWN_PAIRS]]
     percent = f"{100 * settings.confidence:g}%"
-    rows = [["source -> target", "corrected", percent, "plug-in", "p (Holm)"]]
-    rows += [
+    cells = [["source -> target", "corrected", percent, "plug-in", "p (Holm)"]]
+    cells += [
         [
-            f"{columns['source'][i]} -> {columns['target'][i]}",
-            f"{columns['corrected'][i]:.4f}",
-            f"{columns['lower'][i]:.4f} to {columns['upper'][i]:.4f}",
-            f"{columns['plug_in'][i]:.4f}",
-            f"{columns['holm'][i]:.2g}" if settings.surrogates else "-",
+            pair,
+            f"{row['corrected']:.4f}",
+            f"{row['lower']:.4f} to {row['upper']:.4f}",
+            f"{row['plug_in']:.4f}",
+            f"{row['holm']:.2g}" if settings.surrogates else "-",
         ]
-        for i in shown
+        for pair, row in shown
     ]
-    cautions = [
-        f"  {columns['source'][i]} -> {columns['target'][i]}: {columns['cautions'][i]}"
-        for i in shown
-        if columns["cautions"][i]
-    ]
+    cautions = [f"  {pair}: {row['cautions']}" for pair, row in shown if row["cautions"]]
     of = "the population" if settings.population else "the table"
     lines = [
         f"{name}: leakage (nats) estimated from {settings.replicas} reports per record, seed "
         f"{settings.seed}; view: {settings.view}; intervals for {of}",
-        in_columns(rows),
+        columns(cells),
     ]
     if len(order) > SHOWN_PAIRS:
         lines.append(f"  ... and {len(order) - SHOWN_PAIRS} more pairs (--format csv has them all)")
@@ -144,9 +137,6 @@ def _estimates_table(columns: dict[str, list[Any]], settings: Any, name: str) ->
 
 EPSILON = click.option(
     "-e", "--epsilon", multiple=True, type=float, help="A budget; may be given several times."
-)
-CHART = click.option(
-    "--chart", type=OutputFile(), help="Draw it: a .svg, .png, .pdf or .html file."
 )
 SEED_OPTION = click.option(
     "--seed", type=SEED, default=0, show_default=True, help="Of the simulation."
@@ -174,7 +164,7 @@ def benchmark() -> None:
     help="bound, a mechanism (grr, oue:inferred), or statistical:MECHANISM.",
 )
 @click.option("--analyser", "chosen", multiple=True, help="Only this one; may be repeated.")
-@CHART
+@chart_option("it")
 @SEED_OPTION
 @output_options
 @table_options
@@ -194,7 +184,7 @@ def analysers(
     Both are means over all ordered pairs, as shares of epsilon.  P1 is exact, R1 underestimates
     (a risk), R2 overestimates (needless noise), R3 does both.
     """
-    from seepage.study.benchmark_analysers import benchmark_analysers
+    from seepage.study.benchmark import benchmark_analysers
 
     arguments = table_arguments(options)
     names = _names(data)
@@ -216,7 +206,7 @@ def analysers(
 @click.argument("data")
 @EPSILON
 @click.option("-m", "--mechanism", "chosen", multiple=True, help="Only this; may be repeated.")
-@CHART
+@chart_option("it")
 @SEED_OPTION
 @output_options
 @table_options
@@ -236,7 +226,7 @@ def mechanisms(
     often an attacker's guess is wrong, each simulated and expected.  Normalised tcpl is the sum
     of all leakages over that of the bound; bits are those of one report.
     """
-    from seepage.study.benchmark_mechanisms import EIGHT, benchmark_mechanisms
+    from seepage.study.benchmark import EIGHT, benchmark_mechanisms
 
     pairs = read_pairs(data, table_arguments(options))
     with progress_bar("simulating") as progress:
@@ -262,17 +252,10 @@ def _names(data: tuple[str, ...]) -> dict[str, str]:
     return names
 
 
-def _scores_written(found: Any, form: str) -> str:
-    if form == "json":
-        return json_text(found.to_dict())
-    if form == "csv":
-        return str(found.to_csv())
+def _scores_text(found: Any) -> str:
     rows = found.to_dict()["scores"]
-    header = list(rows[0])
-    from seepage.cli.output import columns
-
     cells = [[_cell(value) for value in row.values()] for row in rows]
-    return columns([[name.replace("_", " ") for name in header], *cells])
+    return columns([[name.replace("_", " ") for name in rows[0]], *cells])
 
 
 def _cell(value: Any) -> str:
@@ -292,11 +275,8 @@ def _finish(
     found: Any, form: str, remarks: list[str], chart: str | None, output: str | None
 ) -> None:
     """Write the chart and the result; in CSV, which has no place for them, cautions go beside."""
-    if chart is not None:
-        from seepage.charts import save_chart
-
-        save_chart(found.chart(), chart)
-    text = _scores_written(found, form)
+    draw(found, chart)
+    text = written_as(form, found, _scores_text)
     if form == "table":
         text = "\n".join([text.rstrip("\n"), *found.notes, *remarks])
     emit(text, output)
@@ -334,8 +314,6 @@ def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -
     from seepage.study.reproduction import ITEMS, FinishedItem, reproduce
 
     if listing:
-        from seepage.cli.output import columns
-
         rows = [[name, item.paper.place, item.paper.title] for name, item in ITEMS.items()]
         click.echo(columns(rows, left=True))
         return

@@ -3,9 +3,6 @@
 The questionnaire is one page that asks, adds noise and sends, and needs nothing else.
 """
 
-import base64
-import hashlib
-import html
 import math
 import os
 import re
@@ -19,9 +16,10 @@ import numpy as np
 
 from seepage import _checks
 from seepage._files import whole_file
+from seepage._pages import filled
 from seepage.collection.wire_draws import WORD, draw_form, form_bytes, perturb_record
-from seepage.data.codebook import read_codebook
 from seepage.data.domain import Domain
+from seepage.data.recoding import read_codebook
 from seepage.errors import InputError
 from seepage.mechanisms.randomness import Randomness
 from seepage.plan.form import Form
@@ -141,7 +139,6 @@ def questionnaire_page(
     plan.check_certified()
     address = None if endpoint is None else checked_endpoint(endpoint)
     style = (CLIENT / "questionnaire.css").read_text(encoding="utf-8")
-    script = page_script()
     survey = {
         "plan": client_plan(plan),
         "labels": [*labels, *_bin_labels(plan.domain)],
@@ -150,15 +147,9 @@ def questionnaire_page(
         "totals": [_factors(plan, number) for number in range(len(plan.forms))],
         "basis": [_basis(plan, form) for form in plan.forms],
     }
-    parts = {
-        "policy": html.escape(_policy(style, script, address)),
-        "title": html.escape(_checks.text(title, "title")),
-        "style": style,
-        "survey": msgspec.json.encode(survey).decode().replace("<", "\\u003c"),
-        "script": script,
-    }
     page = (CLIENT / "questionnaire.html").read_text(encoding="utf-8")
-    return re.sub(r"\{\{(\w+)\}\}", lambda part: parts[part[1]], page)
+    connect = "'none'" if address is None else address.partition("?")[0]
+    return filled(page, _checks.text(title, "title"), style, page_script(), survey, connect)
 
 
 def page_script() -> str:
@@ -189,24 +180,6 @@ def _bin_labels(domain: Domain) -> list[Label]:
         for value in attribute.values
         if (ends := BIN.fullmatch(value))
     ]
-
-
-def _policy(style: str, script: str, endpoint: str | None) -> str:
-    connect = "'none'" if endpoint is None else endpoint.partition("?")[0]
-    rules = {
-        "default-src": "'none'",
-        "script-src": _hash(script),
-        "style-src": _hash(style),
-        "connect-src": connect,
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    return "; ".join(f"{name} {value}" for name, value in rules.items())
-
-
-def _hash(content: str) -> str:
-    digest = hashlib.sha256(content.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
 def _basis(plan: Plan, form: Form) -> str:

@@ -22,8 +22,8 @@ from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage._results import Result
 from seepage.collection.joint import METHODS, asked_apart, join, most_likely
-from seepage.collection.pooled_sums import PooledSums, pool_reports
 from seepage.collection.report_source import open_reports
+from seepage.collection.report_sums import PooledSums, pool_reports
 from seepage.data.channel import Channel
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
@@ -141,12 +141,12 @@ def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> Es
     """
     _checks.choice(method, "method", METHODS)
     source = open_reports(plan, reports)
-    pooled = pool_reports(plan, source, range(len(plan.forms)))
+    pooled = pool_reports(plan, source)
     domain = plan.domain.select(pooled.told)
     marginals = tuple(_marginal(pooled, name) for name in domain.names)
     tables = {}
     for a, b in combinations(range(len(domain)), 2):
-        if not pooled.joint_parts(domain[a], domain[b]):
+        if not pooled.parts(domain[a].name, domain[b].name):
             continue
         found = join(pooled, domain[a], domain[b])
         products = _products(plan, pooled, domain[a].name, domain[b].name)

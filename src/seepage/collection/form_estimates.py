@@ -32,10 +32,9 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage.designs.equal_budgets import equal_split
-from seepage.mechanisms import Estimate
+from seepage.mechanisms import Estimate, Mechanism
 from seepage.mechanisms.base import nearest_distribution
 from seepage.mechanisms.randomness import CERTAIN
-from seepage.mechanisms.reports import ValueReports
 from seepage.plan.form import MatrixChannel, Unbounded, best_mechanism, build_mechanism
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import Alternative
@@ -111,6 +110,69 @@ def combine(parts: Sequence[FormPart], people: int, *, consistent: bool = False)
     return Estimate(frequencies, np.sqrt(noise + drawn), int(asked.sum()), consistent)
 
 
+def report_spread(made: Mechanism, nominal: Floats) -> float:
+    """Return v(f) of a mechanism's report: noise and sampling, summed, at nominal frequencies."""
+    return max(0.0, float(made.variance(1, nominal).sum() + 1.0 - nominal @ nominal))
+
+
+def marginal_part(
+    plan: Plan, name: str, made: Mechanism, frequencies: Floats, records: int
+) -> FormPart:
+    """Return what estimated frequencies of an attribute say, with the mechanism's own variance."""
+    noise = made.variance(records, np.clip(frequencies, 0.0, 1.0))
+    spread = report_spread(made, nominal_frequencies(plan, name))
+    return FormPart(frequencies, noise, records, spread)
+
+
+def joint_part(
+    plan: Plan,
+    names: Sequence[str],
+    made: Sequence[Mechanism],
+    joint: Floats,
+    marginals: Sequence[Floats],
+    records: int,
+) -> FormPart:
+    """Return what estimated joint frequencies of two attributes say, row by row.
+
+    Notes
+    -----
+    The estimates are means of X^_u Y^_v over all reports.  Given the people, the variance of a
+    cell is (M[u, v] - F[u, v]) / n, with M the mean of the second moment s(u) t(v): s is
+    1 + Var(X^_u given u) for people with the value u and Var(X^_u given another) for others, from
+    the mechanism's own closed form; t likewise.
+    """
+    noise = _joint_variances(made, joint, marginals) / records
+    likely = [nominal_frequencies(plan, name) for name in names]
+    nominal = np.outer(*likely)
+    spread = _joint_variances(made, nominal, likely).sum() + 1.0 - (nominal**2).sum()
+    return FormPart(joint.ravel(), noise.ravel(), records, float(spread))
+
+
+def _joint_variances(
+    made: Sequence[Mechanism], joint: Floats, marginals: Sequence[Floats]
+) -> Floats:
+    """Return the variance of one report's X^_u Y^_v, for estimated frequencies."""
+    rows, columns = (np.clip(marginal, 0.0, 1.0) for marginal in marginals)
+    cells = np.clip(joint, 0.0, 1.0)
+    own = np.maximum(rows[:, None], cells)
+    theirs = np.maximum(columns[None, :], cells)
+    neither = np.clip(1.0 - own - theirs + cells, 0.0, 1.0)
+    (hit, miss), (other_hit, other_miss) = (_second_moments(mechanism) for mechanism in made)
+    second_moment = (
+        cells * hit * other_hit
+        + (own - cells) * hit * other_miss
+        + (theirs - cells) * miss * other_hit
+        + neither * miss * other_miss
+    )
+    return np.asarray(np.maximum(second_moment - cells, 0.0))
+
+
+def _second_moments(mechanism: Mechanism) -> tuple[float, float]:
+    """Return E[X^_u^2] for people with the value u, and for others."""
+    own, other = (float(np.mean(mechanism.variance(1, share))) for share in (1.0, 0.0))
+    return 1.0 + own, other
+
+
 TOLERANCE = 1e-6
 """How far C A may be from B' by rounding; further off, the reports do not tell the marginal."""
 
@@ -167,12 +229,7 @@ class MatrixEstimator:
         exact = np.abs(self._channel @ found - wanted).max() <= TOLERANCE
         return np.asarray(found) if exact else None
 
-    def count(self, reports: ValueReports) -> Floats:
-        """Return how often each report occurs."""
-        found = np.bincount(reports.below(self.outputs), minlength=self.outputs)
-        return found.astype(np.float64)
-
-    def part(self, names: tuple[str, ...], counts: Floats) -> FormPart | None:
+    def part(self, names: Sequence[str], counts: Floats) -> FormPart | None:
         """Return what so many reports of each kind say about the joint values of attributes.
 
         Notes
@@ -233,15 +290,7 @@ def _spreads(plan: Plan, place: int) -> dict[str, float]:
     if isinstance(channel, MatrixChannel):
         estimator = MatrixEstimator(plan, channel)
         return {name: estimator.spread(name) for name in channel.attributes}
-    spreads = dict[str, float]()
-    for name, mechanism in made.items():
-        nominal = nominal_frequencies(plan, name)
-        spreads[name] = float(mechanism.variance(1, nominal).sum()) + _sampling(nominal)
-    return spreads
-
-
-def _sampling(nominal: Floats) -> float:
-    return max(0.0, 1.0 - float(nominal @ nominal))
+    return {name: report_spread(m, nominal_frequencies(plan, name)) for name, m in made.items()}
 
 
 def half_width(variance: float, values: int, people: int) -> float:
@@ -306,6 +355,5 @@ def _variances(plan: Plan, epsilon: float, one_in: int) -> dict[str, Unbounded]:
         nominal = nominal_frequencies(plan, attribute.name)
         name = best_mechanism(attribute.size, epsilon)
         made = build_mechanism(name, attribute.size, epsilon, 0.0, {})
-        noise = np.asarray(made.variance(1, nominal)).sum()
-        found[attribute.name] = one_in * (float(noise) + _sampling(nominal))
+        found[attribute.name] = one_in * report_spread(made, nominal)
     return found

@@ -7,19 +7,15 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats
 from seepage._results import Result
-from seepage.collection.form_estimates import (
-    FormPart,
-    MatrixEstimator,
-    combine,
-    nominal_frequencies,
-)
-from seepage.collection.report_source import ReportSource, open_reports
+from seepage.collection.form_estimates import FormPart, MatrixEstimator, combine, marginal_part
+from seepage.collection.report_source import open_reports
+from seepage.collection.report_sums import MatrixSums
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import Estimate
-from seepage.plan.form import REPORT, MatrixChannel
+from seepage.mechanisms.reports import Reports
+from seepage.plan.form import MatrixChannel
 from seepage.plan.plan import Plan
 
 
@@ -102,23 +98,22 @@ def estimate_frequencies(plan: Plan, reports: Any, *, consistent: bool = False) 
     source = open_reports(plan, reports)
     if not source.records:
         raise InputError("there is no estimate without reports, got none")
-    tallies = _tallies(plan, source)
+    tallies = [_form_tally(plan, place) for place in range(len(plan.forms))]
+    for place, found in source.by_form({k: tally.columns for k, tally in enumerate(tallies)}):
+        tallies[place].add(found)
     estimates = dict[str, Estimate]()
     for planned in plan.attributes:
-        nominal = nominal_frequencies(plan, planned.name)
-        parts = [
-            part
-            for number, _ in planned.asking
-            if (part := tallies[number - 1].part(planned.name, nominal)) is not None
-        ]
-        if parts:
-            estimates[planned.name] = combine(parts, source.records, consistent=consistent)
+        asked = [tallies[number - 1] for number, _ in planned.asking]
+        parts = [tally.part(planned.name) for tally in asked if tally.records]
+        telling = [part for part in parts if part is not None]
+        if telling:
+            estimates[planned.name] = combine(telling, source.records, consistent=consistent)
     untold = tuple(name for name in plan.collected.names if name not in estimates)
     return Frequencies(plan.collected, estimates, source.records, untold)
 
 
-class FormTallies:
-    """Sums over the reports of one form: a tally by attribute, or how often a matrix's reports are.
+class ProductTallies:
+    """Tallies of the reports of a product form, for each attribute that they tell.
 
     Parameters
     ----------
@@ -129,42 +124,32 @@ class FormTallies:
     """
 
     def __init__(self, plan: Plan, place: int) -> None:
-        channel, made = plan.forms[place].channel, plan.channels[place]
-        self.matrix = MatrixEstimator(plan, channel) if isinstance(channel, MatrixChannel) else None
-        self.made = {name: m for name, m in made.items() if self.matrix or m.informative}
-        self.records = 0
-        sizes = {name: self.matrix.outputs if self.matrix else m.k for name, m in made.items()}
-        self.sums = {name: np.zeros(sizes[name]) for name in self.made}
+        self._plan, self.records = plan, 0
+        self._made = {n: made for n, made in plan.channels[place].items() if made.informative}
+        self._sums = {name: np.zeros(made.k) for name, made in self._made.items()}
 
-    def add(self, reports: Sequence[Any]) -> None:
-        """Add reports, in the order of `made`."""
-        for (name, made), column in zip(self.made.items(), reports, strict=True):
-            if self.matrix:
-                self.sums[name] += self.matrix.count(column)
-            else:
-                self.sums[name] += made.tally(column)
+    @property
+    def columns(self) -> list[str]:
+        """The reports that are added up."""
+        return list(self._made)
+
+    def add(self, reports: Sequence[Reports]) -> None:
+        """Add the reports of some people, one column for each attribute."""
+        for (name, made), column in zip(self._made.items(), reports, strict=True):
+            self._sums[name] += made.tally(column)
         self.records += len(reports[0])
 
-    def part(self, name: str, nominal: Floats) -> FormPart | None:
+    def part(self, name: str) -> FormPart | None:
         """Return what the form says about an attribute; None where it says nothing."""
-        if not self.records:
+        if name not in self._made:
             return None
-        if self.matrix:
-            return self.matrix.part((name,), self.sums[REPORT])
-        if name not in self.made:
-            return None
-        made = self.made[name]
-        frequencies = made.frequencies(self.sums[name], self.records)
-        return FormPart(
-            frequencies,
-            made.variance(self.records, np.clip(frequencies, 0.0, 1.0)),
-            self.records,
-            float(made.variance(1, nominal).sum() + 1.0 - nominal @ nominal),
-        )
+        made = self._made[name]
+        frequencies = made.frequencies(self._sums[name], self.records)
+        return marginal_part(self._plan, name, made, frequencies, self.records)
 
 
-def _tallies(plan: Plan, source: ReportSource) -> list[FormTallies]:
-    tallies = [FormTallies(plan, place) for place in range(len(plan.forms))]
-    for place, found in source.by_form([list(tally.made) for tally in tallies]):
-        tallies[place].add(found)
-    return tallies
+def _form_tally(plan: Plan, place: int) -> ProductTallies | MatrixSums:
+    channel = plan.forms[place].channel
+    if isinstance(channel, MatrixChannel):
+        return MatrixSums(MatrixEstimator(plan, channel))
+    return ProductTallies(plan, place)

@@ -1,6 +1,6 @@
 """Estimated joint frequencies of two attributes, by inversion or by maximum likelihood.
 
-Inversion is unbiased: the mean of products of one-hot vectors, see `ReportSums`; where several
+Inversion is unbiased: the mean of products of one-hot vectors, see `report_sums`; where several
 forms ask for both attributes, their estimates are combined by inverse variance.
 
 The likelihood is maximised by an accelerated EM iteration.  A pair of reports (y, y') has
@@ -17,7 +17,7 @@ A report of a pure mechanism matters only through the values it supports.  Where
 sample of at most 2^16 reports, which the result says.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,13 +27,12 @@ from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage._results import Result
 from seepage.collection.form_estimates import combine
-from seepage.collection.pooled_sums import PooledSums, pool_reports
 from seepage.collection.report_source import ReportSource, open_reports
+from seepage.collection.report_sums import PooledSums, pool_reports
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.base import nearest_distribution
-from seepage.mechanisms.reports import Reports
 from seepage.plan.plan import Plan
 
 MOST_SETS = 1 << 22
@@ -49,22 +48,6 @@ SEED = 20_240_607
 STEPS = 500
 ENOUGH = 0.05
 """The gap in nats at which the iteration ends: far below what chance moves the likelihood by."""
-
-
-class FormReports(NamedTuple):
-    """The reports of one form."""
-
-    source: ReportSource
-    place: int
-
-    @property
-    def records(self) -> int:
-        """The number of people with the form."""
-        return int(self.source.people[self.place])
-
-    def batches(self, names: Sequence[str]) -> Iterator[list[Reports]]:
-        """Yield the reports of these attributes, some rows at a time."""
-        return self.source.batches(names, self.place)
 
 
 class PairLikelihoods(NamedTuple):
@@ -121,32 +104,6 @@ class PooledLikelihoods(NamedTuple):
         return sum(part.log_likelihood(frequencies) for part in self.parts)
 
 
-def maximise(
-    plan: Plan, reports: Any, names: Sequence[str], places: Sequence[int], start: Floats
-) -> tuple[Floats, float, int]:
-    """Return the joint frequencies of maximum likelihood, the gap that is left, and the reports.
-
-    Parameters
-    ----------
-    plan, reports
-        The plan and its reports.
-    names
-        The two attributes.
-    places
-        The places of the forms that ask for both, products.
-    start
-        The distribution where the iteration begins.
-    """
-    source = open_reports(plan, reports)
-    each = [
-        _likelihoods(FormReports(source, place), names, [plan.channels[place][n] for n in names])
-        for place in places
-    ]
-    likelihoods = PooledLikelihoods(tuple(each))
-    frequencies, gap = _climb(likelihoods, (start + 1.0 / start.size) / 2.0)
-    return frequencies, gap, int(likelihoods.total)
-
-
 def _climb(likelihoods: PooledLikelihoods, frequencies: Floats) -> tuple[Floats, float]:
     """Return the frequencies of maximum likelihood, and the gap that is left."""
     total, level = likelihoods.total, likelihoods.log_likelihood(frequencies)
@@ -178,31 +135,29 @@ def _extrapolated(start: Floats, once: Floats, twice: Floats) -> Floats:
 
 
 def _likelihoods(
-    source: FormReports, names: Sequence[str], mechanisms: Sequence[Mechanism]
+    source: ReportSource, place: int, made: Mapping[str, Mechanism]
 ) -> PairLikelihoods:
-    rows, columns = (_seen_sets(source, *pair) for pair in zip(names, mechanisms, strict=True))
+    """Return the likelihoods of one form's reports of two attributes."""
+    rows, columns = (_seen_sets(source, place, name, made[name]) for name in made)
     if rows is None or columns is None or len(rows) * len(columns) > MOST_SETS:
-        return _sampled(source, names, mechanisms)
+        return _sampled(source, place, made)
+    first, second = made.values()
     counts = np.zeros((len(rows), len(columns)))
-    for batch in source.batches(names):
-        first, second = (
-            np.searchsorted(seen, _set_numbers(mechanism, column))
-            for seen, mechanism, column in zip((rows, columns), mechanisms, batch, strict=True)
-        )
-        cells = np.bincount(first * counts.shape[1] + second, minlength=counts.size)
+    for one, two in source.batches(list(made), place):
+        row = np.searchsorted(rows, _set_numbers(first, one))
+        column = np.searchsorted(columns, _set_numbers(second, two))
+        cells = np.bincount(row * counts.shape[1] + column, minlength=counts.size)
         counts += cells.reshape(counts.shape)
-    return PairLikelihoods(
-        _two_levels(mechanisms[0], rows), _two_levels(mechanisms[1], columns), counts
-    )
+    return PairLikelihoods(_two_levels(first, rows), _two_levels(second, columns), counts)
 
 
-def _seen_sets(source: FormReports, name: str, mechanism: Mechanism) -> Integers | None:
+def _seen_sets(source: ReportSource, place: int, name: str, made: Mechanism) -> Integers | None:
     """Return the numbers of all sets that reports support, None where they are too many."""
-    if not mechanism.is_two_level or mechanism.k > MOST_BITS:
+    if not made.is_two_level or made.k > MOST_BITS:
         return None
     seen = np.zeros(0, dtype=np.int64)
-    for batch in source.batches([name]):
-        seen = np.union1d(seen, _set_numbers(mechanism, batch[0]))
+    for (batch,) in source.batches([name], place):
+        seen = np.union1d(seen, _set_numbers(made, batch))
         if len(seen) > MOST_SETS:
             return None
     return seen
@@ -222,16 +177,14 @@ def _two_levels(mechanism: Mechanism, numbers: Integers) -> Floats:
     return np.where(likely, 1.0, np.exp(-contrast))
 
 
-def _sampled(
-    source: FormReports, names: Sequence[str], mechanisms: Sequence[Mechanism]
-) -> PairLikelihoods:
+def _sampled(source: ReportSource, place: int, made: Mapping[str, Mechanism]) -> PairLikelihoods:
     """Take each report with the same chance, so that about `SAMPLE` are expected."""
     generator = np.random.default_rng(SEED)
-    chance = min(1.0, SAMPLE / source.records)
+    chance = min(1.0, SAMPLE / int(source.people[place]))
     parts: list[list[Floats]] = [[], []]
-    for batch in source.batches(names):
+    for batch in source.batches(list(made), place):
         chosen = np.flatnonzero(generator.random(len(batch[0])) < chance)
-        for part, mechanism, column in zip(parts, mechanisms, batch, strict=True):
+        for part, mechanism, column in zip(parts, made.values(), batch, strict=True):
             logarithms = mechanism.log_likelihood(column)[chosen]
             part.append(np.exp(logarithms - logarithms.max(axis=1, keepdims=True)))
     first, second = (np.concatenate(part) for part in parts)
@@ -346,7 +299,7 @@ def asked_apart(first: str, second: str) -> InputError:
 
 def join(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint:
     """Return the unbiased estimate of all forms that ask for both, by inverse variance."""
-    parts = pooled.joint_parts(first, second)
+    parts = pooled.parts(first.name, second.name)
     if not parts:
         raise InputError(f"reports of {first.name!r} and {second.name!r} do not tell both values")
     found = combine(parts, pooled.records)
@@ -361,12 +314,12 @@ def join(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint:
     )
 
 
-def most_likely(plan: Plan, reports: Any, inverted: Joint, places: Sequence[int] = (0,)) -> Joint:
+def most_likely(plan: Plan, source: ReportSource, inverted: Joint, places: Sequence[int]) -> Joint:
     """Return the joint frequencies of maximum likelihood.
 
     Parameters
     ----------
-    plan, reports
+    plan, source
         The plan and its reports.
     inverted
         The unbiased estimate: where the iteration begins, and the standard errors.
@@ -374,7 +327,14 @@ def most_likely(plan: Plan, reports: Any, inverted: Joint, places: Sequence[int]
         The places of the forms that ask for both, products.
     """
     names = inverted.first.name, inverted.second.name
+    likelihoods = PooledLikelihoods(
+        tuple(
+            _likelihoods(source, place, {name: plan.channels[place][name] for name in names})
+            for place in places
+        )
+    )
     start = nearest_distribution(inverted.frequencies.ravel()).reshape(inverted.frequencies.shape)
-    frequencies, gap, used = maximise(plan, reports, names, places, start)
+    frequencies, gap = _climb(likelihoods, (start + 1.0 / start.size) / 2.0)
+    used = int(likelihoods.total)
     errors = inverted.standard_errors * np.sqrt(inverted.records / used)
     return Joint(inverted.first, inverted.second, frequencies, errors, used, "em", gap)

@@ -12,10 +12,14 @@ import pyarrow.parquet as pq
 from seepage._files import whole_file
 from seepage._numerics import Integers
 from seepage._results import Progress
-from seepage.collection.form_assignment import FormColumn, drawn_forms, form_column
-from seepage.collection.record_source import open_records
-from seepage.collection.report_source import FORM, report_columns, reports_schema
-from seepage.data.table.coders import Codes
+from seepage.collection.record_source import drawn_forms, form_column, open_records
+from seepage.collection.report_source import (
+    FORM,
+    report_columns,
+    reports_schema,
+    spread_reports,
+)
+from seepage.data.table.numbers import Codes
 from seepage.data.table.sources import find_files
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.randomness import Randomness, Seed, randomness
@@ -27,36 +31,12 @@ ROWS = 1 << 17
 """Reports that are written at once."""
 
 
-def perturb_table(
-    plan: Plan,
-    data: Any,
-    *,
-    seed: Seed = None,
-    other: str | Mapping[str, str] | None = None,
-    form: str | None = None,
-    identifier: str | None = None,
-    key: bytes | str | os.PathLike[str] | None = None,
-    **table_options: Any,
-) -> pa.Table:
+def perturb_table(plan: Plan, data: Any, **options: Any) -> pa.Table:
     """Return the reports of a table's records; see `Plan.perturb`."""
-    assigned = form_column(plan, form, identifier, key)
-    batches = _reports(plan, data, seed, other, assigned, None, table_options)
-    return pa.Table.from_batches(batches, schema=reports_schema(plan))
+    return pa.Table.from_batches(_reports(plan, data, **options), schema=reports_schema(plan))
 
 
-def perturb_file(
-    plan: Plan,
-    data: Any,
-    output: str | os.PathLike[str],
-    *,
-    seed: Seed = None,
-    other: str | Mapping[str, str] | None = None,
-    form: str | None = None,
-    identifier: str | None = None,
-    key: bytes | str | os.PathLike[str] | None = None,
-    progress: Progress | None = None,
-    **table_options: Any,
-) -> int:
+def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **options: Any) -> int:
     """Write the reports of a table's records to a Parquet file, in constant memory.
 
     Parameters
@@ -68,17 +48,9 @@ def perturb_file(
     output
         The file.  It appears when all reports are written, and not at all where a record is not
         accepted or the process is killed.
-    seed
-        None draws from the operating system's generator; for research only, a seed gives the
-        same reports again for the same file.
-    other
-        The value that stands for values outside the domain, see `Plan.perturb`.
-    form, identifier, key
-        Who is given which form, see `Plan.perturb`; by default it is drawn.
-    progress
-        Called with the records done and, where known, the records in all.
-    table_options
-        Table options of `count_pairs`, but for `domain` and `bins`, which the plan decides.
+    options
+        Those of `Plan.perturb`, and `progress`: called with the records done and, where known, the
+        records in all.
 
     Returns
     -------
@@ -105,22 +77,24 @@ def perturb_file(
     """
     _check_not_input(data, output)
     schema = reports_schema(plan)
-    assigned = form_column(plan, form, identifier, key)
-    batches = _reports(plan, data, seed, other, assigned, progress, table_options)
     with whole_file(output) as file:
-        return _write(batches, schema, file, _repeating(plan))
+        return _write(_reports(plan, data, **options), schema, file, _repeating(plan))
 
 
 def _reports(
     plan: Plan,
     data: Any,
-    seed: Seed,
-    other: str | Mapping[str, str] | None,
-    assigned: FormColumn | None,
-    progress: Progress | None,
-    table_options: dict[str, Any],
+    *,
+    seed: Seed = None,
+    other: str | Mapping[str, str] | None = None,
+    form: str | None = None,
+    identifier: str | None = None,
+    key: bytes | str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+    **table_options: Any,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the reports of one batch of records after the other."""
+    assigned = form_column(plan, form, identifier, key)
     source = randomness(seed)
     schema = reports_schema(plan)
     scan = open_records(data, plan.collected, other, assigned, **table_options)
@@ -154,22 +128,13 @@ def perturbed_columns(
     source
         Where the noise comes from.
     """
-    if plan.is_single:
-        return [
-            made.draw(made.checked_codes(answers[name]), source).array()
-            for name, made in plan.mechanisms.items()
-        ]
-    columns: list[pa.Array] = [pa.array((forms + 1).astype(np.uint16))]
-    for place, (form, made) in enumerate(zip(plan.forms, plan.channels, strict=True)):
-        rows = np.flatnonzero(forms == place)
-        where = np.full(len(forms), -1, dtype=np.int64)
-        where[rows] = np.arange(len(rows))
-        index = pa.array(where, mask=where < 0)
-        for name, mechanism in made.items():
-            codes = answers[name][rows] if form.is_product else _cells(plan, form, answers, rows)
-            reports = mechanism.perturb(codes, rng=source)
-            columns.append(reports.array().take(index))
-    return columns
+
+    def drawn(place: int, name: str, rows: Any) -> pa.Array:
+        form = plan.forms[place]
+        codes = answers[name][rows] if form.is_product else _cells(plan, form, answers, rows)
+        return plan.channels[place][name].perturb(codes, rng=source).array()
+
+    return spread_reports(plan, forms, drawn)
 
 
 def _cells(plan: Plan, form: Form, answers: Mapping[str, Codes], rows: Integers) -> Integers:

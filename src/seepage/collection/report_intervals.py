@@ -29,8 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.collection.pooled_sums import PooledSums
-from seepage.collection.report_sums import ReportSums
+from seepage.collection.report_sums import PooledSums
 from seepage.leakage.likely_sets import LikelySets
 
 NEGLIGIBLE = 2.0**-10
@@ -88,7 +87,7 @@ class RatioLimits(NamedTuple):
 
 
 def leakage_interval(
-    sums: ReportSums | PooledSums, target: str, source: str, sets: LikelySets, confidence: float
+    sums: PooledSums, target: str, source: str, sets: LikelySets, confidence: float
 ) -> LeakageInterval:
     """Return the leakage of a source's report about a target, estimated from reports.
 

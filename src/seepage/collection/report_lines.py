@@ -244,23 +244,15 @@ class _Reader:
         return None if None in encoded.values() else encoded  # type: ignore[return-value]
 
     def table(self) -> pa.Table:
-        """Return all reports: plain columns where everyone is asked the same."""
-        from seepage.collection.report_source import reports_schema
+        """Return all reports."""
+        from seepage.collection.report_source import reports_schema, spread_reports
 
         schema = reports_schema(self._plan)
-        if self._plan.is_single:
-            arrays = [self._columns[0][name].made_reports().array() for name in schema.names]
-            return pa.Table.from_arrays(arrays, schema=schema)
-        forms = np.array(self._forms)
-        columns: dict[str, pa.Array] = {"form": pa.array(forms)}
-        for number, form in enumerate(self._columns, 1):
-            own = np.flatnonzero(forms == number)
-            places = np.full(len(forms), -1)
-            places[own] = np.arange(len(own))
-            rows = pa.array(places, mask=places < 0)
-            for name, column in form.items():
-                columns[f"{number}:{name}"] = column.made_reports().array().take(rows)
-        arrays = [columns[name].cast(schema.field(name).type) for name in schema.names]
+        arrays = spread_reports(
+            self._plan,
+            np.array(self._forms) - 1,
+            lambda place, name, _: self._columns[place][name].made_reports().array(),
+        )
         return pa.Table.from_arrays(arrays, schema=schema)
 
 

@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,32 @@ def reports_schema(plan: Plan) -> pa.Schema:
     return pa.schema(fields, metadata={COLLECTION: plan.collection})
 
 
+def spread_reports(
+    plan: Plan, forms: Integers, reports_of: Callable[[int, str, Any], pa.Array]
+) -> list[pa.Array]:
+    """Return the columns of reports of some people, in the order of `reports_schema`.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    forms
+        The place of everybody's form.
+    reports_of
+        Gives the reports of a form's people, from its place, the report's name and their rows.
+    """
+    if plan.is_single:
+        return [reports_of(place, name, slice(None)) for _, place, name in report_columns(plan)]
+    columns = [pa.array((forms + 1).astype(np.uint16))]
+    for place, made in enumerate(plan.channels):
+        rows = np.flatnonzero(forms == place)
+        where = np.full(len(forms), -1, dtype=np.int64)
+        where[rows] = np.arange(len(rows))
+        index = pa.array(where, mask=where < 0)
+        columns += [reports_of(place, name, rows).take(index) for name in made]
+    return columns
+
+
 class ReportSource:
     """Reports that can be read as often as needed, one batch at a time; files never as a whole.
 
@@ -91,38 +117,25 @@ class ReportSource:
                     self.records += _row_count(parquet.metadata, part)
 
     def batches(self, names: Sequence[str], form: int = 0) -> Iterator[list[Reports]]:
-        """Yield some reports of the people who have a form, some rows at a time.
+        """Yield some reports of the people who have a form, by name, some rows at a time."""
+        for _, found in self.by_form({form: names}):
+            yield found
+
+    def by_form(self, names: Mapping[int, Sequence[str]]) -> Iterator[tuple[int, list[Reports]]]:
+        """Yield some reports of some forms, each with the place of its form, from one pass.
 
         Parameters
         ----------
         names
-            The reports' names: attributes, or "report".
-        form
-            The place of the form.
+            The reports' names, by the place of the form: attributes, or "report".
         """
-        chosen = self._columns(names, form)
-        columns = [*chosen] if self._plan.is_single else [FORM, *chosen]
-        for batch, where, before in self._batches(columns):
-            forms = self._forms(batch, where, before)
-            found = self._of_form(batch, form, chosen, forms, (where, before))
-            if found:
-                yield found
-
-    def by_form(self, names: Sequence[Sequence[str]]) -> Iterator[tuple[int, list[Reports]]]:
-        """Yield some reports of every form, with its place, from one pass over all of them.
-
-        Parameters
-        ----------
-        names
-            The reports' names, for each form.
-        """
-        chosen = [self._columns(some, form) for form, some in enumerate(names)]
-        columns = [column for part in chosen for column in part]
+        chosen = {form: self._columns(some, form) for form, some in names.items()}
+        columns = [column for part in chosen.values() for column in part]
         for batch, where, before in self._batches(
             columns if self._plan.is_single else [FORM, *columns]
         ):
             forms = self._forms(batch, where, before)
-            for form, part in enumerate(chosen):
+            for form, part in chosen.items():
                 found = self._of_form(batch, form, part, forms, (where, before))
                 if found:
                     yield form, found

@@ -1,13 +1,16 @@
-"""The sums over reports behind joint estimates, and their precision.
+"""Sums over the reports of each form, behind joint estimates and their precision.
 
 Given a record, the reports of two attributes are independent, and each gives an unbiased one-hot
 vector X^ of its value: (c - b)/a of what it contributes to the mechanism's tally.  So the mean of
 X^_u Y^_v is an unbiased estimate of the joint frequency F[u, v]: for pure mechanisms this inverts
-the Kronecker product of the two channels from value to supported values, two parameters each.
+the Kronecker product of the two channels from value to supported values, two parameters each.  Of
+a matrix form, whose report is about all answers, the counts of each report are all that is needed.
 
-`ReportSums` holds all that such estimates need, added up in one pass.  The sums are kept for some
-groups of reports, so that the spread between groups gives the precision of whatever is computed
-from them.
+The sums are added up in one pass and kept for some groups of reports, so that the spread between
+groups gives the precision of whatever is computed from them.  Forms have different people:
+estimates are combined by inverse variance at nominal frequencies [`form_estimates`]; where the
+spread between groups gives the precision, the groups of all forms that ask for a pair stand side
+by side, each weighted alike.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Floats
+from seepage.collection.form_estimates import (
+    FormPart,
+    MatrixEstimator,
+    combine,
+    joint_part,
+    marginal_part,
+)
 from seepage.collection.report_source import open_reports
 from seepage.errors import InputError
-from seepage.mechanisms import Mechanism
+from seepage.mechanisms import Estimate, Mechanism
 from seepage.mechanisms.reports import Reports
+from seepage.plan.form import REPORT, MatrixChannel
 from seepage.plan.plan import Plan
 
 MOST_GROUPS = 128
@@ -35,49 +46,59 @@ MOST_CELLS = 1 << 28
 ENTRIES = 1 << 23
 """Contributions that are multiplied at once."""
 
+Terms = tuple[Floats, Floats, Floats]
+"""Sums of X^ Y^' and of X^ by group, and the number of reports in each group."""
 
-class ReportSums:
-    """Sums over groups of reports of every product of two contributions.
+
+class ProductSums:
+    """Sums over the reports of a product form of every product of two contributions, by group.
+
+    For each group the sum over its reports of c c', where c holds the contributions of all
+    attributes one after the other, and a final 1.
 
     Parameters
     ----------
+    plan
+        The plan.
     mechanisms
         The mechanism of each attribute.
-    sums
-        One matrix per group: the sum over its reports of c c', where c holds the contributions of
-        all attributes one after the other, and a final 1.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> import seepage as sp
-    >>> from seepage.plan import make_plan
-    >>> domain = sp.Domain([sp.Attribute("a", ("0", "1")), sp.Attribute("b", ("0", "1"))])
-    >>> pairs = sp.PairCounts(domain, [[2, 2], [2, 2]], [2, 0, 0, 2])
-    >>> plan = make_plan(pairs, 30.0, limit=60.0, guarantee="worst", totals=[60.0, 60.0])
-    >>> reports = plan.perturb(pa.table({"a": [0, 1] * 50, "b": [0, 1] * 50}))
-    >>> sum_reports(plan, reports).joint("a", "b").sum(axis=0).round().astype(int).tolist()
-    [[50, 0], [0, 50]]
+    records
+        The number of reports that will be added.
     """
 
-    def __init__(self, mechanisms: Mapping[str, Mechanism], sums: Floats) -> None:
-        self.mechanisms = dict(mechanisms)
-        self._sums = sums
-        ends = np.cumsum([mechanism.k for mechanism in self.mechanisms.values()])
+    def __init__(self, plan: Plan, mechanisms: Mapping[str, Mechanism], records: int) -> None:
+        self._plan, self.mechanisms, self.records = plan, mechanisms, records
+        width = sum(mechanism.k for mechanism in mechanisms.values()) + 1
+        pure = all(made.is_two_level for made in mechanisms.values())
+        self._adder = (_BitSums if pure else _VectorSums)(width, _group_count(width, records))
+        self._rows = max(1, ENTRIES // (width * self._adder.turn)) * self._adder.turn
+        ends = np.cumsum([mechanism.k for mechanism in mechanisms.values()])
         self._slices = {
             name: slice(int(end) - mechanism.k, int(end))
-            for (name, mechanism), end in zip(self.mechanisms.items(), ends, strict=True)
+            for (name, mechanism), end in zip(mechanisms.items(), ends, strict=True)
         }
+
+    @property
+    def columns(self) -> list[str]:
+        """The reports that are added up."""
+        return list(self.mechanisms)
+
+    def add(self, reports: Sequence[Reports]) -> None:
+        """Add the reports of some people, one column for each attribute."""
+        for begin in range(0, len(reports[0]), self._rows):
+            part = [column[begin : begin + self._rows] for column in reports]
+            self._adder.add(_contributions(self.mechanisms.values(), part))
+
+    @cached_property
+    def _sums(self) -> Floats:
+        found = self._adder.by_group()
+        del self._adder  # as large as what was made of it
+        return found
 
     @cached_property
     def sizes(self) -> Floats:
         """The number of reports in each group."""
         return self._sums[:, -1, -1]
-
-    @property
-    def records(self) -> int:
-        """The number of reports."""
-        return round(float(self.sizes.sum()))
 
     def marginal(self, name: str) -> Floats:
         """Return the sum over each group of the unbiased one-hot vectors, shape (groups, k)."""
@@ -95,26 +116,149 @@ class ReportSums:
         ones = self._sums[:, -1:, columns] - other_shift * self.sizes[:, None, None]
         return np.asarray((products - shift * ones) / (scale * other_scale))
 
-    def terms(self, target: str, source: str) -> tuple[Floats, Floats, Floats]:
-        """Return the sums of the two and of the target by group, and the groups' sizes."""
-        return self.joint(target, source), self.marginal(target), self.sizes
+    def part(self, *names: str) -> FormPart | None:
+        """Return what the form says about one attribute or two; None where it says nothing."""
+        if not set(names) <= set(self.mechanisms):
+            return None
+        made = [self.mechanisms[name] for name in names]
+        means = [self.marginal(name).sum(axis=0) / self.records for name in names]
+        if len(names) == 1:
+            return marginal_part(self._plan, names[0], made[0], means[0], self.records)
+        joint = self.joint(*names).sum(axis=0) / self.records
+        return joint_part(self._plan, names, made, joint, means, self.records)
 
 
-def sum_reports(
-    plan: Plan, reports: Any, names: Iterable[str] | None = None, form: int = 0
-) -> ReportSums:
-    """Return the sums of the reports of some attributes in one form, from one pass over them.
+class MatrixSums:
+    """How often each report of a matrix form occurs, by groups of reports.
+
+    Parameters
+    ----------
+    estimator
+        Turns counts into estimates.
+    groups
+        The number of groups.
+    """
+
+    columns = (REPORT,)
+
+    def __init__(self, estimator: MatrixEstimator, groups: int = 1) -> None:
+        self.estimator, self.records = estimator, 0
+        self.counts = np.zeros((groups, estimator.outputs))
+
+    def add(self, reports: Sequence[Any]) -> None:
+        """Add the reports of some people, one column."""
+        values = reports[0].below(self.estimator.outputs)
+        group = (self.records + np.arange(len(values))) % len(self.counts)
+        cells = np.bincount(group * self.estimator.outputs + values, minlength=self.counts.size)
+        self.counts += cells.reshape(self.counts.shape)
+        self.records += len(values)
+
+    @property
+    def sizes(self) -> Floats:
+        """The number of reports in each group."""
+        return np.asarray(self.counts.sum(axis=1))
+
+    def marginal(self, name: str) -> Floats:
+        """Return the sum over each group of the unbiased one-hot vectors, shape (groups, k)."""
+        return np.asarray(self.counts @ self._told(name))
+
+    def joint(self, first: str, second: str) -> Floats:
+        """Return the same of both attributes, shape (groups, k of first, k of second)."""
+        shape = [self.estimator.size(name) for name in (first, second)]
+        return np.asarray(self.counts @ self._told(first, second)).reshape(-1, *shape)
+
+    def _told(self, *names: str) -> Floats:
+        found = self.estimator.coefficients(*names)
+        if found is None:
+            raise InputError(f"the reports do not tell {' and '.join(map(repr, names))}")
+        return found
+
+    def part(self, *names: str) -> FormPart | None:
+        """Return what the form says about attributes; None where it says nothing."""
+        asked = set(names) <= set(self.estimator.names)
+        return self.estimator.part(names, self.counts.sum(axis=0)) if asked else None
+
+
+FormSums = ProductSums | MatrixSums
+
+
+class PooledSums:
+    """Sums over the reports of each form.
 
     Parameters
     ----------
     plan
-        The plan that they were collected with.
-    reports
-        An Arrow table or the path of Parquet files.
+        The plan.
+    forms
+        The sums of each form that people have and whose reports tell anything, by its place.
+    records
+        The number of all people who reported.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> import seepage as sp
+    >>> from seepage.plan import make_plan
+    >>> domain = sp.Domain([sp.Attribute("a", ("0", "1")), sp.Attribute("b", ("0", "1"))])
+    >>> pairs = sp.PairCounts(domain, [[2, 2], [2, 2]], [2, 0, 0, 2])
+    >>> plan = make_plan(pairs, 30.0, limit=60.0, guarantee="worst", totals=[60.0, 60.0])
+    >>> reports = plan.perturb(pa.table({"a": [0, 1] * 50, "b": [0, 1] * 50}))
+    >>> sums = pool_reports(plan, reports).forms[0]
+    >>> sums.joint("a", "b").sum(axis=0).round().astype(int).tolist()
+    [[50, 0], [0, 50]]
+    """
+
+    def __init__(self, plan: Plan, forms: Mapping[int, FormSums], records: int) -> None:
+        self._plan = plan
+        self.forms = forms
+        self.records = records
+
+    @property
+    def told(self) -> list[str]:
+        """The attributes that some reports tell, in the order of the domain."""
+        return [name for name in self._plan.domain.names if self.parts(name)]
+
+    def marginal(self, name: str) -> Estimate:
+        """Return the estimated frequencies of an attribute."""
+        return combine(self.parts(name), self.records)
+
+    def parts(self, *names: str) -> list[FormPart]:
+        """Return what each form says about one attribute, or about two together."""
+        return [part for _, part in self._telling(*names)]
+
+    def _telling(self, *names: str) -> list[tuple[FormSums, FormPart]]:
+        found = [(sums, sums.part(*names)) for sums in self.forms.values()]
+        return [(sums, part) for sums, part in found if part is not None]
+
+    def terms(self, target: str, source: str) -> Terms:
+        """Return the terms of two attributes: the groups of all forms, each weighted by 1/v(f)."""
+        both = self._telling(target, source)
+        least = min(part.spread for _, part in both)
+        weighted = []
+        for sums, part in both:
+            weight = least / part.spread if part.spread else 1.0
+            terms = sums.joint(target, source), sums.marginal(target), sums.sizes
+            weighted.append([weight * term for term in terms])
+        joint, marginal, sizes = (np.concatenate(terms) for terms in zip(*weighted, strict=True))
+        return joint, marginal, sizes
+
+
+def pool_reports(
+    plan: Plan,
+    reports: Any,
+    places: Iterable[int] | None = None,
+    names: Sequence[str] | None = None,
+) -> PooledSums:
+    """Return the sums over the reports of some forms, from one pass over them.
+
+    Parameters
+    ----------
+    plan, reports
+        The plan and its reports.
+    places
+        The places of the forms; by default all.
     names
-        The attributes; by default all whose reports tell anything.
-    form
-        The place of the form, a product.
+        The attributes; by default all, and forms whose reports tell nothing are left out.
 
     Notes
     -----
@@ -122,36 +266,45 @@ def sum_reports(
     mechanisms) and 8 K^2 bytes for each of 16 to 128 groups, whatever the number of reports.
     """
     source = open_reports(plan, reports)
-    mechanisms = _chosen(plan, names, form)
-    records = int(source.people[form])
-    if not records:
+    chosen = range(len(plan.forms)) if places is None else places
+    answered = [place for place in chosen if source.people[place]]
+    if not answered:
         raise InputError("there is no estimate without reports, got none")
-    width = sum(mechanism.k for mechanism in mechanisms.values()) + 1
-    groups = _group_count(width, records)
-    pure = all(made.is_two_level for made in mechanisms.values())
-    sums = (_BitSums if pure else _VectorSums)(width, groups)
-    rows = max(1, ENTRIES // (width * sums.turn)) * sums.turn
-    for batch in source.batches(list(mechanisms), form):
-        for begin in range(0, len(batch[0]), rows):
-            part = [column[begin : begin + rows] for column in batch]
-            sums.add(_contributions(mechanisms.values(), part))
-    return ReportSums(mechanisms, sums.by_group())
+    telling = [place for place in answered if _tells(plan, place, names)]
+    if not telling and names is None:
+        raise InputError("reports at epsilon 0 carry no information, so nothing is estimated")
+    sums = {
+        place: _sums_of(plan, place, names, int(source.people[place]))
+        for place in telling or answered
+    }
+    for place, found in source.by_form({place: sums[place].columns for place in sums}):
+        sums[place].add(found)
+    return PooledSums(plan, sums, source.records)
 
 
-def _chosen(plan: Plan, names: Iterable[str] | None, form: int) -> dict[str, Mechanism]:
-    asked = plan.channels[form]
+def _tells(plan: Plan, place: int, names: Sequence[str] | None) -> bool:
+    """Return whether the reports of a form tell all of these attributes, or any one."""
+    made = plan.channels[place]
+    if not plan.forms[place].is_product:
+        return True
     if names is None:
-        chosen = {name: asked[name] for name in plan.domain.names if name in asked}
-        chosen = {name: made for name, made in chosen.items() if made.informative}
-        if not chosen:
-            raise InputError("reports at epsilon 0 carry no information, so nothing is estimated")
-        return chosen
-    domain = plan.domain.select(asked)
-    chosen = {domain[name].name: asked[domain[name].name] for name in names}
-    for name, made in chosen.items():
-        if not made.informative:
-            raise InputError(f"reports of {name!r} at epsilon {made.epsilon:g} tell nothing")
-    return chosen
+        return any(mechanism.informative for mechanism in made.values())
+    return all(made[name].informative for name in names)
+
+
+def _sums_of(plan: Plan, place: int, names: Sequence[str] | None, records: int) -> FormSums:
+    """Return sums to which reports of a form can be added."""
+    channel, made = plan.forms[place].channel, plan.channels[place]
+    if isinstance(channel, MatrixChannel):
+        return MatrixSums(MatrixEstimator(plan, channel), min(MOST_GROUPS, records))
+    if names is None:
+        told = [name for name in plan.domain.names if name in made and made[name].informative]
+        return ProductSums(plan, {name: made[name] for name in told}, records)
+    for name in names:
+        if not made[name].informative:
+            epsilon = made[name].epsilon
+            raise InputError(f"reports of {name!r} at epsilon {epsilon:g} tell nothing")
+    return ProductSums(plan, {name: made[name] for name in names}, records)
 
 
 def _group_count(width: int, records: int) -> int:

@@ -15,7 +15,7 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import Progress, Result
 from seepage.data.inputs import as_records
-from seepage.data.pooling import pool_records, rare_values
+from seepage.data.recoding import pool_rare, rare_values
 from seepage.data.records import Records
 from seepage.designs.design import Design
 from seepage.designs.design_search import search_design
@@ -225,7 +225,7 @@ def _with_pooling_note(
     best SMP on its own values.
     """
     try:
-        before, after = found.of_smp, designed(pool_records(records, pool)).of_smp
+        before, after = found.of_smp, designed(pool_rare(records, pool)).of_smp
     except (InputError, KeyboardInterrupt):
         return found
     if before is None or after is None or after > WORTH * before:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from seepage import _checks
+from seepage import __version__, _checks
 from seepage._results import json_ready
-from seepage._version import __version__
 from seepage.data.domain import Attribute
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError

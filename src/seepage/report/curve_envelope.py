@@ -100,6 +100,24 @@ def profile_lines(
     return _chords(pairs, points, len(channels))
 
 
+def without_mixtures(channels: Floats) -> Floats:
+    """Return channels without target values whose rows are mixtures of others: they are never best.
+
+    Numerator and denominator of a ratio are linear in the row, so one of the mixed rows does as
+    well.  Known are mixtures of rows with a single source value, which rare target values have:
+    hundreds of rows become some dozens.  All channels keep as many, the first one repeated.
+    """
+    seen = channels > 0
+    single = seen & (seen.sum(axis=2) == 1)[:, :, None]
+    first = single & (single.cumsum(axis=1) == 1)
+    mixed = (seen <= single.any(axis=1)[:, None]).all(axis=2)
+    kept = ~mixed | first.any(axis=2)
+    counts = kept.sum(axis=1)[:, None]
+    order = np.argsort(~kept, axis=1, kind="stable")[:, : counts.max()]
+    rows = np.where(np.arange(order.shape[1]) < counts, order, order[:, :1])
+    return np.take_along_axis(channels, rows[:, :, None], axis=1)
+
+
 def _singleton_lines(channels: Floats, most: float) -> Lines:
     """Return max_x G[x,u] - H min_x G[x,u] for the source values u that matter, exactly."""
     high, low = channels.max(axis=1), channels.min(axis=1)

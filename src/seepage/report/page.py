@@ -1,4 +1,4 @@
-"""The report as one HTML file: template, styles, scripts and data.
+"""The report as one HTML file: template, styles, scripts, and its content as compact JSON.
 
 Scripts are ES modules on disk.  On the page they are one inline script: imports are left out, for
 the modules stand in the order in which they need each other and share one scope.  The content
@@ -6,24 +6,28 @@ security policy names the hashes of that script and of the styles, and allows no
 other script runs, whatever names the data hold, and nothing is fetched.
 """
 
-import html
+import base64
+import math
 import os
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-import msgspec
+import numpy as np
 
 from seepage import _checks
 from seepage._files import whole_file
-from seepage._pages import content_hash, static_text
+from seepage._pages import filled, joined_styles, static_text
+from seepage._results import json_ready
+from seepage.analysis import Analysis
+from seepage.data.domain import MISSING, how_many, sample_caution
+from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.report.page_content import page_content
-from seepage.report.saved_result import as_result
-
-if TYPE_CHECKING:
-    from seepage.analysis import Analysis
-
+from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
+from seepage.report.curve_envelope import Singles, profile_lines, without_mixtures
+from seepage.report.saved_result import analysis_of, as_result
+from seepage.strongest_leaks import EstablishedLeak, same_attributes, support
 
 STYLES = ("base", "controls", "figures", "print")
 
@@ -54,7 +58,7 @@ IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 
-def report_page(result: "Analysis | Mapping[str, Any]", *, counts: bool = True) -> str:
+def report_page(result: Analysis | Mapping[str, Any], *, counts: bool = True) -> str:
     """Return the report of a result as one HTML page.
 
     Parameters
@@ -72,21 +76,19 @@ def report_page(result: "Analysis | Mapping[str, Any]", *, counts: bool = True) 
     >>> page.startswith("<!doctype html>"), "https://" in page
     (True, False)
     """
-    from seepage.analysis import Analysis, analysis_of
-
     _checks.flag(counts, "counts")
-    saved = as_result(result)
-    if saved.get("radius"):
+    saved = result.to_dict() if isinstance(result, Analysis) else as_result(result)
+    analysis = result if isinstance(result, Analysis) else analysis_of(saved)
+    if analysis.matrix.radius:
         raise InputError(
             f"radius must be 0 for a page, which shows the table's own leakages, "
-            f"got {saved['radius']:g}"
+            f"got {analysis.matrix.radius:g}"
         )
-    analysis = result if isinstance(result, Analysis) else analysis_of(saved)
     return render_page(page_content(saved, analysis, counts=counts))
 
 
 def write_report(
-    result: "Analysis | Mapping[str, Any]", path: str | os.PathLike[str], *, counts: bool = True
+    result: Analysis | Mapping[str, Any], path: str | os.PathLike[str], *, counts: bool = True
 ) -> None:
     """Write the report of a result to an HTML file, which appears whole or not at all.
 
@@ -104,22 +106,8 @@ def write_report(
         file.write(page.encode())
 
 
-def render_page(
-    content: Mapping[str, Any],
-    *,
-    template: str = "page.html",
-    modules: Sequence[str] = MODULES,
-    styles: Sequence[str] = STYLES,
-) -> str:
-    """Return a page with its content inside: a template, its styles and scripts.
-
-    Parameters
-    ----------
-    content
-        What `page_content` gave, or what the scripts of another template read.
-    template, modules, styles
-        The names of files in `static`; scripts stand in the order in which they need each other,
-        and share one scope.
+def render_page(content: Mapping[str, Any]) -> str:
+    """Return the page of what `page_content` gave.
 
     Examples
     --------
@@ -127,32 +115,200 @@ def render_page(
     >>> page.count("</script>"), "alert(1)" in page.split("<title>")[0]
     (2, False)
     """
-    style = "\n".join(static_text(f"css/{name}.css") for name in styles)
-    script = '"use strict";\n' + "\n".join(_plain(static_text(f"js/{name}.js")) for name in modules)
-    parts = {
-        "policy": html.escape(_policy(script, style)),
-        "title": html.escape(str(content.get("name") or "Leakage report")),
-        "style": style,
-        "data": _embedded(content),
-        "script": script,
+    modules = (static_text(f"js/{name}.js") for name in MODULES)
+    script = '"use strict";\n' + "\n".join(EXPORT.sub("", IMPORT.sub("", one)) for one in modules)
+    title = str(content.get("name") or "Leakage report")
+    return filled(static_text("page.html"), title, joined_styles(STYLES), script, content)
+
+
+AGREEMENT = 5e-4
+"""How far a total on the page may lie above the exact sum of leakages, in nats."""
+
+LARGEST_BUDGET = 10.0
+"""The end of the page's sliders, if no analysed budget is larger."""
+
+LARGEST_SUBSETS = 64
+"""Attributes with more values have no curves for subset selection; the bound takes their place."""
+
+MOST_CELLS = 1 << 19
+"""Above so many pair cells the page has no tables, and so no distributions of a pair."""
+
+
+def page_content(
+    result: Mapping[str, Any], analysis: Analysis, *, counts: bool = True
+) -> dict[str, Any]:
+    """Return everything the page shows or computes with, as plain JSON.
+
+    Parameters
+    ----------
+    result
+        A saved result, see `Analysis.to_dict`.
+    analysis
+        The analysis that it is of: the verdict and the leaks to show are never read from a file.
+    counts
+        Whether the page carries the pair counts, with which it shows single pairs.
+
+    Notes
+    -----
+    The curves take O(m^2 t) per piece for each ordered pair with m and t values: a second for the
+    210 ordered pairs of Adult.
+    """
+    matrix, pairs = analysis.matrix, analysis.matrix.pairs
+    epsilons = matrix.epsilons.tolist()
+    if math.inf in epsilons:
+        name = pairs.domain.names[epsilons.index(math.inf)]
+        raise InputError(f"epsilon must be finite for a page, and {name!r} is public")
+    reach = max(LARGEST_BUDGET, 1.25 * max(epsilons))
+    bound = leakage_matrix(pairs, epsilons, **matrix.smoothing)
+    return {
+        **{key: result.get(key) for key in _KEPT},
+        "counted": how_many(pairs),
+        "caution": sample_caution(pairs),
+        "epsilon": epsilons,
+        "mechanism": [release.name for release in matrix.releases],
+        "limit": analysis.limits,
+        "reach": reach,
+        "totals": [_total(name, total) for name, total in result["totals"].items()],
+        "order": bound.related_order(),
+        "attributes": [_attribute(pairs, index) for index in range(len(pairs.domain))],
+        "lines": _lines(bound, reach),
+        "tables": _tables(pairs) if counts else None,
+        "withheld": not counts,
+        "verdict": analysis.verdict.to_dict(),
+        "leaks": [_leak(leak) for leak in analysis.leaks(LEAKS)],
+        "same": same_attributes(matrix),
+        "support": support(matrix),
+        "sure": matrix.interval().confidence,
+        "experienced": analysis.experienced and analysis.experienced.to_dict(),
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], static_text(template))
 
 
-def _plain(module: str) -> str:
-    """Return a module without imports and exports."""
-    return EXPORT.sub("", IMPORT.sub("", module))
+LEAKS = 5
+"""How many leaks the page puts into words."""
 
 
-def _policy(script: str, style: str) -> str:
-    return (
-        "default-src 'none'; "
-        f"script-src '{content_hash(script)}'; style-src '{content_hash(style)}'; "
-        "base-uri 'none'; form-action 'none'"
+def _leak(leak: EstablishedLeak) -> dict[str, Any]:
+    """Return a leak with what attains it."""
+    witness = leak.witness
+    found: dict[str, Any] = json_ready(
+        {
+            **{key: value for key, value in vars(leak).items() if key != "witness"},
+            "likelier": witness and str(witness.likelier),
+            "other": witness and str(witness.other),
+            "likely": witness and [str(value) for value in witness.likely],
+        }
     )
+    return found
 
 
-def _embedded(content: Mapping[str, Any]) -> str:
-    """Return JSON in which nothing can end the element it stands in."""
-    text = msgspec.json.encode(content).decode()
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+_KEPT = (
+    "seepage",
+    "name",
+    "command",
+    "records",
+    "digest",
+    "view",
+    "delta",
+    "smoothing",
+    "cpl",
+    "tcpl",
+    "strongest",
+    "refused",
+    "refuted",
+)
+NAMED_REPORTS = 5
+"""How many reports of a joint witness the page names."""
+
+
+def _total(name: str, total: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a total with its name, and of its evidence what a sentence can hold."""
+    evidence = [found and _witness(found) for found in total.get("evidence") or []]
+    kept = {key: total.get(key) for key in ("kind", "confidence", "totals", "deltas", "notes")}
+    return {"guarantee": name, **kept, "evidence": evidence}
+
+
+def _witness(found: Mapping[str, Any]) -> dict[str, Any]:
+    reports = [(name, likely) for name, likely in found["reports"].items() if likely]
+    return {
+        **{key: found.get(key) for key in ("target", "likelier", "other", "value", "held_out")},
+        "beyond_own": found.get("beyond_own", True),
+        "reports": dict(reports[:NAMED_REPORTS]),
+        "more": max(0, len(reports) - NAMED_REPORTS),
+    }
+
+
+def _attribute(pairs: PairCounts, index: int) -> dict[str, Any]:
+    """Return one attribute: its values and how often each occurs."""
+    attribute, counts = pairs.domain[index], pairs.marginals[index]
+    missing = attribute.values.index(MISSING) if MISSING in attribute.values else None
+    return {
+        "name": attribute.name,
+        "values": list(attribute.values),
+        "binned": len(attribute.edges) > 0,
+        "marginal": counts.tolist(),
+        "missing": 0 if missing is None else int(counts[missing]),
+    }
+
+
+def _lines(matrix: LeakageMatrix, reach: float) -> list[dict[str, Any]]:
+    """Return the curves of every ordered pair, for each kind of likely set that sources need."""
+    count = len(matrix.domain)
+    tolerance = AGREEMENT / max(1, count - 1)
+    stores: dict[tuple[str, int], dict[int, dict[int, Singles]]] = {}
+    for targets, sources, channels in matrix.channel_stacks():
+        stack = without_mixtures(channels)
+        for sets, least, most in _kinds(stack.shape[2], reach):
+            found = profile_lines(stack, sets, tolerance, least, most)
+            parts = np.split(found.values, np.cumsum(found.counts)[:-1])
+            store = stores.setdefault((sets.kind, sets.size), {})
+            for target, source, part in zip(targets.tolist(), sources.tolist(), parts, strict=True):
+                store.setdefault(source, {})[target] = part
+    return [_store(kind, size, store, count) for (kind, size), store in stores.items()]
+
+
+def _kinds(values: int, reach: float) -> Iterator[tuple[LikelySets, float, float]]:
+    """Yield the likely sets of a source with so many values, and the contrasts they need.
+
+    With two values every set that tells anything is a singleton.  Subset selection takes sets of
+    size w at budgets from ln(k/(w + 1) - 1) to ln(k/w - 1).
+    """
+    if values < 2:
+        return
+    yield LikelySets("singletons", reach), 0.0, reach
+    if values == 2:
+        return
+    yield LikelySets("all", reach), 0.0, reach
+    if values > LARGEST_SUBSETS:
+        return
+    for size in range(2, (values + 1) // 2):
+        most = np.log(values / size - 1)
+        least = np.log(max(1.0, values / (size + 1) - 1))
+        yield LikelySets("subsets", reach, size), 0.999 * least, 1.001 * most
+
+
+def _store(
+    kind: str, size: int, store: dict[int, dict[int, Singles]], count: int
+) -> dict[str, Any]:
+    """Return the curves of one kind: for each of its sources, those about every target."""
+    nothing = np.zeros((0, 2), dtype=np.float32)
+    sources = sorted(store)
+    parts = [store[source].get(target, nothing) for source in sources for target in range(count)]
+    return {
+        "kind": kind,
+        "size": size,
+        "sources": sources,
+        "counts": _bytes(np.array([len(part) for part in parts]), "<u2"),
+        "values": _bytes(np.concatenate(parts), "<f4"),
+    }
+
+
+def _tables(pairs: PairCounts) -> dict[str, str] | None:
+    """Return all pair counts, in the narrowest type that holds them."""
+    if len(pairs.counts) > MOST_CELLS:
+        return None
+    kind = "<u2" if pairs.records < 1 << 16 else "<u4" if pairs.records < 1 << 32 else "<f8"
+    return {"type": kind, "values": _bytes(pairs.counts, kind)}
+
+
+def _bytes(values: Any, kind: str) -> str:
+    return base64.b64encode(values.astype(kind).tobytes()).decode("ascii")

@@ -5,6 +5,7 @@ import binascii
 import os
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
@@ -13,11 +14,15 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
+from seepage._results import from_json_number
+from seepage.analysis import Analysis, checked_limits
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.errors import InputError
+from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
-from seepage.totals import GUARANTEES
+from seepage.totals import GUARANTEES, JointWitness, TotalLeakage, TotalsComparison
+from seepage.totals.experienced import read_experience
 from seepage.totals.result import Kind
 
 HINT = "write it with `seepage analyse DATA --format json --output result.json`"
@@ -137,14 +142,10 @@ def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def as_result(result: Any, place: str = "the result") -> dict[str, Any]:
-    """Return a result as plain JSON, from an `Analysis` or from what its `to_dict` gave.
+    """Return what `Analysis.to_dict` gave.
 
-    Everything in the latter that is read later has its type and size; else an InputError.
+    Everything in it that is read later has its type and size; else an InputError.
     """
-    from seepage.analysis import Analysis
-
-    if isinstance(result, Analysis):
-        return result.to_dict()
     try:
         saved = msgspec.convert(result, _SavedResult)
     except (msgspec.ValidationError, RecursionError) as problem:
@@ -229,3 +230,59 @@ def pairs_of(result: Mapping[str, Any]) -> PairCounts:
     if pairs.digest != result["digest"] or records not in (None, pairs.records):
         raise InputError("the result was edited: its counts do not match its digest")
     return pairs
+
+
+def analysis_of(saved: Mapping[str, Any], place: str = "the result") -> Analysis:
+    """Return the analysis whose `to_dict` this is, after `as_result` checked it."""
+    matrix = leakage_matrix(
+        pairs_of(saved),
+        saved["epsilon"],
+        mechanism=saved["mechanism"],
+        view=saved["view"],
+        delta=saved.get("delta") or 0.0,
+        radius=saved.get("radius") or 0.0,
+        **saved.get("smoothing") or {},
+    )
+    cpl = [[from_json_number(value) for value in row] for row in saved["cpl"]]
+    if not np.allclose(matrix.values, cpl, rtol=1e-9, atol=1e-12):
+        raise InputError(f"{place}: the leakages are not those of the saved counts and mechanisms")
+    totals = tuple(_read_total(name, t, matrix) for name, t in saved["totals"].items())
+    refuted = {name: tuple(names) for name, names in (saved.get("refuted") or {}).items()}
+    comparison = TotalsComparison(totals, dict(saved.get("refused") or {}), refuted)
+    name, command = saved.get("name") or "", saved.get("command") or ""
+    lived = saved.get("experienced")
+    return Analysis(
+        matrix,
+        comparison,
+        name,
+        command,
+        checked_limits(saved.get("limit"), matrix),
+        None if lived is None else read_experience(lived),
+    )
+
+
+def _read_total(name: str, saved: Mapping[str, Any], matrix: LeakageMatrix) -> TotalLeakage:
+    values, deltas = (
+        np.array([from_json_number(value) for value in saved[key]]) for key in ("totals", "deltas")
+    )
+    evidence = tuple(found and _read_witness(found) for found in saved.get("evidence") or ())
+    notes = tuple(saved.get("notes") or ())
+    return TotalLeakage(
+        name,
+        saved["kind"],
+        values,
+        deltas,
+        matrix,
+        saved.get("confidence"),
+        evidence,
+        notes,
+        saved.get("scope") or "table",
+    )
+
+
+def _read_witness(saved: Mapping[str, Any]) -> JointWitness:
+    kept = {field.name: saved[field.name] for field in fields(JointWitness) if field.name in saved}
+    kept["reports"] = {name: tuple(likely) for name, likely in saved["reports"].items()}
+    for name in ("value", "held_out", "own"):
+        kept[name] = None if saved.get(name) is None else from_json_number(saved[name])
+    return JointWitness(**kept)

@@ -133,7 +133,7 @@ class Dataset:
 
     def pairs(self) -> PairCounts:
         """Return the pair counts of the dataset with its documented columns and bins."""
-        from seepage.data.counting import count_pairs
+        from seepage.data.inputs import count_pairs
 
         return count_pairs(self.read(), **self.table)
 

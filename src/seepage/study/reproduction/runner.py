@@ -12,10 +12,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from seepage import _checks
+from seepage import __version__, _checks
 from seepage._files import whole_file
 from seepage._results import Progress, csv_text, json_text
-from seepage._version import __version__
 from seepage.charts import save_chart
 from seepage.data.datasets import BUNDLED, dataset
 from seepage.errors import InputError
