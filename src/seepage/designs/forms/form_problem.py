@@ -220,22 +220,17 @@ class FormProblem:
         """Return equal budgets, none above what its attribute may have alone."""
         return np.minimum(level, self.caps[list(attributes)])
 
-    def fit(self, attributes: Sequence[int], most: float = math.inf) -> FittedForm:
+    def fit(self, attributes: Sequence[int]) -> FittedForm:
         """Return the form with the largest equal budgets that keep the limits.
 
-        Parameters
-        ----------
-        attributes
-            The attributes, the last one counted within the others.
-        most
-            A budget known not to be exceeded.
+        The last attribute is counted within the others.
         """
-        return self.fit_table(self.scorer.table(attributes), most)
+        return self.fit_table(self.scorer.table(attributes))
 
     def fit_table(
         self, table: FormTable, most: float = math.inf, tolerance: float = TOLERANCE
     ) -> FittedForm:
-        """Return the form of a table with the largest equal budgets that keep the limits."""
+        """Return the same of a table, where no budget is known to exceed `most`."""
 
         def excess(level: float) -> float:
             budgets = self.level_budgets(table.attributes, level)

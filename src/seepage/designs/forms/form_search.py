@@ -172,18 +172,16 @@ class FormSearch:
         self.problem, self.timer = problem, timer
         self.grid, self.table = problem.precisions.tabulate(problem.caps)
         self.found: dict[Form, FittedForm | None] = {}
-        count = len(problem.domain)
         self.pairs = np.minimum(problem.caps[:, None], problem.caps[None, :])
-        self.has_pairs = np.zeros((count, count), dtype=np.bool_)
 
-    def fit(self, stem: Form, item: Form, most: float = math.inf) -> FittedForm | None:
+    def fit(self, stem: Form, item: Form) -> FittedForm | None:
         """Return a stem with an item added, with the largest equal budgets; None if not allowed."""
         form = join(stem, item)
         if form not in self.found:
             if not self.problem.allowed(form):
                 return None
             added = tuple(j for j in item if j not in stem)
-            found = self.problem.fit((*stem, *added), most) if added else self.fit((), form)
+            found = self.problem.fit((*stem, *added)) if added else self.fit((), form)
             found = found if found is not None and self.problem.useful(found) else None
             self.found[form] = found
             self._note(found)
@@ -193,7 +191,6 @@ class FormSearch:
         if form is not None and len(form.attributes) == 2:
             i, j = form.attributes
             self.pairs[i, j] = self.pairs[j, i] = form.level
-            self.has_pairs[i, j] = self.has_pairs[j, i] = True
 
     def gain(self, form: FittedForm, prices: Floats) -> float:
         """Return what a form gains at some prices."""
