@@ -14,7 +14,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import round_down
-from seepage._results import Result, json_ready
+from seepage._results import Result, json_ready, listed
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.strongest_leaks import same_attributes
 from seepage.totals import TotalLeakage, TotalsComparison
@@ -187,9 +187,6 @@ def _witnessed(total: TotalLeakage, k: int) -> tuple[float, str]:
 
 # Sentences ---------------------------------------------------------------------------------------
 
-NAMED = 3
-"""Attributes that a sentence names before it counts the rest."""
-
 MEANINGS = {
     "exact": "the largest log-ratio over all reports in this table",
     "merged": "all sources taken as one, in this table",
@@ -199,12 +196,6 @@ MEANINGS = {
     OWN: "the attribute's own report",
 }
 """What a state rests on, in words."""
-
-
-def listed(names: Sequence[str], most: int = NAMED) -> str:
-    """Return some names with commas, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def lowered(value: float) -> str:

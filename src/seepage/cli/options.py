@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from seepage._results import listed
 from seepage.cli.output import OutputFile, progress_bar
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
@@ -70,8 +71,6 @@ def read_records(data: str, arguments: dict[str, Any], options: dict[str, Any]) 
 ID_NAME = re.compile(r"(^|[_ .-])(id|uuid|key)$|[a-z]I[dD]$|^I[dD]$")
 """Names of columns that tell people apart."""
 
-NAMED = 4
-
 
 def announce_reading(data: str, found: Any, arguments: dict[str, Any]) -> None:
     """Say in one line which numbers got bins by themselves, and which columns look like ids."""
@@ -91,16 +90,11 @@ def announce_reading(data: str, found: Any, arguments: dict[str, Any]) -> None:
     ]
     parts = []
     if binned:
-        parts.append(f"numbers binned at deciles: {_some(binned)} (--bins chooses)")
+        parts.append(f"numbers binned at deciles: {listed(binned, 4)} (--bins chooses)")
     if ids:
-        parts.append(f"columns that look like ids: {_some(ids)} (--drop leaves them out)")
+        parts.append(f"columns that look like ids: {listed(ids, 4)} (--drop leaves them out)")
     if parts:
         click.echo("; ".join(parts), err=True)
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def grouped(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:

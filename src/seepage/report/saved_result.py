@@ -42,15 +42,6 @@ class _SavedAttribute(msgspec.Struct):
     edges: list[LogRatio]
 
 
-class _SavedLeak(msgspec.Struct):
-    source: str
-    target: str
-    cpl: Nats
-    likelier: str | None = None
-    other: str | None = None
-    likely: Names | None = None
-
-
 class _SavedWitness(msgspec.Struct):
     target: str
     likelier: str
@@ -116,8 +107,6 @@ class _SavedResult(msgspec.Struct):
     delta: Share | list[Share] | None = None
     smoothing: _SavedSmoothing | None = None
     radius: Share | None = None
-    tcpl: Nats | None = None
-    strongest: list[_SavedLeak] | None = None
     refused: dict[str, str] | None = None
     refuted: dict[str, Names] | None = None
     limit: AtLeast0 | list[AtLeast0 | None] | None = None
@@ -197,10 +186,9 @@ def _misfit(saved: _SavedResult) -> str:
 
 
 def _named(saved: _SavedResult) -> chain[str]:
-    """Return the attributes that evidence, the strongest leaks and refuted totals name."""
+    """Return the attributes that evidence and refuted totals name."""
     witnesses = [w for total in saved.totals.values() for w in total.evidence or () if w]
     return chain(
-        (name for leak in saved.strongest or () for name in (leak.source, leak.target)),
         (name for witness in witnesses for name in (witness.target, *witness.reports)),
         chain.from_iterable((saved.refuted or {}).values()),
     )
