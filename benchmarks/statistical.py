@@ -14,8 +14,7 @@ from seepage.leakage.exact import exact_leakage
 from seepage.mechanisms import mechanism
 from seepage.study.confidence import interval
 from seepage.study.estimates import LeakageEstimates, Method
-from seepage.study.permutation import largest_log_ratios
-from seepage.study.simulation import simulate
+from seepage.study.simulation import largest_log_ratios, simulate
 from seepage.study.statistical import estimate_leakage
 
 REPLICAS, SURROGATES, SEED = 50, 10_000, 1

@@ -11,10 +11,10 @@ from seepage.data.domain import Attribute, Domain
 from seepage.data.records import Records
 from seepage.leakage import Release, releases
 from seepage.totals.compiled_sums import sums_by_value
+from seepage.totals.drawn_reports import sums_in_blocks
 from seepage.totals.exact_total import exact_totals
 from seepage.totals.report_columns import ReportColumns, columns_of
-from seepage.totals.sampled import sampled_totals, sums_in_blocks
-from seepage.totals.sampled_reports import draw_reports
+from seepage.totals.sampled import draw_reports, sampled_totals
 from seepage.totals.witness_search import search_witness
 
 EPSILON = 0.9264

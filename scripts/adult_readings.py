@@ -8,9 +8,9 @@ import numpy as np
 
 from reading_grid import leakages
 from seepage._numerics import Floats
-from seepage.data.counting import count_pairs
 from seepage.data.datasets import dataset
 from seepage.data.domain import MISSING
+from seepage.data.inputs import count_pairs
 from seepage.study.reproduction.error_tables import EPSILONS, TABLE_TWO, nmse
 from seepage.study.reproduction.paper_data import ADULT_NUMBERS, MECHANISMS, common_records
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seepage._numerics import Floats, Integers
-from seepage.data.counting import count_pairs
+from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.reproduction.error_tables import library_subset_selection

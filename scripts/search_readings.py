@@ -28,8 +28,8 @@ from reading_grid import (
     widened,
 )
 from seepage._numerics import Floats, Integers
-from seepage.data.counting import count_pairs
 from seepage.data.datasets import dataset
+from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import SeepageError

@@ -4,8 +4,8 @@ import numpy as np
 import pyarrow as pa
 
 from seepage.collection.report_source import reports_schema
-from seepage.data.counting import count_pairs
 from seepage.data.domain import Attribute, Domain
+from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.mechanisms import MatrixMechanism
 from seepage.plan import (

@@ -12,7 +12,7 @@ PACKAGE = ROOT / "src" / "seepage"
 
 LAYERS = [
     ["errors"],
-    ["_checks", "_numerics"],
+    ["_checks", "_numerics", "_files"],
     ["_registry", "_results", "_pages"],
     ["charts"],
     ["data"],

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage.data.codebook import labelled, read_codebook
 from seepage.data.domain import MISSING
+from seepage.data.recoding import labelled, read_codebook
 from seepage.errors import InputError
 from seepage.leakage.exact import exact_leakage
 from seepage.strongest_leaks import find_leaks, groups, same_attributes

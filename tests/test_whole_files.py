@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage import _results as _output
-from seepage._results import whole_file, writable
+from seepage import _files
+from seepage._files import whole_file, writable
 from seepage.collection.perturb import perturb_file
 from seepage.errors import InputError
 from seepage.mechanisms import GRR
@@ -80,13 +80,13 @@ def test_no_signal_handler_is_installed(tmp_path, monkeypatch):
 TERMINATED = """
 import sys, time
 import click
-from seepage import _results, cli
+from seepage import _files, cli
 
-_results._nameless = lambda folder: None
+_files._nameless = lambda folder: None
 
 @click.command()
 def slow():
-    with _results.whole_file(sys.argv[1]) as file:
+    with _files.whole_file(sys.argv[1]) as file:
         file.write(b"x")
         print("writing", flush=True)
         for _ in range(600):  # a signal just before one long sleep would not cut it short
@@ -112,7 +112,7 @@ def test_a_command_that_is_terminated_leaves_no_file(tmp_path):
 @pytest.mark.parametrize("nameless", [True, False])
 def test_a_file_has_the_usual_permissions(tmp_path, nameless, monkeypatch):
     if not nameless:
-        monkeypatch.setattr(_output, "_nameless", lambda folder: None)
+        monkeypatch.setattr(_files, "_nameless", lambda folder: None)
     (tmp_path / "plain").write_bytes(b"x")
     with whole_file(tmp_path / "whole") as file:
         file.write(b"x")

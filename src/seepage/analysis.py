@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from seepage import __version__, _checks
-from seepage._results import Progress, Result, json_ready, json_text, whole_file
-from seepage.data.codebook import labelled
+from seepage._files import whole_file
+from seepage._results import Progress, Result, json_ready, json_text
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
+from seepage.data.recoding import labelled
 from seepage.data.records import Records
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View, for_each
@@ -25,8 +26,7 @@ from seepage.totals import (
     TotalLeakage,
     TotalsComparison,
 )
-from seepage.totals.experience_result import Experience
-from seepage.totals.experienced import experience_of, usual_people
+from seepage.totals.experienced import Experience, experience_of, usual_people
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
 from seepage.verdict import Verdict, judge
 

@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 import seepage as sp
 from seepage.cli.counts import count, merge
-from seepage.data.counting.accumulator import merge_pairs, widened
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
+from seepage.data.recoding import merge_pairs, widened
 from seepage.errors import DomainError, SeepageError
 
 

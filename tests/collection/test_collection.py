@@ -11,7 +11,7 @@ from scipy import stats
 from plan_examples import DOMAIN, people
 from seepage.collection.perturb import perturb_file
 from seepage.collection.report_leakage import analyse_reports
-from seepage.data.counting import count_pairs
+from seepage.data.inputs import count_pairs
 from seepage.leakage import leakage_matrix
 from seepage.plan import Plan, certify, make_plan
 from seepage.totals import total_leakage

@@ -12,7 +12,7 @@ from plan_examples import DOMAIN, counts, people, plan_for
 from seepage.collection import report_sums as sums
 from seepage.collection.estimated_pairs import _rounded, _rounded_table, rake
 from seepage.collection.report_sums import pool_reports
-from seepage.data.counting import count_pairs
+from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import registered

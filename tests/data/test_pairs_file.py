@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from seepage.data.counting import count_codes
 from seepage.data.domain import Attribute, Domain
+from seepage.data.inputs import is_pairs_file
 from seepage.data.pairs import PairCounts
-from seepage.data.pairs_file import is_pairs_file
 from seepage.errors import InputError, TableError
 
 DOMAIN = Domain(

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.data.counting import count_pairs
 from seepage.data.counting.distinct import FEWEST, pack
 from seepage.data.domain import Domain
+from seepage.data.inputs import count_pairs
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from strategies import attribute

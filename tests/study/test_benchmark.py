@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from seepage.study.benchmark_analysers import _gaps, _region
-from seepage.study.benchmark_mechanisms import EIGHT
+from seepage.study.benchmark import EIGHT, _gaps, _region
 
 real_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"

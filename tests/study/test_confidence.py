@@ -10,8 +10,7 @@ import seepage as sp
 from seepage.leakage.exact import exact_leakage
 from seepage.mechanisms import GRR, mechanism
 from seepage.study.confidence import interval, poisson_distances, sampling_distances
-from seepage.study.permutation import largest_log_ratios, significance
-from seepage.study.simulation import Collection, simulate
+from seepage.study.simulation import Collection, largest_log_ratios, significance, simulate
 
 real_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"

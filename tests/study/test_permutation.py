@@ -8,15 +8,16 @@ import pytest
 from scipy import stats
 
 from seepage.mechanisms import GRR, OUE
-from seepage.study import permutation
-from seepage.study.permutation import (
+from seepage.study import simulation
+from seepage.study.estimation_task import report_channel
+from seepage.study.simulation import (
     QUANTILES,
     hypergeometric,
     largest_log_ratios,
     random_rows,
     significance,
+    simulate,
 )
-from seepage.study.simulation import report_channel, simulate
 
 # Tables with fixed margins -----------------------------------------------------------------------
 
@@ -79,7 +80,7 @@ def test_tables_have_the_distribution_of_permuted_records():
     [(30, 50, 20), (1, 200, 100), (200, 1, 100), (90, 90, 179), (7, 0, 3), (0, 9, 3), (40, 40, 0)],
 )
 def test_halving_large_populations_is_exact(monkeypatch, good, bad, sample):
-    monkeypatch.setattr(permutation, "LARGEST_POPULATION", 12)
+    monkeypatch.setattr(simulation, "LARGEST_POPULATION", 12)
     size = 20_000
     parts = [np.full(size, part) for part in (good, bad, sample)]
     found = hypergeometric(np.random.default_rng(3), *parts)
@@ -136,7 +137,7 @@ def collection():
 def nulls(monkeypatch, collection, population, seed=2, draws=RUNS):
     """Every surrogate's statistic, which the result keeps as quantiles only."""
     kept = []
-    monkeypatch.setattr(permutation, "_quantiles", lambda values: kept.append(values) or ())
+    monkeypatch.setattr(simulation, "_quantiles", lambda values: kept.append(values) or ())
     significance(collection, draws, lambda block: np.random.default_rng([seed, block]), population)
     return kept[0]
 
@@ -193,7 +194,7 @@ def test_equal_statistics_are_hits():
 
 
 def test_blocks_have_seeds_of_their_own(monkeypatch, collection):
-    monkeypatch.setattr(permutation, "CELLS_AT_ONCE", 3 * 40)
+    monkeypatch.setattr(simulation, "CELLS_AT_ONCE", 3 * 40)
     blocks = []
 
     def generators(block):

@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms import GRR, OUE, SHE, SubsetSelection, mechanism, registered
-from seepage.study.permutation import largest_log_ratios
-from seepage.study.simulation import (
+from seepage.study.estimation_task import (
     ROWS,
+    Task,
     report_channel,
     report_columns,
     report_name,
-    simulate,
-    simulate_records,
-    simulate_row,
 )
+from seepage.study.simulation import largest_log_ratios, simulate, simulate_row
 
 TABLE = np.array([[40, 3, 10, 0], [5, 60, 20, 7], [0, 0, 1, 0]])
 FAMILIES = sorted(registered())
@@ -26,11 +25,11 @@ def make(name, k, epsilon):
 
 
 def by_record(how, table, replicas, generator, view="inferred"):
-    channel = how.inferred_channel() if view == "inferred" else report_channel(how)
+    sizes = zip(("target", "source"), table.shape, strict=True)
+    target, source = (Attribute(name, tuple("abcdefgh"[:size])) for name, size in sizes)
     values = np.arange(how.k)[:, None]
-    return simulate_records(
-        table, values, [how], [channel.shape[1]], channel, replicas, generator, view=view
-    )
+    task = Task((0, 1), target, (source,), (how,), 0.0, values, table, view)
+    return task.collect_records(replicas, generator)
 
 
 def by_count(how, table, replicas, generator):
@@ -116,7 +115,7 @@ def test_cells_vary_as_sums_of_multinomials_not_as_one(collect):
 def test_blocks_do_not_change_what_is_counted(monkeypatch):
     assert ROWS >= 1 << 16
     whole = by_record(GRR(4, 800.0), TABLE, 5, np.random.default_rng(1))
-    monkeypatch.setattr("seepage.study.simulation.ROWS", 7)
+    monkeypatch.setattr("seepage.study.estimation_task.ROWS", 7)
     blocks = by_record(GRR(4, 800.0), TABLE, 5, np.random.default_rng(1))
     assert np.array_equal(whole.counts, 5 * TABLE)
     assert np.array_equal(blocks.counts, 5 * TABLE)

@@ -10,18 +10,19 @@ from scipy import stats
 
 import seepage as sp
 from seepage.leakage.release import releases
-from seepage.totals import GuaranteeError
-from seepage.totals import sampled as sampled_module
+from seepage.totals import GuaranteeError, drawn_reports
 from seepage.totals.compiled_sums import sums_by_value
-from seepage.totals.experience_result import quantile_limits, read_experience, share_limits
+from seepage.totals.drawn_reports import offsets, simulated, sums_in_blocks
 from seepage.totals.experienced import (
     draw_people,
     experience_of,
     experienced_loss,
     permuted,
+    quantile_limits,
+    read_experience,
     realised,
+    share_limits,
 )
-from seepage.totals.sampled_reports import offsets, simulated
 
 
 def domain_of(sizes):
@@ -35,6 +36,10 @@ def drawn_from(people, mechanism, epsilon=1.0, view="report", count=40, seed=1):
     released = releases(people.domain, epsilon, mechanism, delta)
     mechanisms = simulated(people.domain, released, count)
     return draw_people(people, mechanisms, view, count, np.random.default_rng(seed))
+
+
+def compared(people, rare):
+    return np.concatenate([people.marginal(k) for k in range(len(people.domain))]) > rare
 
 
 def by_hand(people, draws, rare):
@@ -73,7 +78,7 @@ SMALL = sp.Records(
 @pytest.mark.parametrize("mechanism", sp.registered())
 def test_losses_and_guesses_are_sums_over_all_other_people(mechanism, view):
     _, draws = drawn_from(SMALL, mechanism, epsilon=1.5, view=view)
-    losses, _, together = realised(SMALL, draws, rare=3)
+    losses, _, together = realised(SMALL, draws, compared(SMALL, 3))
     truth, guesses = by_hand(SMALL, draws, rare=3)
     assert losses == pytest.approx(truth, rel=1e-9, abs=1e-9)
     assert truth.max() > 0.5
@@ -86,9 +91,9 @@ def test_the_compiled_kernel_leaves_the_same_people_out(monkeypatch):
     people = sp.Records(domain_of(sizes), rng.integers(0, sizes, (900, len(sizes))))
     _, draws = drawn_from(people, "grr", epsilon=4.0, count=300)
     assert (people.weights[draws.left_out] == 1).any()
-    whole = sampled_module.sums_in_blocks(people, draws, None)
-    monkeypatch.setattr(sampled_module, "RECORDS", 1)
-    single = sampled_module.sums_in_blocks(people, draws, None)
+    whole = sums_in_blocks(people, draws)
+    monkeypatch.setattr(drawn_reports, "RECORDS", 1)
+    single = sums_in_blocks(people, draws)
     steps = []
     compiled = sums_by_value(people, draws, lambda done, work: steps.append((done, work)))
     for sums in (single, compiled):
@@ -101,7 +106,7 @@ def test_one_own_record_is_not_compared_with_itself():
     _, draws = drawn_from(people, "grr", epsilon=8.0, count=300)
     alone = draws.left_out == 1
     assert alone.any()
-    losses, _, together = realised(people, draws, rare=1)
+    losses, _, together = realised(people, draws, compared(people, 1))
     assert (together[:, alone] == 0).all()  # nobody else has the second record
     assert (losses == 0).all()  # and the second value is too rare to compare
 

@@ -22,18 +22,23 @@ from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import releases
 from seepage.mechanisms import UtilityExponential, mechanism
-from seepage.totals import GuaranteeError, total_leakage
+from seepage.totals import GuaranteeError, drawn_reports, total_leakage
 from seepage.totals import sampled as sampled_module
-from seepage.totals.compiled_sums import sums_by_value
-from seepage.totals.sampled import (
-    largest_mean,
-    report_densities,
+from seepage.totals.drawn_reports import (
+    IMPOSSIBLE,
+    offsets,
+    report_sums,
     rounding_of,
-    sampled_totals,
-    smallest_loss,
     sums_in_blocks,
 )
-from seepage.totals.sampled_reports import IMPOSSIBLE, draw_reports, offsets
+from seepage.totals.sampled import (
+    ceilings,
+    draw_reports,
+    largest_mean,
+    report_weights,
+    sampled_totals,
+    smallest_loss,
+)
 
 RNG = np.random.default_rng(11)
 JOINT = RNG.integers(1, 40, (3, 2, 2))
@@ -103,21 +108,20 @@ def test_weights_are_right_and_never_above_their_ceiling(name):
     released = releases(tuples.domain, 1.0, name)
     draws = draw_reports(tuples, released, "report", 20_000, needed=2_000, seed=0)
     assert tuples.weights @ draws.density == pytest.approx(tuples.records, rel=1e-12)
-    densities, own = report_densities(tuples, draws)
-    weights = densities / own
-    assert (weights.max(axis=1) <= draws.ceilings * (1 + 1e-9)).all()
+    weights, most = report_weights(tuples, draws), ceilings(tuples, draws)
+    assert (weights.max(axis=1) <= most * (1 + 1e-9)).all()
     errors = (weights.mean(axis=1) - 1) / (weights.std(axis=1) / math.sqrt(20_000))
     assert np.abs(errors).max() < 4.5
     rare = offsets(tuples.domain)[0] + 2
-    assert draws.ceilings[rare] < 20_000 / 2_000 * 1.5  # boosted: its share alone would give 40
-    assert draws.ceilings[rare] < 0.5 / (JOINT[2].sum() / JOINT.sum())
+    assert most[rare] < 20_000 / 2_000 * 1.5  # boosted: its share alone would give 40
+    assert most[rare] < 0.5 / (JOINT[2].sum() / JOINT.sum())
 
 
 def test_likelihoods_match_a_loop_over_the_table():
     tuples = tuples_of(JOINT)
     released = releases(tuples.domain, 1.5, "grr")
     draws = draw_reports(tuples, released, "report", 50, needed=5, seed=1)
-    densities, own = report_densities(tuples, draws)
+    weights = report_weights(tuples, draws)
     begins = offsets(tuples.domain)
     for y, target in itertools.product(range(50), range(3)):
         likely = tuples.weights * np.exp(
@@ -125,8 +129,8 @@ def test_likelihoods_match_a_loop_over_the_table():
         )
         sums = np.bincount(tuples.column(target), likely) / tuples.marginal(target)
         mixed = (likely * draws.density).sum() / tuples.records
-        rows = densities[begins[target] : begins[target + 1], y]
-        assert rows / own[y] == pytest.approx(sums / mixed, rel=1e-12)
+        rows = weights[begins[target] : begins[target + 1], y]
+        assert rows == pytest.approx(sums / mixed, rel=1e-12)
 
 
 @pytest.mark.parametrize("clear", [(), (0,), (0, 2)])
@@ -136,7 +140,7 @@ def test_losses_are_right_to_the_stated_rounding(clear):
     tuples, begins = tuples_of(joint), offsets(domain_of(joint.shape))
     how = {f"a{k}": "public" if k in clear else "oue" for k, size in enumerate(joint.shape)}
     draws = draw_reports(tuples, releases(tuples.domain, 0.7, how), "report", 200, 5, seed=1)
-    densities, _ = report_densities(tuples, draws)
+    weights = report_weights(tuples, draws)
     sizes, hidden = joint.shape, [k for k in range(3) if k not in clear]
     worst = 0.0
     with localcontext(prec=45):
@@ -148,7 +152,7 @@ def test_losses_are_right_to_the_stated_rounding(clear):
                 if power > IMPOSSIBLE / 2:
                     sums[record[target]] += power.exp() * int(joint[record])
             laws = [total / int(n) for total, n in zip(sums, tuples.marginal(target), strict=True)]
-            found = densities[begins[target] : begins[target + 1], y]
+            found = weights[begins[target] : begins[target + 1], y]
             for one, two in itertools.permutations(range(sizes[target]), 2):
                 loss = Decimal(found[one]).ln() - Decimal(found[two]).ln()
                 worst = max(worst, abs(float(loss - (laws[one] / laws[two]).ln())))
@@ -161,20 +165,17 @@ def test_blocks_and_the_compiled_kernel_give_the_same_sums(monkeypatch):
     tuples = Records(domain_of(sizes), rng.integers(0, sizes, (3_000, len(sizes))))
     released = releases(tuples.domain, 0.8, "grr")
     draws = draw_reports(tuples, released, "report", 1_100, needed=50, seed=3)
-    whole = sums_in_blocks(tuples, draws, None)
-    monkeypatch.setattr(sampled_module, "RECORDS", 700)
-    monkeypatch.setattr(sampled_module, "REPORTS", 300)
+    whole = sums_in_blocks(tuples, draws)
+    monkeypatch.setattr(drawn_reports, "RECORDS", 700)
+    monkeypatch.setattr(drawn_reports, "REPORTS", 300)
     calls = []
     pieces = sums_in_blocks(tuples, draws, lambda done, work: calls.append((done, work)))
-    compiled = sums_by_value(tuples, draws, None)
+    monkeypatch.setattr(drawn_reports, "COMPILED_FROM", 1)
+    compiled = report_sums(tuples, draws)
+    assert not np.array_equal(compiled, whole)
     for sums in (pieces, compiled):
         assert sums[:-1] / sums[-1] == pytest.approx(whole[:-1] / whole[-1], rel=1e-11)
     assert calls[-1] == (len(tuples), len(tuples))
-    monkeypatch.setattr(sampled_module, "COMPILED_FROM", 1)
-    densities, own = report_densities(tuples, draws)
-    people = np.concatenate([tuples.marginal(k) for k in range(len(sizes))])[:, None]
-    truth = whole[:-1] / people / whole[-1] * tuples.records
-    assert densities / own == pytest.approx(truth, rel=1e-11)
 
 
 # The promise -------------------------------------------------------------------------------------

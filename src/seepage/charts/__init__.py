@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import altair as alt
 
 from seepage import _checks
-from seepage._results import whole_file
+from seepage._files import whole_file
 from seepage.errors import InputError
 
 Rows: TypeAlias = list[dict[str, Any]]

@@ -11,7 +11,7 @@ from seepage.leakage.pooling_gain import pooling_gain
 from seepage.leakage.population_limits import LeakageLimits
 from seepage.strongest_leaks import same_attributes, support
 from seepage.totals import TotalLeakage
-from seepage.totals.experience_result import ESTIMATE, Experience
+from seepage.totals.experienced import ESTIMATE, Experience
 from seepage.verdict import STATES, Judgement, lowered, raised
 
 VIEWS = {

@@ -315,7 +315,7 @@ def client(
       seepage client plan.json --questionnaire survey.html --labels codebook.csv
       seepage client plan.json --questionnaire survey.html --endpoint https://example.org/reports
     """
-    from seepage._results import whole_file
+    from seepage._files import whole_file
     from seepage.collection.client_files import questionnaire_page, read_labels, write_client
     from seepage.plan import Plan
 

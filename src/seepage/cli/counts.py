@@ -73,9 +73,9 @@ def merge(counts: tuple[str, ...], output: str) -> None:
       seepage count part-1.parquet -o 1.pairs --bins age=-inf,18,65,inf
       seepage merge 0.pairs 1.pairs -o all.pairs
     """
-    from seepage.data.counting.accumulator import merge_pairs
     from seepage.data.domain import how_many
     from seepage.data.pairs import PairCounts
+    from seepage.data.recoding import merge_pairs
 
     _reject_twice(counts)
     merged = merge_pairs([PairCounts.load(path) for path in counts])

@@ -74,8 +74,7 @@ ID_NAME = re.compile(r"(^|[_ .-])(id|uuid|key)$|[a-z]I[dD]$|^I[dD]$")
 
 def announce_reading(data: str, found: Any, arguments: dict[str, Any]) -> None:
     """Say in one line which numbers got bins by themselves, and which columns look like ids."""
-    from seepage.data.inputs import is_dataset_name
-    from seepage.data.pairs_file import is_pairs_file
+    from seepage.data.inputs import is_dataset_name, is_pairs_file
 
     if is_dataset_name(data) or is_pairs_file(data):
         return
@@ -136,8 +135,7 @@ def engine_session(data: str, options: dict[str, Any]) -> Iterator[None]:
             raise InputError("--master needs --engine spark")
         yield
         return
-    from seepage.data.inputs import is_dataset_name
-    from seepage.data.pairs_file import is_pairs_file
+    from seepage.data.inputs import is_dataset_name, is_pairs_file
     from seepage.data.spark.engine import spark_session
     from seepage.data.table.sources import PARQUET, find_files
 

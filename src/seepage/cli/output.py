@@ -10,7 +10,8 @@ from typing import Any
 
 import click
 
-from seepage._results import Progress, json_text, whole_file, writable
+from seepage._files import whole_file, writable
+from seepage._results import Progress, json_text
 from seepage.errors import InputError, SeepageError, TableError
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -184,7 +184,7 @@ def analysers(
     Both are means over all ordered pairs, as shares of epsilon.  P1 is exact, R1 underestimates
     (a risk), R2 overestimates (needless noise), R3 does both.
     """
-    from seepage.study.benchmark_analysers import benchmark_analysers
+    from seepage.study.benchmark import benchmark_analysers
 
     arguments = table_arguments(options)
     names = _names(data)
@@ -226,7 +226,7 @@ def mechanisms(
     often an attacker's guess is wrong, each simulated and expected.  Normalised tcpl is the sum
     of all leakages over that of the bound; bits are those of one report.
     """
-    from seepage.study.benchmark_mechanisms import EIGHT, benchmark_mechanisms
+    from seepage.study.benchmark import EIGHT, benchmark_mechanisms
 
     pairs = read_pairs(data, table_arguments(options))
     with progress_bar("simulating") as progress:

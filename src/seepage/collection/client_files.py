@@ -15,11 +15,11 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
+from seepage._files import whole_file
 from seepage._pages import filled
-from seepage._results import whole_file
 from seepage.collection.wire_draws import WORD, draw_form, form_bytes, perturb_record
-from seepage.data.codebook import read_codebook
 from seepage.data.domain import Domain
+from seepage.data.recoding import read_codebook
 from seepage.errors import InputError
 from seepage.mechanisms.randomness import Randomness
 from seepage.plan.form import Form

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from seepage._files import whole_file
 from seepage._numerics import Integers
-from seepage._results import Progress, whole_file
+from seepage._results import Progress
 from seepage.collection.record_source import drawn_forms, form_column, open_records
 from seepage.collection.report_source import (
     FORM,
@@ -18,7 +19,7 @@ from seepage.collection.report_source import (
     reports_schema,
     spread_reports,
 )
-from seepage.data.table.coders import Codes
+from seepage.data.table.numbers import Codes
 from seepage.data.table.sources import find_files
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.randomness import Randomness, Seed, randomness

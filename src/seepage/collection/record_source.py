@@ -34,10 +34,9 @@ from seepage.data.datasets import dataset
 from seepage.data.domain import Attribute, Domain
 from seepage.data.inputs import is_dataset_name
 from seepage.data.table import TableOptions, TableScan
-from seepage.data.table.coders import Codes, code_type
 from seepage.data.table.column import Column
 from seepage.data.table.labels import field_key, is_number, key_label, number_label
-from seepage.data.table.numbers import is_number_type
+from seepage.data.table.numbers import Codes, code_type, is_number_type
 from seepage.data.table.options import ALL_OTHERS, Choice
 from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_files, open_source
 from seepage.errors import DomainError, InputError, TableError
@@ -174,8 +173,8 @@ class _NumberColumn(Column):
             codes = super().code(array, before)
         except DomainError as problem:
             raise InputError(f"{problem}: it must be the number of a form, from 1") from None
-        if codes is not None and self.coder.missing is not None:
-            wrong = int(np.argmax(codes == self.coder.missing))
+        if codes is not None and self.alphabet.missing is not None:
+            wrong = int(np.argmax(codes == self.alphabet.missing))
             raise InputError(f"record {before + wrong + 1:,}: column {self.name!r} has no form")
         return codes
 

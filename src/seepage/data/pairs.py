@@ -21,6 +21,8 @@ Place = TypeVar("Place", int, Integers)
 
 LARGEST_COUNT = np.iinfo(np.int64).max
 CELLS_AT_ONCE = 1 << 22
+FILE_KEY = b"seepage"
+"""Metadata of a Parquet file of pair counts are under this key."""
 
 
 def pair_offsets(sizes: Sequence[int] | Integers) -> Integers:

@@ -15,19 +15,23 @@ import msgspec
 import numpy as np
 
 from seepage import _checks
+from seepage._files import whole_file
 from seepage._numerics import Integers
-from seepage._results import whole_file
 from seepage.data.domain import Domain
-from seepage.data.pairs import PairCounts, marginal_offsets, pair_numbers, pair_offsets
+from seepage.data.pairs import (
+    FILE_KEY,
+    PairCounts,
+    marginal_offsets,
+    pair_numbers,
+    pair_offsets,
+)
 from seepage.errors import DomainError, InputError, TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-KEY = b"seepage"
 VERSION = 1
-MAGIC = b"PAR1"
 COLUMNS = ("attribute_a", "attribute_b", "value_a", "value_b", "count")
 
 
@@ -73,7 +77,7 @@ def pairs_table(pairs: PairCounts) -> "pa.Table":
         for index, dictionary in zip(indices, texts, strict=True)
     ]
     table = pa.table([*coded, pa.array(counts)], names=list(COLUMNS))
-    return table.replace_schema_metadata({KEY: msgspec.json.encode(_header(pairs))})
+    return table.replace_schema_metadata({FILE_KEY: msgspec.json.encode(_header(pairs))})
 
 
 def _seen_cells(pairs: PairCounts) -> list[Integers]:
@@ -116,26 +120,6 @@ def _header(pairs: PairCounts) -> dict[str, Any]:
     }
 
 
-def is_pairs_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is a file of pair counts, as far as its metadata tell."""
-    place = Path(path)
-    try:
-        if not place.is_file():
-            return False
-        with place.open("rb") as file:
-            if file.read(len(MAGIC)) != MAGIC:
-                return False
-    except (OSError, ValueError):
-        return False
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return KEY in (pq.read_schema(place).metadata or {})
-    except (OSError, pa.ArrowException):
-        return False
-
-
 def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
     """Return the pair counts of a file, or raise a TableError.
 
@@ -144,7 +128,7 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
     """
     place = _checks.input_path(path)
     table = _read(place)
-    header = _read_header(place, (table.schema.metadata or {}).get(KEY))
+    header = _read_header(place, (table.schema.metadata or {}).get(FILE_KEY))
     try:
         domain = Domain.from_dicts(map(msgspec.structs.asdict, header.attributes))
         pairs = _from_table(table, domain, header.population)

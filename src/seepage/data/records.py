@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Integers
 from seepage._results import Progress, Result
-from seepage.data.counting.accumulator import PairAccumulator
-from seepage.data.counting.count import ENGINES, is_spark_frame
+from seepage.data.counting.count import ENGINES, PairAccumulator, is_spark_frame
 from seepage.data.counting.distinct import (
     DistinctRecords,
     Gathering,
@@ -26,7 +25,7 @@ from seepage.data.counting.distinct import (
     pack,
     runs,
 )
-from seepage.data.counting.kernel import Codes, compiled_pays
+from seepage.data.counting.kernel import Codes
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
@@ -148,9 +147,9 @@ class Records(Result):
         found = cls(domain, rows.T, weights, population=None if whole else kept.seen)
         if options.pool is None:
             return found
-        from seepage.data.pooling import pool_records
+        from seepage.data.recoding import pool_rare
 
-        return pool_records(found, options.pool)
+        return pool_rare(found, options.pool)
 
     @classmethod
     def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Records":
@@ -256,7 +255,7 @@ class Records(Result):
         for bit in range(int(self.weights.max(initial=1)).bit_length()):
             rows = columns[:, (self.weights >> bit) & 1 == 1]
             part = PairAccumulator(len(sizes))
-            part.add(list(rows), sizes, compiled=compiled_pays(rows.shape[1], sizes))
+            part.add(list(rows), sizes)
             counts.append(part.counts(self.domain).counts << bit)
         marginals = [self.marginal(i) for i in range(len(sizes))]
         flat = np.sum(counts, axis=0, dtype=np.int64)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from seepage.data.pooling import pool_records, rare_values
+from seepage.data.recoding import pool_rare, rare_values
 from seepage.data.records import Records
 from seepage.designs.design import Design
 from seepage.designs.strategies import OPTIMAL_SMP
@@ -40,7 +40,7 @@ def with_pooling_note(
     best SMP on its own values.
     """
     try:
-        before, after = _of_smp(found), _of_smp(designed(pool_records(records, pool)))
+        before, after = _of_smp(found), _of_smp(designed(pool_rare(records, pool)))
     except (InputError, KeyboardInterrupt):
         return found
     if before is None or after is None or after > WORTH * before:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from seepage._registry import MECHANISMS
-from seepage.data.pooling import pool_pairs, rare_values
+from seepage.data.recoding import pool_rare, rare_values
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.release import PUBLIC, releases
 
@@ -82,7 +82,7 @@ def pooling_gain(matrix: LeakageMatrix, pool: int | None = None) -> PoolingGain 
     known = all(name in (None, PUBLIC) or name in MECHANISMS for name in names)
     if not merged or not known or not np.isfinite(matrix.tcpl):
         return None
-    pooled = pool_pairs(pairs, size)
+    pooled = pool_rare(pairs, size)
     slack = [release.delta for release in matrix.releases]
     budgets = [0.0 if release.public else release.epsilon for release in matrix.releases]
     again = releases(pooled.domain, budgets, names, slack)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _checks
+from seepage._files import whole_file
 from seepage._numerics import Booleans, Floats, Integers
-from seepage._results import whole_file
 from seepage.errors import InputError
 from seepage.mechanisms.randomness import Randomness
 

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from seepage import _checks
-from seepage._results import json_ready, whole_file
+from seepage._files import whole_file
+from seepage._results import json_ready
 from seepage.errors import InputError
 from seepage.plan.form import Form, ProductChannel
 from seepage.plan.plan import EDITED, Plan

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
+from seepage._files import whole_file
 from seepage._pages import filled, joined_styles, static_text
-from seepage._results import json_ready, whole_file
+from seepage._results import json_ready
 from seepage.analysis import Analysis
 from seepage.data.domain import MISSING, how_many, sample_caution
 from seepage.data.pairs import PairCounts

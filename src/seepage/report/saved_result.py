@@ -22,7 +22,7 @@ from seepage.errors import InputError
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
 from seepage.totals import GUARANTEES, JointWitness, TotalLeakage, TotalsComparison
-from seepage.totals.experience_result import read_experience
+from seepage.totals.experienced import read_experience
 from seepage.totals.result import Kind
 
 HINT = "write it with `seepage analyse DATA --format json --output result.json`"

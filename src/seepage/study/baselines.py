@@ -5,7 +5,7 @@ rows targets, columns sources, 0 on the diagonal.  Adding one is a class and a l
 """
 
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -132,14 +132,20 @@ def register_analyser(found: Analyser) -> Analyser:
         ...
     seepage.errors.InputError: an analyser named 'SPL-ANL' is registered already
     """
-    check_analyser(found)
-    return ANALYSERS.add(found.name, found)
+    [made] = as_analysers([found])
+    return ANALYSERS.add(made.name, made)
 
 
-def check_analyser(found: object) -> None:
-    """Raise an InputError for what has not the name and the method of an analyser."""
-    if isinstance(found, type) or not isinstance(found, Analyser):
-        raise InputError(f"analyser must be a name or an Analyser, got {_checks.shown(found)}")
+def as_analysers(chosen: Any) -> list[Analyser]:
+    """Return analysers, or those of names; all registered ones for None."""
+    if chosen is None:
+        return list(analysers().values())
+    wanted = _checks.items(chosen, "chosen")
+    found = [analyser(one) if isinstance(one, str) else one for one in wanted]
+    for one in found:
+        if isinstance(one, type) or not isinstance(one, Analyser):
+            raise InputError(f"analyser must be a name or an Analyser, got {_checks.shown(one)}")
+    return found
 
 
 def analysers() -> dict[str, Analyser]:
@@ -192,6 +198,17 @@ def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Float
             f"analyser {chosen.name!r} must return leakages of at least 0, got {values.min():g}"
         )
     return values
+
+
+def reference_leakages(reference: str, pairs: PairCounts, epsilon: float, seed: int) -> Floats:
+    """Return what analysers are compared with, see `benchmark_analysers`."""
+    kind, _, name = reference.partition(":")
+    if kind == "statistical":
+        from seepage.study.statistical import estimate_leakage
+
+        return estimate_leakage(pairs, epsilon, mechanism=name, surrogates=0, seed=seed).plug_in
+    chosen = analyser("Algorithm 2" if reference == "bound" else reference)
+    return analyse_with(chosen, pairs, np.full(len(pairs.domain), epsilon))
 
 
 def _off_diagonal(values: Floats) -> Floats:

@@ -13,7 +13,7 @@ from seepage._results import Result
 from seepage.data.domain import Domain, sample_caution
 from seepage.errors import DomainError, InputError
 from seepage.leakage.release import VIEWS, View
-from seepage.study.permutation import QUANTILES, Significance
+from seepage.study.simulation import QUANTILES, Significance
 
 Method = Literal["aggregate", "records"]
 METHODS = ("aggregate", "records")

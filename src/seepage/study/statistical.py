@@ -3,7 +3,7 @@
 The paper perturbs r copies of every record, lets an attacker guess each value, and counts; the
 same distribution is drawn here from pair counts, in time that does not grow with the records
 [theory: The statistical method].  Beside the paper's estimate, which is biased upward, stand a
-corrected one and a confidence interval (`confidence`) and a p-value (`permutation`).
+corrected one and a confidence interval (`confidence`) and a p-value (`simulation`).
 """
 
 import os

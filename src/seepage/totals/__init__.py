@@ -5,7 +5,7 @@
 | `exact` | certified: supremum over all report tuples | `exact_total` |
 | `merged` | certified: all sources as one | `composition` |
 | `worst` | certified: sum of all budgets | `composition` |
-| `sampled` | statistical: with a delta and a confidence | `sampled`, `sampled_reports` |
+| `sampled` | statistical: with a delta and a confidence | `sampled`, `drawn_reports` |
 | `tree` | assumed: a structure that the user gives | `tree`, `stream` |
 | `independent` | assumed: the paper's sum | `composition` |
 | `witness` | lower bound: found by search | `witness_search` |

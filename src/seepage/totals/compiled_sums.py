@@ -1,4 +1,4 @@
-"""The compiled drop-in for the sums over the table that `sampled` needs.
+"""The compiled drop-in for `report_sums`.
 
 Attributes are taken in groups whose values occur in few combinations.  For each report the
 likelihood of every combination of a group is tabulated once; the likelihood of a record is the
@@ -13,7 +13,7 @@ import numpy as np
 from seepage._numerics import Floats, Integers
 from seepage._results import Progress
 from seepage.data.records import Records
-from seepage.totals.sampled_reports import Draws, offsets
+from seepage.totals.drawn_reports import Draws, offsets
 
 COMBINATIONS = 512
 """A group of several attributes has at most this many combinations: its tables stay in cache."""

@@ -3,6 +3,7 @@
 `merged`: all sources seen as one, released with the sum of their budgets.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from seepage.data.records import Records
 from seepage.leakage import LeakageMatrix, Release
 from seepage.leakage.evidence import relaxation
 from seepage.leakage.likely_sets import best_of_all
+from seepage.leakage.linear_limits import upper_over_all_sets
 from seepage.leakage.release import View
 from seepage.totals.result import GuaranteeError, direct
 
@@ -74,11 +76,18 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
 MOST_CELLS = 1 << 27
 """The largest channel from a target to all other attributes: 1 GB."""
 
+MOST_POPULATION_CELLS = 1 << 24
+"""The same where limits for people are computed from it."""
+
+LARGEST_RADIUS = 50.0
+"""Relative entropy beyond which nothing is known of a row."""
+
 
 def merged_totals(
     data: Records,
     released: Sequence[Release],
     view: View,
+    confidence: float | None = None,
     progress: Progress | None = None,
 ) -> tuple[Floats, Floats]:
     """Return eps_k + bound(P(Z given X_k), sum of the others' eps), Z all other attributes.
@@ -91,6 +100,9 @@ def merged_totals(
         How each attribute is released; only budgets matter.
     view
         What the adversary keeps.
+    confidence
+        None for the table's own distribution.  Else the totals are upper limits for the people of
+        whom the records are a random sample, all at once with this confidence.
     progress
         Called with the targets done and in all.
 
@@ -105,32 +117,68 @@ def merged_totals(
     -----
     For each target one sort of the distinct records and O(m^2 z), with m target values and z
     distinct combinations of the others.
+
+    For people the statements range over every set of combinations of the other attributes, those
+    that never occurred included: c grows by ln 2 for each combination.  So it says something only
+    where the others have far fewer combinations than there are people with each value.
     """
     parts = np.array([direct(release, view) for release in released])
     totals = np.zeros_like(parts)
     for target in range(len(released)):
         others = np.delete(parts, target, axis=0)
-        channel = _channel(data, target)
         budget, slack = summed_up(others[:, 0]), summed_up(others[:, 1])
-        value = float(best_of_all(channel[None], np.array([budget])).value[0])
-        delta = relaxation(channel, value, budget, slack)
+        if confidence is None:
+            counts = _counts(data, target)
+            channel = counts / counts.sum(axis=1, keepdims=True)
+            value = float(best_of_all(channel[None], np.array([budget])).value[0])
+        else:
+            channel = np.ones((1, 1))
+            value = _limit_for_people(data, target, budget, confidence)
+        known = confidence is None or budget > 0
+        delta = relaxation(channel, value, budget, slack) if known else slack
         totals[target] = summed_up((parts[target, 0], value)), summed_up((parts[target, 1], delta))
         if progress is not None:
             progress(target + 1, len(released))
     return totals[:, 0], totals[:, 1]
 
 
-def _channel(data: Records, target: int) -> Floats:
-    """Return P(all other attributes given the target), rows the target values that occurred."""
+def _counts(data: Records, target: int, people: bool = False) -> Floats:
+    """Return people by target value and combination of the others, of both those that occurred."""
     groups = data.groups(k for k in range(len(data.domain)) if k != target)
     columns = int(groups.max()) + 1
     seen, rows = np.unique(data.column(target), return_inverse=True)
-    if len(seen) * columns > MOST_CELLS:
+    most = MOST_POPULATION_CELLS if people else MOST_CELLS
+    if len(seen) * columns > most:
         raise GuaranteeError(
-            f"merged totals need a table of {len(seen):,} values of "
-            f"{data.domain.names[target]!r} by {columns:,} combinations of the others, at most "
-            f"{MOST_CELLS:.3g} cells fit; use 'sampled', or choose fewer attributes or values"
+            f"merged totals{' for the population' * people} need a table of {len(seen):,} values "
+            f"of {data.domain.names[target]!r} by {columns:,} combinations of the others, at most "
+            f"{most:.3g} cells fit; use {'worst' if people else 'sampled'!r}, or choose fewer "
+            "attributes or values"
         )
     cells = np.bincount(rows * columns + groups, data.weights, minlength=len(seen) * columns)
-    counts = cells.reshape(len(seen), columns)
-    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+    return np.asarray(cells.reshape(len(seen), columns))
+
+
+def _limit_for_people(data: Records, target: int, budget: float, confidence: float) -> float:
+    """Return the upper limit of the bound over all sets of combinations of the others."""
+    sizes = data.domain.sizes
+    cells = math.prod(size for k, size in enumerate(sizes) if k != target)
+    if sizes[target] == 1 or cells == 1 or budget == 0:
+        return 0.0
+    c = math.log(len(sizes) * sizes[target]) - math.log1p(-confidence)
+    c += min(float(cells), 1e300) * math.log(2.0)
+    people = data.marginal(target)
+    if c > LARGEST_RADIUS * people.min():
+        return budget
+    counts = _counts(data, target, people=True)
+    rows = counts / counts.sum(axis=1, keepdims=True)
+    if rows.shape[1] < cells:  # a combination that never occurred
+        rows = np.hstack([rows, np.zeros((len(rows), 1))])
+    return float(upper_over_all_sets([rows], [c / people], budget)[0])
+
+
+def merged_may_tell(data: Records) -> bool:
+    """Return whether `merged` totals for people can be below the sum of budgets at all."""
+    sizes = data.domain.sizes
+    cells = min(math.prod(sizes) / size for size in sizes)
+    return cells * math.log(2.0) <= LARGEST_RADIUS * data.records

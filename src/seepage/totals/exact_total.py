@@ -10,6 +10,7 @@ an axis in place of n; below the first halves the tables are cut into blocks tha
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -48,7 +49,7 @@ class ExactTotals(NamedTuple):
     evidence: list[JointWitness | None]
 
 
-def _enumerated(columns: Sequence[ReportColumns]) -> int | None:
+def _spared(columns: Sequence[ReportColumns]) -> int | None:
     """Return the source whose best column is computed, not enumerated: that with the most.
 
     None where no source has more columns than values.
@@ -60,7 +61,7 @@ def _enumerated(columns: Sequence[ReportColumns]) -> int | None:
 
 def exact_size(columns: Sequence[ReportColumns]) -> int:
     """Return the number of cells of the largest table that `exact` has to walk."""
-    spared = _enumerated(columns)
+    spared = _spared(columns)
     largest = 0
     for target in range(len(columns)):
         sizes = (
@@ -80,27 +81,28 @@ def _precision(columns: Sequence[ReportColumns], records: int) -> type[np.floati
     return None
 
 
-def fits(columns: Sequence[ReportColumns], records: int) -> bool:
-    """Return whether `exact` can be computed."""
-    return exact_size(columns) <= MOST_CELLS and _precision(columns, records) is not None
-
-
-def check_fits(columns: Sequence[ReportColumns], records: int) -> None:
-    """Raise a GuaranteeError, with the size and the way out, where `exact` cannot be computed."""
+def _obstacle(columns: Sequence[ReportColumns], records: int) -> str | None:
+    """Return why `exact` cannot be computed, with the size and the way out; None where it can."""
     size = exact_size(columns)
     if size > MOST_CELLS:
         shown = f"{size:.3g}" if size < 10**300 else f"10^{len(str(size)) - 1}"
-        raise GuaranteeError(
+        return (
             f"exact totals of these {len(columns)} attributes need {shown} combinations of "
             f"reports, at most {MOST_CELLS:.3g} fit; use 'sampled' or 'merged', or choose fewer "
             "attributes"
         )
     if _precision(columns, records) is None:
         budgets = sum(column.span for column in columns)
-        raise GuaranteeError(
+        return (
             f"exact totals need likelihoods down to e^-{budgets:.0f}, beyond this machine's "
             "numbers; use 'merged', which takes any epsilon"
         )
+    return None
+
+
+def fits(columns: Sequence[ReportColumns], records: int) -> bool:
+    """Return whether `exact` can be computed."""
+    return _obstacle(columns, records) is None
 
 
 def exact_totals(
@@ -130,7 +132,9 @@ def exact_totals(
 
     Cost: O(log2(n)) passes over the cells for each attribute; memory for three tables.
     """
-    check_fits(columns, data.records)
+    obstacle = _obstacle(columns, data.records)
+    if obstacle is not None:
+        raise GuaranteeError(obstacle)
     search = _Enumeration(data, columns, progress)
     search.run()
     guard = rounding(data.domain.sizes)
@@ -182,7 +186,7 @@ class _Enumeration:
         self.best = [_Best() for _ in range(count)]
         self.own = [column.own() for column in self.columns]
         self.dtype = _precision(self.columns, self.data.records) or np.float64
-        self.spared = _enumerated(self.columns)
+        self.spared = _spared(self.columns)
         self.matrices = [
             column.matrix(self.dtype) if source != self.spared else np.ones((column.k, 1))
             for source, column in enumerate(self.columns)
@@ -240,7 +244,7 @@ class _Enumeration:
         if self.spared is None:
             self._compare(table[:, 0, :], target, trail)
         else:
-            self._compare_spared(table, target, trail)
+            self._compare(np.ascontiguousarray(table.transpose(0, 2, 1)), target, trail)
             if target == min(k for k in range(len(self.columns)) if k != self.spared):
                 spared, batch = table.shape[1:]
                 reports = self._transform(table, (target,)).reshape(-1, spared, batch)
@@ -250,34 +254,24 @@ class _Enumeration:
         if self.progress is not None:
             self.progress(min(self.done, self.work), self.work)
 
-    def _conditional(self, table: Reals, target: int) -> tuple[Reals, list[int]]:
-        """Return p(reports given x) for the values x that occurred, and these values."""
-        seen = np.flatnonzero(self.marginals[target])
-        shape = (-1, *[1] * (table.ndim - 1))
-        return table[seen] / self.marginals[target][seen].reshape(shape), seen.tolist()
-
     def _compare(self, table: Reals, target: int, trail: Trail) -> None:
-        likelihoods, seen = self._conditional(table, target)
-        own = self.own[target]
-        if np.unique(own[~np.eye(len(own), dtype=np.bool_)]).size <= 1:
+        """Offer the best of each two values, table of shape (k, batch) or (k, batch, spared)."""
+        seen = np.flatnonzero(self.marginals[target]).tolist()
+        people = self.marginals[target][seen].reshape(-1, *[1] * (table.ndim - 1))
+        likelihoods, own = table[seen] / people, self.own[target]
+        if table.ndim == 2 and np.unique(own[~np.eye(len(own), dtype=np.bool_)]).size <= 1:
             high, low = likelihoods.max(axis=0), likelihoods.min(axis=0)
             row = int(_quotient(high, low).argmax())
             pair = int(likelihoods[:, row].argmax()), int(likelihoods[:, row].argmin())
             self._offer(target, _quotient(high[row], low[row]), seen, pair, row, trail)
             return
-        for first, second in np.argwhere(~np.eye(len(seen), dtype=np.bool_)).tolist():
-            ratios = _quotient(likelihoods[first], likelihoods[second])
+        for first, second in permutations(range(len(seen)), 2):
+            rows = likelihoods[first], likelihoods[second]
+            if table.ndim == 2 or self.spared is None:
+                ratios, spared = _quotient(*rows), None
+            else:
+                ratios, spared = self.columns[self.spared].best(*rows), rows
             row = int(ratios.argmax())
-            self._offer(target, ratios[row], seen, (first, second), row, trail)
-
-    def _compare_spared(self, table: Reals, target: int, trail: Trail) -> None:
-        likelihoods, seen = self._conditional(table, target)
-        rows = np.ascontiguousarray(likelihoods.transpose(0, 2, 1))
-        assert self.spared is not None
-        for first, second in np.argwhere(~np.eye(len(seen), dtype=np.bool_)).tolist():
-            ratios = self.columns[self.spared].best(rows[first], rows[second])
-            row = int(ratios.argmax())
-            spared = rows[first, row], rows[second, row]
             self._offer(target, ratios[row], seen, (first, second), row, trail, spared)
 
     def _offer(
@@ -295,7 +289,7 @@ class _Enumeration:
         first, second = seen[pair[0]], seen[pair[1]]
         value = float(np.log(ratio)) + float(self.own[target][first, second])
         if value > self.best[target].value:
-            kept = None if spared is None else (spared[0].copy(), spared[1].copy())
+            kept = None if spared is None else (spared[0][row].copy(), spared[1][row].copy())
             self.best[target] = _Best(value, (first, second), row, trail, kept)
 
     def witness(self, target: int) -> JointWitness | None:

@@ -1,28 +1,26 @@
-"""`exact` and `merged` totals for the people behind a table, from a sample of them.
+"""`exact` totals for the people behind a table, from a sample of them.
 
-Both hold with a confidence, for all attributes at once, if the records are drawn from these people
+They hold with a confidence, for all attributes at once, if the records are drawn from these people
 at random, one per person [theory-population].  Which limit is used is decided before looking, by
 the sizes of attributes and the mechanisms alone:
 
-* `exact`, GRR-like reports with one contrast: KL_inf on the numbers of differences;
-* `exact`, any other reports: KL_inf on all combinations of answers where they are few, else kl on
-  the range of each report's likelihoods;
-* `merged`: the kl limits of every set of combinations of the sources.
+* GRR-like reports with one contrast: KL_inf on the numbers of differences;
+* any other reports: KL_inf on all combinations of answers where they are few, else kl on the range
+  of each report's likelihoods.
 
 A declared value that never occurred counts with every distribution.
 """
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Floats, round_up, rounding, summed_up
+from seepage._numerics import Floats, round_up, rounding
 from seepage._results import Progress
-from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.leakage import LeakageMatrix, Release
 from seepage.leakage.deviations import (
     GUARD,
     Limits,
@@ -31,13 +29,9 @@ from seepage.leakage.deviations import (
     kl_upper,
     mixture_radius,
 )
-from seepage.leakage.evidence import relaxation
-from seepage.leakage.linear_limits import upper_over_all_sets
-from seepage.leakage.release import View
-from seepage.totals.composition import check_pure, worst_totals
-from seepage.totals.report_columns import ReportColumns, TwoLevelColumns, columns_of
+from seepage.totals.report_columns import ReportColumns, TwoLevelColumns
 from seepage.totals.report_limits import FORM_ROUNDS, counts_by_difference, difference_weights
-from seepage.totals.result import GuaranteeError, TotalLeakage, direct
+from seepage.totals.result import GuaranteeError
 
 SCOPES = ("table", "population")
 """Whom totals hold for: the people in the table, or those whom it was drawn from."""
@@ -50,49 +44,6 @@ MOST_ATOMS = 1 << 22
 
 BLOCK = 1 << 16
 """Reports whose limits are computed at once."""
-
-LARGEST_RADIUS = 50.0
-"""Relative entropy beyond which nothing is known of a row."""
-
-
-def population_total(
-    guarantee: str,
-    data: PairCounts | Records,
-    matrix: LeakageMatrix,
-    confidence: float,
-    progress: Progress | None = None,
-) -> TotalLeakage:
-    """Return upper limits of the totals under a guarantee, for the people behind the table."""
-    if guarantee not in ("exact", "merged") or isinstance(data, PairCounts):
-        raise GuaranteeError(
-            "scope 'population' needs records and guarantee 'exact' or 'merged', or 'worst', "
-            f"got {guarantee!r}"
-        )
-    if guarantee == "exact":
-        worst, slack = worst_totals(matrix)
-        check_pure(matrix)
-        columns = columns_of(matrix.domain, matrix.releases, matrix.view)
-        values = exact_population_totals(data, columns, confidence, progress)
-        values = np.where(slack > 0, values, np.minimum(values, worst))
-        deltas = np.zeros_like(values)
-    else:
-        values, deltas = merged_population_totals(
-            data, matrix.releases, matrix.view, confidence, progress
-        )
-    note = (
-        f"for the people whom the {data.records:,} records were drawn from at random, one record "
-        "per person"
-    )
-    return TotalLeakage(
-        guarantee,
-        "statistical",
-        values,
-        deltas,
-        matrix,
-        confidence=confidence,
-        notes=(note,),
-        scope="population",
-    )
 
 
 class _Target(NamedTuple):
@@ -169,25 +120,18 @@ def _exact_total(
 ) -> float:
     column = columns[target.place]
     own = column.own()
-    direct_part = float(own.max())
+    best = float(own.max())
     if column.k < 2 or not target.sources:
-        return direct_part
+        return best
     counts = data.counts((*target.sources, target.place)).reshape(-1, column.k)
-    best = direct_part
     for limits in _likelihood_limits(columns, target, counts.astype(np.float64), c):
-        upper, lower = np.log(limits.upper), _log(limits.lower)
-        for x in range(column.k):
-            for other in range(column.k):
-                if x != other:
-                    ratio = float((upper[:, x] - lower[:, other]).max())
-                    best = max(best, ratio + float(own[x, other]))
+        with np.errstate(divide="ignore"):
+            upper, lower = np.log(limits.upper), np.log(limits.lower)
+        for x, other in permutations(range(column.k), 2):
+            ratio = float((upper[:, x] - lower[:, other]).max())
+            best = max(best, ratio + float(own[x, other]))
     sizes = [columns[k].k for k in target.sources]
     return round_up(best, 16) + rounding([*sizes, column.k])
-
-
-def _log(values: Floats) -> Floats:
-    with np.errstate(divide="ignore"):
-        return np.log(values)
 
 
 def _likelihood_limits(
@@ -256,91 +200,3 @@ def _by_range(matrices: list[Floats], counts: Floats, people: Floats, c: float) 
     upper = np.where(seen, kl_upper(scaled, radius, 4), 1.0)
     lower = np.where(seen, kl_lower(scaled, radius, 4), 0.0)
     return Limits((low + width * lower) * (1 - GUARD), (low + width * upper) * (1 + GUARD))
-
-
-def merged_population_totals(
-    data: Records,
-    released: Sequence[Release],
-    view: View,
-    confidence: float,
-    progress: Progress | None = None,
-) -> tuple[Floats, Floats]:
-    """Return upper limits of the merged totals, for people: totals and their deltas.
-
-    Parameters
-    ----------
-    data
-        The records, a random sample of the people.
-    released, view
-        As in `merged_totals`.
-    confidence
-        Of all totals together.
-    progress
-        Called with the targets done and in all.
-
-    Notes
-    -----
-    The statements range over every set of combinations of the other attributes, those that never
-    occurred included: c grows by ln 2 for each combination.  So it says something only where the
-    others have far fewer combinations than there are people with each value.
-    """
-    parts = np.array([direct(release, view) for release in released])
-    sizes = data.domain.sizes
-    totals = np.zeros_like(parts)
-    for target in range(len(released)):
-        others = np.delete(parts, target, axis=0)
-        budget, slack = summed_up(others[:, 0]), summed_up(others[:, 1])
-        cells = math.prod(size for k, size in enumerate(sizes) if k != target)
-        c = math.log(len(released) * sizes[target]) - math.log1p(-confidence)
-        c += min(float(cells), 1e300) * math.log(2.0)
-        value = 0.0
-        if sizes[target] > 1 and cells > 1 and budget > 0:
-            value = _merged_limit(data, target, cells, c, budget)
-        delta = slack
-        if budget > 0 and slack > 0:
-            delta = relaxation(np.ones((1, 1)), value, budget, slack)
-        totals[target] = summed_up((parts[target, 0], value)), summed_up((parts[target, 1], delta))
-        if progress is not None:
-            progress(target + 1, len(released))
-    return totals[:, 0], totals[:, 1]
-
-
-def merged_may_tell(data: Records) -> bool:
-    """Return whether `merged` totals for people can be below the sum of budgets at all."""
-    sizes = data.domain.sizes
-    cells = min(math.prod(sizes) / size for size in sizes)
-    return cells * math.log(2.0) <= LARGEST_RADIUS * data.records
-
-
-def _merged_limit(data: Records, target: int, cells: int, c: float, budget: float) -> float:
-    """Return the upper limit of the bound over all sets of combinations of the others."""
-    if c > LARGEST_RADIUS * data.records:
-        return budget
-    counts = _sparse_counts(data, target)
-    people = counts.sum(axis=1)
-    if (people == 0).any():
-        return budget
-    rows, radii = counts / people[:, None], c / people
-    if radii.max() > LARGEST_RADIUS:
-        return budget
-    if rows.shape[1] < cells:  # a combination that never occurred
-        rows = np.hstack([rows, np.zeros((len(rows), 1))])
-    return float(upper_over_all_sets([rows], [radii], budget)[0])
-
-
-def _sparse_counts(data: Records, target: int) -> Floats:
-    """Return people by value of the target and combination of the others that occurred."""
-    groups = data.groups(k for k in range(len(data.domain)) if k != target)
-    columns, size = int(groups.max()) + 1, data.domain.sizes[target]
-    if size * columns > MOST_CELLS:
-        raise GuaranteeError(
-            f"merged totals for the population need a table of {size:,} values of "
-            f"{data.domain.names[target]!r} by {columns:,} combinations of the others, at most "
-            f"{MOST_CELLS:.3g} cells fit; choose fewer attributes, or guarantee 'worst'"
-        )
-    cells = np.bincount(
-        data.column(target).astype(np.int64) * columns + groups,
-        data.weights,
-        minlength=size * columns,
-    )
-    return np.asarray(cells.reshape(size, columns), dtype=np.float64)

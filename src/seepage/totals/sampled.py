@@ -8,36 +8,50 @@ With P_x the law of all reports given X_k = x, an attribute's total is (L, delta
 Reports are drawn once for all targets; p(y given x) is a sum over the whole table, exact for the
 table's own joint distribution.  What is statistical is only the expectation over reports.
 
-p(y given x) = sum over people with x of prod_i p(y_i given value of i), divided by their number;
-and q(y), the same sum over all people, weighted as they were drawn.  All targets share one matrix
-of records by reports, which is never held as a whole.
+Half of the people are drawn from the table as it is.  The other half go to target values that
+would have too few: people are drawn from those who have the value.  A report then has density
+
+    q(y) = sum over records r of q(r) p(y given r),   q(r) = P(r) g(r),
+
+g(r) = n_0/n + sum over boosted values x of r of (n_x/n) / P(x), for n_0 plain draws and n_x
+boosted ones.  Every report serves every target with the weight p(y given x) / q(y), which never
+exceeds W(x) = 1 / (P(x) min over records r with x of g(r)).
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from seepage._numerics import UNIT, Floats, Integers
+from seepage import _checks
+from seepage._numerics import Floats, Integers
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.leakage import Release
 from seepage.leakage.release import View
-from seepage.totals.sampled_reports import (
-    IMPOSSIBLE,
+from seepage.totals.drawn_reports import (
     Draws,
-    draw_reports,
+    drawn,
     offsets,
-    reports_enough,
+    perturbed,
+    report_sums,
+    rounding_of,
+    simulated,
 )
 
 SPARE = 1e-9
 """The share of the allowed mean left unused, for rounding in sums over reports."""
 
+PLAIN_SHARE = 0.5
+"""The share of people drawn from the table as it is."""
 
-@dataclass(frozen=True, eq=False)
-class Sampled:
+ROOM = 1.5
+"""A value is worth boosting if it can have this many times the draws that it needs at least."""
+
+
+class Sampled(NamedTuple):
     """What was found for each attribute.
 
     Parameters
@@ -45,13 +59,13 @@ class Sampled:
     values
         The smallest L that can be certified; infinite where there is none.
     rare
-        For each attribute the values that have too few draws.
+        The attributes that have values with too few draws, with these values.
     enough
         About how many reports would certify every value.
     """
 
     values: Floats
-    rare: list[Integers]
+    rare: list[str]
     enough: int
 
 
@@ -101,17 +115,33 @@ def sampled_totals(
     level = math.log(pairs / (1 - confidence))
     needed = level / -math.log1p(-delta)
     draws = draw_reports(data, released, view, reports, needed, seed)
-    densities, own = report_densities(data, draws, progress)
-    guard = rounding_of(data, draws)
+    weighted = report_weights(data, draws, progress)
+    most, guard = ceilings(data, draws), rounding_of(data, draws)
     values, rare = [], []
     for target, begin in enumerate(offsets(data.domain)[:-1]):
-        seen = begin + np.flatnonzero(data.marginal(target))
-        limits = [largest_mean(delta / draws.ceilings[x], level / reports) for x in seen]
-        weighted = densities[seen] / own
-        found = _largest_loss(weighted, limits, draws.ceilings[seen])
+        attribute, seen = data.domain[target], begin + np.flatnonzero(data.marginal(target))
+        limits = [largest_mean(delta / most[x], level / reports) for x in seen]
+        found = _largest_loss(weighted[seen], limits, most[seen])
         values.append(found + guard if found > 0 else 0.0)
-        rare.append(np.array([x - begin for x, m in zip(seen, limits, strict=True) if m is None]))
+        few = [
+            repr(attribute.values[x - begin])
+            for x, m in zip(seen, limits, strict=True)
+            if m is None
+        ]
+        if few:
+            shown = ", ".join(few[:3]) + (", ..." if len(few) > 3 else "")
+            rare.append(f"{attribute.name!r} ({shown})")
     return Sampled(np.array(values), rare, reports_enough(data, needed))
+
+
+def report_weights(data: Records, draws: Draws, progress: Progress | None = None) -> Floats:
+    """Return p(y given x) / q(y) of every value x of every attribute (rows) and report y."""
+    sums = report_sums(data, draws, progress)
+    people = np.concatenate([data.marginal(k) for k in range(len(data.domain))])
+    weights = sums[:-1]
+    weights /= np.maximum(people, 1)[:, None]
+    weights /= sums[-1] / data.records
+    return weights
 
 
 def _largest_loss(weighted: Floats, limits: Sequence[float | None], ceilings: Floats) -> float:
@@ -122,10 +152,9 @@ def _largest_loss(weighted: Floats, limits: Sequence[float | None], ceilings: Fl
     for first, (limit, ceiling) in enumerate(zip(limits, ceilings, strict=True)):
         if limit is None:
             return math.inf
-        for second in range(len(weighted)):
-            if first != second:
-                allowed = limit * ceiling * (1 - SPARE)
-                largest = max(largest, smallest_loss(weighted[first], weighted[second], allowed))
+        allowed = limit * ceiling * (1 - SPARE)
+        for other in np.delete(weighted, first, axis=0):
+            largest = max(largest, smallest_loss(weighted[first], other, allowed))
     return largest
 
 
@@ -192,127 +221,123 @@ def smallest_loss(upper: Floats, lower: Floats, allowed: float) -> float:
     return max(0.0, float(np.log(h)))
 
 
-# Likelihoods of the drawn reports, summed over the table ---------------------------------------
-
-RECORDS = 2048
-REPORTS = 2048
-"""Likelihoods handled at once by NumPy: a block of records by reports, 32 MB."""
-
-COMPILED_FROM = 1 << 27
-"""From this many likelihoods on, loading the compiled kernel pays."""
-
-LOWEST = -1e300
-"""Below any logarithm of a likelihood but that of 0, and finite."""
-
-WIDEST_SPREAD = 600.0
-"""Products of likelihoods no more than e^-600 apart neither overflow nor vanish."""
+# How many people are drawn for which value ------------------------------------------------------
 
 
-def report_densities(
-    data: Records, draws: Draws, progress: Progress | None = None
-) -> tuple[Floats, Floats]:
-    """Return p(y given x) of every value x of every attribute, and q(y).
+def draw_reports(
+    data: Records,
+    released: Sequence[Release],
+    view: View,
+    count: int,
+    needed: float,
+    seed: int | np.random.Generator | None,
+) -> Draws:
+    """Draw so many reports.
 
-    Rows are the values of all attributes one after the other, columns reports.  Each report has
-    an unknown factor of its own, the same for all values and for q: only ratios mean something.
-
-    Notes
-    -----
-    One likelihood for each distinct record and report: about 1 ns each where the compiled kernel
-    is used (large work, budgets of moderate sum), 10 to 20 ns in NumPy.
+    Parameters
+    ----------
+    data
+        The table.
+    released
+        How each attribute is released.
+    view
+        What the adversary keeps.
+    count
+        The number of reports n.
+    needed
+        The fewest draws n / W(x) with which a value can be certified.
+    seed
+        The same seed gives the same reports.
     """
-    sums = report_sums(data, draws, progress)
-    people = np.concatenate([data.marginal(k) for k in range(len(data.domain))])
-    return sums[:-1] / np.maximum(people, 1)[:, None], sums[-1] / data.records
+    mechanisms = simulated(data.domain, released, count)
+    generator = _checks.generator(seed)
+    extra = _boosts(data, count, needed)
+    people = _people(data, count - int(extra.sum()), extra, generator)
+    logarithms = perturbed(data, mechanisms, view, people, generator)
+    return Draws(logarithms, _density(data, extra, count))
 
 
-def report_sums(data: Records, draws: Draws, progress: Progress | None = None) -> Floats:
-    """Return the sums over people, one row per value, and that for q as the last row."""
-    spread = float(_spreads(data, draws).max()) if draws.count else 0.0
-    if len(data) * draws.count >= COMPILED_FROM and spread <= WIDEST_SPREAD:
-        from seepage.totals.compiled_sums import sums_by_value
-
-        return sums_by_value(data, draws, progress)
-    return sums_in_blocks(data, draws, progress)
+def _shares(data: Records) -> Floats:
+    """Return P(x) of every value of every attribute, one after the other."""
+    marginals = [data.marginal(k) for k in range(len(data.domain))]
+    return np.concatenate(marginals) / data.records
 
 
-def _spreads(data: Records, draws: Draws) -> Floats:
-    """Return for each report how far two records under which it is possible can be apart."""
-    begins = offsets(data.domain)[:-1]
-    high = np.maximum.reduceat(draws.logarithms, begins)
-    possible = np.where(draws.logarithms > IMPOSSIBLE, draws.logarithms, np.inf)
-    low = np.minimum.reduceat(possible, begins)
-    return np.asarray((high - low).sum(axis=0))
+def _boosts(data: Records, count: int, needed: float) -> Integers:
+    """Return how many people to draw for each value beside the plain draws.
 
-
-def sums_in_blocks(data: Records, draws: Draws, progress: Progress | None) -> Floats:
-    """Return the sums over people, one row per value, and that for q as the last row.
-
-    The logarithm of the matrix is a product of the records' indicators with the reports'
-    log-likelihoods; its product with the value indicators sums it over the people who have each
-    value.  A report is scaled by its likeliest record so far, so that no exponential overflows
-    and none that counts is lost.
+    Targets are taken in the order of what it costs to give each of their values `ROOM` times
+    the draws needed, as long as half of the reports suffice; their values are then all filled
+    up to one level, so that every report is spent.
     """
-    begins, sizes = offsets(data.domain), data.domain.sizes
-    values = int(begins[-1])
-    kept = np.delete(np.arange(values), begins[:-1])
-    relative = draws.logarithms - np.repeat(draws.logarithms[begins[:-1]], sizes, axis=0)
-    relative = np.ascontiguousarray(relative[kept])
-    sums = np.zeros((values + 1, draws.count))
-    scale = np.full(draws.count, -np.inf)
-    places = data.codes.astype(np.int64) + begins[:-1]
-    for begin in range(0, len(data), RECORDS):
-        rows = slice(begin, begin + RECORDS)
-        indicators = _indicators(places[rows], values)
-        weights = data.weights[rows].astype(np.float64)
-        adding = np.vstack([indicators.T * weights, weights * draws.density[rows]])
-        chosen = np.ascontiguousarray(indicators[:, kept])
-        for first in range(0, draws.count, REPORTS):
-            block = slice(first, first + REPORTS)
-            logarithms = chosen @ relative[:, block]
-            if draws.left_out is not None:
-                _leave_out(logarithms, draws.left_out[block] - begin, weights)
-            _add_block(logarithms, adding, sums[:, block], scale[block])
-        if progress is not None:
-            progress(min(begin + RECORDS, len(data)), len(data))
-    return sums
+    shares, begins = _shares(data), offsets(data.domain)
+    plain = math.floor(PLAIN_SHARE * count)
+    budget = count - plain
+    costs = np.add.reduceat(_missing(shares, plain, needed), begins[:-1])
+    cheapest = np.argsort(costs, kind="stable")
+    affordable = cheapest[np.cumsum(costs[cheapest]) <= budget]
+    served = np.repeat(np.isin(np.arange(len(costs)), affordable), data.domain.sizes)
+    served &= shares > 0
+    extra = np.zeros(len(shares), dtype=np.int64)
+    extra[served] = np.floor(_water_filling(plain * shares[served], float(budget)))
+    return extra
 
 
-def _indicators(places: Integers, values: int) -> Floats:
-    """Return 1 where a record (row) has a value (column)."""
-    indicators = np.zeros((len(places), values))
-    np.put_along_axis(indicators, places, 1.0, axis=1)
-    return indicators
+def _missing(shares: Floats, plain: int, needed: float) -> Floats:
+    """Return how many draws each value lacks beside the plain ones."""
+    lacking = np.maximum(ROOM * needed - plain * shares, 0.0)
+    return np.where(shares > 0, lacking, 0.0)
 
 
-def _leave_out(logarithms: Floats, records: Integers, weights: Floats) -> None:
-    """Take one person of each report's record out of a block: (w - 1)/w of its likelihood."""
-    reports = np.flatnonzero((records >= 0) & (records < len(weights)))
-    rows = records[reports]
-    with np.errstate(divide="ignore"):
-        logarithms[rows, reports] += np.log1p(-1 / weights[rows])
+def reports_enough(data: Records, needed: float) -> int:
+    """Return about how many reports give every value of every attribute the draws it needs."""
+    shares = _shares(data)
+    most = math.ceil(2 * ROOM * needed * len(shares) / PLAIN_SHARE)
+
+    def enough(count: int) -> bool:
+        plain = math.floor(PLAIN_SHARE * count)
+        return float(_missing(shares, plain, needed).sum()) <= count - plain
+
+    return 1 + bisect_left(range(1, most), True, key=enough)
 
 
-def _add_block(logarithms: Floats, adding: Floats, sums: Floats, scale: Floats) -> None:
-    """Add a block of records to the sums of a block of reports, in place."""
-    highest = np.maximum(scale, np.maximum(logarithms.max(axis=0), LOWEST))
-    logarithms -= highest
-    np.exp(logarithms, out=logarithms)
-    sums *= np.exp(scale - highest)
-    sums += adding @ logarithms
-    scale[:] = highest
+def _water_filling(heights: Floats, volume: float) -> Floats:
+    """Return the water-filling allocation: heights are raised to one level, by a volume in all."""
+    if not len(heights):
+        return heights
+    ascending = np.sort(heights)
+    numbers = np.arange(1, len(heights) + 1)
+    levels = (volume + np.cumsum(ascending)) / numbers
+    wet = int(np.flatnonzero(levels > ascending)[-1]) if volume > 0 else 0
+    return np.asarray(np.maximum(levels[wet] - heights, 0.0))
 
 
-def rounding_of(data: Records, draws: Draws) -> float:
-    """Return more than the rounding error of a loss.
+def _people(data: Records, plain: int, extra: Integers, generator: np.random.Generator) -> Integers:
+    """Return the drawn people as positions of distinct records."""
+    chosen = [drawn(data.weights, np.arange(len(data)), plain, generator)]
+    begins = offsets(data.domain)
+    for value in np.flatnonzero(extra):
+        target = int(np.searchsorted(begins, value, side="right")) - 1
+        having = np.flatnonzero(data.column(target) == value - begins[target])
+        chosen.append(drawn(data.weights[having], having, int(extra[value]), generator))
+    return np.concatenate(chosen)
 
-    A likelihood is a sum over the distinct records of exponentials whose arguments are sums
-    over the attributes; a loss is the ratio of two.  What stands for the logarithm of 0 is as
-    much a term of those sums as any other.
-    """
-    if not draws.count:
-        return 4 * UNIT * (len(data) + 8 * len(data.domain))
-    lowest = np.minimum.reduceat(draws.logarithms, offsets(data.domain)[:-1])
-    impossible = (lowest <= IMPOSSIBLE).sum(axis=0)
-    terms = float((_spreads(data, draws) - IMPOSSIBLE * impossible).max())
-    return 4 * UNIT * (len(data) + len(data.domain) * (8 + terms))
+
+def _density(data: Records, extra: Integers, count: int) -> Floats:
+    """Return g(r) = q(r) / P(r) of each distinct record."""
+    shares = _shares(data)
+    gains = np.divide(extra, shares * count, out=np.zeros_like(shares), where=shares > 0)
+    density = np.full(len(data), 1 - int(extra.sum()) / count)
+    for target, begin in enumerate(offsets(data.domain)[:-1]):
+        density += gains[begin + data.column(target).astype(np.int64)]
+    return density
+
+
+def ceilings(data: Records, draws: Draws) -> Floats:
+    """Return W(x) = 1 / (P(x) min of g over the records with x); infinite where x never occurs."""
+    shares = _shares(data)
+    least = np.full(len(shares), np.inf)
+    for target, begin in enumerate(offsets(data.domain)[:-1]):
+        np.minimum.at(least, begin + data.column(target).astype(np.int64), draws.density)
+    with np.errstate(invalid="ignore"):
+        return np.where(shares > 0, 1 / (least * shares), np.inf)

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, round_down
+from seepage._numerics import Floats
 from seepage._results import Progress, begin_stage
 from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_counted, as_pairs
@@ -16,14 +17,16 @@ from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import LeakageMatrix, leakage_matrix
 from seepage.leakage.release import View
-from seepage.totals.composition import check_pure, independent_totals, merged_totals, worst_totals
-from seepage.totals.exact_total import exact_totals, fits
-from seepage.totals.population_totals import (
-    SCOPES,
+from seepage.totals.composition import (
+    check_pure,
+    independent_totals,
     merged_may_tell,
-    population_fits,
-    population_total,
+    merged_totals,
+    worst_totals,
 )
+from seepage.totals.drawn_reports import simulated
+from seepage.totals.exact_total import exact_totals, fits
+from seepage.totals.population_totals import SCOPES, exact_population_totals, population_fits
 from seepage.totals.report_columns import columns_of
 from seepage.totals.result import (
     GUARANTEES,
@@ -34,7 +37,7 @@ from seepage.totals.result import (
 )
 from seepage.totals.sampled import sampled_totals
 from seepage.totals.tree import structure_totals
-from seepage.totals.witness_search import search_witness
+from seepage.totals.witness_search import witness_totals
 
 FROM_PAIRS = ("worst", "independent", "tree")
 """Guarantees that pair counts suffice for."""
@@ -61,6 +64,11 @@ class TotalSettings:
             value = _checks.probability(getattr(self, name), name)
             if value in (0, 1):
                 raise InputError(f"{name} must be above 0 and below 1, got {value:g}")
+
+    @property
+    def people(self) -> float | None:
+        """The confidence with which totals hold for the people behind the table; else None."""
+        return self.confidence if self.scope == "population" else None
 
     @classmethod
     def split(cls, options: dict[str, Any]) -> tuple["TotalSettings", dict[str, Any]]:
@@ -163,8 +171,10 @@ def total_leakage(
     """
     settings = TotalSettings(structure, target_delta, confidence, reports, seed, progress, scope)
     _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
-    records = guarantee not in ("worst", "independent")
-    known = _counted(data, records, sample, seed, table_options)
+    if sample is not None:
+        table_options |= {"sample": sample, "seed": seed}
+    records = sample is not None or guarantee not in ("worst", "independent")
+    known = as_counted(data, records=records, **table_options)
     matrix = leakage_matrix(as_pairs(known), epsilon, mechanism=mechanism, view=view, delta=delta)
     chosen = choose_guarantee(known, matrix, scope) if guarantee == "auto" else guarantee
     return compute_total(chosen, known, matrix, settings)
@@ -215,7 +225,9 @@ def compare_totals(
         _checks.choice(name, "guarantee", GUARANTEES)
         for name in _checks.items(guarantees, "guarantees")
     ]
-    known = _counted(data, True, sample, settings.seed, table_options)
+    if sample is not None:
+        table_options |= {"sample": sample, "seed": settings.seed}
+    known = as_counted(data, **table_options)
     matrix = leakage_matrix(as_pairs(known), epsilon, mechanism=mechanism, view=view, delta=delta)
     return compare_prepared(known, matrix, names, settings)
 
@@ -247,18 +259,8 @@ def _refuted(totals: list[TotalLeakage]) -> dict[str, tuple[str, ...]]:
         for total in (total for total in totals if total.kind == "assumed"):
             below = (total.values < witness.values) & (total.deltas == 0)
             if below.any():
-                names = np.array(total.domain.names, dtype=object)
-                found[total.guarantee] = tuple(names[below])
+                found[total.guarantee] = tuple(compress(total.domain.names, below))
     return found
-
-
-def _counted(
-    data: Any, records: bool, sample: int | None, seed: int | None, options: dict[str, Any]
-) -> PairCounts | Records:
-    """Return data as records where a guarantee or a sample needs them, else as pair counts."""
-    if sample is None:
-        return as_counted(data, records=records, **options)
-    return as_counted(data, sample=sample, seed=seed, **options)
 
 
 def choose_guarantee(
@@ -276,13 +278,11 @@ def choose_guarantee(
         pass
     if people:
         return "merged" if merged_may_tell(data) else "worst"
-    named = all(
-        release.public
-        or release.mechanism is not None
-        or (attribute.size <= 2 and release.delta == 0)
-        for attribute, release in zip(matrix.domain, matrix.releases, strict=True)
-    )
-    return "sampled" if named else "merged"
+    try:
+        simulated(matrix.domain, matrix.releases, count=0)
+    except GuaranteeError:
+        return "merged"
+    return "sampled"
 
 
 def compute_total(
@@ -299,12 +299,23 @@ def compute_total(
             f"guarantee {guarantee!r} needs records, and pair counts do not tell how sources act "
             "together; give the table itself, or use 'independent' or 'worst'"
         )
-    if settings.scope == "population" and guarantee != "worst":
-        return population_total(guarantee, data, matrix, settings.confidence, settings.progress)
+    people = settings.people is not None and guarantee != "worst"
+    if people and guarantee not in ("exact", "merged"):
+        raise GuaranteeError(
+            "scope 'population' needs records and guarantee 'exact' or 'merged', or 'worst', "
+            f"got {guarantee!r}"
+        )
     values, deltas, more = _COMPUTE[guarantee](data, matrix, settings)
+    if people:
+        note = (
+            f"for the people whom the {data.records:,} records were drawn from at random, one "
+            "record per person"
+        )
+        more = {"confidence": settings.people, "notes": (note,), "scope": "population"}
+        return TotalLeakage(guarantee, "statistical", values, deltas, matrix, **more)
     notes = (*more.pop("notes", ()), *_unseen(matrix))
     kind = GUARANTEES[guarantee]
-    found = TotalLeakage(guarantee, kind, np.asarray(values), deltas, matrix, notes=notes, **more)
+    found = TotalLeakage(guarantee, kind, values, deltas, matrix, notes=notes, **more)
     caution = sample_caution(data) or sample_caution(matrix.pairs)
     return found if caution is None else found.of_sample(caution)
 
@@ -326,7 +337,11 @@ Found = tuple[Floats, Floats, dict[str, Any]]
 def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
     check_pure(matrix)
     columns = columns_of(matrix.domain, matrix.releases, matrix.view)
-    values, evidence = exact_totals(data, columns, settings.progress)
+    if settings.people is None:
+        values, evidence = exact_totals(data, columns, settings.progress)
+    else:
+        values = exact_population_totals(data, columns, settings.people, settings.progress)
+        evidence = []
     worst, deltas = worst_totals(matrix)
     capped = np.where(deltas > 0, values, np.minimum(values, worst))
     return capped, np.zeros_like(capped), {"evidence": tuple(evidence)}
@@ -334,20 +349,11 @@ def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Fou
 
 def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
     columns = columns_of(matrix.domain, matrix.releases, matrix.view)
-    values, evidence, without = [], [], []
-    for target, (name, column) in enumerate(zip(matrix.domain.names, columns, strict=True)):
-        found = search_witness(data, columns, target, settings.seed)
-        evidence.append(found)
-        own = round_down(float(column.own().max()), 8)
-        values.append(own if found is None else max(own, found.counted))
-        if found is None or not found.beyond_own:
-            without.append(name)
-        if settings.progress is not None:
-            settings.progress(target + 1, len(columns))
+    values, evidence, without = witness_totals(data, columns, settings.seed, settings.progress)
     notes = []
     if without:
         notes.append(f"witness: nothing beyond the own report was found for {', '.join(without)}")
-    return np.array(values), np.zeros(len(values)), {"evidence": tuple(evidence), "notes": notes}
+    return values, np.zeros_like(values), {"evidence": tuple(evidence), "notes": notes}
 
 
 def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
@@ -365,23 +371,18 @@ def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> F
     worst, slack = worst_totals(matrix)
     beaten = np.isfinite(found.values) & ((found.values < worst) | (slack > delta))
     notes = []
-    rare = [
-        f"{attribute.name!r} ({', '.join(repr(attribute.values[x]) for x in few[:3])}"
-        f"{', ...' if len(few) > 3 else ''})"
-        for attribute, few in zip(matrix.domain, found.rare, strict=True)
-        if len(few)
-    ]
-    if rare:
+    if found.rare:
         notes.append(
             f"values too rare to certify at delta {delta:g}, so that the total is the worst one: "
-            f"{', '.join(rare)}; about {found.enough:,} reports would do for all"
+            f"{', '.join(found.rare)}; about {found.enough:,} reports would do for all"
         )
     values, deltas = np.where(beaten, found.values, worst), np.where(beaten, delta, slack)
     return values, deltas, {"confidence": settings.confidence, "notes": notes}
 
 
 def _merged(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
-    return *merged_totals(data, matrix.releases, matrix.view, settings.progress), {}
+    how = matrix.releases, matrix.view, settings.people, settings.progress
+    return *merged_totals(data, *how), {}
 
 
 def _tree(data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:

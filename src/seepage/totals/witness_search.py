@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import UNIT, Booleans, Floats, Integers, rounding
+from seepage._numerics import UNIT, Booleans, Floats, Integers, round_down, rounding
+from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.totals.report_columns import ReportColumns, joint_witness
 from seepage.totals.result import JointWitness
@@ -32,6 +33,29 @@ SWEEPS = 50
 
 REACH = 600.0
 """The widest range of likelihoods that the search itself tells apart, in nats."""
+
+
+def witness_totals(
+    data: Records,
+    columns: Sequence[ReportColumns],
+    seed: int | None,
+    progress: Progress | None = None,
+) -> tuple[Floats, list[JointWitness | None], list[str]]:
+    """Return the total and evidence of every attribute; and those whose own report tells as much.
+
+    A total is never below what the own report says, rounded down.
+    """
+    values, evidence, without = [], [], []
+    for target, (name, column) in enumerate(zip(data.domain.names, columns, strict=True)):
+        found = search_witness(data, columns, target, seed)
+        own = round_down(float(column.own().max()), 8)
+        values.append(own if found is None else max(own, found.counted))
+        evidence.append(found)
+        if found is None or not found.beyond_own:
+            without.append(name)
+        if progress is not None:
+            progress(target + 1, len(columns))
+    return np.array(values), evidence, without
 
 
 def search_witness(

@@ -13,7 +13,7 @@ from seepage.data.records import Records
 from seepage.data.spark import jobs as spark_jobs
 from seepage.data.spark.engine import opened, spark_session
 from seepage.data.spark.jobs import run
-from seepage.data.table.collecting import priorities
+from seepage.data.table.bins import priorities
 from seepage.data.table.options import TableOptions
 from seepage.errors import DomainError, SeepageError, TableError
 

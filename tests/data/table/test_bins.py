@@ -1,4 +1,4 @@
-"""Bin edges: the rules against brute force, ties, rounding, names."""
+"""Bins: rules against brute force, ties, rounding, names; numbers gathered for their edges."""
 
 import math
 from itertools import pairwise
@@ -8,8 +8,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from seepage.data.table.bins import Edges, Keep, Quantile, Width, bin_labels, read_rule
-from seepage.data.table.collecting import Collector, priorities
+from seepage.data.table import bins as module
+from seepage.data.table.bins import (
+    Collector,
+    Edges,
+    Keep,
+    Quantile,
+    Width,
+    bin_labels,
+    priorities,
+)
+from seepage.data.table.options import read_rule
 from seepage.errors import InputError
 
 whole_columns = st.lists(st.integers(-50, 50), min_size=2, max_size=60)
@@ -167,3 +176,75 @@ def test_rules(given, rule):
 def test_bad_rules_are_refused(given, message):
     with pytest.raises(InputError, match=message):
         read_rule(given)
+
+
+def collect(values, cuts):
+    collector = Collector()
+    for begin, end in zip([0, *cuts], [*cuts, len(values)], strict=True):
+        collector.add(values[begin:end], priorities(begin, end - begin))
+    return collector
+
+
+def test_priorities_do_not_depend_on_the_batch():
+    whole = priorities(0, 1000)
+    np.testing.assert_array_equal(np.concatenate([priorities(0, 7), priorities(7, 993)]), whole)
+    assert len(np.unique(whole)) == 1000
+
+
+def test_priorities_look_uniform():
+    share = priorities(0, 100_000) / 2.0**64
+    assert np.histogram(share, bins=10, range=(0, 1))[0] == pytest.approx(10_000, abs=500)
+    assert abs(np.corrcoef(share[1:], share[:-1])[0, 1]) < 0.01
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint16, np.float32, np.float64])
+def test_whole_numbers_are_counted_exactly(kind):
+    values = np.random.default_rng(5).integers(0, 100, 5000).astype(kind)
+    values[4000:] += kind(20)
+    collector = collect(values, [10, 11, 3000])
+    found, counts = collector.distinct()
+    expected, expected_counts = np.unique(values, return_counts=True)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(counts, expected_counts)
+    assert collector.whole
+
+
+def test_int8_extremes_do_not_wrap():
+    values = np.array([-128, 127, -128], dtype=np.int8)
+    found, counts = collect(values, [1]).distinct()
+    assert found.tolist() == [-128, 127]
+    assert counts.tolist() == [2, 1]
+
+
+def test_few_fractions_are_exact():
+    values = np.random.default_rng(6).normal(size=5000)
+    found, counts = collect(values, [100]).distinct()
+    np.testing.assert_array_equal(found, np.sort(values))
+    assert counts.sum() == 5000
+
+
+def test_a_sample_is_bounded_and_does_not_depend_on_batches(monkeypatch):
+    monkeypatch.setattr(module, "SAMPLE", 500)
+    monkeypatch.setattr(module, "FEWEST", 500)
+    values = np.random.default_rng(7).normal(size=20_000)
+    one, other = collect(values, []), collect(values, list(range(300, 20_000, 300)))
+    np.testing.assert_array_equal(one.distinct()[0], other.distinct()[0])
+    assert one.distinct()[1].sum() == 500
+    assert (one.low, one.high) == (values.min(), values.max())
+    assert other._sample.kept <= 1000
+
+
+def test_sampled_quantiles_are_near_the_exact_ones():
+    values = np.random.default_rng(8).exponential(size=1_200_000)
+    edges = Quantile(10).edges(collect(values, [400_000, 800_000]))
+    shares = np.histogram(values, bins=edges)[0] / len(values)
+    assert abs(shares - 0.1).max() < 0.005
+    assert edges[0] <= values.min()
+    assert values.max() <= edges[-1]
+
+
+def test_wide_whole_numbers_are_sampled():
+    values = np.array([0, 10**9, 5, 5])
+    collector = collect(values, [2])
+    assert collector.whole
+    assert collector.distinct()[0].tolist() == [0, 5, 10**9]

@@ -12,7 +12,6 @@ from table_oracle import labels, read, values
 from seepage import PairCounts, count_pairs
 from seepage.data.table import TableOptions, open_scan
 from seepage.data.table import text_files as delimited
-from seepage.data.table import text_streams as streams
 from seepage.data.table.text_files import find_delimiter
 from seepage.errors import TableError
 
@@ -244,7 +243,7 @@ def test_options_are_also_for_folders_of_text(file, tmp_path):
 @pytest.mark.parametrize("start", [16, 2**18])
 def test_blanks_inside_quotes_count(file, monkeypatch, start):
     """Pieces of 16 bytes: quotes and line ends in them go on in the next piece."""
-    monkeypatch.setattr(streams, "START", start)
+    monkeypatch.setattr(delimited, "CHUNK", start)
     text = '"a  b"  c\n "p  q" 1 \n"p q"   "x \n  y"\n5"  "say ""so  so"""\n'
     expected = {"a  b": ["p  q", "p q", '5"'], "c": ["1", "x \n  y", 'say "so  so"']}
     assert labels(file(text)) == expected
@@ -254,7 +253,7 @@ def test_blanks_inside_quotes_count(file, monkeypatch, start):
 
 
 def test_blanks_delimit_in_lines_that_end_with_a_carriage_return(file, monkeypatch):
-    monkeypatch.setattr(streams, "START", 16)
+    monkeypatch.setattr(delimited, "CHUNK", 16)
     text = "a  b \r\n1   2\r\n 1 2  \r\n"
     for end in ("\r\n", "\r", "\n"):
         expected = {"a": ["1", "1"], "b": ["2", "2"]}
@@ -262,7 +261,7 @@ def test_blanks_delimit_in_lines_that_end_with_a_carriage_return(file, monkeypat
 
 
 def test_a_quote_that_never_ends(file, monkeypatch):
-    monkeypatch.setattr(streams, "BLOCK", 2**19)
+    monkeypatch.setattr(delimited, "BLOCK", 2**19)
     path = file('a b\n0 0\n"1 2\n' + "3 4\n" * 300_000)
     refused(path, "a record has more than 524,288 bytes; is a quote not closed?", delimiter=" ")
     refused(file(b'a b\n"1" \xff\n'), "is not text in the encoding expected", delimiter=" ")

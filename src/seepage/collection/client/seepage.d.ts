@@ -66,14 +66,14 @@ export interface Plan {
   readonly forms: readonly Form[];
 }
 
-/** What `localStorage` has; promises will do. */
+/** Two methods of `localStorage`, which may return promises. */
 export interface Keeper {
   getItem(key: string): string | null | Promise<string | null>;
   setItem(key: string, text: string): void | Promise<void>;
 }
 
 export interface RespondentOptions {
-  /** Where form and report are kept; `localStorage` by default. */
+  /** Where form and report are kept; IndexedDB by default. */
   storage?: Keeper;
   /** Tells people apart who share a storage. */
   person?: string;

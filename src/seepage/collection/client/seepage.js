@@ -397,15 +397,47 @@ export function memoryStorage() {
   };
 }
 
+/**
+ * IndexedDB: what a transaction has stored is what every tab reads from then on.  localStorage is
+ * copied between tabs with a delay, in which a second tab would draw once more.
+ */
 function deviceStorage() {
-  let storage;
+  let factory;
   try {
-    storage = globalThis.localStorage;
+    factory = globalThis.indexedDB;
   } catch (cause) {
     throw new StorageError("the storage of this browser is blocked", { cause });
   }
-  if (!storage) throw new StorageError("there is no localStorage here: give a storage");
-  return storage;
+  if (!factory) throw new StorageError("there is no IndexedDB here: give a storage");
+  let opened;
+  const database = () => (opened ??= openDatabase(factory));
+  return {
+    getItem: async (key) => {
+      const kept = (await database()).transaction("kept").objectStore("kept");
+      return done(kept.get(key), "success");
+    },
+    setItem: async (key, text) => {
+      const change = (await database()).transaction("kept", "readwrite", { durability: "strict" });
+      change.objectStore("kept").put(text, key);
+      await done(change, "complete");
+    },
+  };
+}
+
+function openDatabase(factory) {
+  const request = factory.open("seepage", 1);
+  request.onupgradeneeded = () => request.result.createObjectStore("kept");
+  return done(request, "success");
+}
+
+/** Wait for a request or transaction of IndexedDB; return the request's result. */
+function done(event, name) {
+  return new Promise((resolve, reject) => {
+    event.addEventListener(name, () => resolve(event.result));
+    for (const bad of ["error", "abort", "blocked"]) {
+      event.addEventListener(bad, () => reject(event.error ?? new Error(bad)));
+    }
+  });
 }
 
 const waiting = new Map();

@@ -1,4 +1,4 @@
-"""Counting the pairs of a table: on this machine, or on Spark's executors.
+"""Pair counts: batches added up while alphabets still grow, by all cores of this machine.
 
 Batches are decoded ahead while threads count the ones before.
 The caller's thread decodes, which spends its time in PyArrow without the GIL; worker threads count,
@@ -17,13 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _checks
+from seepage._numerics import Integers
 from seepage._results import Progress
-from seepage.data.counting.accumulator import PairAccumulator
-from seepage.data.counting.kernel import compiled_pays
+from seepage.data.counting.kernel import Codes, PairCells, compiled_pays, count_batch
 from seepage.data.domain import Domain
-from seepage.data.pairs import PairCounts, pair_offsets
-from seepage.data.table.options import TableOptions
-from seepage.data.table.scan import CodedBatch, TableScan, open_scan
+from seepage.data.pairs import (
+    PairCounts,
+    marginal_offsets,
+    pair_offsets,
+    pairs_by_shape,
+    put_stack,
+    stacked,
+)
+from seepage.data.table.scan import CodedBatch, TableScan
 from seepage.errors import DomainError
 
 SPARK = "spark"
@@ -45,94 +51,6 @@ Batch: TypeAlias = tuple[Sequence[NDArray[Any]], Sequence[int]]
 """The codes of some rows, one array per column, and numbers that they are below."""
 
 
-def count_pairs(
-    data: Any,
-    *,
-    engine: str = "auto",
-    progress: Progress | None = None,
-    **table_options: Any,
-) -> PairCounts:
-    """Return how often each two values of each two attributes occur together.
-
-    Parameters
-    ----------
-    data
-        A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file, of
-        a folder of such files, a glob, or a list of paths; or a Spark DataFrame; or the name of a
-        dataset, a file of pair counts, `PairCounts` or `Records`, which are counted already and
-        obey the options `columns`, `drop`, `rename` and `pool` only.
-    engine
-        `"numpy"`, `"numba"`, or `"auto"`: Numba where the work is worth loading it; `"spark"`:
-        the executors of the active Spark session read the Parquet files.  All count the same.
-    progress
-        Called with the records read so far and the records in all, None where not known; not with
-        Spark, which shows its own progress.
-    table_options
-        The options of `seepage.data.table.TableOptions`, with these most used:
-
-        bins
-            How numbers with many values are binned: `10` or `"quantile:10"`, `"width:8"`,
-            ascending edges, `"none"`, or a mapping by column with `"*"` for all others.
-        columns, drop, rename
-            The columns to use, not to use, and their new names.
-        missing
-            `"category"`: missing values are a value of their own; `"drop"`: such records are left
-            out.
-        pool
-            Values that fewer records have (`100`, or a share such as `0.001`) become "(other)".
-        person
-            The column that says whose record it is: the first record of each person is kept.
-        max_values
-            A column with more values raises an error.
-        domain
-            Count in this domain, so that shards can be merged by `+`; values outside raise an
-            error.
-        few, missing_markers
-            Up to how many values numbers are categories; texts that mean missing.
-        delimiter, column_names, skip_lines, encoding
-            The format of text files.
-
-    Notes
-    -----
-    The records are streamed: memory does not grow with their number.  On two cores, 10 million
-    records of 40 binary attributes in memory take about as long as copying them.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> people = pa.table({"sex": ["F", "M", "M", "F"], "smoker": [True, False, True, True]})
-    >>> pairs = count_pairs(people)
-    >>> pairs.table("sex", "smoker").tolist()
-    [[0, 2], [1, 1]]
-    """
-    from seepage.data.inputs import as_pairs
-
-    _checks.choice(engine, "engine", ENGINES)
-    counting = {"engine": engine} if engine != "auto" else {}
-    return as_pairs(data, **counting, progress=progress, **table_options)
-
-
-def count_table(
-    data: Any,
-    options: TableOptions,
-    engine: str = "auto",
-    progress: Progress | None = None,
-) -> PairCounts:
-    """Return the pair counts of a frame or of files; see `count_pairs`."""
-    _checks.choice(engine, "engine", ENGINES)
-    if engine == SPARK or is_spark_frame(data):
-        from seepage.data.spark.engine import count_with_spark
-
-        counted = count_with_spark(data, options)
-    else:
-        counted = count_scan(open_scan(data, options), engine, progress)
-    if options.pool is None:
-        return counted
-    from seepage.data.pooling import pool_pairs
-
-    return pool_pairs(counted, options.pool)
-
-
 def is_spark_frame(data: Any) -> bool:
     """Say whether something is a Spark DataFrame, classic or of Spark Connect.
 
@@ -144,6 +62,155 @@ def is_spark_frame(data: Any) -> bool:
     """
     kinds = [(kind.__module__, kind.__name__) for kind in type(data).__mro__]
     return ("pyspark.sql.dataframe", "DataFrame") in kinds
+
+
+class PairAccumulator:
+    """Counts of every pair of columns, added up over batches of codes.
+
+    It grows as columns show more values, and merges with the counts of other batches.  Everything
+    is in plain arrays, so it can be pickled and sent; it knows nothing of files or frames.
+
+    Parameters
+    ----------
+    columns
+        The number of columns.
+    expected
+        The rows that it will count in all, where known: if they are many, Numba counts.
+
+    Notes
+    -----
+    The kernel leaves out code 0.  With n rows, marginals m_a(i) and pair counts t(i, j), the rest
+    follows when all is added up, whichever batches showed which codes:
+
+        m_a(0) = n - sum of m_a(i), i >= 1
+        t(0, j) = m_b(j) - sum of t(i, j), i >= 1
+        t(i, 0) = m_a(i) - sum of t(i, j), j >= 1
+
+    Memory: 8 bytes for each pair cell, and as much again while a table grows.
+
+    Examples
+    --------
+    >>> accumulator = PairAccumulator(2)
+    >>> accumulator.add([np.array([0, 1, 1]), np.array([0, 0, 1])], sizes=(2, 2))
+    >>> accumulator.add([np.array([0, 2]), np.array([1, 1])], sizes=(3, 2))
+    >>> from seepage import Attribute
+    >>> domain = Domain([Attribute("a", ("x", "y", "z")), Attribute("b", ("no", "yes"))])
+    >>> accumulator.counts(domain).table("a", "b").tolist()
+    [[1, 1], [1, 1], [0, 1]]
+    """
+
+    def __init__(self, columns: int, expected: int = 0) -> None:
+        self.rows = 0
+        self._expected = expected
+        self._cells = PairCells((1,) * columns)
+
+    def add(
+        self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], *, compiled: bool | None = None
+    ) -> None:
+        """Add a batch of rows.
+
+        Parameters
+        ----------
+        codes
+            One array of integers per column, all of the same length.
+        sizes
+            For each column, a number that all its codes are below.
+        compiled
+            Count with Numba, which must be loaded first (about a second), rather than NumPy; by
+            default where the rows are worth it.
+        """
+        columns = len(self._cells.capacities)
+        if len(codes) != columns or len(sizes) != columns:
+            raise DomainError(
+                f"there are {columns} columns, got codes of {len(codes)} and sizes of {len(sizes)}"
+            )
+        lengths = sorted({len(column) for column in codes})
+        if len(lengths) > 1:
+            raise DomainError(
+                f"columns must be equally long, got {lengths[0]} and {lengths[-1]} rows"
+            )
+        narrow = [_as_codes(column, number) for number, column in enumerate(codes)]
+        self._cells = self._cells.with_room(sizes)
+        if compiled is None:
+            compiled = compiled_pays(max(self.rows + lengths[0], self._expected), sizes)
+        wrong = count_batch(narrow, sizes, self._cells, compiled=compiled)
+        if wrong >= 0:
+            raise _too_large(wrong, int(narrow[wrong].max()), sizes[wrong])
+        self.rows += lengths[0]
+
+    def merge(self, other: "PairAccumulator") -> None:
+        """Add the counts of another accumulator, whose codes mean the same."""
+        self._cells = self._cells.with_room(other._cells.capacities)
+        self._cells.add(other._cells)
+        self.rows += other.rows
+
+    def counts(
+        self, domain: Domain, orders: Sequence[NDArray[np.integer]] | None = None
+    ) -> PairCounts:
+        """Return what was counted.
+
+        Parameters
+        ----------
+        domain
+            The columns' attributes.
+        orders
+            For each column, the code that each value of its attribute was counted under; where
+            not given, value i was counted under code i.
+        """
+        if orders is None:
+            orders = [np.arange(size) for size in domain.sizes]
+        cells = self._cells.with_room([int(order.max()) + 1 for order in orders])
+        marginals = cells.marginals.copy()
+        for column, start in enumerate(cells.starts[:-1]):
+            marginals[start] = self.rows - cells.marginal(column)[1:].sum()
+        places = np.concatenate(orders)
+        starts, offsets = marginal_offsets(domain.sizes), pair_offsets(domain.sizes)
+        counts = np.empty(offsets[-1], dtype=np.int64)
+        for pairs, a, b in pairs_by_shape(cells.capacities, domain.sizes):
+            tables = _completed(cells, marginals, pairs, a, b)
+            rows = stacked(places, starts[a], domain.sizes[a[0]])
+            columns = stacked(places, starts[b], domain.sizes[b[0]])
+            every = np.arange(len(pairs))[:, None, None]
+            put_stack(counts, offsets[pairs], tables[every, rows[:, :, None], columns[:, None, :]])
+        parts = np.split(marginals, cells.starts[1:-1])
+        chosen = [part[order] for part, order in zip(parts, orders, strict=True)]
+        return PairCounts(domain, chosen, counts)
+
+
+def _completed(
+    cells: PairCells, marginals: Integers, pairs: Integers, a: Integers, b: Integers
+) -> Integers:
+    """Return tables of one shape with the counts of code 0, which the kernel leaves out."""
+    rows, columns = cells.capacities[a[0]], cells.capacities[b[0]]
+    tables = stacked(cells.tables, cells.offsets[pairs], rows, columns).copy()
+    of_a, of_b = (
+        stacked(marginals, cells.starts[a], rows),
+        stacked(marginals, cells.starts[b], columns),
+    )
+    tables[:, 0, 1:] = of_b[:, 1:] - tables[:, 1:, 1:].sum(axis=1)
+    tables[:, :, 0] = of_a - tables[:, :, 1:].sum(axis=2)
+    return tables
+
+
+def _as_codes(column: NDArray[Any], number: int) -> Codes:
+    """Return a column as contiguous, aligned uint8 or uint16, or raise an error."""
+    if column.ndim != 1 or column.dtype.kind not in "iub":
+        raise DomainError(
+            f"codes must be one-dimensional arrays of integers, "
+            f"got {column.dtype} of shape {column.shape} for column {number}"
+        )
+    if column.dtype in (np.uint8, np.uint16):
+        return np.require(column, requirements=("C", "A"))
+    least, most = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+    if least < 0:
+        raise DomainError(f"codes must be at least 0, got {least} in column {number}")
+    if most > np.iinfo(np.uint16).max:
+        raise _too_large(number, most, np.iinfo(np.uint16).max + 1)
+    return column.astype(np.uint8 if most < 256 else np.uint16)
+
+
+def _too_large(number: int, code: int, size: int) -> DomainError:
+    return DomainError(f"the codes of column {number} must be below {size}, got {code}")
 
 
 def count_scan(
@@ -220,22 +287,19 @@ def count_batches(
     """
     _checks.choice(engine, "engine", LOCAL_ENGINES)
     workers = _cores()
-    accumulators = [PairAccumulator(columns) for _ in range(workers)]
+    expected = (rows_total or 0) // workers
+    accumulators = [PairAccumulator(columns, expected) for _ in range(workers)]
+    compiled = None if engine == "auto" else engine == "numba"
     idle: LifoQueue[PairAccumulator] = LifoQueue()
     for accumulator in accumulators:
         idle.put(accumulator)
     pending: deque[Future[None]] = deque()
     pool = ThreadPoolExecutor(workers, thread_name_prefix="seepage-count")
-    rows = 0
     try:
         for codes, sizes in batches:
-            rows += len(codes[0])
-            numba = engine == "numba" or (
-                engine == "auto" and compiled_pays(max(rows, rows_total or 0) // workers, sizes)
-            )
             while len(pending) >= _batches_at_once(sizes, workers):
                 pending.popleft().result()
-            pending.append(pool.submit(_count, idle, codes, sizes, numba))
+            pending.append(pool.submit(_count, idle, codes, sizes, compiled))
         for future in pending:
             future.result()
     finally:
@@ -249,7 +313,7 @@ def _count(
     idle: "LifoQueue[PairAccumulator]",
     codes: Sequence[NDArray[Any]],
     sizes: Sequence[int],
-    compiled: bool,
+    compiled: bool | None,
 ) -> None:
     accumulator = idle.get()
     try:

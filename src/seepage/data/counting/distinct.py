@@ -13,7 +13,7 @@ from seepage._numerics import Booleans, Integers
 from seepage._results import Progress
 from seepage.data.counting.kernel import Codes
 from seepage.data.domain import Domain
-from seepage.data.table.collecting import FEWEST, PrioritySample, priorities
+from seepage.data.table.bins import FEWEST, PrioritySample, priorities
 from seepage.data.table.options import TableOptions
 from seepage.data.table.scan import CodedBatch, open_scan
 from seepage.errors import TableError

@@ -41,6 +41,14 @@ ADULT_BINS: dict[str, list[float]] = {
 """Fixed edges; fnlwgt (a sampling weight) by its rounded deciles."""
 
 
+def _read_csv(content: bytes, *, names: Any = None, convert: Any = None, **parsing: Any) -> Any:
+    """Return delimited text as a PyArrow table; without `names` its first line has them."""
+    import pyarrow.csv as csv
+
+    options = csv.ReadOptions(column_names=names), csv.ParseOptions(**parsing)
+    return csv.read_csv(io.BytesIO(content), *options, csv.ConvertOptions(**convert or {}))
+
+
 def read_adult() -> Any:
     """Return the 48,842 records of `adult.data` and `adult.test` as a PyArrow table.
 
@@ -79,16 +87,13 @@ def read_nist_acs() -> Any:
 
     PUMA and DENSITY determine one another: a case of perfect correlation.
     """
-    import pyarrow as pa
-    import pyarrow.csv as csv
-
-    options = csv.ConvertOptions(
-        null_values=["N"],
-        strings_can_be_null=True,
-        include_columns=NIST_COLUMNS,
-        column_types={"DENSITY": pa.string()},
-    )
-    return csv.read_csv(io.BytesIO(NIST_FILE.read()), convert_options=options)
+    convert = {
+        "null_values": ["N"],
+        "strings_can_be_null": True,
+        "include_columns": NIST_COLUMNS,
+        "column_types": {"DENSITY": "string"},
+    }
+    return _read_csv(NIST_FILE.read(), convert=convert)
 
 
 CELEBA_FILE = PublishedFile(
@@ -107,15 +112,9 @@ LFW_SCORES_FILE = PublishedFile(
 
 def read_celeba() -> Any:
     """Return the 202,599 x 40 attributes, each -1 or 1, without the image names."""
-    import pyarrow.csv as csv
-
     count, header, body = CELEBA_FILE.read().split(b"\r\n", 2)
     names = ["image", *header.decode("ascii").split()]
-    table = csv.read_csv(
-        io.BytesIO(body.replace(b"  ", b" ")),
-        read_options=csv.ReadOptions(column_names=names),
-        parse_options=csv.ParseOptions(delimiter=" "),
-    )
+    table = _read_csv(body.replace(b"  ", b" "), names=names, delimiter=" ")
     assert table.num_rows == int(count)
     return table.drop_columns(["image"])
 
@@ -126,9 +125,7 @@ def read_lfw() -> Any:
     1 means that the score is positive and among the top two thirds of the positive scores; the
     column Female, made from Male by the same rule, is left out.
     """
-    import pyarrow.csv as csv
-
-    return csv.read_csv(io.BytesIO(LFW_FILE.read())).drop_columns(["image", "Female"])
+    return _read_csv(LFW_FILE.read()).drop_columns(["image", "Female"])
 
 
 def read_lfw_scores() -> Any:
@@ -137,15 +134,9 @@ def read_lfw_scores() -> Any:
     The format is that of the published text: a comment line, a header with one field more than
     the rows, and tab-separated numbers.
     """
-    import pyarrow.csv as csv
-
     _, header, body = LFW_SCORES_FILE.read().split(b"\n", 2)
     names = header.decode("utf-8").split("\t")[1:]
-    table = csv.read_csv(
-        io.BytesIO(body),
-        read_options=csv.ReadOptions(column_names=names),
-        parse_options=csv.ParseOptions(delimiter="\t", quote_char=False),
-    )
+    table = _read_csv(body, names=names, delimiter="\t", quote_char=False)
     return table.drop_columns(["person", "imagenum"])
 
 
@@ -173,20 +164,17 @@ DIABETES_COLUMNS = [
 
 def read_cardio() -> Any:
     """Return the 70,000 records; age is in days, and blood pressures hold known outliers."""
-    import pyarrow.csv as csv
-
-    options = csv.ParseOptions(delimiter=";")
-    return csv.read_csv(io.BytesIO(CARDIO_FILE.read()), parse_options=options)
+    return _read_csv(CARDIO_FILE.read(), delimiter=";")
 
 
 def read_diabetes() -> Any:
     """Return the 101,766 encounters; `?` is missing, while None and No are values."""
-    import pyarrow.csv as csv
-
-    options = csv.ConvertOptions(
-        null_values=["?"], strings_can_be_null=True, include_columns=DIABETES_COLUMNS
-    )
-    return csv.read_csv(io.BytesIO(DIABETES_FILE.read()), convert_options=options)
+    convert = {
+        "null_values": ["?"],
+        "strings_can_be_null": True,
+        "include_columns": DIABETES_COLUMNS,
+    }
+    return _read_csv(DIABETES_FILE.read(), convert=convert)
 
 
 _KNOWN = (

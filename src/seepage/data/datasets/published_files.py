@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seepage._results import Progress, whole_file
+from seepage._files import whole_file
+from seepage._results import Progress
 from seepage.data.pairs import PairCounts
 from seepage.errors import TableError
 
@@ -132,7 +133,7 @@ class Dataset:
 
     def pairs(self) -> PairCounts:
         """Return the pair counts of the dataset with its documented columns and bins."""
-        from seepage.data.counting import count_pairs
+        from seepage.data.inputs import count_pairs
 
         return count_pairs(self.read(), **self.table)
 

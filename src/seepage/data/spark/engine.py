@@ -20,8 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seepage.data.counting.accumulator import PairAccumulator
-from seepage.data.counting.count import is_spark_frame
+from seepage.data.counting.count import PairAccumulator, is_spark_frame
 from seepage.data.counting.distinct import DistinctRecords, Gathering
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
@@ -48,7 +47,7 @@ from seepage.data.spark.tasks import (
     settle,
     settle_late,
 )
-from seepage.data.table.collecting import share_of
+from seepage.data.table.bins import share_of
 from seepage.data.table.column import Column
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import NumberedRecords, first_records

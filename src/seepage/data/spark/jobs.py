@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import pyarrow as pa
 
-from seepage import errors
 from seepage.data.spark.shards import (
     Escaped,
     LaneLayout,
@@ -51,19 +50,6 @@ SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 PARTITION = 2**40
 """Records of a DataFrame have no numbers: those of partition p count from p 2^40 on."""
-
-
-@dataclass
-class TaskError:
-    """An exception of a task, raised again on the driver."""
-
-    kind: str
-    message: str
-
-    def raised(self) -> SeepageError:
-        """Return the exception."""
-        problem: SeepageError = getattr(errors, self.kind)(self.message)
-        return problem
 
 
 @dataclass(frozen=True)
@@ -168,10 +154,8 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
                 f"{MOST_BYTES / 1e9:.2g} GB that Spark hands over; choose fewer columns or coarser "
                 "bins, take a sample (sample=...), or count without Spark"
             )
-    except Escaped as escaped:
-        content = pickle.dumps(escaped)
-    except SeepageError as problem:
-        content = pickle.dumps(TaskError(type(problem).__name__, str(problem)))
+    except (SeepageError, Escaped) as problem:
+        content = pickle.dumps(problem)
     return pa.RecordBatch.from_arrays(
         [pa.array([number], pa.int64()), pa.array([content], pa.binary())],
         names=["shard", "content"],
@@ -210,9 +194,7 @@ def run(table: Input, work: TaskWork, finish: Finish | None = None) -> Any:
     if not rows:
         raise TableError("the table has no records")
     outcome = pickle.loads(bytes(rows[0]["content"]))
-    if isinstance(outcome, TaskError):
-        raise outcome.raised()
-    if isinstance(outcome, Escaped):
+    if isinstance(outcome, Exception):
         raise outcome
     return outcome
 
@@ -246,7 +228,7 @@ def _join_task(finish: Finish | None) -> Callable[..., Any]:
     """Return the task that puts outcomes together one by one, holding no more than two."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        bad: dict[int, TaskError | Escaped] = {}
+        bad: dict[int, Exception] = {}
         first: list[int] = []
 
         def joined() -> Any:
@@ -254,7 +236,7 @@ def _join_task(finish: Finish | None) -> Callable[..., Any]:
             for number, content in _rows(batches):
                 first.append(number)
                 outcome = pickle.loads(content)
-                if isinstance(outcome, (TaskError, Escaped)):
+                if isinstance(outcome, Exception):
                     bad[number] = outcome
                 elif total is None:
                     total = outcome
@@ -277,12 +259,13 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
             yield number.as_py(), content.as_py()
 
 
-def _worst(bad: dict[int, "TaskError | Escaped"]) -> "TaskError | Escaped":
+def _worst(bad: dict[int, Exception]) -> Exception:
     """Return the first error, else all columns that escaped."""
-    for number in sorted(bad):
-        if isinstance(bad[number], TaskError):
-            return bad[number]
-    escaped = {name: None for o in bad.values() if isinstance(o, Escaped) for name in o.columns}
+    escaped: dict[str, None] = {}
+    for _, problem in sorted(bad.items()):
+        if not isinstance(problem, Escaped):
+            return problem
+        escaped |= dict.fromkeys(problem.columns)
     return Escaped(list(escaped))
 
 

@@ -16,10 +16,9 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from pyarrow.fs import LocalFileSystem
 from pyarrow.parquet import ParquetFile, read_schema
 
-from seepage.data.table.sources import BATCH, PARQUET, ColumnarSource
+from seepage.data.table.sources import PARQUET, ColumnarSource
 from seepage.errors import TableError
 
 if TYPE_CHECKING:
@@ -205,18 +204,9 @@ class RowGroupSource(ColumnarSource):
     """Some columns of one shard of Parquet files; see `seepage.data.table.sources.Source`."""
 
     def __init__(self, shard: Shard, names: Sequence[str]) -> None:
-        super().__init__(PARQUET, [Path(piece.file) for piece in shard.pieces])
+        groups = {Path(piece.file): piece.groups for piece in shard.pieces}
+        super().__init__(PARQUET, list(groups), groups=groups)
         self.names = tuple(names)
-        self._pieces = shard.pieces
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Return the batches of these columns, from the shard's first record on."""
-        for piece in self._pieces:
-            with self._naming(Path(piece.file)):
-                fragment = self._format.make_fragment(
-                    piece.file, filesystem=LocalFileSystem(), row_groups=list(piece.groups)
-                )
-                yield from fragment.to_batches(columns=list(columns), batch_size=BATCH)
 
 
 class PartitionSource:

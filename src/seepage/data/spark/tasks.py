@@ -11,15 +11,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from seepage.data.counting.accumulator import PairAccumulator, merge_pairs, widened
+from seepage._numerics import Booleans
+from seepage.data.counting.count import PairAccumulator
 from seepage.data.counting.distinct import Gathering
-from seepage.data.counting.kernel import compiled_pays
-from seepage.data.domain import MISSING, Attribute, Domain
+from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
-from seepage.data.table.bins import Edges, Keep
-from seepage.data.table.collecting import Collector, collect_numbers, edges_of
-from seepage.data.table.column import Column, binned_attribute
-from seepage.data.table.labels import FoundAlphabet, Key, field_key
+from seepage.data.recoding import merge_pairs, widened
+from seepage.data.table.bins import Collector, Edges
+from seepage.data.table.column import Column, collect_numbers
+from seepage.data.table.labels import FoundAlphabet, ManyNumbers
+from seepage.data.table.numbers import binned_attribute
 from seepage.data.table.options import ALL_OTHERS, TableOptions
 from seepage.data.table.persons import RecordChoice
 from seepage.data.table.scan import TableScan, check_records
@@ -40,45 +41,44 @@ class FoundColumn:
 
     Parameters
     ----------
-    few, most
-        More numbers than `few` need bins, unless it is None or above `most`; more values than
-        `most` raise an error in the end, so one more is all that is kept of them.
-    values
-        The label of each value, and whether it is in a record that is not dropped.
     missing
         Whether values are missing.
-    number
-        Whether it is a column of numbers.
-    gathered
-        The numbers of a column that needs bins, None where it does not or some are not there.
     crowded
         Whether it needs bins whose edges are not known.
+    gathered
+        The numbers of a column that needs bins, None where it does not or some are not there.
+    alphabet, seen
+        The values of a column of categories, and which codes are in records that are not dropped,
+        None for all.
     """
 
-    few: int | None
-    most: int
-    values: dict[str, bool] = field(default_factory=dict)
     missing: bool = False
-    number: bool = False
-    gathered: Collector | None = None
     crowded: bool = False
+    gathered: Collector | None = None
+    alphabet: FoundAlphabet | None = None
+    seen: Booleans | None = None
 
     def merge(self, other: "FoundColumn") -> None:
-        """Add what other shards say."""
+        """Add what other shards say; too many values raise an error."""
         self.missing |= other.missing
         if self.gathered is not None and other.gathered is not None:
             self.gathered.merge(other.gathered)
         else:
             self.gathered = None
-        for label, kept in other.values.items():
-            self.values[label] = kept or self.values.get(label, False)
-        found = len(self.values) - (MISSING in self.values)
-        binned = self.number and self.few is not None and self.few <= self.most
-        self.crowded |= other.crowded or (binned and found > (self.few or 0))
+        self.crowded |= other.crowded
+        if self.alphabet is not None and other.alphabet is not None and not self.crowded:
+            try:
+                self._take(self.alphabet, other.alphabet, other.seen)
+            except ManyNumbers:
+                self.crowded = True
         if self.crowded:
-            self.values = {}
-        elif found > self.most:
-            self.values = dict(list(self.values.items())[: self.most + 2])
+            self.alphabet = self.seen = None
+
+    def _take(self, mine: FoundAlphabet, theirs: FoundAlphabet, seen: Booleans | None) -> None:
+        codes = mine.merge(theirs)
+        if self.seen is not None and seen is not None:
+            self.seen = np.pad(self.seen, (0, mine.size - len(self.seen)))
+            self.seen[codes] |= seen
 
 
 @dataclass
@@ -125,12 +125,10 @@ class Found:
             self.counts = counts
         elif counts is None:
             return
-        elif self.counts.domain == counts.domain:
-            self.counts += counts
-        elif too_many_cells([sum(column.values.values()) for column in self.columns]):
-            self.counts, self.counted = None, False
         else:
             self.counts = merge_pairs([self.counts, counts])
+            if too_many_cells(self.counts.domain.sizes):
+                self.counts, self.counted = None, False
 
 
 @dataclass
@@ -180,7 +178,7 @@ class Settled:
         if not numbers.complete:
             self.wanted[place] = numbers.wider_share
             return
-        edges = edges_of(column, numbers)
+        edges = column.edges_of(numbers)
         if edges:
             missing = self.missing[place]
             self.attributes[place] = binned_attribute(column.name, edges, missing=missing)
@@ -202,12 +200,9 @@ def settle(found: Found, names: Sequence[str], options: TableOptions, share: flo
     """
     check_records(found.rows, found.rows)
     columns = [Column(choice, options, fields=False) for choice in options.choose(names)]
-    alphabets = [_alphabet(c, part) for c, part in zip(columns, found.columns, strict=True)]
     check_records(found.rows, found.left)
     settled = Settled()
-    for place, (column, part, alphabet) in enumerate(
-        zip(columns, found.columns, alphabets, strict=True)
-    ):
+    for place, (column, part) in enumerate(zip(columns, found.columns, strict=True)):
         missing = part.missing and not options.dropping
         settled.missing.append(missing)
         settled.attributes.append(None)
@@ -216,8 +211,8 @@ def settle(found: Found, names: Sequence[str], options: TableOptions, share: flo
         if column.edges:
             edges = column.edges
             settled.attributes[place] = binned_attribute(column.name, edges, missing=missing)
-        elif not part.crowded:
-            settled.attributes[place] = _categories(alphabet, part)
+        elif part.alphabet is not None:
+            settled.attributes[place] = part.alphabet.attribute(part.seen)[0]
         elif part.gathered is not None:
             settled.take(place, column, part.gathered)
         else:
@@ -234,26 +229,6 @@ def settle_late(
     for place, column, gathered in zip(places, columns, numbers.columns, strict=True):
         settled.take(place, column, gathered)
     return settled
-
-
-def _alphabet(column: Column, part: FoundColumn) -> FoundAlphabet:
-    """Return the alphabet of the values found; too many of them raise an error."""
-    alphabet = FoundAlphabet(column.name, few=None, most=part.most, markers=column.markers)
-    for label in part.values:
-        alphabet.code(_key(label, part))
-    return alphabet
-
-
-def _key(label: str, part: FoundColumn) -> Key:
-    if label == MISSING:
-        return None
-    return field_key(label) if part.number else label
-
-
-def _categories(alphabet: FoundAlphabet, part: FoundColumn) -> Attribute:
-    """Return the attribute of a column of categories, of the values in records left."""
-    kept = np.array(list(part.values.values()))
-    return alphabet.attribute(None if kept.all() else kept)[0]
 
 
 def find_values(
@@ -278,52 +253,30 @@ def find_values(
     """
     columns = [Column(choice, options, fields=False) for choice in options.choose(source.names)]
     scan = TableScan(source, columns, options, first)
-    counts = PairAccumulator(len(columns)) if count else None
+    counts = PairAccumulator(len(columns), expected) if count else None
     for batch in scan.find(share):
         if counts is None or batch is None or too_many_cells(batch.sizes):
             counts = None
         elif len(batch.codes[0]):
-            compiled = compiled_pays(max(scan.rows_read, expected), batch.sizes)
-            counts.add(batch.codes, batch.sizes, compiled=compiled)
+            counts.add(batch.codes, batch.sizes)
     left = scan.rows_read - scan.rows_dropped
-    parts = [_found_column(scan, place, options) for place in range(len(columns))]
+    parts = [_found_column(scan, place) for place in range(len(columns))]
     found = Found(parts, scan.rows_read, left, counts is not None and scan.rows_read > 0)
     if counts is not None and left:
-        found.counts = _counts(scan, parts, counts)
+        found.counts = counts.counts(*scan.finish())
     return found
 
 
-def _found_column(scan: TableScan, place: int, options: TableOptions) -> FoundColumn:
+def _found_column(scan: TableScan, place: int) -> FoundColumn:
     """Return what a shard says about one column."""
-    column = scan.columns[place]
-    few = None if column.edges or isinstance(column.rule, Keep) else options.few
-    found = FoundColumn(few, options.max_values)
     if not scan.rows_read:
-        return found
-    found.number = column.number
-    found.crowded = column.needs_edges
-    found.missing = column.coder.missing is not None or place in scan.lacking
-    if found.crowded:
-        found.gathered = scan.numbers.get(place)
-        return found
-    attribute, order = column.coder.attribute()
-    seen = scan.seen(place)
-    found.values = {
-        value: seen is None or bool(seen[code])
-        for value, code in zip(attribute.values, order, strict=True)
-    }
-    return found
-
-
-def _counts(scan: TableScan, parts: Sequence[FoundColumn], counts: PairAccumulator) -> PairCounts:
-    """Return the counts of the values that occur in records left."""
-    attributes, orders = [], []
-    for column, found in zip(scan.columns, parts, strict=True):
-        kept = np.array(list(found.values.values()))
-        values = tuple(value for value, there in found.values.items() if there)
-        attributes.append(Attribute(column.name, values))
-        orders.append(column.coder.attribute()[1][kept])
-    return counts.counts(Domain(attributes), orders)
+        return FoundColumn()
+    column = scan.columns[place]
+    missing = column.alphabet.missing is not None or place in scan.lacking
+    if column.needs_edges:
+        return FoundColumn(missing, crowded=True, gathered=scan.numbers.get(place))
+    alphabet = column.alphabet if isinstance(column.alphabet, FoundAlphabet) else None
+    return FoundColumn(missing, alphabet=alphabet, seen=scan.seen(place))
 
 
 def collect_shard(
@@ -374,10 +327,9 @@ def count_shard(
 ) -> ShardResult:
     """Return the counts of a shard; `expected` are the records that each core will count, or 0."""
     scan = TableScan(source, *coding, first, choice)
-    counts = PairAccumulator(len(scan.columns))
+    counts = PairAccumulator(len(scan.columns), expected)
     for batch in scan.batches():
-        compiled = compiled_pays(max(scan.rows_read, expected), batch.sizes)
-        counts.add(batch.codes, batch.sizes, compiled=compiled)
+        counts.add(batch.codes, batch.sizes)
     return ShardResult(scan.rows_read, counts)
 
 

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Integers
-from seepage.data.domain import Attribute
+from seepage._numerics import Integers
 from seepage.data.table.labels import (
     Alphabet,
     Key,
@@ -24,10 +23,16 @@ from seepage.data.table.labels import (
     moment_label,
     single_number,
 )
-from seepage.data.table.numbers import bits, exact_numbers, is_number_type, present
+from seepage.data.table.numbers import (
+    Codes,
+    bits,
+    code_type,
+    exact_numbers,
+    is_number_type,
+    present,
+)
 from seepage.errors import TableError
 
-Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
 Table: TypeAlias = NDArray[np.uint16]
 KeysOf: TypeAlias = Callable[[pa.Array], list[Key]]
 
@@ -41,39 +46,15 @@ WHOLE_LIMIT = 2**31
 """Floats below are looked up as integers where all of a batch are whole."""
 
 
-def code_type(size: int) -> type[np.unsignedinteger[Any]]:
-    """Return the type of codes: one byte where there are fewer than 256 values."""
-    return np.uint8 if size < 256 else np.uint16
-
-
 class CategoryCoder:
     """What the coders of categories share: an alphabet, and lookup tables into it."""
 
     def __init__(self, alphabet: Alphabet) -> None:
-        self._alphabet = alphabet
-
-    @property
-    def size(self) -> int:
-        """The number of codes so far."""
-        return self._alphabet.size
-
-    @property
-    def missing(self) -> int | None:
-        """The code of missing values, None where there is none."""
-        return self._alphabet.missing
-
-    @property
-    def outside(self) -> int | None:
-        """The code of values outside a given domain, None where none occurred."""
-        return self._alphabet.outside
+        self.alphabet = alphabet
 
     def code(self, array: pa.Array) -> Codes:
         """Return the code of each entry."""
         raise NotImplementedError
-
-    def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
-        """Return the final attribute and, in its order, the codes."""
-        return self._alphabet.attribute(seen)
 
     def _look_up(
         self, table: Table, entries: pa.Array, keys: Callable[[Integers], list[Key]]
@@ -90,12 +71,12 @@ class CategoryCoder:
             Returns the keys of positions in the table.
         """
         absent = self._code_of_missing(entries) if entries.null_count else None
-        codes = _take(table, entries, self.size, absent)
+        codes = _take(table, entries, self.alphabet.size, absent)
         unseen = np.iinfo(codes.dtype).max
         if codes.max() == unseen:
             rows = np.flatnonzero(codes == unseen)
             self._admit(table, entries.take(pa.array(rows)).to_numpy(), rows, keys)
-            codes = _take(table, entries, self.size, absent)
+            codes = _take(table, entries, self.alphabet.size, absent)
         return codes
 
     def _admit(
@@ -109,24 +90,21 @@ class CategoryCoder:
         first = np.full(len(table), -1, dtype=np.int64)
         first[entries[::-1]] = rows[::-1]
         new = np.flatnonzero(first >= 0)
-        if self._alphabet.given:
+        if self.alphabet.given:
             new = new[np.argsort(first[new])]
         for entry, key in zip(new, keys(new), strict=True):
             table[entry] = self._code_of(key, int(first[entry]))
 
     def _code_of(self, key: Key, row: int) -> int:
         try:
-            return self._alphabet.code(key)
+            return self.alphabet.code(key)
         except OutsideDomain as problem:
             problem.position = row
-            code = self._alphabet.admit_outside()
-            if code is None:
-                raise
-            return code
+            raise
 
     def _code_of_missing(self, array: pa.Array) -> int:
-        if self.missing is not None:
-            return self.missing
+        if self.alphabet.missing is not None:
+            return self.alphabet.missing
         return self._code_of(None, int(np.argmin(present(array))))
 
 
@@ -208,7 +186,7 @@ class NumberCoder(CategoryCoder):
             known = numbers[int(np.argmax(present(numbers)))]
             codes = self._code_full(numbers.fill_null(known)).astype(np.uint16)
         np.putmask(codes, ~present(numbers), self._code_of_missing(numbers))
-        return codes.astype(code_type(self.size + 1))
+        return codes.astype(code_type(self.alphabet.size + 1))
 
     def _code_full(self, numbers: pa.Array) -> Codes:
         if pa.types.is_decimal(numbers.type):
@@ -226,10 +204,10 @@ class NumberCoder(CategoryCoder):
                 return None
             steps = self._steps(values)
         elif top < self._straight:
-            return steps.astype(code_type(self.size), copy=False)
-        size = self.size
+            return steps.astype(code_type(self.alphabet.size), copy=False)
+        size = self.alphabet.size
         codes = self._look_up(self._table, pa.array(steps), self._numbers_at)
-        if self.size > size:
+        if self.alphabet.size > size:
             bent = np.flatnonzero(self._table != np.arange(len(self._table)))
             self._straight = int(bent[0]) if len(bent) else len(self._table)
         return codes

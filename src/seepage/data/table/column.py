@@ -1,16 +1,14 @@
-"""One column of a scan: its bins, its coder, and the errors for values that have no code."""
+"""One column of a scan: its coder, its bins, and the errors for values that have no code."""
 
 import math
-from typing import Any, TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Integers
-from seepage.data.domain import MISSING, Attribute
-from seepage.data.table.bins import Edges, Keep, bin_labels
-from seepage.data.table.coders import CategoryCoder, Codes, category_coder, code_type
+from seepage._numerics import Booleans
+from seepage.data.table.bins import Collector, Edges, Keep, Priorities, priorities
+from seepage.data.table.coders import CategoryCoder, category_coder, unpacked
 from seepage.data.table.labels import (
     Alphabet,
     FoundAlphabet,
@@ -20,153 +18,17 @@ from seepage.data.table.labels import (
     labels_of,
     number_label,
 )
-from seepage.data.table.numbers import NotANumber, is_number_type, numbers_of
+from seepage.data.table.numbers import (
+    BinCoder,
+    Codes,
+    NotANumber,
+    code_type,
+    is_number_type,
+    numbers_of,
+)
 from seepage.data.table.options import Choice, TableOptions
+from seepage.data.table.sources import Source
 from seepage.errors import DomainError, TableError
-
-FEW_EDGES = 100
-"""Up to so many edges, comparing with each in turn is faster than a search."""
-
-
-def binned_attribute(name: str, edges: tuple[float, ...], *, missing: bool) -> Attribute:
-    """Return the attribute of a binned column, with a category of missing values or without."""
-    return Attribute(name, (*bin_labels(edges), *([MISSING] if missing else [])), edges)
-
-
-class BinCoder:
-    """Codes numbers by the bin that holds them.
-
-    Parameters
-    ----------
-    name, edges
-        The column and its bin edges.
-    markers
-        Labels that stand for missing values.
-    given
-        The attribute of a given domain, whose values the bins then are.
-    dropping
-        Whether records with missing values are dropped.
-
-    Attributes
-    ----------
-    outside
-        The code of numbers outside the edges, until it is known whether their records are dropped;
-        None where none occurred.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        edges: tuple[float, ...],
-        *,
-        markers: frozenset[str],
-        given: Attribute | None = None,
-        dropping: bool = False,
-    ) -> None:
-        self.outside: int | None = None
-        self._dropping = dropping
-        self._edges = edges
-        self._markers = markers
-        self._given = given
-        self._plain = binned_attribute(name, edges, missing=False)
-        self._with_missing = given or binned_attribute(name, edges, missing=True)
-        values = self._with_missing.values
-        self._slots = np.flatnonzero([value != MISSING for value in values])
-        if MISSING in values:
-            self._slot_of_missing: int | None = values.index(MISSING)
-        else:
-            self._slot_of_missing = len(values) if dropping else None
-        self._any_missing = False
-
-    @property
-    def missing(self) -> int | None:
-        """The code of missing values, None where none occurred."""
-        return self._slot_of_missing if self._any_missing else None
-
-    @property
-    def size(self) -> int:
-        """The number of codes so far."""
-        return self.attribute()[0].size if self.outside is None else self.outside + 1
-
-    def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
-        """Return the final attribute, all its bins included, and its codes as they are."""
-        kept = self._any_missing and seen is None
-        attribute = self._given or (self._with_missing if kept else self._plain)
-        return attribute, np.arange(attribute.size, dtype=np.int64)
-
-    def code(self, array: pa.Array) -> Codes:
-        """Return the code of each entry's bin."""
-        values, missing = numbers_of(array, self._markers)
-        outside = self._rows_outside(values, missing)
-        codes = _bins_of(values, self._edges[1:-1])
-        if self._slots[-1] >= len(self._slots):
-            codes = self._slots[codes].astype(codes.dtype)
-        if missing is not None:
-            codes[missing] = self._admit_missing(missing)
-        if outside is not None:
-            codes[outside] = self._admit_outside(outside)
-        return codes
-
-    def _admit_missing(self, missing: Booleans) -> int:
-        if self._slot_of_missing is None:
-            raise OutsideDomain(int(np.argmax(missing)), missing=True)
-        self._any_missing = True
-        return self._slot_of_missing
-
-    def _admit_outside(self, outside: Booleans) -> int:
-        if not self._dropping:
-            raise OutsideDomain(int(np.argmax(outside)))
-        self.outside = self._with_missing.size + 1
-        return self.outside
-
-    def _rows_outside(self, values: NDArray[Any], missing: Booleans | None) -> Booleans | None:
-        """Return which numbers are outside the edges, None where all are inside."""
-        present = values if missing is None else values[~missing]
-        if not len(present) or not self._outside(np.array([present.min(), present.max()])).any():
-            return None
-        outside = self._outside(values)
-        return outside if missing is None else outside & ~missing
-
-    def _outside(self, values: NDArray[Any]) -> Booleans:
-        low, high = self._edges[0], self._edges[-1]
-        below = values < _comparable(low, values.dtype)
-        return np.asarray(below | (values > _comparable(high, values.dtype, up=False)))
-
-
-def _bins_of(values: NDArray[Any], inner: tuple[float, ...]) -> Codes:
-    """Return how many of the inner edges each value reaches."""
-    edges = [_comparable(edge, values.dtype) for edge in inner]
-    if len(edges) > FEW_EDGES:
-        places = np.searchsorted(_in_type(edges, values.dtype), values, side="right")
-        return np.asarray(places.astype(code_type(len(edges) + 4)))
-    codes = np.zeros(len(values), dtype=np.uint8)
-    for edge in edges:
-        codes += (values >= edge).view(np.uint8)
-    return codes
-
-
-def _in_type(edges: list[Any], kind: np.dtype[Any]) -> NDArray[Any]:
-    """Return comparable edges in the type of the values, without those above all of its numbers."""
-    if kind.kind == "f":
-        return np.array(edges, dtype=kind)
-    limits = np.iinfo(kind)
-    return np.array([max(edge, limits.min) for edge in edges if edge <= limits.max], dtype=kind)
-
-
-def _comparable(edge: float, kind: np.dtype[Any], *, up: bool = True) -> Any:
-    """Return an edge in the type of the values, so that comparing needs no conversion.
-
-    For integers x >= edge means x >= ceil(edge), and x > edge means x > floor(edge).
-    """
-    if kind.kind == "f":
-        return kind.type(edge)
-    if not math.isfinite(edge):
-        return edge
-    return math.ceil(edge) if up else math.floor(edge)
-
-
-Coder: TypeAlias = CategoryCoder | BinCoder
-"""Turns the arrays of one column into codes."""
 
 
 class Column:
@@ -191,9 +53,12 @@ class Column:
         Whether it needs bins whose edges are not known.
     number
         Whether it has a type of numbers.
+    coder, alphabet
+        What turns its arrays into codes, and what the codes stand for.
     """
 
-    coder: Coder
+    coder: CategoryCoder | BinCoder
+    alphabet: Alphabet | BinCoder
     pooling = True
     """Whether "(other)" in a given domain is for values outside it."""
 
@@ -240,35 +105,25 @@ class Column:
         self.number = is_number_type(kind)
         if (self.edges or self.needs_edges) and not (self.fields or self.number):
             raise TableError(f"column {self.name!r} holds {kind}, no numbers, and has no bins")
-        self.coder = self._bins() if self.edges else self._categories(kind)
-
-    def _bins(self) -> Coder:
-        return BinCoder(
-            self.name,
-            self.edges,
-            markers=self.markers,
-            given=self.given,
-            dropping=self._options.dropping,
-        )
-
-    def _categories(self, kind: pa.DataType) -> Coder:
-        alphabet: Alphabet
+        dropping = self._options.dropping
+        if self.edges:
+            self.coder = self.alphabet = BinCoder(
+                self.name, self.edges, markers=self.markers, given=self.given, dropping=dropping
+            )
+            return
         if self.given is not None:
-            alphabet = GivenAlphabet(
-                self.given,
-                markers=self.markers,
-                dropping=self._options.dropping,
-                pooling=self.pooling,
+            self.alphabet = GivenAlphabet(
+                self.given, markers=self.markers, dropping=dropping, pooling=self.pooling
             )
         else:
-            alphabet = FoundAlphabet(
+            self.alphabet = FoundAlphabet(
                 self.name,
                 few=None if isinstance(self.rule, Keep) else self._options.few,
                 most=self._options.max_values,
                 markers=self.markers,
                 unbinned=self._unbinned,
             )
-        return category_coder(self.name, kind, alphabet, fields=self.fields)
+        self.coder = category_coder(self.name, kind, self.alphabet, fields=self.fields)
 
     def code(self, array: pa.Array, before: int) -> Codes | None:
         """Return the codes of a batch, None where the column needs bins whose edges are unknown.
@@ -293,13 +148,39 @@ class Column:
             raise self.not_a_number(problem, before) from None
         except UnicodeDecodeError:
             raise TableError(f"column {self.name!r} holds text that is not UTF-8") from None
-        return codes.astype(code_type(self.coder.size), copy=False)
+        return codes.astype(code_type(self.alphabet.size), copy=False)
+
+    def collect(
+        self, array: pa.Array, ranks: Priorities | None, collector: Collector | None
+    ) -> Booleans | None:
+        """Give the numbers of a batch to their collector; return which are missing, None for none.
+
+        `ranks` are the priorities of the records.
+        """
+        values, missing = numbers_of(array, self.markers)
+        if collector is not None and ranks is not None:
+            there = slice(None) if missing is None else ~missing
+            collector.add(values[there], ranks[there])
+        return missing
+
+    def edges_of(self, numbers: Collector) -> tuple[float, ...]:
+        """Return the bin edges that follow from its numbers; none where it has no number."""
+        if isinstance(self.rule, Keep) or numbers.low > numbers.high:
+            return ()
+        if isinstance(self.rule, Edges):
+            return self.rule.given
+        if not (math.isfinite(numbers.low) and math.isfinite(numbers.high)):
+            raise TableError(
+                f"column {self.name!r} has infinite numbers; give it bins with the edges -inf, 0, "
+                "inf, for example"
+            )
+        return self.rule.edges(numbers)
 
     def check_inside(self, codes: Codes, kept: Booleans | None, before: int) -> None:
         """Raise an error for a value outside domain or bins in the records kept, None for all."""
-        if self.coder.outside is None:
+        if self.alphabet.outside is None:
             return
-        outside = codes == self.coder.outside
+        outside = codes == self.alphabet.outside
         if kept is not None:
             outside &= kept
         if not outside.any():
@@ -326,3 +207,44 @@ class Column:
             f"record {before + problem.position + 1:,}: column {self.name!r} is no number and has "
             "no bin; if it means missing, list it in missing_markers"
         )
+
+
+def collect_numbers(
+    source: Source, columns: Sequence[Column], first: int = 0, shares: Sequence[float] = ()
+) -> list[Collector | None]:
+    """Return the numbers of some columns of a table or shard, for their bin edges.
+
+    Parameters
+    ----------
+    source, columns
+        The records and the columns; only these are read, once.
+    first
+        The number of records of the table before the source.
+    shares
+        The share of the numbers of each column that is kept, of what is not counted one by one;
+        all by default.
+
+    Returns
+    -------
+    list
+        The numbers of each column; None for a column of a text file that turned out to hold
+        words too, whose values stay categories.
+    """
+    found: list[Collector | None] = [Collector(share) for share in shares or [1.0] * len(columns)]
+    before = first
+    for batch in source.batches([column.source for column in columns]):
+        ranks = priorities(before, batch.num_rows)
+        for place, column in enumerate(columns):
+            if found[place] is None:
+                continue
+            try:
+                column.collect(unpacked(batch.column(column.source)), ranks, found[place])
+            except NotANumber as problem:
+                if column.named:
+                    raise column.not_a_number(problem, before) from None
+                column.settle((), stray=problem.word)
+                found[place] = None
+        before += batch.num_rows
+        if all(numbers is None for numbers in found):
+            break
+    return found

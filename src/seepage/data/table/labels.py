@@ -274,9 +274,9 @@ class FoundAlphabet:
             self._check_number()
         return self._codes[label]
 
-    def admit_outside(self) -> int | None:
-        """Return None: no value is outside."""
-        return None
+    def merge(self, other: "FoundAlphabet") -> Integers:
+        """Take the values found in another part of the table; return their codes here."""
+        return np.array([self.code(key) for key in other._keys], dtype=np.int64)
 
     def _check_number(self) -> None:
         values = self.size - (MISSING in self._codes)
@@ -321,7 +321,7 @@ class GivenAlphabet:
     dropping
         Whether records with missing values are dropped: missing then needs no category, and has
         the code behind the last.  The next one is for values outside the domain, until it is
-        known whether their records are dropped: see `seepage.data.table.column.complete_records`.
+        known whether their records are dropped, see `Column.check_inside`.
     pooling
         Whether "(other)" is for values outside.
     """
@@ -361,14 +361,11 @@ class GivenAlphabet:
         if label in self._markers:
             label = MISSING
         code = self._codes.get(label, self._other)
-        if code is None:
+        if code is not None:
+            return code
+        if not self._dropping:
             raise OutsideDomain(missing=label == MISSING)
-        return code
-
-    def admit_outside(self) -> int | None:
-        """Return the code of values outside, None where they raise an error."""
-        if self._dropping:
-            self.outside = self._attribute.size + 1
+        self.outside = self._attribute.size + 1
         return self.outside
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:

@@ -1,18 +1,35 @@
-"""Arrow arrays to NumPy numbers, without a copy where the memory allows it."""
+"""Numbers of Arrow arrays: in NumPy, without a copy where the memory allows it, and in bins."""
 
+import math
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans
-from seepage.data.table.labels import Number, field_key, is_number, key_label, number_label
+from seepage._numerics import Booleans, Integers
+from seepage.data.domain import MISSING, Attribute
+from seepage.data.table.bins import EXACT, bin_labels
+from seepage.data.table.labels import (
+    Number,
+    OutsideDomain,
+    field_key,
+    is_number,
+    key_label,
+    number_label,
+)
 
-EXACT = 2**53
-"""Integers below are exact in double precision."""
+Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
+
+FEW_EDGES = 100
+"""Up to so many edges, comparing with each in turn is faster than a search."""
+
+
+def code_type(size: int) -> type[np.unsignedinteger[Any]]:
+    """Return the type of codes: one byte where there are fewer than 256 values."""
+    return np.uint8 if size < 256 else np.uint16
 
 
 class NotANumber(Exception):  # noqa: N818
@@ -180,3 +197,140 @@ def _narrowest(numbers: list[Number | None]) -> pa.Array:
             if np.iinfo(kind).min <= min(wholes) and max(wholes) <= np.iinfo(kind).max:
                 return pa.array(numbers, pa.from_numpy_dtype(kind))
     return pa.array([None if number is None else float(number) for number in numbers], pa.float64())
+
+
+def binned_attribute(name: str, edges: tuple[float, ...], *, missing: bool) -> Attribute:
+    """Return the attribute of a binned column, with a category of missing values or without."""
+    return Attribute(name, (*bin_labels(edges), *([MISSING] if missing else [])), edges)
+
+
+class BinCoder:
+    """Codes numbers by the bin that holds them.
+
+    Parameters
+    ----------
+    name, edges
+        The column and its bin edges.
+    markers
+        Labels that stand for missing values.
+    given
+        The attribute of a given domain, whose values the bins then are.
+    dropping
+        Whether records with missing values are dropped.
+
+    Attributes
+    ----------
+    outside
+        The code of numbers outside the edges, until it is known whether their records are dropped;
+        None where none occurred.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        edges: tuple[float, ...],
+        *,
+        markers: frozenset[str],
+        given: Attribute | None = None,
+        dropping: bool = False,
+    ) -> None:
+        self.outside: int | None = None
+        self._dropping = dropping
+        self._edges = edges
+        self._markers = markers
+        self._given = given
+        self._plain = binned_attribute(name, edges, missing=False)
+        self._with_missing = given or binned_attribute(name, edges, missing=True)
+        values = self._with_missing.values
+        self._slots = np.flatnonzero([value != MISSING for value in values])
+        if MISSING in values:
+            self._slot_of_missing: int | None = values.index(MISSING)
+        else:
+            self._slot_of_missing = len(values) if dropping else None
+        self._any_missing = False
+
+    @property
+    def missing(self) -> int | None:
+        """The code of missing values, None where none occurred."""
+        return self._slot_of_missing if self._any_missing else None
+
+    @property
+    def size(self) -> int:
+        """The number of codes so far."""
+        return self.attribute()[0].size if self.outside is None else self.outside + 1
+
+    def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
+        """Return the final attribute, all its bins included, and its codes as they are."""
+        kept = self._any_missing and seen is None
+        attribute = self._given or (self._with_missing if kept else self._plain)
+        return attribute, np.arange(attribute.size, dtype=np.int64)
+
+    def code(self, array: pa.Array) -> Codes:
+        """Return the code of each entry's bin."""
+        values, missing = numbers_of(array, self._markers)
+        outside = self._rows_outside(values, missing)
+        codes = _bins_of(values, self._edges[1:-1])
+        if self._slots[-1] >= len(self._slots):
+            codes = self._slots[codes].astype(codes.dtype)
+        if missing is not None:
+            codes[missing] = self._admit_missing(missing)
+        if outside is not None:
+            codes[outside] = self._admit_outside(outside)
+        return codes
+
+    def _admit_missing(self, missing: Booleans) -> int:
+        if self._slot_of_missing is None:
+            raise OutsideDomain(int(np.argmax(missing)), missing=True)
+        self._any_missing = True
+        return self._slot_of_missing
+
+    def _admit_outside(self, outside: Booleans) -> int:
+        if not self._dropping:
+            raise OutsideDomain(int(np.argmax(outside)))
+        self.outside = self._with_missing.size + 1
+        return self.outside
+
+    def _rows_outside(self, values: NDArray[Any], missing: Booleans | None) -> Booleans | None:
+        """Return which numbers are outside the edges, None where all are inside."""
+        present = values if missing is None else values[~missing]
+        if not len(present) or not self._outside(np.array([present.min(), present.max()])).any():
+            return None
+        outside = self._outside(values)
+        return outside if missing is None else outside & ~missing
+
+    def _outside(self, values: NDArray[Any]) -> Booleans:
+        low, high = self._edges[0], self._edges[-1]
+        below = values < _comparable(low, values.dtype)
+        return np.asarray(below | (values > _comparable(high, values.dtype, up=False)))
+
+
+def _bins_of(values: NDArray[Any], inner: tuple[float, ...]) -> Codes:
+    """Return how many of the inner edges each value reaches."""
+    edges = [_comparable(edge, values.dtype) for edge in inner]
+    if len(edges) > FEW_EDGES:
+        places = np.searchsorted(_in_type(edges, values.dtype), values, side="right")
+        return np.asarray(places.astype(code_type(len(edges) + 4)))
+    codes = np.zeros(len(values), dtype=np.uint8)
+    for edge in edges:
+        codes += (values >= edge).view(np.uint8)
+    return codes
+
+
+def _in_type(edges: list[Any], kind: np.dtype[Any]) -> NDArray[Any]:
+    """Return comparable edges in the type of the values, without those above all of its numbers."""
+    if kind.kind == "f":
+        return np.array(edges, dtype=kind)
+    limits = np.iinfo(kind)
+    return np.array([max(edge, limits.min) for edge in edges if edge <= limits.max], dtype=kind)
+
+
+def _comparable(edge: float, kind: np.dtype[Any], *, up: bool = True) -> Any:
+    """Return an edge in the type of the values, so that comparing needs no conversion.
+
+    For integers x >= edge means x >= ceil(edge), and x > edge means x > floor(edge).
+    """
+    if kind.kind == "f":
+        return kind.type(edge)
+    if not math.isfinite(edge):
+        return edge
+    return math.ceil(edge) if up else math.floor(edge)

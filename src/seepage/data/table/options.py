@@ -3,17 +3,23 @@
 import codecs
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeAlias
 
 from seepage import _checks
 from seepage.data.domain import Domain
-from seepage.data.table.bins import DEFAULT_RULE, BinningRule, Edges, Quantile, Width, read_rule
+from seepage.data.table.bins import BinningRule, Edges, Keep, Quantile, Width
+from seepage.data.table.labels import number_label
 from seepage.errors import InputError, TableError
 
 LARGEST_ALPHABET = 2**16 - 2
 """Codes have 16 bits, one of them kept for values that have no code yet."""
 
 ALL_OTHERS = "*"
+
+MOST_BINS = 10_000
+FORMS = "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascending edges"
+DEFAULT_RULE = Quantile(10)
 
 
 BinRule: TypeAlias = int | str | Sequence[float] | None
@@ -259,3 +265,46 @@ def _check_distinct(names: Sequence[str], where: str) -> None:
         if name in seen:
             raise TableError(f"{where} has the column {name!r} twice")
         seen.add(name)
+
+
+def read_rule(rule: Any, name: str = "bins") -> BinningRule:
+    """Return the rule that an option names, or raise an error.
+
+    Examples
+    --------
+    >>> read_rule("width:8"), read_rule(5), read_rule([0, 18, 65])
+    (Width(bins=8), Quantile(bins=5), Edges(given=(0.0, 18.0, 65.0)))
+    """
+    if rule is None:
+        return DEFAULT_RULE
+    if isinstance(rule, (Quantile, Width, Edges, Keep)):
+        return rule
+    if isinstance(rule, str):
+        return _read_text(rule.strip(), name)
+    if isinstance(rule, (bytes, bool)) or not hasattr(rule, "__iter__"):
+        return Quantile(_checks.integer(rule, f"the number of {name}", 1, MOST_BINS))
+    return Edges(_read_edges(rule, name))
+
+
+def _read_text(text: str, name: str) -> BinningRule:
+    if text == "none":
+        return Keep()
+    if text.isdecimal():
+        text = f"quantile:{text}"
+    kind, colon, count = text.partition(":")
+    kinds: dict[str, type[Quantile] | type[Width]] = {"quantile": Quantile, "width": Width}
+    if kind not in kinds or (colon and not count.strip().isdecimal()):
+        hint = _checks.near_miss(kind, [*kinds, "none"])
+        raise InputError(f"{name} must be {FORMS}, got {text!r}{hint}")
+    bins = int(count) if colon else DEFAULT_RULE.bins
+    return kinds[kind](_checks.integer(bins, f"the number of {name}", 1, MOST_BINS))
+
+
+def _read_edges(edges: Any, name: str) -> tuple[float, ...]:
+    numbers = tuple(_checks.real(edge, f"an edge of {name}") for edge in edges)
+    if len(numbers) < 2 or any(not a < b for a, b in pairwise(numbers)):
+        shown = ", ".join(number_label(number) for number in numbers)
+        raise InputError(f"{name} must have at least two edges, ascending, got [{shown}]")
+    if len(numbers) > MOST_BINS + 1:
+        raise InputError(f"{name} must have at most {MOST_BINS + 1} edges, got {len(numbers)}")
+    return numbers

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
+from seepage.data.table.bins import Collector, priorities
 from seepage.data.table.options import TableOptions
 from seepage.errors import TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from seepage.data.table.coders import Codes
-    from seepage.data.table.collecting import Collector
     from seepage.data.table.column import Column
+    from seepage.data.table.numbers import Codes
     from seepage.data.table.persons import RecordChoice
     from seepage.data.table.sources import Source
 
@@ -129,7 +129,7 @@ class TableScan:
         """The number of values of each attribute so far; codes are below it."""
         if self._options.domain is not None:
             return self._options.domain.sizes
-        return tuple(column.coder.size for column in self.columns)
+        return tuple(column.alphabet.size for column in self.columns)
 
     def read(
         self, consume: Callable[[Iterator[CodedBatch]], Made], progress: Progress | None = None
@@ -231,7 +231,7 @@ class TableScan:
         categories, unless the options bin it by name: that is an error.  A column with one
         number only, or with numbers closer together than floats, stays one of categories too.
         """
-        from seepage.data.table.collecting import collect_numbers, edges_of
+        from seepage.data.table.column import collect_numbers
 
         columns = [self.columns[place] for place in places]
         pending = [column for column in columns if not column.settle_given()]
@@ -239,7 +239,7 @@ class TableScan:
             found = collect_numbers(self._source, pending)
             for column, numbers in zip(pending, found, strict=True):
                 if numbers is not None:
-                    column.settle(edges_of(column, numbers))
+                    column.settle(column.edges_of(numbers))
 
     def find(self, share: float) -> Iterator[CodedBatch | None]:
         """Yield the batches of a shard, None where a column has no codes since it needs bins.
@@ -250,8 +250,6 @@ class TableScan:
             The share of numbers that bin edges are found from, of what is not counted one by one.
             They are collected of columns that need bins from the first batch on.
         """
-        from seepage.data.table.collecting import Collector, priorities, take_numbers
-
         self._reset()
         for arrays in self._arrays():
             before = self.rows_read
@@ -263,10 +261,11 @@ class TableScan:
                 if not before:
                     self.numbers[place] = Collector(share)
                 numbers = self.numbers.get(place)
-                absent[place] = take_numbers(self.columns[place], arrays[place], ranks, numbers)
+                absent[place] = self.columns[place].collect(arrays[place], ranks, numbers)
             self.lacking |= {place for place, mask in absent.items() if _any(mask)}
             batch = self._left(codes, absent, before)
             yield None if absent else batch
+        self._complete = True
 
     def _left(
         self,
@@ -299,13 +298,13 @@ class TableScan:
         self, place: int, codes: "Codes", kept: Booleans | None, first: int, size: int
     ) -> "Codes":
         """Return the codes of a column in the records kept, and note which these are."""
-        from seepage.data.table.coders import code_type
+        from seepage.data.table.numbers import code_type
 
         column, seen = self.columns[place], self._seen[place]
         column.check_inside(codes, kept, first)
         if kept is not None:
             codes = codes[kept].astype(code_type(size), copy=False)
-        expected = size - (column.coder.missing is not None)
+        expected = size - (column.alphabet.missing is not None)
         if self._options.domain is None and np.count_nonzero(seen) < expected:
             counts = np.bincount(codes, minlength=size)
             counts[: len(seen)] += seen
@@ -317,7 +316,7 @@ class TableScan:
         if not self._options.dropping:
             return None
         seen = self._seen[place]
-        return np.pad(seen, (0, max(self.columns[place].coder.size - len(seen), 0)))
+        return np.pad(seen, (0, max(self.columns[place].alphabet.size - len(seen), 0)))
 
     def finish(self) -> tuple[Domain, tuple[Integers, ...]]:
         """Return the domain and, for each column, the codes in the order of its values.
@@ -329,7 +328,7 @@ class TableScan:
         if not self._complete:
             raise TableError("the domain is known only after all batches were read")
         parts = [
-            column.coder.attribute(self.seen(place)) for place, column in enumerate(self.columns)
+            column.alphabet.attribute(self.seen(place)) for place, column in enumerate(self.columns)
         ]
         return Domain(attribute for attribute, _ in parts), tuple(order for _, order in parts)
 
@@ -340,7 +339,7 @@ def _any(mask: Booleans | None) -> bool:
 
 def _missing(column: "Column", codes: "Codes | None") -> Booleans | None:
     """Return where the values of a column are missing, None where nowhere or without codes."""
-    missing = column.coder.missing
+    missing = column.alphabet.missing
     return None if codes is None or missing is None else codes == missing
 
 

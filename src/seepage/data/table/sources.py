@@ -4,9 +4,10 @@ Parquet and Feather files are decoded in the background, column by column; frame
 Narwhals knows (pandas, Polars, PyArrow, ...); text files are in `text_files`.
 """
 
+import csv
 import glob
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -134,6 +135,20 @@ def _visible(file: Path) -> bool:
     return not file.name.startswith((".", "_"))
 
 
+@contextmanager
+def naming(file: Path, kind: str) -> Iterator[None]:
+    """Let an error on reading a file name it, in one line."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, UnicodeError, csv.Error) as reason:
+        what = " ".join(str(reason).split())
+        if kind == TEXT and ("UTF8" in what or isinstance(reason, UnicodeError)):
+            raise TableError(
+                f"{file} is not text in the encoding expected; name it (encoding), e.g. 'latin-1'"
+            ) from None
+        raise TableError(f"{file} cannot be read as {kind}: {what[:200]}") from None
+
+
 BATCH = 2**17
 AHEAD = 4
 """Batches decoded ahead of the reader."""
@@ -159,15 +174,25 @@ class ColumnarSource:
         `PARQUET` or `FEATHER`.
     files
         The files, in the order of their records.
+    groups
+        The row groups that are read of a Parquet file; all where it is not named.
     huge
-        Bytes of a row group of Parquet from which on it is decoded step by step.
+        Bytes of a row group of Parquet from which on it is decoded step by step, `HUGE` by default.
     """
 
     fields = False
 
-    def __init__(self, kind: str, files: Sequence[Path], *, huge: int = HUGE) -> None:
+    def __init__(
+        self,
+        kind: str,
+        files: Sequence[Path],
+        *,
+        groups: Mapping[Path, Sequence[int]] | None = None,
+        huge: int | None = None,
+    ) -> None:
         self._kind = kind
-        self._huge = huge
+        self._huge = HUGE if huge is None else huge
+        self._groups = groups or {}
         self._files = files
         plain = ds.ParquetFileFormat() if kind == PARQUET else ds.IpcFileFormat()
         self._schema = self._common_schema(plain)
@@ -182,20 +207,20 @@ class ColumnarSource:
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Return the batches of these columns, from the first record on."""
         for file in self._files:
-            with self._naming(file):
+            with naming(file, self._kind):
                 yield from self._read(file, list(columns))
 
     def _read(self, file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
         """Return the batches of one file; huge row groups are not decoded as a whole."""
-        fragment = _fragment(self._format, file)
+        fragment = _fragment(self._format, file, self._groups.get(file))
         if self._kind == PARQUET:
-            groups = [group.num_rows for group in fragment.row_groups]
-            if max(groups, default=0) * len(columns) * CELL > self._huge:
+            groups = {group.id: group.num_rows for group in fragment.row_groups}
+            if max(groups.values(), default=0) * len(columns) * CELL > self._huge:
                 words = list(self._format.read_options.dictionary_columns)
                 parquet = ParquetFile(
                     file, read_dictionary=words, pre_buffer=False, page_checksum_verification=True
                 )
-                yield from parquet.iter_batches(BATCH, columns=columns)
+                yield from parquet.iter_batches(BATCH, row_groups=list(groups), columns=columns)
                 return
         for batch in fragment.to_batches(
             columns=columns, batch_size=BATCH, batch_readahead=AHEAD, fragment_readahead=1
@@ -207,7 +232,7 @@ class ColumnarSource:
     def _common_schema(self, plain: "ds.FileFormat") -> pa.Schema:
         first = None
         for file in self._files:
-            with self._naming(file):
+            with naming(file, self._kind):
                 schema = _fragment(plain, file).physical_schema
                 first = schema if first is None else first
                 difference = _difference(first, schema)
@@ -218,21 +243,15 @@ class ColumnarSource:
         return first
 
     def _rows(self, file: Path) -> int:
-        with self._naming(file):
+        with naming(file, self._kind):
             return int(_fragment(self._format, file).count_rows())
 
-    @contextmanager
-    def _naming(self, file: Path) -> Iterator[None]:
-        """Let an error of Arrow name the file that it comes from."""
-        try:
-            yield
-        except (pa.ArrowException, OSError, UnicodeError) as reason:
-            what = " ".join(str(reason).split())[:200]
-            raise TableError(f"{file} cannot be read as {self._kind}: {what}") from None
 
-
-def _fragment(form: "ds.FileFormat", file: Path) -> "ds.Fragment":
-    return form.make_fragment(str(file.absolute()), filesystem=LocalFileSystem())
+def _fragment(
+    form: "ds.FileFormat", file: Path, groups: Sequence[int] | None = None
+) -> "ds.Fragment":
+    chosen = {} if groups is None else {"row_groups": list(groups)}
+    return form.make_fragment(str(file.absolute()), filesystem=LocalFileSystem(), **chosen)
 
 
 def _reading_words(schema: pa.Schema) -> "ds.ParquetFileFormat":

@@ -3,6 +3,9 @@
 All fields are read as text; what a field stands for is decided by the field alone
 (`labels.field_key`), so a column means the same whatever its first rows look like.  Empty lines are
 ignored, except in a file of one column: there they are records whose only field is empty.
+
+A file or pipe is a stream of UTF-8: decompressed, decoded, and where blanks delimit, with runs of
+blanks made one.
 """
 
 import codecs
@@ -11,35 +14,36 @@ import io
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from seepage.data.table.labels import field_key, is_number
 from seepage.data.table.options import TableOptions
-from seepage.data.table.text_streams import (
-    BLOCK,
-    START,
-    join,
-    open_text,
-    single_blanks,
-    with_single_blanks,
-)
+from seepage.data.table.sources import SIGNATURES, TEXT, naming
 from seepage.errors import TableError
 
 DELIMITERS = "\t;|, "
 """Candidates; of those that split as many lines alike the first wins: it is rarer in text."""
 
 LINES = 100
-BINARY = (b"PAR1", b"ARROW1")
+START = CHUNK = 2**18
+BLOCK = 2**23
+"""A header or record must not have more bytes."""
+
+GZIP = b"\x1f\x8b"
+MARK = codecs.BOM_UTF8
+QUOTED = re.compile(rb'((?<![^ \r\n])"[^"]*(?:""[^"]*)*(?:"|\Z))')
+"""A quoted field where blanks delimit: elsewhere than at its beginning a quote has no meaning."""
+
+NO_TEXT = b"\xff"
+"""What no text in UTF-8 contains."""
 
 
-@dataclass(frozen=True)
-class TextLayout:
+class TextLayout(NamedTuple):
     """How one text file is cut into fields.
 
     Attributes
@@ -60,20 +64,6 @@ class TextLayout:
     empty: bool
 
 
-@contextmanager
-def naming(file: Path) -> Iterator[None]:
-    """Let an error on reading a text file name it, in one line."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeError, csv.Error) as reason:
-        what = " ".join(str(reason).split())
-        if "UTF8" in what or isinstance(reason, UnicodeError):
-            raise TableError(
-                f"{file} is not text in the encoding expected; name it (encoding), e.g. 'latin-1'"
-            ) from None
-        raise TableError(f"{file} cannot be read as CSV: {what[:200]}") from None
-
-
 def find_layout(
     file: Path, options: TableOptions, stream: io.BufferedReader
 ) -> tuple[TextLayout, bytes]:
@@ -82,8 +72,8 @@ def find_layout(
     These are the first 256 kB, or more until the header has ended and a record has begun.
     """
     start, size = b"", START
-    with naming(file):
-        if file.is_fifo() and stream.peek(8).startswith(BINARY):
+    with naming(file, TEXT):
+        if file.is_fifo() and stream.peek(8).startswith(tuple(SIGNATURES)):
             raise TableError(f"{file} is a pipe: Parquet and Feather can be read from files only")
         while True:
             start += stream.read(size - len(start))
@@ -99,9 +89,10 @@ def find_layout(
 def _layout(file: Path, options: TableOptions, start: bytes, complete: bool) -> TextLayout | None:
     """Return how a text is cut that begins so; None where that does not tell."""
     text = _lines(start, options.skip_lines, complete)
-    mark = options.delimiter or _delimiter_by_name(file) or find_delimiter(text)
+    tabs = file.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
+    mark = options.delimiter or ("\t" if tabs else find_delimiter(text))
     if mark == " ":
-        text = with_single_blanks(text)
+        text = _single_blanks(_by_quotes(text.encode())).decode()
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
     header, names = 0, options.column_names
     if names is None:
@@ -122,11 +113,6 @@ def _lines(start: bytes, skip_lines: int, complete: bool) -> str:
         text = text[: max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1]
     parts = re.split("\r\n|\r|\n", text, maxsplit=skip_lines) if skip_lines else [text]
     return parts[-1] if len(parts) > skip_lines else ""
-
-
-def _delimiter_by_name(file: Path) -> str | None:
-    name = file.name.lower().removesuffix(".gz")
-    return "\t" if name.endswith((".tsv", ".tab")) else None
 
 
 def find_delimiter(text: str) -> str:
@@ -199,7 +185,7 @@ class TextSource:
                 )
 
     def _find_layout(self, file: Path) -> TextLayout:
-        with naming(file), ExitStack() as closing:
+        with naming(file, TEXT), ExitStack() as closing:
             text = open_text(file, self._options.encoding)
             stream = closing.enter_context(io.BufferedReader(text, START))
             layout, start = find_layout(file, self._options, stream)
@@ -220,7 +206,7 @@ class TextSource:
         ragged: list[Any] = []
         with ExitStack() as closing:
             try:
-                with naming(file):
+                with naming(file, TEXT):
                     stream = self._text(file, layout)
                     if file.is_fifo():
                         closing.callback(stream.close)
@@ -294,3 +280,112 @@ class TextSource:
             f"{record} of {file} has {row.actual_columns} fields, but there are "
             f"{row.expected_columns} columns (delimiter {layout.delimiter!r})"
         )
+
+
+def open_text(file: Path, encoding: str = "utf-8") -> pa.NativeFile:
+    """Return a text file or pipe as a stream of UTF-8, decompressed if it is gzipped."""
+    opened = file.open("rb")
+    first = opened.read(len(GZIP))
+    if file.is_fifo():
+        source: Any = join(first, opened)
+    else:
+        opened.close()
+        source = str(file)
+    stream = pa.input_stream(source, compression="gzip" if first == GZIP else None)
+    return pa.transcoding_input_stream(stream, encoding, "utf-8")
+
+
+def join(start: bytes, stream: io.BufferedReader) -> io.BufferedReader:
+    """Return the bytes of a stream that were read already, and then the rest of it."""
+    return io.BufferedReader(_Joined(start, stream), CHUNK)
+
+
+def single_blanks(stream: Any, skip_lines: int) -> io.BufferedReader:
+    """Return a text with runs of blanks replaced by one and those at line ends removed.
+
+    What is quoted stays as it is, and so do the lines that are skipped.
+    """
+    return io.BufferedReader(_SingleBlanks(io.BufferedReader(stream, CHUNK), skip_lines), CHUNK)
+
+
+class _Changed(io.RawIOBase):
+    """A stream made of another one, and closed with it."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        """Return True: this is a stream to read from."""
+        return True
+
+    def close(self) -> None:
+        """Close both."""
+        self._stream.close()
+        super().close()
+
+
+class _Joined(_Changed):
+    def __init__(self, start: bytes, stream: io.BufferedReader) -> None:
+        super().__init__(stream)
+        self._start = io.BytesIO(start)
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer and return the number of bytes, 0 at the end."""
+        return self._start.readinto(buffer) or self._stream.readinto1(buffer)
+
+
+class _SingleBlanks(_Changed):
+    def __init__(self, stream: io.BufferedReader, skip_lines: int) -> None:
+        super().__init__(stream)
+        self._ready = b"".join(stream.readline() for _ in range(skip_lines))
+        self._cut_line = b"" if skip_lines else stream.read(len(MARK)).removeprefix(MARK)
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer and return the number of bytes, 0 at the end."""
+        while not self._ready:
+            chunk = self._stream.read(CHUNK)
+            parts = _by_quotes(self._cut_line + chunk)
+            self._cut_line = _cut_off_last_line(parts) if chunk else b""
+            self._ready = _single_blanks(parts)
+            if not chunk:
+                break
+            if len(self._cut_line) > BLOCK:
+                raise csv.Error(f"a record has more than {BLOCK:,} bytes; is a quote not closed?")
+        part, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
+
+
+def _by_quotes(text: bytes) -> list[bytes]:
+    """Return the parts of a text, by turns outside quotes and quoted."""
+    return QUOTED.split(text) if b'"' in text else [text]
+
+
+def _cut_off_last_line(parts: list[bytes]) -> bytes:
+    """Remove what follows the last line end outside quotes, and return it.
+
+    A carriage return at the very end does not count: the rest of the line end may follow.
+    """
+    for place in range(len(parts) - 1, -1, -2):
+        text = parts[place]
+        end = max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1
+        if end:
+            last = b"".join([text[end:], *parts[place + 1 :]])
+            parts[place:] = [text[:end]]
+            return last
+    last = b"".join(parts)
+    parts[:] = [b""]
+    return last
+
+
+def _single_blanks(parts: list[bytes]) -> bytes:
+    """Return lines with single blanks outside quotes."""
+    if any(NO_TEXT in part for part in parts):
+        b"".join(parts).decode()
+    lines = NO_TEXT.join(parts[::2]).replace(b"\r\n", b"\n")
+    while b"  " in lines:
+        lines = lines.replace(b"  ", b" ")
+    for end in (b"\n", b"\r"):
+        lines = lines.replace(b" " + end, end).replace(end + b" ", end)
+    parts[::2] = lines.strip(b" ").split(NO_TEXT)
+    return b"".join(parts)

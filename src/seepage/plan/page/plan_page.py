@@ -5,8 +5,9 @@ import os
 from collections.abc import Iterator
 
 from seepage import _checks
+from seepage._files import whole_file
 from seepage._pages import Markup, element, joined, static_page
-from seepage._results import json_text, whole_file
+from seepage._results import json_text
 from seepage.plan.page.forms_picture import forms_picture
 from seepage.plan.page.precision_section import (
     bar,

@@ -7,8 +7,7 @@ from seepage.charts.scatter import analyser_chart, mechanism_chart
 from seepage.data.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import mechanism
-from seepage.study.benchmark_analysers import benchmark_analysers
-from seepage.study.benchmark_mechanisms import benchmark_mechanisms
+from seepage.study.benchmark import benchmark_analysers, benchmark_mechanisms
 from seepage.study.reproduction.error_tables import library_subset_selection
 from seepage.study.reproduction.findings import Comparison, Finding, PaperItem, absent
 from seepage.study.reproduction.paper_data import (

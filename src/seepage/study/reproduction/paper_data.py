@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from seepage._numerics import Floats
-from seepage.data.counting import count_pairs
 from seepage.data.datasets import BUNDLED, dataset, load_pairs
+from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.study.estimates import LeakageEstimates

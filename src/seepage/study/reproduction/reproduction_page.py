@@ -3,7 +3,7 @@
 import base64
 import csv
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib import resources
 from itertools import groupby
@@ -13,6 +13,7 @@ from string import Template
 import msgspec
 
 from seepage import __version__
+from seepage._pages import Markup, element, joined
 from seepage.study.reproduction.findings import (
     VERDICTS,
     Comparison,
@@ -43,13 +44,15 @@ def make_page(items: Mapping[str, PaperItem], kept: Iterable[FinishedItem], fold
     """Return the page of all kept items; everything that is not ours is escaped."""
     found = {one.item: one for one in kept}
     known = expected_numbers()
-    return _template("page.html").substitute(
-        style=_file("page.css"),
-        provenance=escape(f"seepage {__version__}; {len(found)} of {len(items)} items made."),
-        legend=_legend(),
+    meanings = [(_verdict("dt", name), element("dd", text)) for name, text in VERDICTS.items()]
+    return _filled(
+        "page.html",
+        style=Markup(_file("page.css")),
+        provenance=f"seepage {__version__}; {len(found)} of {len(items)} items made.",
+        legend=element("dl", *meanings, class_="legend"),
         summary=_summary(items, found),
         missing=_missing(found.values()),
-        sections="\n".join(
+        sections=joined(
             _section(items[name], one, folder, known.get(name, {})) for name, one in found.items()
         ),
     )
@@ -76,95 +79,96 @@ def differences(found: Mapping[str, float], expected: Mapping[str, float]) -> li
     ]
 
 
-def _section(item: PaperItem, kept: FinishedItem, folder: Path, known: Mapping[str, float]) -> str:
-    return _template("item.html").substitute(
-        name=escape(kept.item),
-        place=escape(item.place),
-        title=escape(item.title),
-        shows=escape(kept.shows),
-        charts="\n".join(_figure(chart, item, folder) for chart in kept.charts),
+def _section(
+    item: PaperItem, kept: FinishedItem, folder: Path, known: Mapping[str, float]
+) -> Markup:
+    notes = [element("li", note) for note in kept.notes]
+    explanation = [element("h3", "Explanation"), element("ul", notes)] if notes else []
+    return _filled(
+        "item.html",
+        name=kept.item,
+        place=item.place,
+        title=item.title,
+        shows=kept.shows,
+        charts=joined(_figure(chart, item, folder) for chart in kept.charts),
         comparisons=_comparisons(kept.comparisons),
-        notes=_notes(kept.notes) + _rows(kept, folder),
-        footer=escape(_footer(kept, known)),
+        notes=joined(explanation, _rows(kept, folder)),
+        footer=_footer(kept, known),
     )
 
 
-def _figure(chart: str, item: PaperItem, folder: Path) -> str:
+def _figure(chart: str, item: PaperItem, folder: Path) -> Markup:
     picture = base64.b64encode((folder / f"{chart}.svg").read_bytes()).decode()
-    words = escape(f"{item.place}: {item.title}", quote=True)
-    return f'<figure><img alt="{words}" src="data:image/svg+xml;base64,{picture}"></figure>'
+    words = escape(f"{item.place}: {item.title}")
+    return element(
+        "figure", Markup(f'<img alt="{words}" src="data:image/svg+xml;base64,{picture}">')
+    )
 
 
-def _comparisons(comparisons: Iterable[Comparison]) -> str:
+def _table(
+    titles: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int], **more: str
+) -> Markup:
+    """Return a table, some columns of which hold numbers."""
+    sides = ["number" if place in set(numbers) else None for place in range(len(titles))]
+
+    def line(tag: str, cells: Sequence[str]) -> Markup:
+        pairs = zip(cells, sides, strict=True)
+        return element("tr", [element(tag, cell, class_=side) for cell, side in pairs])
+
+    return element("table", line("th", titles), [line("td", row) for row in rows], **more)
+
+
+def _comparisons(comparisons: Iterable[Comparison]) -> Markup:
+    titles = ("Quantity", "The paper", "Ours", "Deviation", "Tolerance", "Verdict")
     parts = []
     for group, members in groupby(comparisons, key=lambda one: one.group):
         chosen = list(members)
-        content = _comparison_table(chosen)
+        rows = [
+            (
+                one.what.removeprefix(f"{group}: "),
+                one.paper,
+                "" if one.ours is None else f"{one.ours:.4g}",
+                one.deviation,
+                one.tolerance,
+                _verdict("span", one.verdict),
+            )
+            for one in chosen
+        ]
+        content = element("div", _table(titles, rows, [2], class_="comparisons"), class_="wide")
         if group:
-            tally = escape(f"{group}: {_tally(chosen)}")
+            tally = ", ".join(f"{count} {WORDS[one]}" for one, count in _tally(chosen).items())
             compared = any(one.verdict not in ("ours", "no data") for one in chosen)
-            unfolded = " open" if compared and len(chosen) <= OPEN_UP_TO else ""
-            content = f"<details{unfolded}><summary>{tally}</summary>{content}</details>"
+            unfolded = "" if compared and len(chosen) <= OPEN_UP_TO else None
+            summary = element("summary", f"{group}: {tally}")
+            content = element("details", summary, content, open=unfolded)
         parts.append(content)
-    return "\n".join(parts)
+    return joined(parts)
 
 
-def _comparison_table(comparisons: Iterable[Comparison]) -> str:
-    head = (
-        "<tr><th>Quantity</th><th>The paper</th><th class=number>Ours</th><th>Deviation</th>"
-        "<th>Tolerance</th><th>Verdict</th></tr>"
-    )
-    lines = [
-        f"<tr><td>{escape(one.what.removeprefix(f'{one.group}: '))}</td>"
-        f"<td>{escape(one.paper)}</td><td class=number>{_number(one.ours)}</td>"
-        f"<td>{escape(one.deviation)}</td><td>{escape(one.tolerance)}</td>"
-        f'<td class="verdict {_class(one.verdict)}">{escape(WORDS[one.verdict])}</td></tr>'
-        for one in comparisons
-    ]
-    return f"<div class=wide><table class=comparisons>{head}{''.join(lines)}</table></div>"
-
-
-def _summary(items: Mapping[str, PaperItem], found: Mapping[str, FinishedItem]) -> str:
-    head = "<tr><th>Item</th><th>What</th><th>Verdicts</th><th class=number>Seconds</th></tr>"
-    lines = []
+def _summary(items: Mapping[str, PaperItem], found: Mapping[str, FinishedItem]) -> Markup:
+    rows: list[Sequence[str]] = []
     for name, item in items.items():
         one = found.get(name)
-        place, title = escape(item.place), escape(item.title)
         if one is None:
-            lines.append(f"<tr><td>{place}</td><td>{title}</td><td>not made yet</td><td></td></tr>")
+            rows.append((item.place, item.title, "not made yet", ""))
             continue
-        lines.append(
-            f'<tr><td><a href="#{escape(name)}">{place}</a></td><td>{title}</td>'
-            f"<td>{_coloured_tally(one.comparisons)}</td>"
-            f"<td class=number>{one.seconds:.1f}</td></tr>"
-        )
-    return f"<table>{head}{''.join(lines)}</table>"
+        counts = [
+            _verdict("span", verdict, f"{count} ")
+            for verdict, count in _tally(one.comparisons).items()
+        ]
+        tally = Markup(", ".join(counts))
+        link = element("a", item.place, href=f"#{name}")
+        rows.append((link, item.title, tally, f"{one.seconds:.1f}"))
+    return _table(("Item", "What", "Verdicts", "Seconds"), rows, [3])
 
 
-def _coloured_tally(comparisons: Iterable[Comparison]) -> str:
+def _tally(comparisons: Iterable[Comparison]) -> dict[Verdict, int]:
+    """Return how often each verdict was given, of those that were."""
     counts = Counter(one.verdict for one in comparisons)
-    return ", ".join(
-        f'<span class="verdict {_class(verdict)}">{counts[verdict]} {escape(WORDS[verdict])}</span>'
-        for verdict in VERDICTS
-        if counts[verdict]
-    )
+    return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
 
-def _tally(comparisons: Iterable[Comparison]) -> str:
-    counts = Counter(one.verdict for one in comparisons)
-    return ", ".join(f"{counts[v]} {WORDS[v]}" for v in VERDICTS if counts[v])
-
-
-def _legend() -> str:
-    entries = "".join(
-        f'<dt class="verdict {_class(verdict)}">{escape(WORDS[verdict])}</dt>'
-        f"<dd>{escape(meaning)}</dd>"
-        for verdict, meaning in VERDICTS.items()
-    )
-    return f"<dl class=legend>{entries}</dl>"
-
-
-def _missing(found: Iterable[FinishedItem]) -> str:
+def _missing(found: Iterable[FinishedItem]) -> Markup:
     absent = {name for one in found for name, state in one.data.items() if state == "not at hand"}
     lines = [
         "No copy of DSS, the paper's fourth dataset, was found: what it shows of DSS is not "
@@ -174,63 +178,47 @@ def _missing(found: Iterable[FinishedItem]) -> str:
         lines.append(
             f"Not at hand in this run: {', '.join(sorted(absent))}; see `seepage datasets`."
         )
-    return "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return joined(element("p", line) for line in lines)
 
 
-def _notes(notes: Iterable[str]) -> str:
-    entries = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    return f"<h3>Explanation</h3><ul>{entries}</ul>" if entries else ""
-
-
-def _rows(kept: FinishedItem, folder: Path) -> str:
+def _rows(kept: FinishedItem, folder: Path) -> Markup:
     if not 0 < kept.rows <= MOST_ROWS:
-        return ""
+        return Markup("")
     with (folder / f"{kept.item}.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in rows[0])
-    lines = "".join(
-        f"<tr>{''.join(f'<td class=number>{escape(_cell(c))}</td>' for c in row.values())}</tr>"
-        for row in rows
-    )
-    return (
-        f"<details><summary>The table ({kept.rows} rows)</summary>"
-        f"<div class=wide><table><tr>{head}</tr>{lines}</table></div></details>"
-    )
+        titles, *rows = csv.reader(file)
+    cells = [[_cell(text) for text in row] for row in rows]
+    table = _table([title.replace("_", " ") for title in titles], cells, range(len(titles)))
+    summary = element("summary", f"The table ({kept.rows} rows)")
+    return element("details", summary, element("div", table, class_="wide"))
 
 
 def _footer(kept: FinishedItem, known: Mapping[str, float]) -> str:
+    """Return the data, and how the numbers compare with those of the committed run."""
     data = ", ".join(f"{name} ({state})" for name, state in kept.data.items()) or "none"
     table = f"table: {kept.item}.csv ({kept.rows:,} rows); " if kept.rows else ""
-    same = _committed(kept.numbers, known)
+    numbers = kept.numbers
+    shared, other = len(numbers.keys() & known.keys()), differences(numbers, known)
+    same = f"{shared - len(other)} of {len(known)} numbers as in the committed run"
+    if other:
+        same += f", different: {', '.join(map(repr, other))}"
     return f"Data: {data}; {table}{same}; inputs {kept.digest[:12]}."
-
-
-def _committed(found: Mapping[str, float], known: Mapping[str, float]) -> str:
-    """Return in words how an item's numbers compare with those of the committed run."""
-    shared, other = len(found.keys() & known.keys()), differences(found, known)
-    words = f"{shared - len(other)} of {len(known)} numbers as in the committed run"
-    return f"{words}, different: {', '.join(map(repr, other))}" if other else words
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else escape(f"{value:.4g}")
 
 
 def _cell(text: str) -> str:
     """Return a cell of a table with a long number shortened."""
     try:
-        number = float(text)
+        return text if len(text) <= 6 else f"{float(text):.4g}"
     except ValueError:
         return text
-    return text if len(text) <= 6 else f"{number:.4g}"
 
 
-def _class(verdict: str) -> str:
-    return verdict.replace(" ", "-")
+def _verdict(tag: str, verdict: Verdict, before: str = "") -> Markup:
+    return element(tag, before + WORDS[verdict], class_=f"verdict {verdict.replace(' ', '-')}")
 
 
-def _template(name: str) -> Template:
-    return Template(_file(name))
+def _filled(template: str, **parts: str) -> Markup:
+    """Return a template with its parts, texts escaped."""
+    return Markup(Template(_file(template)).substitute({k: joined(v) for k, v in parts.items()}))
 
 
 def _file(name: str) -> str:

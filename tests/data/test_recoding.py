@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import seepage as sp
 from command import run
 from seepage.data.domain import MISSING, OTHER
-from seepage.data.pooling import pool_pairs, pool_records, rare_values
+from seepage.data.recoding import pool_rare, rare_values
 from seepage.errors import DomainError, InputError
 from seepage.leakage.pooling_gain import pooling_gain
 
@@ -72,14 +72,14 @@ def test_what_is_merged():
 def test_the_next_rarest_join_until_other_is_not_rare_itself():
     counts = [900, 40, 30, 20, 10]
     pairs = sp.PairCounts(sp.Domain([sp.Attribute("job", tuple("abcde"))]), [counts], [])
-    assert pool_pairs(pairs, 12).domain["job"].values == ("a", "b", "c", "(other)")
-    assert pool_pairs(pairs, 12).marginal("job").tolist() == [900, 40, 30, 30]
-    assert pool_pairs(pairs, 35).domain["job"].values == ("a", "b", "(other)")
+    assert pool_rare(pairs, 12).domain["job"].values == ("a", "b", "c", "(other)")
+    assert pool_rare(pairs, 12).marginal("job").tolist() == [900, 40, 30, 30]
+    assert pool_rare(pairs, 35).domain["job"].values == ("a", "b", "(other)")
 
 
 def test_a_common_value_keeps_its_name_beside_a_rare_other():
     sex = sp.Domain([sp.Attribute("sex", ("F", "M", "X"))])
-    pooled = pool_pairs(sp.PairCounts(sex, [[600, 390, 10]], []), 100)
+    pooled = pool_rare(sp.PairCounts(sex, [[600, 390, 10]], []), 100)
     assert pooled.domain["sex"].values == ("F", "M", "(other)")
     assert pooled.marginal("sex").tolist() == [600, 390, 10]
 
@@ -102,8 +102,8 @@ def test_an_other_of_the_table_takes_the_rare_values():
 def test_a_sample_is_pooled_by_its_own_counts():
     table = people()
     sample = sp.Records.from_data(table, sample=300, seed=1)
-    assert sp.Records.from_data(table, sample=300, seed=1, pool=20) == pool_records(sample, 20)
-    assert pool_records(sample, 20).population == 2000
+    assert sp.Records.from_data(table, sample=300, seed=1, pool=20) == pool_rare(sample, 20)
+    assert pool_rare(sample, 20).population == 2000
 
 
 @st.composite
@@ -120,8 +120,8 @@ def counted(draw):
 
 @given(counted(), st.integers(1, 30) | st.floats(0.01, 0.99))
 def test_pooling_pairs_is_pooling_records_and_counts_add_up(records, pool):
-    pooled = pool_pairs(records.pairs(), pool)
-    assert pool_records(records, pool).pairs() == pooled
+    pooled = pool_rare(records.pairs(), pool)
+    assert pool_rare(records, pool).pairs() == pooled
     assert pooled.records == records.records
     least = pool if pool >= 1 else pool * records.records
     for attribute in records.domain:
@@ -133,7 +133,7 @@ def test_pooling_pairs_is_pooling_records_and_counts_add_up(records, pool):
                 assert after[value] == count
             elif value != OTHER:
                 assert value not in after
-    again = pool_pairs(pooled, pool)
+    again = pool_rare(pooled, pool)
     assert again.records == pooled.records
     assert again.domain == pooled.domain, "pooling twice changes nothing"
 
@@ -142,7 +142,7 @@ def test_pooling_pairs_is_pooling_records_and_counts_add_up(records, pool):
 def test_pooling_targets_and_sources_never_raises_a_bound(records, pool):
     before, after = (
         sp.leakage_matrix(pairs, 1.0).values
-        for pairs in (records.pairs(), pool_pairs(records.pairs(), pool))
+        for pairs in (records.pairs(), pool_rare(records.pairs(), pool))
     )
     assert (after <= before + 1e-12).all()
 
