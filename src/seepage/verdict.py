@@ -7,7 +7,7 @@ limit proves nothing, so it is never called exceeded.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
@@ -90,7 +90,7 @@ class Verdict(Result):
         return f"Verdict({counts})"
 
     def _columns(self) -> dict[str, Any]:
-        keys = ("attribute", "limit", "state", "upper", "upper_by", "delta", "lower", "lower_by")
+        keys = [field.name for field in fields(Judgement)]
         return {key: [getattr(one, key) for one in self.judgements] for key in keys}
 
 

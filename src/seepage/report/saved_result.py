@@ -145,13 +145,6 @@ def as_result(result: Any, place: str = "the result") -> dict[str, Any]:
     return dict(result)
 
 
-EACH_EXPERIENCED = (
-    *("attributes", "epsilons", "mechanisms", "compared", "left_out", "shares"),
-    *("permuted_shares", "quantiles", "permuted_quantiles", "before", "own", "together"),
-)
-"""What an `Experience` has one of for each attribute."""
-
-
 def _misfit(saved: _SavedResult) -> str:
     """Return what does not fit the domain of a result, empty where everything does."""
     names = [attribute.name for attribute in saved.domain]
@@ -167,8 +160,9 @@ def _misfit(saved: _SavedResult) -> str:
         },
     }
     if saved.experienced is not None:
-        for key in EACH_EXPERIENCED:
-            lists[f"{key} of experienced"] = getattr(saved.experienced, key)
+        for key, each in msgspec.structs.asdict(saved.experienced).items():
+            if isinstance(each, list) and key != "notes":
+                lists[f"{key} of experienced"] = each
     for name, total in saved.totals.items():
         lists |= {f"totals of {name}": total.totals, f"deltas of {name}": total.deltas}
         lists |= {f"evidence of {name}": total.evidence} if total.evidence else {}
