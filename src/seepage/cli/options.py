@@ -114,7 +114,6 @@ def engine_options(*local: str) -> Callable[[Command], Command]:
             "--engine",
             type=click.Choice(["auto", *local, "spark"]),
             default="auto",
-            show_default=True,
             help="What reads DATA; spark: its executors read the Parquet files themselves.",
         ),
         click.option(
@@ -154,15 +153,12 @@ BUDGET = click.option(
     "--epsilon",
     type=float,
     default=1.0,
-    show_default=True,
     help="The budget of each attribute.",
 )
 DELIMITER = click.option(
     "--delimiter", metavar="CHAR", help="The CSV delimiter; detected by default."
 )
-ENCODING = click.option(
-    "--encoding", default="utf-8", show_default=True, help="Of text files, such as latin-1."
-)
+ENCODING = click.option("--encoding", default="utf-8", help="Of text files, such as latin-1.")
 
 table_options = grouped(
     click.option("--columns", metavar="A,B,...", help="Only these columns."),
@@ -179,7 +175,6 @@ table_options = grouped(
         "--missing",
         type=click.Choice(["category", "drop"]),
         default="category",
-        show_default=True,
         help="Missing values: a category of their own, or drop the record.",
     ),
     click.option(
@@ -191,7 +186,6 @@ table_options = grouped(
         "--max-values",
         type=int,
         default=1000,
-        show_default=True,
         help="Raise an error for a column with more values.",
     ),
     click.option(
@@ -212,7 +206,6 @@ output_options = grouped(
         "form",
         type=click.Choice(["table", "json", "csv"]),
         default="table",
-        show_default=True,
         help="How to write the result.",
     ),
     click.option("-o", "--output", type=OutputFile(), help="Write to a file, not the screen."),
