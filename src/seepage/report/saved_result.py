@@ -60,6 +60,7 @@ class _SavedTotal(msgspec.Struct):
     confidence: Share | None = None
     evidence: list[_SavedWitness | None] | None = None
     notes: Names | None = None
+    scope: Literal["table", "population"] | None = None
 
 
 class _SavedExperience(msgspec.Struct):
