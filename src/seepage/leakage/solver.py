@@ -34,6 +34,13 @@ ONES = np.ones(FEW)
 GAIN_ROUNDINGS = 64
 """Roundings in the gains of two pairs: six in each term, and those of a sum taken in halves."""
 
+GUESS = 0.5
+"""The share of the budget at which the first pair is looked for: it is often the best one."""
+
+ATTAINED = 1 - 2.0**-40
+"""Beyond this share a pair attains the budget, as many may: then that of the largest distance is
+taken, which is looked for at a log-ratio of 0."""
+
 NEGLIGIBLE = 2.0**-41
 """The share of a log-ratio that is added where it may be hidden, rather than searched for."""
 
@@ -195,9 +202,10 @@ def climb_rows(
         number for each pair and source value is given, by their gains, which is quicker.
     """
     value, pair, each = start, (-1, -1), rows[:, None]
+    guess = 0.0 if start else GUESS * epsilon
     likely: Booleans | None = None
     while True:
-        half = min(value / 2, LARGE_EPSILON)
+        half = min(max(value, guess) / 2, LARGE_EPSILON)
         above, below = (each * math.exp(-half), others * math.exp(half)) if half else (each, others)
         if scratch is None:
             sets = best_sets(above - below, size)
@@ -205,15 +213,20 @@ def climb_rows(
         else:
             measured = _gains(np.subtract(above, below, out=scratch), size)
         place = int(measured.argmax())
-        if scratch is not None and not _can_raise(measured.item(place), epsilon, half):
+        by_gain = scratch is not None and not guess
+        if by_gain and not _can_raise(measured.item(place), epsilon, half):
             break
         chosen = divmod(place, len(others))
         if size is None and chosen == pair:
             break
         found, its = _between_two(rows[chosen[0]], others[chosen[1]], epsilon, value, size)
-        if not found > value:
+        if guess and found > ATTAINED * epsilon:
+            found = 0.0
+        if found > value:
+            value, pair, likely = found, chosen, its
+        elif not guess:
             break
-        value, pair, likely = found, chosen, its
+        guess = 0.0
     return None if likely is None else Pair(value, *pair, likely)
 
 
