@@ -33,27 +33,6 @@ EPSILONS = (1.0, 3.0, 5.0)
 
 # Fig. 6 ------------------------------------------------------------------------------------------
 
-LARGER = {
-    "SPL-ANL": "R2",
-    "GRF 0.2": "R3",
-    "GRF 0.4": "R3",
-    "ITS": "R1",
-    "GRR-ANL": "R1",
-    "EXP-ANL": "R1",
-}
-"""The paper's regions on DSS (c), whose attributes have more than two values."""
-
-BINARY = {
-    "SPL-ANL": "R2",
-    "GRF 0.2": "R3",
-    "GRF 0.4": "R3",
-    "CBP": "R1",
-    "ITS": "P1",
-    "GRR-ANL": "P1",
-    "EXP-ANL": "R1",
-}
-"""The paper's regions on CelebA (b)."""
-
 REFERENCES = {"bound": "Algorithm 2", "grr": "GRR, exact", "oue:inferred": "OUE, guessed value"}
 
 
@@ -61,8 +40,8 @@ def find_analysers(data: Data, paper: PaperItem) -> Finding:
     """Return the four panels' scores and their regions beside the paper's."""
     every, faces = data.some(*ALL), data.some("celeba")
     panels = [
-        ("b", faces, "bound", BINARY),
-        ("c", data.some(*STAND_INS), "bound", LARGER),
+        ("b", faces, "bound", paper.regions["b"]),
+        ("c", data.some(*STAND_INS), "bound", paper.regions["c"]),
         ("d", every, "grr", {"ITS": "P1"}),
         ("d", faces, "grr", {"CBP": "R1"}),
         ("e", every, "oue:inferred", {"ITS": "R2"}),
