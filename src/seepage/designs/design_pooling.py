@@ -8,7 +8,7 @@ from seepage.data.records import Records
 from seepage.designs.design import Design
 from seepage.designs.strategies import OPTIMAL_SMP
 from seepage.errors import InputError
-from seepage.leakage.pooling_gain import NAMED, SUGGESTED
+from seepage.leakage.population_limits import NAMED, SUGGESTED
 
 WORTH = 0.97
 """Share of the error up to which pooling is worth a note."""

@@ -20,8 +20,7 @@ from seepage._numerics import Floats
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import MatrixMechanism, Mechanism
-from seepage.mechanisms.exact_math import float_above
-from seepage.mechanisms.randomness import CERTAIN
+from seepage.mechanisms.randomness import CERTAIN, float_above
 from seepage.plan.question import Budget, Question, Unbounded
 
 WholeNumber = Annotated[str, msgspec.Meta(pattern=r"^(0|[1-9][0-9]{0,19})$")]

@@ -12,8 +12,7 @@ from seepage._numerics import Floats, summed_up
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.leakage import LeakageMatrix, Release
-from seepage.leakage.evidence import relaxation
-from seepage.leakage.likely_sets import best_of_all
+from seepage.leakage.likely_sets import best_of_all, relaxation
 from seepage.leakage.linear_limits import upper_over_all_sets
 from seepage.leakage.release import View
 from seepage.totals.result import GuaranteeError, direct

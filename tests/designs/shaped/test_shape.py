@@ -23,7 +23,7 @@ from seepage.designs.shaped.shape_form import (
     product_reports,
     shape_form,
 )
-from seepage.mechanisms.exact_math import exp_below
+from seepage.mechanisms.randomness import exp_below
 
 ADULT = sp.load_pairs("adult")
 shape = partial(sp.shape, scope="table")

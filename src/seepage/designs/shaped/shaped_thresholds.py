@@ -9,8 +9,7 @@ import numpy as np
 
 from seepage._numerics import Floats, Integers
 from seepage.designs.shaped.admissible_reports import SMALLEST_LIMIT, RatioLimit
-from seepage.mechanisms.exact_math import exp_below
-from seepage.mechanisms.randomness import CERTAIN, Thresholds, exact_cells, largest_ratio
+from seepage.mechanisms.randomness import CERTAIN, Thresholds, exact_cells, exp_below, largest_ratio
 
 SPARE = 1e-6
 """The share of the neutral report, which takes what rounding leaves."""
