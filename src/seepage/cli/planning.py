@@ -45,13 +45,11 @@ COLLECTED = grouped(
 )
 DRAWN = grouped(
     click.option("--sample", type=int, metavar="N", help="Plan with N records drawn at random."),
-    click.option("--seed", type=SEED, default=0, show_default=True, help="Of sample and search."),
+    click.option("--seed", type=SEED, default=0, help="Of sample and search."),
 )
 WRITTEN = grouped(
     click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file."),
-    click.option(
-        "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-    ),
+    click.option("--format", "form", type=click.Choice(["table", "json"]), default="table"),
     click.option("-o", "--output", type=OutputFile(), help="Write the plan here."),
     engine_options(),
     table_options,
@@ -67,7 +65,6 @@ WRITTEN = grouped(
 @click.option(
     "--guarantee",
     default="auto",
-    show_default=True,
     help="worst, exact, merged, sampled, independent, or auto.",
 )
 @click.option(
@@ -81,7 +78,6 @@ WRITTEN = grouped(
     "--budgets",
     type=click.Choice(["equal", "per-attribute"]),
     default="equal",
-    show_default=True,
     help="The same budget for all, or the most useful one for each.",
 )
 @COLLECTED
@@ -111,7 +107,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     records = read_records(data, arguments, options)
     limit = _limits(records, options)
     from seepage.designs.calibration import find_budgets
-    from seepage.plan.make_plan import plan_of
+    from seepage.plan.designed_plan import plan_of
 
     with progress_bar("calibrating") as progress:
         found = find_budgets(
@@ -248,21 +244,17 @@ FORMS_SHOWN = 12
     "--scope",
     type=click.Choice(["population", "table"]),
     default="population",
-    show_default=True,
     help="Whom limits hold for: the people whom the records are a random sample of, or the table.",
 )
-@click.option(
-    "--confidence", type=float, default=0.95, show_default=True, help="Of all limits together."
-)
+@click.option("--confidence", type=float, default=0.95, help="Of all limits together.")
 @click.option(
     "--shape",
     type=click.Choice(["never", "single", "forms", "record"]),
     default="forms",
-    show_default=True,
     help="Forms that send one shaped report; record: without the rule of one answer changed.",
 )
 @DRAWN
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="Of searching.")
+@click.option("--seconds", type=float, default=60.0, help="Of searching.")
 @click.option(
     "--frontier",
     type=OutputFile(),
@@ -284,7 +276,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     arguments = table_arguments(options)
     records = read_records(data, arguments, options)
     from seepage.designs.find_design import find_design
-    from seepage.plan.make_design import plan_of_design
+    from seepage.plan.designed_plan import plan_of_design
 
     limits = _limits(records, options, may_lack=True)
     chosen = _collected(records, options) | {
@@ -300,7 +292,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
             records, limits, record_limit=options["record_limit"], progress=progress, **chosen
         )
         if options["frontier"] is not None:
-            from seepage.designs.frontier import frontier
+            from seepage.designs.find_design import frontier
 
             draw(frontier(records, limits, progress=progress, **chosen), options["frontier"])
     plan = plan_of_design(found)
