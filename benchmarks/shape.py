@@ -148,7 +148,8 @@ def _single_for_people() -> Iterator[Figure]:
 
 def _certified_grr(records: sp.Records, source: str, target: str, limit: float) -> float:
     """Return the variance of GRR at the largest budget that all records certify."""
-    table, counts = form_table(records, [source], [target])
+    table = form_table(records, [source], [target])
+    counts = table.counts
     tables = {target: CellCounts(table.targets[target], np.ones((2, len(counts)), dtype=bool))}
     level = statement_level(tables, len(counts), 0.95)
     best = sp.GRR(len(counts), 0.01)

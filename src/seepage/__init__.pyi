@@ -16,9 +16,9 @@ from seepage.data.records import Records as Records
 from seepage.designs.calibration import Calibration as Calibration
 from seepage.designs.calibration import find_budgets as find_budgets
 from seepage.designs.design import Design as Design
+from seepage.designs.find_design import Frontier as Frontier
 from seepage.designs.find_design import find_design as find_design
-from seepage.designs.frontier import Frontier as Frontier
-from seepage.designs.frontier import frontier as frontier
+from seepage.designs.find_design import frontier as frontier
 from seepage.designs.shaped.shape import shape as shape
 from seepage.errors import ChannelError as ChannelError
 from seepage.errors import DomainError as DomainError
@@ -33,8 +33,8 @@ from seepage.leakage import exact_leakage as exact_leakage
 from seepage.leakage import leakage_bound as leakage_bound
 from seepage.leakage import leakage_curve as leakage_curve
 from seepage.leakage import leakage_matrix as leakage_matrix
-from seepage.leakage.evidence import Leakage as Leakage
-from seepage.leakage.evidence import Witness as Witness
+from seepage.leakage.likely_sets import Leakage as Leakage
+from seepage.leakage.likely_sets import Witness as Witness
 from seepage.mechanisms import BLH as BLH
 from seepage.mechanisms import GRR as GRR
 from seepage.mechanisms import OLH as OLH
@@ -59,8 +59,8 @@ from seepage.mechanisms import mechanism as mechanism
 from seepage.mechanisms import register as register
 from seepage.mechanisms import registered as registered
 from seepage.plan import Plan as Plan
-from seepage.plan.make_design import design as design
-from seepage.plan.make_plan import calibrate as calibrate
+from seepage.plan.designed_plan import calibrate as calibrate
+from seepage.plan.designed_plan import design as design
 from seepage.study.baselines import register_analyser as register_analyser
 from seepage.study.benchmark import benchmark_analysers as benchmark_analysers
 from seepage.study.benchmark import benchmark_mechanisms as benchmark_mechanisms

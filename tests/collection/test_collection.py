@@ -98,7 +98,7 @@ def test_adult_at_a_million_records(adult, tmp_path):
 @needs_data
 @pytest.mark.slow
 def test_all_of_adult_at_a_million_records(adult, tmp_path):
-    from seepage.plan.make_plan import calibrate
+    from seepage.plan.designed_plan import calibrate
 
     table, pairs = adult
     calibrated = calibrate(pairs, limit=8.0, guarantee="independent")

@@ -8,8 +8,8 @@ import seepage as sp
 from plan_examples import counts, forms_plan, people, plan_for, product, three_forms
 from seepage.collection.form_estimates import alternatives, expected_variances, half_width
 from seepage.errors import InputError
-from seepage.plan.make_design import plan_of_design
-from seepage.plan.provenance import Alternative
+from seepage.plan.designed_plan import plan_of_design
+from seepage.plan.plan_parts import Alternative
 
 
 @pytest.fixture(scope="module")

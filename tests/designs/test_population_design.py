@@ -294,7 +294,7 @@ def test_too_little_time_and_an_interrupt_give_a_certified_design(monkeypatch):
 
 
 def test_the_plan_says_for_whom_in_its_line_its_notes_and_its_file(found, tmp_path):
-    from seepage.plan.make_design import plan_of_design
+    from seepage.plan.designed_plan import plan_of_design
 
     plan = plan_of_design(found)
     assert "for the population at 0.95" in repr(plan)

@@ -11,9 +11,9 @@ from plan_examples import counts, forms_plan, plan_for, product
 from plan_pages import ODD, binary_pairs, many_forms, with_matrix
 from seepage.errors import InputError
 from seepage.plan import plan_of_forms
-from seepage.plan.make_design import plan_of_design
-from seepage.plan.page import plan_page
-from seepage.plan.page.promise_text import ground, promise, unpromised
+from seepage.plan.designed_plan import plan_of_design
+from seepage.plan.plan_page import plan_page
+from seepage.plan.plan_text import ground, promise, unpromised
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from report_pages import analysed, synthetic
 import seepage as sp
 from seepage.cli.analyse import report as command
 from seepage.errors import InputError
-from seepage.plan.page.plan_page import STYLES as PLAN_STYLES
+from seepage.plan.plan_page import STYLES as PLAN_STYLES
 from seepage.report import pairs_of, read_result, report_page, write_report
 from seepage.report.page import MODULES, STYLES
 

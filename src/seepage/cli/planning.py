@@ -107,7 +107,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     records = read_records(data, arguments, options)
     limit = _limits(records, options)
     from seepage.designs.calibration import find_budgets
-    from seepage.plan.make_plan import plan_of
+    from seepage.plan.designed_plan import plan_of
 
     with progress_bar("calibrating") as progress:
         found = find_budgets(
@@ -276,7 +276,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     arguments = table_arguments(options)
     records = read_records(data, arguments, options)
     from seepage.designs.find_design import find_design
-    from seepage.plan.make_design import plan_of_design
+    from seepage.plan.designed_plan import plan_of_design
 
     limits = _limits(records, options, may_lack=True)
     chosen = _collected(records, options) | {
@@ -292,7 +292,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
             records, limits, record_limit=options["record_limit"], progress=progress, **chosen
         )
         if options["frontier"] is not None:
-            from seepage.designs.frontier import frontier
+            from seepage.designs.find_design import frontier
 
             draw(frontier(records, limits, progress=progress, **chosen), options["frontier"])
     plan = plan_of_design(found)

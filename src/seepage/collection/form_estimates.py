@@ -35,10 +35,9 @@ from seepage.designs.equal_budgets import equal_split
 from seepage.mechanisms import Estimate, Mechanism
 from seepage.mechanisms.base import nearest_distribution
 from seepage.mechanisms.randomness import CERTAIN
-from seepage.plan.form import MatrixChannel
+from seepage.plan.form import MatrixChannel, Unbounded, best_mechanism, build_mechanism
 from seepage.plan.plan import Plan
-from seepage.plan.provenance import Alternative
-from seepage.plan.question import Unbounded, best_mechanism, build_mechanism
+from seepage.plan.plan_parts import Alternative
 
 
 class FormPart(NamedTuple):

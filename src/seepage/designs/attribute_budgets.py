@@ -33,7 +33,7 @@ ROUNDS = 200
 def weighted_variance(problem: Problem, weights: Floats, epsilons: Floats) -> float:
     """Return the weighted sum of the estimators' variances at some budgets."""
     used = np.flatnonzero(problem.collected).tolist()
-    parts = np.array([_variance(problem, index)(float(epsilons[index])) for index in used])
+    parts = np.array([_least_variance(problem, j, float(epsilons[j]))[0] for j in used])
     return float((weights[used] * parts).sum())
 
 
@@ -73,7 +73,6 @@ def _solve(
     solve: Any = minimize
     free = np.flatnonzero(problem.collected)
     bound = np.flatnonzero(np.isfinite(limits))
-    variances = [_variance(problem, index) for index in free.tolist()]
 
     def every_budget(part: Floats) -> Floats:
         epsilons = np.zeros(len(problem.domain))
@@ -81,9 +80,9 @@ def _solve(
         return epsilons
 
     def cost(part: Floats) -> tuple[float, Floats]:
-        slopes = [_difference(one, float(at)) for one, at in zip(variances, part, strict=True)]
-        now = weighted_variance(problem, weights, every_budget(part)) / scale
-        return now, weights[free] * np.array(slopes) / scale
+        found = map(partial(_variance_and_slope, problem), free.tolist(), part.tolist())
+        values, slopes = np.array(list(found)).T
+        return float((weights[free] * values).sum()) / scale, weights[free] * slopes / scale
 
     def slack(part: Floats) -> Floats:
         return limits[bound] - problem.independent(every_budget(part))[bound]
@@ -137,29 +136,23 @@ def _difference(function: Callable[[float], float], at: float) -> float:
     return (function(at + step) - function(low)) / (at + step - low)
 
 
-def _variance(problem: Problem, index: int) -> Callable[[float], float]:
-    """Return one report's variance, summed over the values, as a function of the budget."""
-    k, name = problem.domain[index].size, problem.mechanism[index]
-    shares = problem.pairs.marginals[index] / problem.pairs.records
-    return lambda epsilon: least_variance(k, epsilon, shares, name=name)[0]
+def _variance_and_slope(problem: Problem, index: int, epsilon: float) -> tuple[float, float]:
+    """Return the least variance at a budget, and its slope: that of the mechanism which has it."""
+    value, name = _least_variance(problem, index, epsilon)
+    return value, _difference(lambda at: _least_variance(problem, index, at, name)[0], epsilon)
 
 
-def least_variance(
-    k: int, epsilon: float, shares: Floats, reports: int = 1, name: str | None = None
+def _least_variance(
+    problem: Problem, index: int, epsilon: float, name: str | None = None
 ) -> tuple[float, str]:
-    """Return the variance, summed over the values, of a mechanism or the best pure one, and which.
+    """Return one report's variance, summed over the values, and the mechanism that has it.
 
-    Parameters
-    ----------
-    k, epsilon
-        The number of values, and the budget.
-    shares, reports
-        The share of people with each value, and the number of reports.
-    name
-        The mechanism; None for the best of all that are registered and have delta 0.
+    That of the name given, else the attribute's own, else the best of all that have delta 0.
     """
+    k, chosen = problem.domain[index].size, name or problem.mechanism[index]
+    shares = problem.pairs.marginals[index] / problem.pairs.records
     pure = [key for key, family in registered().items() if not family.approximate]
-    names = pure if name is None else [name]
+    names = pure if chosen is None else [chosen]
     if not names:
         raise InputError("no pure mechanism is registered")
-    return min((float(mechanism(n, k, epsilon).variance(reports, shares).sum()), n) for n in names)
+    return min((float(mechanism(n, k, epsilon).variance(1, shares).sum()), n) for n in names)

@@ -1,4 +1,4 @@
-"""Calibration: from an allowed total to the budgets that keep it."""
+"""Calibration: from an allowed total to the budgets that keep it, and an audit of assumptions."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -8,12 +8,11 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats, summed_up
-from seepage._results import Result
+from seepage._results import Progress, Result
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.attribute_budgets import budgets_for_each, weighted_variance
-from seepage.designs.audit import Audit, audit_budgets
 from seepage.designs.equal_budgets import (
     Problem,
     confirmed,
@@ -23,13 +22,50 @@ from seepage.designs.equal_budgets import (
     totals_at,
 )
 from seepage.errors import InputError
-from seepage.leakage.release import for_each
-from seepage.totals import GUARANTEES, TotalLeakage
+from seepage.leakage.release import for_each, releases
+from seepage.totals import GUARANTEES, JointWitness, TotalLeakage
 from seepage.totals.exact_total import fits
 from seepage.totals.population_totals import SCOPES
 from seepage.totals.report_columns import columns_of
 from seepage.totals.result import GuaranteeError, refuse_sample
 from seepage.totals.total import TotalSettings, choose_guarantee
+from seepage.totals.witness_search import search_witness
+
+SHARE_TOLERANCE = 0.01
+"""To what share of the refuted budgets the surviving ones are found."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Result):
+    """Result of a witness search at some budgets.
+
+    Parameters
+    ----------
+    refutations
+        For each attribute whose limit is exceeded, the reports that exceed it.
+    surviving
+        Budgets in the same proportions at which the search finds none any more: not refuted, which
+        is not the same as certified.  None where nothing was refuted.
+    """
+
+    refutations: tuple[JointWitness, ...]
+    surviving: Floats | None
+
+    @property
+    def strongest(self) -> JointWitness | None:
+        """The refutation that says the most; None where there is none."""
+        return max(self.refutations, key=lambda witness: witness.counted, default=None)
+
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        names = ("target", "likelier", "other", "value", "held_out")
+        return {name: [getattr(one, name) for one in self.refutations] for name in names}
+
+    def _headline(self) -> str:
+        if self.strongest is None:
+            return "Audit(no reports found that exceed a limit)"
+        targets = ", ".join(witness.target for witness in self.refutations)
+        return f"Audit(limits exceeded: {targets}; strongest {self.strongest.counted:.4g})"
+
 
 BudgetChoice = Literal["equal", "per-attribute"]
 
@@ -167,25 +203,15 @@ def find_budgets(
     """
     _checks.choice(budgets, "budgets", ("equal", "per-attribute"))
     _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
+    _checks.flag(audit, "audit")
     settings = {name: value for name, value in options.items() if name in OF_TOTALS}
     table_options = {name: value for name, value in options.items() if name not in OF_TOTALS}
     known = as_counted(data, **table_options)
-    if settings.get("scope") is None:
-        settings["scope"] = _default_scope(known, guarantee, budgets)
-    people = _checks.choice(settings["scope"], "scope", SCOPES) == "population"
-    if people and budgets != "equal":
-        raise InputError(
-            "budgets must be 'equal' for scope 'population': others are chosen by looking at the "
-            "very records that must certify them"
-        )
-    if not people:
-        refuse_sample(known, guarantee, "budgets")
+    people = _for_people(settings, known, guarantee, budgets)
     problem = make_problem(known, limit, mechanism, public, left_out, least, options=settings)
     problem = replace(problem, guarantee=_guarantee(guarantee, problem))
     importance = _weights(problem, weights)
-    _checks.flag(audit, "audit")
-    equal = equal_budgets(problem)
-    epsilons, gain = equal, None
+    epsilons = equal = equal_budgets(problem)
     if budgets == "per-attribute":
         epsilons = budgets_for_each(problem, importance, equal)
     if problem.guarantee == "sampled":
@@ -196,6 +222,7 @@ def find_budgets(
         raise AssertionError("a calibrated total exceeds its limit")
     if people and totals.guarantee != "worst":
         totals = replace(totals, values=_promised(problem, epsilons))
+    gain = None
     if budgets == "per-attribute":
         before, after = (weighted_variance(problem, importance, e) for e in (equal, epsilons))
         gain = before / after if 0 < after < np.inf else 1.0
@@ -203,6 +230,30 @@ def find_budgets(
     notes = (*_split_note(problem, epsilons, guarantee), *_out_of_reach(problem))
     found = Calibration(problem, epsilons, totals, budgets, gain, None, dropped, notes)
     return _audited(found) if audit else found
+
+
+def _for_people(
+    settings: dict[str, Any],
+    known: PairCounts | Records,
+    guarantee: str,
+    budgets: BudgetChoice,
+) -> bool:
+    """Set the scope where none is given; return whether totals are for the population.
+
+    By default they are where that can be had.
+    """
+    if settings.get("scope") is None:
+        can = isinstance(known, Records) and guarantee in ("auto", "exact", "merged")
+        settings["scope"] = "population" if can and budgets == "equal" else "table"
+    if _checks.choice(settings["scope"], "scope", SCOPES) == "table":
+        refuse_sample(known, guarantee, "budgets")
+        return False
+    if budgets != "equal":
+        raise InputError(
+            "budgets must be 'equal' for scope 'population': others are chosen by looking at the "
+            "very records that must certify them"
+        )
+    return True
 
 
 def _promised(problem: Problem, epsilons: Floats) -> Floats:
@@ -214,13 +265,6 @@ def _promised(problem: Problem, epsilons: Floats) -> Floats:
     """
     worst = np.inf if problem.public.any() else summed_up(epsilons.tolist())
     return np.minimum(problem.limits, worst)
-
-
-def _default_scope(known: PairCounts | Records, guarantee: str, budgets: BudgetChoice) -> str:
-    """Return whom budgets hold for where nothing is said: people, where that can be had."""
-    if isinstance(known, PairCounts) or budgets != "equal":
-        return "table"
-    return "population" if guarantee in ("auto", "exact", "merged") else "table"
 
 
 def _guarantee(guarantee: str, problem: Problem) -> str:
@@ -277,15 +321,46 @@ def _out_of_reach(problem: Problem) -> tuple[str, ...]:
 
 
 def _audited(found: Calibration) -> Calibration:
-    """Return the calibration with what a witness search says, if it rests on an assumption."""
+    """Return the calibration with what a witness search says, if it rests on an assumption.
+
+    One search per attribute; then bisection over the share of the budgets, for the refuted ones
+    only.  Where only budgets are known, the search ranges over all mechanisms with them.
+    """
+    problem, epsilons = found.problem, found.epsilons
     if GUARANTEES[found.totals.guarantee] != "assumed":
         return found
-    problem = found.problem
     if isinstance(problem.data, PairCounts):
         note = "no witness was searched for: pair counts have no records; give the table itself"
         return replace(found, notes=(note, *found.notes))
-    seed, progress = int(problem.options.get("seed") or 0), problem.options.get("progress")
-    return replace(found, audit=audit_budgets(problem, found.epsilons, seed, progress))
+    limited = np.flatnonzero(np.isfinite(problem.limits)).tolist()
+    refuted = _exceeding(problem, epsilons, limited, problem.options.get("progress"))
+    if not refuted:
+        return replace(found, audit=Audit((), None))
+    low, high = 0.0, 1.0
+    while high - low > SHARE_TOLERANCE:
+        share = (low + high) / 2
+        if _exceeding(problem, problem.scaled(epsilons, share), list(refuted)):
+            high = share
+        else:
+            low = share
+    return replace(found, audit=Audit(tuple(refuted.values()), problem.scaled(epsilons, low)))
+
+
+def _exceeding(
+    problem: Problem, epsilons: Floats, targets: Sequence[int], progress: Progress | None = None
+) -> dict[int, JointWitness]:
+    """Return the witnesses that exceed the limit of their attribute."""
+    released = releases(problem.domain, epsilons, problem.mechanisms)
+    columns = columns_of(problem.domain, released, "report")
+    found, seed = dict[int, JointWitness](), int(problem.options.get("seed") or 0)
+    assert isinstance(problem.data, Records)
+    for done, target in enumerate(targets, start=1):
+        witness = search_witness(problem.data, columns, target, seed)
+        if witness is not None and witness.counted > problem.limits[target]:
+            found[target] = witness
+        if progress is not None:
+            progress(done, len(targets))
+    return found
 
 
 def _to_drop(problem: Problem, epsilons: Floats) -> tuple[str, ...]:

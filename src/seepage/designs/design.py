@@ -3,56 +3,18 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 import numpy as np
 
 from seepage._numerics import Floats, Integers, shortest_above
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
+from seepage.designs.forms.form_problem import ToldAnswers
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.designs.strategies import OPTIMAL_SMP, Strategy
-
-
-class KnownAnswers(NamedTuple):
-    """What is told beyond the totals, all rounded up; None where there are not so many answers.
-
-    The first needs no data; the others are for the table that the frequencies come from.
-    """
-
-    answer: float
-    """By how much changing one answer changes a report's log-likelihood, whatever is known."""
-    one: float | None
-    """The most told about an answer to whoever knows one of the others."""
-    two: float | None
-    """The most told about an answer to whoever knows two of the others."""
-    xor: float | None
-    """The most told about the exclusive or of answers."""
-    xor_of: tuple[str, ...]
-    """The attributes of these answers."""
-
-    @classmethod
-    def of(cls, made: ShapedMechanism) -> "KnownAnswers":
-        """Compute everything for a mechanism."""
-        most, xor = len(made.sources) - 1, made.worst_xor
-        return cls(
-            max(made.answer_changes.values()),
-            made.given_answers(1) if most >= 1 else None,
-            made.given_answers(2) if most >= 2 else None,
-            None if xor is None else xor.leakage,
-            () if xor is None else tuple(name for name, _ in xor.answers),
-        )
-
-    def __str__(self) -> str:
-        parts = [f"one answer changed {shortest_above(self.answer)}"]
-        if self.one is not None:
-            parts.append(f"to whoever knows one other answer {shortest_above(self.one)}")
-        if self.two is not None:
-            parts.append(f"two {shortest_above(self.two)}")
-        if self.xor is not None:
-            parts.append(f"about the xor of {', '.join(self.xor_of)} {shortest_above(self.xor)}")
-        return ", ".join(parts)
 
 
 @dataclass(frozen=True)
@@ -88,15 +50,15 @@ class DesignedForm:
     matrix: ShapedMechanism | None = field(default=None, compare=False)
 
     @property
-    def known_answers(self) -> KnownAnswers | None:
+    def known_answers(self) -> ToldAnswers | None:
         """What a shaped report tells to whoever knows other answers; None for other forms."""
-        return None if self.matrix is None else KnownAnswers.of(self.matrix)
+        return None if self.matrix is None else ToldAnswers.of(self.matrix)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the thresholds, which are the plan's."""
         told = self.known_answers
         fields = {name: value for name, value in vars(self).items() if name != "matrix"}
-        return {**fields, "shaped": None if told is None else told._asdict()}
+        return {**fields, "shaped": None if told is None else msgspec.structs.asdict(told)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -195,11 +157,33 @@ class Design(Result):
         used = self.weights > 0
         return float((self.weights[used] * self.errors[used]).sum() / self.weights[used].sum())
 
+    @property
+    def of_smp(self) -> float | None:
+        """The error as a share of that of SMP with the best shares; None where it has none."""
+        found = [one.error for one in self.comparison if one.name == OPTIMAL_SMP]
+        return self.error / found[0] if found else None
+
     def questions(self) -> Iterator[tuple[int, DesignedForm, str, str, float]]:
         """Yield every question: number of the form from 1, form, attribute, mechanism, budget."""
         for number, form in enumerate(self.forms, 1):
             for question in zip(form.attributes, form.mechanisms, form.epsilons, strict=True):
                 yield number, form, *question
+
+    def remarks(self) -> Iterator[str]:
+        """Yield what is told beyond the totals, and to whom."""
+        if self.known:
+            yield (
+                f"totals are conditional on {', '.join(self.known)}, which the adversary is taken "
+                "to know of the person"
+            )
+        shaped = [form for form in self.forms if form.matrix is not None]
+        of = "the sum of its budgets" if len(shaped) < len(self.forms) else "its epsilon"
+        yield (
+            f"about the whole record a form tells at most {math.ceil(self.record * 1e3) / 1e3:g}, "
+            f"{of}; an adversary who knows more of the person can learn more than a total"
+        )
+        if shaped:
+            yield _shaped_note(shaped)
 
     def chart(self) -> Any:
         """Return the errors of the design and of other ways to spend the limit, as a chart."""
@@ -259,8 +243,7 @@ class Design(Result):
         }
 
     def _headline(self) -> str:
-        best = next((one for one in self.comparison if one.name == OPTIMAL_SMP), None)
-        against = "" if best is None else f", {self.error / best.error:.3g} of the best SMP"
+        against = "" if self.of_smp is None else f", {self.of_smp:.3g} of the best SMP"
         return (
             f"Design({len(self.forms)} forms, {self.whom}, error {self.error:.3g}{against}, "
             f"gap {self.gap:.2g}, whole record at most {self.record:.3g})"
@@ -271,7 +254,7 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def shaped_note(forms: Sequence[DesignedForm]) -> str:
+def _shaped_note(forms: Sequence[DesignedForm]) -> str:
     """Return what the most telling of some shaped forms tell beyond their totals."""
     told = [form.known_answers for form in forms if form.known_answers is not None]
     worst: dict[str, list[float | None]] = {
@@ -280,9 +263,6 @@ def shaped_note(forms: Sequence[DesignedForm]) -> str:
         "two": [one.two for one in told],
         "the worst exclusive or of answers is told about by": [one.xor for one in told],
     }
-    parts = []
-    for words, values in worst.items():
-        found = [value for value in values if value is not None]
-        if found:
-            parts.append(f"{words} at most {shortest_above(max(found))}")
+    found = {words: [v for v in values if v is not None] for words, values in worst.items()}
+    parts = [f"{words} at most {shortest_above(max(v))}" for words, v in found.items() if v]
     return f"{len(told)} forms send one shaped report: {', '.join(parts)}"

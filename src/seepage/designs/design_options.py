@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats
 from seepage.data.domain import Domain
 from seepage.data.records import Records
+from seepage.designs.equal_budgets import chosen, positive_limit
 from seepage.designs.forms.a_optimal import Precisions
 from seepage.designs.forms.form_problem import LARGEST_FORM, Form, FormProblem
 from seepage.designs.forms.form_totals import ExactForms
@@ -19,16 +19,6 @@ from seepage.leakage.release import for_each
 
 SMALLEST_LIMIT = 1e-6
 """Budgets are found to 1e-7; a smaller limit means millions of times the error of limit 1."""
-
-
-@dataclass(frozen=True, eq=False)
-class Roles:
-    """Which attributes are asked, public, known to the adversary, or constant."""
-
-    collected: Booleans
-    public: Booleans
-    known: Booleans
-    constant: Booleans
 
 
 def make_form_problem(
@@ -51,16 +41,20 @@ def make_form_problem(
     domain = records.domain
     if not records.records:
         raise InputError("a design needs at least one record, and these have none")
-    roles = _roles(domain, public, left_out, known)
-    limits = _limits(domain, limit, roles)
+    clear, absent = chosen(domain, public, "public"), chosen(domain, left_out, "left_out")
+    held = chosen(domain, known, "known")
+    collected = _collected(domain, clear, absent, held)
+    limits = _limits(domain, limit, clear | held)
     pairs = [_pair(domain, pair, "joint") for pair in _checks.items(joint, "joint")]
     apart = _apart(domain, never)
-    items = _items(domain, roles.collected, _groups(domain, together))
-    most = _largest(largest, items, domain)
+    items = _items(domain, collected, _groups(domain, together))
+    most = max(LARGEST_FORM, *map(len, items))
+    if largest is not None:
+        most = _checks.integer(largest, "largest", 1)
     _check_items(domain, items, apart, most)
-    _check_joint(domain, pairs, roles.collected, apart)
-    clear, held = (np.flatnonzero(part).tolist() for part in (roles.public, roles.known))
-    scorer = ExactForms(records, clear, held)
+    _check_joint(domain, pairs, collected, apart)
+    public_places, known_places = (np.flatnonzero(part).tolist() for part in (clear, held))
+    scorer = ExactForms(records, public_places, known_places)
     if scope == "table":  # the certifier does so for the population
         _check_public(domain, scorer, limits)
     problem = FormProblem(
@@ -68,64 +62,46 @@ def make_form_problem(
         scorer,
         Precisions(records, pairs),
         limits,
-        roles.collected,
-        _weights(domain, weights, roles.collected, len(pairs)),
-        _least(domain, least),
+        collected,
+        _weights(domain, weights, collected, len(pairs)),
+        np.array([_checks.epsilon(value, "least") for value in for_each(domain, least, "least")]),
         items,
         apart,
-        _record_limit(record_limit),
+        math.inf if record_limit is None else _limit(record_limit, "record_limit"),
         most,
         scope == "population",
-        tuple(clear),
-        tuple(held),
+        tuple(public_places),
+        tuple(known_places),
     )
     _check_least(problem)
     return problem
 
 
-def _chosen(domain: Domain, names: Iterable[str], what: str) -> Booleans:
-    chosen = np.zeros(len(domain), dtype=np.bool_)
-    for name in _checks.items(names, what):
-        chosen[domain.index(name)] = True
-    return chosen
-
-
-def _roles(
-    domain: Domain, public: Iterable[str], left_out: Iterable[str], known: Iterable[str]
-) -> Roles:
-    clear, absent = _chosen(domain, public, "public"), _chosen(domain, left_out, "left_out")
-    held = _chosen(domain, known, "known")
-    for other, word in ((absent, "left out"), (held, "known")):
-        if (clear & other).any():
-            name = domain.names[int(np.argmax(clear & other))]
+def _collected(domain: Domain, public: Booleans, absent: Booleans, known: Booleans) -> Booleans:
+    """Return which attributes are asked: those with several values, not public nor left out."""
+    for other, word in ((absent, "left out"), (known, "known")):
+        if (public & other).any():
+            name = domain.names[int(np.argmax(public & other))]
             raise InputError(f"{name!r} cannot be both public and {word}")
-    constant = np.array([size == 1 for size in domain.sizes])
-    collected = ~(clear | absent | constant)
+    collected = ~(public | absent) & (np.array(domain.sizes) > 1)
     if not collected.any():
         raise InputError(
             "at least one attribute must be asked, all are public, left out or constant"
         )
-    return Roles(collected, clear, held, constant)
+    return collected
 
 
-def _limits(domain: Domain, limit: Any, roles: Roles) -> Floats:
-    found = [
-        math.inf if value is None else _limit(value) for value in for_each(domain, limit, "limit")
-    ]
-    limits = np.array(found)
-    limits[roles.public | roles.known] = np.inf
+def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
+    given = for_each(domain, limit, "limit")
+    limits = np.array([math.inf if value is None else _limit(value) for value in given])
+    limits[unprotected] = np.inf
     if not np.isfinite(limits).any():
         raise InputError("limit must be given for at least one attribute, none is protected")
     return limits
 
 
-def _limit(value: Any) -> float:
-    return _least_limit(_checks.epsilon(value, "limit"), "limit")
-
-
-def _least_limit(limit: float, what: str) -> float:
-    if limit == 0:
-        raise InputError(f"{what} must be above 0: a total of 0 means that nothing is collected")
+def _limit(value: Any, what: str = "limit") -> float:
+    limit = positive_limit(value, what)
     if limit < SMALLEST_LIMIT:
         raise InputError(f"{what} must be at least {SMALLEST_LIMIT:g} for a design, got {limit:g}")
     return limit
@@ -137,22 +113,6 @@ def _weights(domain: Domain, weights: Any, collected: Booleans, joint: int) -> F
     if not found.any():
         raise InputError("weights must be above 0 for at least one attribute that is asked")
     return np.concatenate([found, np.ones(joint)])
-
-
-def _least(domain: Domain, least: Any) -> Floats:
-    return np.array([_checks.epsilon(value, "least") for value in for_each(domain, least, "least")])
-
-
-def _record_limit(value: Any) -> float:
-    if value is None:
-        return math.inf
-    return _least_limit(_checks.epsilon(value, "record_limit"), "record_limit")
-
-
-def _largest(largest: int | None, items: tuple[Form, ...], domain: Domain) -> int:
-    if largest is None:
-        return max(LARGEST_FORM, *map(len, items))
-    return _checks.integer(largest, "largest", 1)
 
 
 def _places(domain: Domain, names: Any, what: str) -> list[int]:

@@ -150,16 +150,14 @@ def make_problem(
         The guarantee and its options, see `Problem`.
     """
     domain = data.domain
-    known = _named(domain, public, "public")
-    absent = _named(domain, left_out, "left_out")
-    both = known & absent
-    if both.any():
+    known, absent = chosen(domain, public, "public"), chosen(domain, left_out, "left_out")
+    if (both := known & absent).any():
         name = domain.names[int(np.argmax(both))]
         raise InputError(f"{name!r} cannot be both public and left out")
     collected = ~(known | absent)
     if not collected.any():
         raise InputError("at least one attribute must be collected, all are public or left out")
-    limits = np.array([_limit(value) for value in for_each(domain, limit, "limit")])
+    limits = np.array([positive_limit(value) for value in for_each(domain, limit, "limit")])
     limits[known] = np.inf
     floors = [_checks.epsilon(v, "least") for v in for_each(domain, least, "least")]
     names = tuple(for_each(domain, mechanism, "mechanism"))
@@ -169,17 +167,19 @@ def make_problem(
     return problem
 
 
-def _named(domain: Domain, names: Iterable[str], what: str) -> Booleans:
-    chosen = np.zeros(len(domain), dtype=np.bool_)
+def chosen(domain: Domain, names: Iterable[str], what: str) -> Booleans:
+    """Return which attributes are named."""
+    found = np.zeros(len(domain), dtype=np.bool_)
     for name in _checks.items(names, what):
-        chosen[domain.index(name)] = True
-    return chosen
+        found[domain.index(name)] = True
+    return found
 
 
-def _limit(value: Any) -> float:
-    limit = _checks.epsilon(value, "limit")
+def positive_limit(value: Any, what: str = "limit") -> float:
+    """Return an allowed total, checked."""
+    limit = _checks.epsilon(value, what)
     if limit == 0:
-        raise InputError("limit must be above 0: a total of 0 means that nothing is collected")
+        raise InputError(f"{what} must be above 0: a total of 0 means that nothing is collected")
     return limit
 
 

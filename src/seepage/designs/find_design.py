@@ -1,37 +1,34 @@
-"""`find_design`: the forms, budgets and shares with the least error that keep every limit."""
+"""`find_design`: the forms, budgets and shares with the least error that keep every limit.
 
-import math
-from collections.abc import Iterable, Iterator
+`frontier`: the error of designs against what a form may tell about the whole record.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from seepage import _checks
-from seepage._results import Progress
+from seepage._numerics import Floats
+from seepage._results import Progress, Result
 from seepage.data.inputs import as_records
+from seepage.data.recoding import pool_rare, rare_values
 from seepage.data.records import Records
-from seepage.designs.design import Design, DesignedForm
-from seepage.designs.design_options import make_form_problem
-from seepage.designs.design_pooling import suggested_pool, with_pooling_note
-from seepage.designs.forms.a_optimal import Shares, best_shares, evaluate
-from seepage.designs.forms.certifiers import Certifier, make_certifier
-from seepage.designs.forms.form_problem import FittedForm, Form, FormProblem
-from seepage.designs.forms.form_search import FormPool, FormSearch, Timer, generate
+from seepage.designs.design import Design
+from seepage.designs.design_search import search_design
+from seepage.designs.forms.form_search import search_time
 from seepage.designs.shaped.form_shaper import SHAPES
-from seepage.designs.shaped.shape_design import product_design, shape_forms
-from seepage.designs.strategies import compare_designs
+from seepage.designs.strategies import DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError
+from seepage.leakage.population_limits import NAMED, SUGGESTED
 from seepage.totals.population_totals import SCOPES
 from seepage.totals.result import refuse_sample
 
 POOLING_SHARE, POOLING_FROM = 0.1, 1.0
 """Share of the time for a design of pooled values, and the seconds in all from which it is made."""
-
-SMALLEST_SHARE = 1e-3
-"""A form with a smaller share is left out at the end; the gap counts what that costs."""
-
-VARIANT = 0.1
-"""So is one with less than this share of another that asks the same with other budgets."""
 
 
 def find_design(
@@ -158,9 +155,7 @@ def find_design(
     """
     if mechanism is not None:
         _checks.choice(mechanism, "mechanism", ("grr",))
-    time = _checks.real(seconds, "seconds")
-    if not time > 0:
-        raise InputError(f"seconds must be above 0, got {_checks.shown(seconds)}")
+    time = search_time(seconds)
     number = _checks.integer(seed, "seed", 0)
     _checks.progress(progress)
     _checks.choice(scope, "scope", SCOPES)
@@ -187,209 +182,198 @@ def find_design(
         name: list(value) if isinstance(value, Iterator) else value
         for name, value in conditions.items()
     }
-
-    def designed(people: Records, share: float, shown: Progress | None) -> Design:
-        timer = Timer(share * time)
-        problem = make_form_problem(people, **conditions)
-        strata = problem.public_places or problem.known_places
-        shaped = mechanism is None and shape != "never" and not strata
-        certifier = make_certifier(problem, people, confidence, timer, number, shaped)
-        run = DesignRun(certifier, timer, largest, mechanism, shown)
-        run.start()
-        if shaped:
-            shape_forms(run, shape, number)
-        run.search(number)
-        return run.result(number)
-
-    pool = suggested_pool(records) if time >= POOLING_FROM else None
-    found = designed(records, 1.0 if pool is None else 1 - POOLING_SHARE, progress)
-    if pool is None or found.ended == "interrupted":
+    designed = partial(search_design, conditions, confidence, shape, mechanism, number)
+    pool = _suggested_pool(records) if time >= POOLING_FROM else None
+    if pool is None:
+        return designed(records, time, progress)
+    found = designed(records, (1 - POOLING_SHARE) * time, progress)
+    if found.ended == "interrupted":
         return found
-    return with_pooling_note(
-        found, records, pool, lambda people: designed(people, POOLING_SHARE, None)
+    shortly = partial(designed, seconds=POOLING_SHARE * time, progress=None)
+    return _with_pooling_note(found, records, pool, shortly)
+
+
+# What pooling rare values would gain ------------------------------------------------------------
+
+WORTH = 0.97
+"""Share of the error up to which pooling is worth a note."""
+
+
+def _suggested_pool(records: Records) -> int | None:
+    """Return the records below which values would be pooled; None where none is so rare."""
+    pool = min(SUGGESTED, max(2, records.records // 100))
+    return pool if rare_values(records, pool) else None
+
+
+def _with_pooling_note(
+    found: Design, records: Records, pool: int, designed: Callable[[Records], Design]
+) -> Design:
+    """Return a design with a note on what pooling would gain, if it gains anything.
+
+    Parameters
+    ----------
+    found, records
+        The design and its records.
+    pool
+        Values of fewer records are pooled.
+    designed
+        Designs other records under the same conditions, in a short time.
+
+    Notes
+    -----
+    Errors of different numbers of values cannot be compared, so each is divided by that of the
+    best SMP on its own values.
+    """
+    try:
+        before, after = found.of_smp, designed(pool_rare(records, pool)).of_smp
+    except (InputError, KeyboardInterrupt):
+        return found
+    if before is None or after is None or after > WORTH * before:
+        return found
+    sizes = sorted(rare_values(records, pool).items(), key=lambda item: -len(item[1]))
+    named = ", ".join(f"{name} {len(values)}" for name, values in sizes[:NAMED])
+    more = f" and {len(sizes) - NAMED} more" if len(sizes) > NAMED else ""
+    note = (
+        f"pool={pool} would merge rare values ({named}{more}): a short search then finds "
+        f"{after:.3g} of the best SMP's error, and this design has {before:.3g} of it"
     )
+    return replace(found, notes=(*found.notes, note))
 
 
-class DesignRun:
-    """One search: the pool, how it ended, and the result made of it."""
+# Designs against what a form may tell about the whole record -------------------------------------
 
-    def __init__(
-        self,
-        certifier: Certifier,
-        timer: Timer,
-        largest: int | None,
-        mechanism: str | None,
-        progress: Progress | None,
-    ) -> None:
-        self.certifier, self.timer = certifier, timer
-        self.problem, self.records = certifier.problem, certifier.records
-        self.largest, self.mechanism, self.progress = largest, mechanism, progress
-        self.pool, self.search_forms = FormPool(self.problem), FormSearch(self.problem, timer)
-        self.whole: list[FittedForm] = []
-        self.singles: list[FittedForm] = []
-        self.ended = "no better form"
 
-    def on(self, certifier: Certifier) -> "DesignRun":
-        """Return another search within the same time, for other conditions or records."""
-        return DesignRun(certifier, self.timer, self.largest, "grr", self.progress)
+@dataclass(frozen=True, eq=False, repr=False)
+class Frontier(Result):
+    """The least errors found for some limits on the epsilon of the whole record.
 
-    def start(self) -> None:
-        """Fill the pool with single items, all attributes, and the pairs that are wanted."""
-        problem = self.problem
-        first = [self._item(item) for item in problem.items]
-        if self.mechanism is None:
-            first += self.certifier.singles()
-        self.singles = [form for form in first if len(form.attributes) == 1]
-        self.whole = self.certifier.whole(self.timer)
-        allowed = self.largest is None or self.largest >= len(problem.domain)
-        self.pool.add([*first, *(self.whole if allowed else [])])
-        wanted = [self._wanted(pair) for pair in problem.precisions.joint]
-        self.pool.add([form for form in wanted if form is not None])
-        if not math.isfinite(self.pool.state.objective):
-            raise InputError(
-                "no form within the limits gives every joint distribution that is wanted; raise "
-                "the limit or want fewer"
+    Parameters
+    ----------
+    designs
+        One for each limit, ascending; the last has no limit but those of its attributes.
+    record_limits
+        The most that a form of each may tell about the whole record.
+    """
+
+    designs: tuple[Design, ...]
+    record_limits: Floats
+
+    @property
+    def errors(self) -> Floats:
+        """The error of each design."""
+        return np.array([design.error for design in self.designs])
+
+    @property
+    def product_errors(self) -> Floats:
+        """The error of each design without shaped reports."""
+        return np.array([_product_error(design) for design in self.designs])
+
+    @property
+    def shares(self) -> Floats:
+        """The errors as shares of that of one question each (SMP) with the best shares."""
+        return self.errors / self._one_question
+
+    @property
+    def _one_question(self) -> float:
+        found = [one.error for one in self.designs[-1].comparison if one.name == OPTIMAL_SMP]
+        return found[0] if found else float(self.errors[0])
+
+    @property
+    def half_nat(self) -> float:
+        """By which factor the error grows where a form may tell half a nat less, from the last."""
+        most = float(self.record_limits[-1])
+        before = np.interp(most - 0.5, self.record_limits, self.errors)
+        return float(before / self.errors[-1])
+
+    def chart(self) -> Any:
+        """Return the errors with and without shaped reports against the record's epsilon."""
+        from seepage.charts.results import frontier_chart
+
+        whole = self._one_question
+        rows = [
+            {"record": float(limit), "share": float(error / whole), "reports": reports}
+            for reports, errors in (
+                ("one for each answer", self.product_errors),
+                ("shaped where that gains", self.errors),
             )
-        self.smp = self.pool.settle(1e-6, 4000)
+            for limit, error in zip(self.record_limits, errors, strict=True)
+        ]
+        return frontier_chart(rows)
 
-    def _item(self, item: tuple[int, ...]) -> FittedForm:
-        """Return a form of one item; with coarser totals where its table is too large."""
-        problem, found = self.problem, None
-        single = self.certifier.by_budget(item[0], self.timer) if len(item) == 1 else None
-        if single is not None:
-            found = self.search_forms.found[item] = single if problem.useful(single) else None
-        elif problem.scorer.fits(item):
-            found = self._certified(item)
-        else:
-            coarse = self.certifier.too_large(item)
-            found = coarse if problem.useful(coarse) else None
-        if found is None:
-            raise InputError(
-                f"{problem.listed(item)} asked together cannot have their least "
-                "useful budgets; raise the limit or lower `least`"
-            )
-        return found
+    def _columns(self) -> dict[str, Sequence[Any]]:
+        return {
+            "record_limit": self.record_limits.tolist(),
+            "record": [design.record for design in self.designs],
+            "error": self.errors.tolist(),
+            "product_error": self.product_errors.tolist(),
+            "of_smp": self.shares.tolist(),
+        }
 
-    def _certified(self, form: tuple[int, ...]) -> FittedForm | None:
-        found = self.search_forms.fit(form[:-1], form[-1:])
-        certified = None if found is None else self.certifier.first(found)
-        return certified if certified is not None and self.problem.useful(certified) else None
-
-    def _wanted(self, pair: tuple[int, int]) -> FittedForm | None:
-        items = {next(item for item in self.problem.items if j in item) for j in pair}
-        return self._certified(tuple(sorted(j for item in items for j in item)))
-
-    def search(self, seed: int) -> None:
-        """Generate forms; an interrupt ends the search and keeps what was found."""
-        self.collect(self._generated(np.random.default_rng(seed)))
-
-    def _generated(self, rng: np.random.Generator) -> Iterator[Shares]:
-        for thorough in (False, True):
-            accept = self.certifier.accept if thorough else self.certifier.quick
-            pairs = self.certifier.pairs
-            yield from generate(self.search_forms, self.pool, accept, rng, thorough, pairs)
-
-    def collect(self, rounds: Iterator[Shares]) -> None:
-        """Go through rounds of a search; an interrupt ends all and keeps what was found."""
-        if self.ended == "interrupted":
-            return
-        before = self.pool.saved()
-        try:
-            self.search_forms.count_pairs()
-            for _ in rounds:
-                before = self.pool.saved()
-                self._report()
-        except KeyboardInterrupt:
-            self.pool.restore(before)
-            self.ended = "interrupted"
-        else:
-            self.ended = "time" if self.timer.over() else "no better form"
-
-    def _report(self) -> None:
-        if self.progress is None:
-            return
-        total = None if math.isinf(self.timer.seconds) else math.ceil(self.timer.seconds)
-        self.progress(int(min(self.timer.spent, self.timer.seconds)), total)
-        describe = getattr(self.progress, "describe", None)
-        if describe is not None:
-            error = self.pool.state.objective / self.records.records
-            describe(f"designing, error {error / (self.problem.weights > 0).sum():.4g}")
-
-    def result(self, seed: int) -> Design:
-        """Return the design, its forms checked once more."""
-        problem = self.problem
-        places, state = self._final()
-        order = sorted(places, key=lambda place: -state.shares[place])
-        forms = self.certifier.settled([self.pool.forms[place] for place in order])
-        if any(problem.excess(form.totals, form.spent) > 0 for form in forms):
-            raise AssertionError("a total of a designed form exceeds its limit")
-        with np.errstate(divide="ignore"):
-            errors = 1 / (self.records.records * (state.shares @ self.pool.rows))
-        count = len(problem.domain)
-        names = problem.domain.names
-        alone = errors[:count].copy()
-        alone[np.array(problem.domain.sizes) == 1] = 0.0
-        shares, plain = [float(state.shares[place]) for place in order], product_design(self)
-        comparison = compare_designs(
-            problem, self.records, self.singles, self.whole, forms, shares, alone, plain
-        )
-        pairs = [(names[i], names[j]) for i, j in problem.precisions.joint]
-        return Design(
-            self.records.pairs(),
-            problem.limits,
-            tuple(names[j] for j in problem.public_places),
-            tuple(names[j] for j in problem.known_places),
-            tuple(_named(problem, form, part) for form, part in zip(forms, shares, strict=True)),
-            alone,
-            dict(zip(pairs, errors[count:].tolist(), strict=True)),
-            problem.weights[:count],
-            state.gap,
-            sum(found is not None for found in self.search_forms.found.values()),
-            comparison,
-            self.ended,
-            seed,
-            (*self.certifier.notes(forms), *self._notes()),
-            self.certifier.scope,
-            self.certifier.confidence,
+    def _headline(self) -> str:
+        return (
+            f"Frontier({len(self.designs)} designs, whole record {self.record_limits[0]:.3g} to "
+            f"{self.record_limits[-1]:.3g}, error {self.shares[0]:.3g} to {self.shares[-1]:.3g} "
+            f"of the best SMP, half a nat less costs a factor of {self.half_nat:.3g})"
         )
 
-    def _final(self) -> tuple[list[int], Shares]:
-        """Return the forms that stay, without those of vanishing shares, and the state."""
-        pool, weights = self.pool, self.problem.weights
-        pool.settle(1e-4, 20_000)
-        most: dict[Form, float] = {}
-        for form, share in zip(pool.forms, pool.shares.tolist(), strict=True):
-            most[form.attributes] = max(share, most.get(form.attributes, 0.0))
-        least = [max(SMALLEST_SHARE, VARIANT * most[form.attributes]) for form in pool.forms]
-        start = np.where(pool.shares >= least, pool.shares, 0.0)
-        fewer = evaluate(pool.rows, weights, start / start.sum())
-        if math.isfinite(fewer.objective):
-            pool.shares = best_shares(pool.rows, weights, start, 1e-4, 20_000).shares
-        state = pool.state
-        return np.flatnonzero(state.shares > 0).tolist(), state
 
-    def _notes(self) -> Iterator[str]:
-        problem = self.problem
-        for attribute in problem.domain:
-            if attribute.size == 1:
-                yield f"{attribute.name!r} has one value: nothing to ask"
-        unasked = problem.collected & (problem.weights[: len(problem.domain)] == 0)
-        for j in np.flatnonzero(unasked).tolist():
-            yield f"{problem.domain.names[j]!r} has weight 0: asked only where that costs nothing"
-        if self.ended != "no better form":
-            yield f"the search ended by {self.ended} after {self.timer.spent:.0f} s"
+def frontier(
+    data: Any, limit: Any, *, points: int = 4, seconds: float = 60.0, **options: Any
+) -> Frontier:
+    """Return the least errors for limits on what a form tells about the whole record.
+
+    Forms, reports and shares are designed anew for each limit on the epsilon of the whole record,
+    from the smallest limit of an attribute, which leaves one question each (SMP), to what the
+    design without such a limit tells.
+
+    Parameters
+    ----------
+    data, limit
+        As in `find_design`.
+    points
+        The number of designs, at least two.
+    seconds
+        Of all searches together.
+    options
+        Other keywords of `find_design`, but for `record_limit`, and table options.
+
+    Notes
+    -----
+    A design within one limit keeps all larger ones, so errors never grow along the frontier: where
+    a later search ends with a larger error, the design before it is taken.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
+    >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
+    >>> found = sp.frontier(coins, 1.0, points=2, scope="table", shape="never")
+    >>> found.record_limits.round(3).tolist(), found.shares.round(3).tolist()
+    ([1.0, 2.0], [1.0, 0.5])
+    """
+    number = _checks.integer(points, "points", 2, 50)
+    time = _checks.real(seconds, "seconds") / number
+    if "record_limit" in options:
+        raise InputError("record_limit must be left out: a frontier has one for each design")
+    own = set(options) & set(inspect.signature(find_design).parameters)
+    kept = {name: options.pop(name) for name in own}
+    records = as_records(data, **options)
+    last = find_design(records, limit, seconds=time, **kept)
+    least = float(last.limits.min())
+    grid = np.linspace(least, max(last.record, least), number)
+    found = [
+        *(
+            find_design(records, limit, record_limit=most, seconds=time, **kept)
+            for most in grid[:-1]
+        ),
+        last,
+    ]
+    for place in range(1, number):
+        if found[place].error > found[place - 1].error:
+            found[place] = found[place - 1]
+    return Frontier(tuple(found), grid)
 
 
-def _named(problem: FormProblem, form: FittedForm, share: float) -> DesignedForm:
-    names = tuple(problem.domain.names[j] for j in form.attributes)
-    budgets, totals = tuple(form.epsilons.tolist()), tuple(form.totals.tolist())
-    return DesignedForm(
-        names,
-        form.mechanisms,
-        budgets,
-        share,
-        totals,
-        form.guarantee,
-        form.record,
-        form.matrix,
-    )
+def _product_error(design: Design) -> float:
+    """Return the error of the design without shaped reports."""
+    return next((one.error for one in design.comparison if one.name == DESIGN), design.error)

@@ -19,7 +19,6 @@ from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split
 from seepage.designs.forms.a_optimal import best_shares
 from seepage.designs.forms.form_problem import FittedForm, FormProblem
-from seepage.designs.forms.plain_forms import best_mechanism
 from seepage.mechanisms import mechanism
 
 
@@ -89,7 +88,7 @@ def sampling_with_fake_data(pairs: PairCounts, limit: float, *, amplified: bool)
     name = "random sampling with fake data (RS+FD)" + (", amplified" if amplified else "")
     rests_on = "assumed: attributes are independent" if amplified else "eps' = limit, not amplified"
     errors, mechanisms = zip(*found, strict=True)
-    return _strategy(name, [budget] * count, errors, mechanisms, rests_on, not amplified)
+    return Strategy(name, (budget,) * count, errors, mechanisms, rests_on, not amplified)
 
 
 def _with_fakes(pairs: PairCounts, index: int, budget: float) -> tuple[float, str]:
@@ -123,7 +122,6 @@ def compare_designs(
     singles: Sequence[FittedForm],
     whole: Sequence[FittedForm],
     forms: Sequence[FittedForm],
-    shares: Sequence[float],
     errors: Floats,
     product: tuple[Sequence[FittedForm], Floats] | None = None,
 ) -> tuple[Strategy, ...]:
@@ -135,53 +133,51 @@ def compare_designs(
         The conditions and the people.
     singles, whole
         Forms of one attribute, and forms of all.
-    forms, shares, errors
+    forms, errors
         The design.
     product
         Where reports are shaped: the forms and errors of the design without.
     """
     asked = np.flatnonzero(problem.collected & (problem.weights[: len(problem.domain)] > 0))
-    people, found = records.records, list[Strategy]()
-    limit = float(problem.limits.min())
+    places, people, found = asked.tolist(), records.records, list[Strategy]()
+    limit, precise = float(problem.limits.min()), problem.precisions
     clear = bool(problem.public_places)
-    split = [equal_split(limit, len(asked))] * len(asked)
-    names = [best_mechanism(problem, j, e) for j, e in zip(asked.tolist(), split, strict=True)]
-    precisions = [
-        problem.precisions.of_mechanism(j, name, e)
-        for j, name, e in zip(asked.tolist(), names, split, strict=True)
-    ]
     if not clear:
-        found.append(_strategy(SPLIT, split, _errors(precisions, people), names, "worst", True))
+        split = (equal_split(limit, len(places)),) * len(places)
+        names = tuple(map(precise.best_mechanism, places, split))
+        precisions = list(map(precise.of_mechanism, places, names, split))
+        found.append(Strategy(SPLIT, split, _errors(precisions, people), names, "worst", True))
     if whole:
         best = min(whole, key=lambda form: (1 / problem.row(form)[asked]).sum())
-        budgets = best.epsilons[np.searchsorted(best.attributes, asked)].tolist()
-        row = _errors(problem.row(best)[asked], people)
-        mechanisms = [best.mechanisms[best.attributes.index(j)] for j in asked.tolist()]
-        found.append(_strategy(CALIBRATED, budgets, row, mechanisms, best.guarantee, True))
-    found += _sampled(problem, singles, asked.tolist(), people)
-    if len(asked) > 1 and not clear:
-        pairs = records.pairs().select([problem.domain.names[j] for j in asked.tolist()])
+        errors_of_all = _errors(problem.row(best)[asked], people)
+        found.append(_of_forms(CALIBRATED, [best], errors_of_all, places, best.guarantee))
+    found += _sampled(problem, singles, places, people)
+    if len(places) > 1 and not clear:
+        pairs = records.pairs().select([problem.domain.names[j] for j in places])
         found += [sampling_with_fake_data(pairs, limit, amplified=more) for more in (False, True)]
+    designs = [(DESIGN if product is None else SHAPED, forms, errors)]
     if product is not None:
-        found.append(_design(DESIGN, product[0], product[1], asked.tolist()))
-    name = DESIGN if product is None else SHAPED
-    found.append(_design(name, forms, errors, asked.tolist()))
+        designs.insert(0, (DESIGN, *product))
+    for name, chosen, of_each in designs:
+        rests = ", ".join(sorted({form.guarantee for form in chosen}))
+        found.append(_of_forms(name, chosen, tuple(of_each[asked].tolist()), places, rests))
     return tuple(found)
 
 
-def _design(
-    name: str, forms: Sequence[FittedForm], errors: Floats, asked: Sequence[int]
+def _of_forms(
+    name: str,
+    forms: Sequence[FittedForm],
+    errors: tuple[float, ...],
+    asked: Sequence[int],
+    rests_on: str,
 ) -> Strategy:
-    """Return a design, each attribute with its largest budget."""
-    largest = [
-        max(float(f.epsilons[f.attributes.index(j)]) for f in forms if j in f.attributes)
-        for j in asked
-    ]
-    mechanisms = [
-        next(f.mechanisms[f.attributes.index(j)] for f in forms if j in f.attributes) for j in asked
-    ]
-    rests = ", ".join(sorted({form.guarantee for form in forms}))
-    return _strategy(name, largest, errors[list(asked)].tolist(), mechanisms, rests, True)
+    """Return forms as a strategy, each attribute with its largest budget."""
+    largest, mechanisms = list[float](), list[str]()
+    for j in asked:
+        asking = [(form, form.attributes.index(j)) for form in forms if j in form.attributes]
+        largest.append(max(float(form.epsilons[place]) for form, place in asking))
+        mechanisms.append(next(form.mechanisms[place] for form, place in asking))
+    return Strategy(name, tuple(largest), errors, tuple(mechanisms), rests_on, True)
 
 
 def _sampled(
@@ -199,27 +195,15 @@ def _sampled(
     weights = problem.weights[list(asked)]
     optimal = best_shares(np.diag(precisions), weights, np.ones(len(asked)), 1e-9, 20_000).shares
     uniform = np.full(len(asked), 1 / len(asked))
-    budgets = [float(best[j].epsilons[0]) for j in asked]
-    names = [best[j].mechanisms[0] for j in asked]
+    budgets = tuple(float(best[j].epsilons[0]) for j in asked)
+    names = tuple(best[j].mechanisms[0] for j in asked)
     within = problem.fixed_caps and max(budgets) <= float(problem.limits.min())
-    within = within and not problem.public_places
-    rests = "worst" if within else "exact"
+    rests = "worst" if within and not problem.public_places else "exact"
     return [
-        _strategy(name, budgets, _errors(precisions * part, people), names, rests, True)
+        Strategy(name, budgets, _errors(precisions * part, people), names, rests, True)
         for name, part in ((UNIFORM_SMP, uniform), (OPTIMAL_SMP, optimal))
     ]
 
 
-def _errors(precisions: Sequence[float] | Floats, people: int) -> list[float]:
-    return [1 / (people * float(precision)) for precision in precisions]
-
-
-def _strategy(
-    name: str,
-    epsilons: Sequence[float],
-    errors: Sequence[float],
-    mechanisms: Sequence[str],
-    rests_on: str,
-    certified: bool,
-) -> Strategy:
-    return Strategy(name, tuple(epsilons), tuple(errors), tuple(mechanisms), rests_on, certified)
+def _errors(precisions: Sequence[float] | Floats, people: int) -> tuple[float, ...]:
+    return tuple(1 / (people * float(precision)) for precision in precisions)

@@ -8,12 +8,10 @@ one report are computed in integers.
 import math
 from collections.abc import Sequence
 from dataclasses import fields
-from fractions import Fraction
 from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from seepage._numerics import Floats, Integers
 from seepage._results import json_ready
@@ -25,15 +23,11 @@ from seepage.designs.forms.form_totals import ExactForms
 from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.leakage.release import PUBLIC
-from seepage.mechanisms.exact_math import log_above
-from seepage.mechanisms.randomness import exact_cells
+from seepage.mechanisms.randomness import Thresholds, exact_cells, largest_ratio, log_above
 from seepage.plan.form import Form, MatrixChannel, ProductChannel
-from seepage.plan.make_plan import check_totals
+from seepage.plan.make_plan import check_totals, largest_total
 from seepage.plan.plan import Plan
-from seepage.plan.plan_checks import check_limits, check_promises
-from seepage.plan.plan_of_forms import largest_total
-from seepage.plan.planned_attribute import PlannedAttribute
-from seepage.plan.provenance import Provenance
+from seepage.plan.plan_parts import PlannedAttribute, Provenance, check_limits
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.total import TotalSettings
 
@@ -106,7 +100,6 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
         confidence=confidence,
         alternatives=plan.alternatives if same else (),
     )
-    check_promises(renewed)
     check_limits(renewed)
     return renewed
 
@@ -267,22 +260,15 @@ def matrix_totals(
 
 
 def _total(
-    known: Records, target: str, cells: Integers, seen: Integers, thresholds: NDArray[np.object_]
+    known: Records, target: str, cells: Integers, seen: Integers, thresholds: Thresholds
 ) -> float:
     """Return the total of one target; `seen` numbers what is public of each record."""
+    from seepage.designs.shaped.admissible_reports import scaled_means  # loads SciPy
+
     values, groups = known.column(target).astype(np.int64), int(seen.max(initial=-1)) + 1
     shape = (known.domain[target].size, groups, len(thresholds))
     index = np.ravel_multi_index((values, seen, cells), shape)
     counts = np.bincount(index, known.weights, minlength=math.prod(shape)).astype(np.int64)
-    occurring = np.flatnonzero(people := known.marginal(target))
-    tables = exact_cells(int, counts.reshape(shape)[occurring])
-    chances = (tables @ thresholds).reshape(len(occurring), -1)
-    people = exact_cells(int, people[occurring])
-    ratio = Fraction(1)
-    for column in chances.T:
-        likely = [Fraction(chance, count) for chance, count in zip(column, people, strict=True)]
-        if max(likely) > 0:
-            if not min(likely):
-                return math.inf
-            ratio = max(ratio, max(likely) / min(likely))
-    return log_above(ratio)
+    means = scaled_means(thresholds, counts.reshape(shape)[known.marginal(target) > 0])
+    impossible = (means.max(axis=0) > 0) & (means.min(axis=0) == 0)
+    return math.inf if impossible.any() else log_above(largest_ratio(means))

@@ -6,11 +6,11 @@ each answer) or one matrix from all its answers together to a single report.
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
@@ -18,11 +18,136 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage.data.domain import Domain
+from seepage.designs.forms.form_problem import ToldAnswers
 from seepage.errors import InputError
-from seepage.mechanisms import MatrixMechanism, Mechanism
-from seepage.mechanisms.exact_math import float_above
-from seepage.mechanisms.randomness import CERTAIN
-from seepage.plan.question import Budget, Question, Unbounded
+from seepage.mechanisms import BasicRAPPOR, MatrixMechanism, Mechanism, registered
+from seepage.mechanisms.randomness import CERTAIN, float_above
+
+Budget = Annotated[float, msgspec.Meta(ge=0)]
+Relaxation = Annotated[float, msgspec.Meta(ge=0, lt=1)]
+Unbounded = Budget | Literal["inf"]
+"""A number of at least 0; JSON has no infinity, so it is the text "inf"."""
+
+
+class Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A part of a plan as files hold it: immutable, and decoded strictly."""
+
+
+TIE = 1e-9
+"""Variances within this relative distance are equal; the shorter report wins."""
+
+
+def best_mechanism(k: int, epsilon: float) -> str:
+    """Return the name of the registered mechanism with the least variance at a pure budget.
+
+    Parameters
+    ----------
+    k
+        The alphabet size.
+    epsilon
+        The budget.
+
+    Notes
+    -----
+    Compared is `variance(1, 1/k)`: closed-form variances are affine in the frequency, so this is
+    the mean over the k values whatever their distribution.  Of equal ones the shortest report
+    wins, then the one registered first.  Mechanisms that need a delta are not considered.
+
+    Examples
+    --------
+    >>> [best_mechanism(k, 1.0) for k in (1, 2, 4, 100)]
+    ['grr', 'grr', 'grr', 'ss']
+    """
+    size, budget = _checks.integer(k, "k", 1), _checks.epsilon(epsilon)
+    made: list[Mechanism] = [
+        family(size, budget)  # type: ignore[call-arg]
+        for family in registered().values()
+        if not family.approximate
+    ]
+    variances = [float(mechanism.variance(1, 1 / size)) for mechanism in made]
+    least = [m for m, v in zip(made, variances, strict=True) if v <= min(variances) * (1 + TIE)]
+    return min(least, key=lambda mechanism: mechanism.bits).name
+
+
+def build_mechanism(
+    name: str, k: int, epsilon: float, delta: float, parameters: Mapping[str, float]
+) -> Mechanism:
+    """Return a mechanism from what a plan says of it.
+
+    Parameters
+    ----------
+    name
+        A registered name, or `"basic-rappor"`.
+    k
+        The alphabet size.
+    epsilon, delta
+        The stated budget; a delta above 0 only for approximate mechanisms.
+    parameters
+        What the constructor takes besides: `f`, `p` and `q` of basic RAPPOR, whose epsilon
+        follows from them and must be the one stated.
+
+    Examples
+    --------
+    >>> build_mechanism("grr", 4, 1.0, 0.0, {})
+    GRR(mechanism=grr, k=4, epsilon=1.0)
+    """
+    families: dict[str, Any] = {**registered(), BasicRAPPOR.name: BasicRAPPOR}
+    family = families[_checks.choice(name, "mechanism", families)]
+    if delta > 0 and not family.approximate:
+        raise InputError(f"mechanism {name!r} has delta 0, got delta {delta}")
+    budget = [] if family is BasicRAPPOR else [epsilon, delta] if family.approximate else [epsilon]
+    try:
+        made: Mechanism = family(k, *budget, **parameters)
+    except TypeError:
+        given = ", ".join(sorted(parameters))
+        raise InputError(f"mechanism {name!r} does not take the parameters {given}") from None
+    if family is BasicRAPPOR and made.epsilon > epsilon:
+        raise InputError(f"epsilon of {name!r} must be {made.epsilon!r}, got {epsilon!r}")
+    return made
+
+
+class Question(Stored, frozen=True, kw_only=True):
+    """One question: the answer is perturbed by a mechanism of its own.
+
+    Parameters
+    ----------
+    attribute
+        The name of the attribute asked for.
+    mechanism
+        The name of the mechanism that perturbs the answer.
+    epsilon, delta
+        The budget that the mechanism is made with.
+    parameters
+        Further parameters of the mechanism.
+
+    Examples
+    --------
+    >>> Question(attribute="sex", mechanism="grr", epsilon=1.0).made_for(2)
+    GRR(mechanism=grr, k=2, epsilon=1.0)
+    """
+
+    attribute: str
+    mechanism: str
+    epsilon: Budget
+    delta: Relaxation = 0.0
+    parameters: dict[str, float] = msgspec.field(default_factory=dict)
+
+    def made_for(self, k: int) -> Mechanism:
+        """Return the mechanism for an attribute with k values."""
+        return build_mechanism(self.mechanism, k, self.epsilon, self.delta, self.parameters)
+
+    @classmethod
+    def of(cls, attribute: str, made: Mechanism) -> "Question":
+        """Return the question whose answer this mechanism perturbs."""
+        described = made.describe()
+        return cls(
+            attribute=attribute,
+            mechanism=described.pop("mechanism"),
+            epsilon=described.pop("epsilon", made.epsilon),
+            delta=described.pop("delta", 0.0),
+            parameters={name: described[name] for name in described if name != "k"},
+        )
+
 
 WholeNumber = Annotated[str, msgspec.Meta(pattern=r"^(0|[1-9][0-9]{0,19})$")]
 """An integer from 0 to 2^64 as decimal digits: JSON numbers lose those above 2^53."""
@@ -47,14 +172,7 @@ def whole_number(text: str) -> int:
     return int(text)
 
 
-class ProductChannel(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag="product",
-    tag_field="type",
-):
+class ProductChannel(Stored, frozen=True, kw_only=True, tag="product", tag_field="type"):
     """One report for each answer, each perturbed on its own.
 
     Parameters
@@ -86,36 +204,7 @@ class ProductChannel(
         }
 
 
-class ToldAnswers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the one report of a form tells beyond its totals, computed for the table.
-
-    Parameters
-    ----------
-    answer
-        By how much changing one answer changes the report's log-likelihood, whatever is known.
-    one, two
-        The most told about an answer to whoever knows one or two of the others; None where there
-        are not so many.
-    xor, xor_of
-        The most told about the exclusive or of answers, and their attributes.
-    """
-
-    answer: Budget
-    one: Budget | None = None
-    two: Budget | None = None
-    xor: Budget | None = None
-    xor_of: tuple[str, ...] = ()
-
-
-class MatrixChannel(
-    msgspec.Struct,
-    frozen=True,
-    kw_only=True,
-    forbid_unknown_fields=True,
-    tag="matrix",
-    tag_field="type",
-    dict=True,
-):
+class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="type", dict=True):
     """One report for all answers together, drawn from a row of integers out of 2^64.
 
     Parameters
@@ -194,7 +283,7 @@ class MatrixChannel(
         )
 
 
-class Form(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Form(Stored, frozen=True, kw_only=True):
     """What some people are asked for, how many they are, and what their reports tell.
 
     Parameters

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, SupportsIndex
 import msgspec
 import numpy as np
 
+from seepage._files import whole_file
 from seepage._numerics import Floats
 from seepage._results import Result
 from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.randomness import Seed
-from seepage.plan.form import Form
-from seepage.plan.plan_checks import check_forms, check_guarantee
-from seepage.plan.planned_attribute import PlannedAttribute, asked_in
-from seepage.plan.provenance import Alternative, Provenance
+from seepage.plan.form import Form, Stored
+from seepage.plan.plan_parts import Alternative, PlannedAttribute, Provenance, asked_in, check_plan
 from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest
 
 if TYPE_CHECKING:
@@ -33,9 +32,7 @@ EDITED = "edited by hand"
 """Key under which a plan notes that its file's digest does not match."""
 
 
-class Plan(
-    Result, msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, dict=True
-):
+class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     """A collection that can be deployed: domain, forms, mechanisms, and what they promise.
 
     Everyone is given one form, drawn by the shares without looking at the record.  The collection
@@ -105,8 +102,7 @@ class Plan(
     alternatives: tuple[Alternative, ...] = ()
 
     def __post_init__(self) -> None:
-        check_guarantee(self)
-        check_forms(self)
+        check_plan(self)
         bound = tuple(asked_in(self.forms, planned) for planned in self.attributes)
         msgspec.structs.force_setattr(self, "attributes", bound)
 
@@ -239,7 +235,7 @@ class Plan(
 
     def chart(self) -> Any:
         """Return budgets, totals and limits as an Altair chart; of several forms, who is asked."""
-        from seepage.plan.page.forms_picture import plan_picture
+        from seepage.plan.forms_picture import plan_picture
 
         return plan_picture(self)
 
@@ -253,9 +249,11 @@ class Plan(
         name
             What is collected, for the title.
         """
-        from seepage.plan.page import write_plan_page
+        from seepage.plan.plan_page import plan_page
 
-        write_plan_page(self, path, name=name)
+        page = plan_page(self, name=name)
+        with whole_file(path) as file:
+            file.write(page.encode())
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as it is saved, as plain JSON with its digest."""

@@ -15,16 +15,13 @@ from seepage import _checks
 from seepage._files import whole_file
 from seepage._results import json_ready
 from seepage.errors import InputError
-from seepage.plan.form import Form, ProductChannel
+from seepage.plan.form import Budget, Form, ProductChannel, Question, Relaxation, Stored, Unbounded
 from seepage.plan.plan import EDITED, Plan
-from seepage.plan.plan_checks import check_promises
-from seepage.plan.planned_attribute import PlannedAttribute
-from seepage.plan.provenance import Provenance
-from seepage.plan.question import Budget, Question, Relaxation, Unbounded
+from seepage.plan.plan_parts import PlannedAttribute, Provenance, check_promises
 from seepage.plan.wire import Wire, has_wire
 
 
-class AttributeVersion1(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class AttributeVersion1(Stored, frozen=True, kw_only=True):
     """An attribute with the mechanism that everyone's answer is perturbed by."""
 
     name: str
@@ -32,7 +29,7 @@ class AttributeVersion1(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     public: bool = False
     epsilon: Budget
     delta: Relaxation = 0.0
-    parameters: dict[str, float] = {}
+    parameters: dict[str, float] = msgspec.field(default_factory=dict)
     limit: Budget | None = None
     total: Unbounded
     total_delta: Budget = 0.0
@@ -56,8 +53,14 @@ class AttributeVersion1(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             parameters=self.parameters,
         )
 
+    @property
+    def planned(self) -> PlannedAttribute:
+        """The same attribute, without its question."""
+        kept = ("name", "public", "limit", "total", "total_delta", "values", "edges")
+        return PlannedAttribute(**{name: getattr(self, name) for name in kept})
 
-class PlanVersion1(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+
+class PlanVersion1(Stored, frozen=True, kw_only=True):
     """A plan without forms."""
 
     attributes: tuple[AttributeVersion1, ...]
@@ -87,25 +90,15 @@ class PlanVersion1(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             total_deltas=tuple(attribute.total_delta for attribute in self.attributes),
             record=json_ready(channel.record),
         )
+        kept = ("guarantee", "kind", "basis", "view", "confidence", "provenance", "notes")
         return Plan(
-            attributes=tuple(map(_attribute, self.attributes)),
+            attributes=tuple(attribute.planned for attribute in self.attributes),
             forms=(form,),
-            guarantee=self.guarantee,
-            kind=self.kind,
-            basis=self.basis,
-            view=self.view,
-            confidence=self.confidence,
-            provenance=self.provenance,
-            notes=self.notes,
+            **{name: getattr(self, name) for name in kept},
         )
 
 
-def _attribute(earlier: AttributeVersion1) -> PlannedAttribute:
-    kept = ("name", "public", "limit", "total", "total_delta", "values", "edges")
-    return PlannedAttribute(**{name: getattr(earlier, name) for name in kept})
-
-
-class FileVersion1(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class FileVersion1(Stored, frozen=True, kw_only=True):
     """The content of a plan file of version 1."""
 
     format: Literal["seepage plan"]
@@ -129,7 +122,7 @@ SCHEMA = Path(__file__).with_name("schema.json")
 """The JSON schema of a plan file."""
 
 
-class PlanFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PlanFile(Stored, frozen=True, kw_only=True):
     """The content of a plan file.
 
     Parameters

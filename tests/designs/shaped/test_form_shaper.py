@@ -11,8 +11,8 @@ import seepage as sp
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP, SHAPED
 from seepage.plan import Plan
 from seepage.plan.certify import matrix_totals
+from seepage.plan.designed_plan import plan_of_design
 from seepage.plan.form import MatrixChannel
-from seepage.plan.make_design import plan_of_design
 
 LIMIT = 1.0
 

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 
 import seepage as sp
 from seepage.designs.shaped.admissible_reports import AdmissibleReports, RatioLimit
-from seepage.designs.shaped.report_mixture import best_mixture
+from seepage.designs.shaped.report_programs import best_mixture
 from seepage.designs.shaped.report_search import search_reports
 from seepage.designs.shaped.shape_form import (
     AnswerCounts,
@@ -23,7 +23,8 @@ from seepage.designs.shaped.shape_form import (
     product_reports,
     shape_form,
 )
-from seepage.mechanisms.exact_math import exp_below
+from seepage.designs.shaped.shaped_mechanism import table_rows
+from seepage.mechanisms.randomness import exp_below
 
 ADULT = sp.load_pairs("adult")
 shape = partial(sp.shape, scope="table")
@@ -33,10 +34,8 @@ PEOPLE = np.array([[30, 12, 8, 5], [6, 9, 14, 25], [10, 10, 2, 1]])
 
 def shaped(counts, limit, epsilon, **options):
     """Return the mechanism shaped about one target, from its counts by value and cell."""
-    table = AnswerCounts(("asked",), (counts.shape[1],), {"secret": counts})
-    return shape_form(
-        table, counts.sum(axis=0), {"secret": limit}, epsilons=[epsilon], gap=1e-5, **options
-    )
+    table = AnswerCounts(("asked",), (counts.shape[1],), counts.sum(axis=0), {"secret": counts})
+    return shape_form(table, {"secret": limit}, epsilons=[epsilon], gap=1e-5, **options)
 
 
 def xor_people(sizes=(2, 2), seed=3, odd=None):
@@ -117,7 +116,7 @@ def test_limits_hold_for_any_counts(rows, numbers, limit, epsilon):
 def test_limits_of_a_form_hold_in_fractions(rule):
     people = xor_people((2, 3))
     made = shape(people, ["a", "b"], limits=0.8, rule=rule)
-    tables = form_table(people, ["a", "b"], people.domain.names)[0].targets
+    tables = form_table(people, ["a", "b"], people.domain.names).targets
     record = made.promises["record", "a, b"]
     own = 0.8 if rule == "answer" else record[1]
     check_promises(made, tables, dict.fromkeys(people.domain.names, 0.8), [own, own])
@@ -127,7 +126,7 @@ def test_limits_of_a_form_hold_in_fractions(rule):
 
 def test_the_record_limit_is_that_of_the_product():
     people = xor_people((2, 2))
-    table, _ = form_table(people, ["a", "b"], people.domain.names)
+    table = form_table(people, ["a", "b"], people.domain.names)
     limits = [RatioLimit(name, table.targets[name], 0.8) for name in people.domain.names]
     budgets = product_budgets(limits, (2, 2), [0.8, 0.8])
     made = shape(people, ["a", "b"], limits=0.8)
@@ -155,7 +154,7 @@ def test_known_attributes_are_limits_too():
 def test_a_limit_of_0_makes_reports_independent():
     people = xor_people(odd=[301, 199, 398, 602])  # P(a | xor) does not depend on xor
     made = shape(people, ["a", "b"], limits={"xor": 0.0}, wanted="a", epsilon=1.0, record_limit=2.0)
-    counts = form_table(people, ["a", "b"], ["xor"])[0].targets["xor"]
+    counts = form_table(people, ["a", "b"], ["xor"]).targets["xor"]
     assert exact_ratio(made.thresholds, counts) == 1
     assert made.realised()["xor"] == 0
     assert made.epsilon > 0.9
@@ -273,10 +272,9 @@ def test_adult(source, target, limit, variance):
 
 def test_many_more_starts_find_hardly_better_reports():
     """Where reports are priced by linear programs, the gap is that of the reports found."""
-    table, counts = form_table(ADULT, ["workclass"], ["race"])
+    table = form_table(ADULT, ["workclass"], ["race"])
     usual, thorough = (
-        shape_form(table, counts, {"race": 0.25}, epsilons=[3.0], starts=starts)
-        for starts in (40, 200)
+        shape_form(table, {"race": 0.25}, epsilons=[3.0], starts=starts) for starts in (40, 200)
     )
     assert not usual.proven
     assert usual.lower_bound <= thorough.nominal_variance * (1 + 1e-4)
@@ -316,10 +314,10 @@ def test_a_form_lies_between_its_product_and_each_answer_alone(sizes, rule):
     people = xor_people(sizes)
     names = people.domain.names[:-1]
     made = shape(people, names, limits=1.0, rule=rule)
-    table, counts = form_table(people, names, people.domain.names)
+    table = form_table(people, names, people.domain.names)
     limits = [RatioLimit(name, table.targets[name], 1.0) for name in people.domain.names]
     budgets = product_budgets(limits, sizes, [1.0] * len(sizes))
-    product = product_variance(sizes, budgets, counts / counts.sum())
+    product = product_variance(sizes, budgets, table.counts / table.counts.sum())
     alone = sum(shape(people, name, limits={}, epsilon=1.0).nominal_variance for name in names)
     assert alone * (1 - 1e-5) <= made.nominal_variance <= product * (1 + 1e-5)
 
@@ -375,7 +373,7 @@ def test_estimates_are_unbiased_for_every_distribution():
     made = shape(xor_people((2, 3)), ["a", "b"], limits=1.0)
     channel = made.channel()
     for axes, coefficients in made._estimates.items():
-        assert np.abs(channel @ coefficients - made._table_rows(axes).T).max() < 1e-9
+        assert np.abs(channel @ coefficients - table_rows(made.sizes, axes).T).max() < 1e-9
 
 
 def test_simulated_errors_are_the_stated_ones():

@@ -20,7 +20,7 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage.data.records import Records
-from seepage.mechanisms import mechanism
+from seepage.mechanisms import mechanism, registered
 
 GRID = 1024
 """Budgets at which precisions are tabulated, to tell which forms can pay."""
@@ -108,6 +108,17 @@ class Precisions:
         noise = float(made.variance(1, self.frequencies[j]).sum())
         variance = noise + 1 - self.squares[j]
         return 1 / variance if variance > 0 else 0.0
+
+    def best_mechanism(self, j: int, epsilon: float) -> str:
+        """Return the pure mechanism that estimates attribute j most precisely with a budget."""
+        best, most = "grr", self.of_mechanism(j, "grr", epsilon) * (1 + 1e-9)
+        for name, family in registered().items():
+            if not family.approximate:
+                value = self.of_mechanism(j, name, epsilon)
+                within = self.mechanism(name, self.sizes[j], epsilon).epsilon <= epsilon
+                if value > most and within:
+                    best, most = name, value
+        return best
 
     def row(self, attributes: Sequence[int], epsilons: Sequence[float]) -> Floats:
         """Return the precision of every quantity from one report of a form."""

@@ -33,16 +33,17 @@ def sort_rows(
     bits: Integers,
     strata: Integers,
     stem: tuple[int, ...],
-    layout: Any,
+    starts: Integers,
     sizes: Integers,
+    width: int,
 ) -> SortedRows:
     """Return the rows sorted by stratum and answers to the stem, as bitmaps."""
     places = np.array(stem, dtype=np.int64)
     spread = int(bits.max(initial=0)) + 1
-    keys = _keys(columns, bits, strata, places, layout.starts, sizes, spread)
+    keys = _keys(columns, bits, strata, places, starts, sizes, spread)
     count = (int(strata.max(initial=0)) + 1) * int(np.prod(sizes)) * spread
     order = _order(keys, count) if count <= 4 * len(keys) else np.argsort(keys, kind="stable")
-    return SortedRows(*_pack(columns, keys, order, spread, layout.width))
+    return SortedRows(*_pack(columns, keys, order, spread, width))
 
 
 @entry
@@ -126,7 +127,7 @@ def _count(bitmaps, cells, weights, start, size, count):
 
 
 @entry
-def ratios(shares, sizes, floors, weights, seen, starts, alphabet, buffer):
+def _ratios(shares, sizes, floors, weights, seen, starts, alphabet, buffer):
     """Return for each attribute the largest ratio of likelihoods; `buffer` as large as `shares`."""
     rows, width = shares.shape
     strata = len(seen)
@@ -178,11 +179,11 @@ def largest_ratios(
     sizes: Integers,
     epsilons: Floats,
     seen: Booleans,
-    layout: Any,
+    starts: Integers,
+    alphabet: Integers,
     buffer: Floats,
 ) -> Floats:
     """Return the largest ratio of likelihoods for each attribute, not rounded."""
     floors = np.array([math.exp(-e) for e in epsilons])
     weights = np.array([-math.expm1(-e) for e in epsilons])
-    found = ratios(shares, sizes, floors, weights, seen, layout.starts, layout.sizes, buffer)
-    return np.asarray(found)
+    return np.asarray(_ratios(shares, sizes, floors, weights, seen, starts, alphabet, buffer))

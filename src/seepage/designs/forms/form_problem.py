@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import numpy as np
 
-from seepage._numerics import Booleans, Floats, summed_up
+from seepage._numerics import Booleans, Floats, shortest_above, summed_up
 from seepage.data.domain import Domain
 from seepage.designs.equal_budgets import largest_within
 from seepage.designs.forms.a_optimal import Precisions
@@ -27,6 +28,51 @@ TOLERANCE = 1e-7
 
 LARGEST_FORM = 8
 """The most attributes of a form that is searched for, where no other number is given."""
+
+
+Nats = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class ToldAnswers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the one report of a form tells beyond its totals, computed for the table.
+
+    Parameters
+    ----------
+    answer
+        By how much changing one answer changes the report's log-likelihood, whatever is known.
+    one, two
+        The most told about an answer to whoever knows one or two of the others; None where there
+        are not so many.
+    xor, xor_of
+        The most told about the exclusive or of answers, and their attributes.
+    """
+
+    answer: Nats
+    one: Nats | None = None
+    two: Nats | None = None
+    xor: Nats | None = None
+    xor_of: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, made: "ShapedMechanism") -> "ToldAnswers":
+        """Compute everything for a mechanism, rounded up."""
+        others, xor = len(made.sources) - 1, made.worst_xor
+        return cls(
+            answer=max(made.answer_changes.values()),
+            one=made.given_answers(1) if others >= 1 else None,
+            two=made.given_answers(2) if others >= 2 else None,
+            xor=None if xor is None else xor.leakage,
+            xor_of=() if xor is None else tuple(name for name, _ in xor.answers),
+        )
+
+    def __str__(self) -> str:
+        parts = [
+            ("one answer changed", self.answer),
+            ("to whoever knows one other answer", self.one),
+            ("two", self.two),
+            (f"about the xor of {', '.join(self.xor_of)}", self.xor),
+        ]
+        return ", ".join(f"{of} {shortest_above(told)}" for of, told in parts if told is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +187,15 @@ class FormProblem:
         """The smallest limit: how far all totals are within them where nothing is asked."""
         return min(float(self.limits.min()), self.record_limit)
 
+    @property
+    def everything(self) -> Form:
+        """The form of all attributes that may be asked."""
+        return tuple(sorted(j for item in self.items for j in item))
+
+    def clashes(self, form: Sequence[int]) -> bool:
+        """Return whether a form asks together what must not be."""
+        return bool(self.apart[np.ix_(form, form)].any())
+
     def listed(self, form: Iterable[int]) -> str:
         """Return the names of attributes, for a message."""
         return ", ".join(self.domain.names[j] for j in form)
@@ -159,28 +214,23 @@ class FormProblem:
         cells = math.prod(self.domain.sizes[j] for j in places)
         if cells > self.most_cells and len(places) > 1:
             return False
-        return not self.apart[np.ix_(places, places)].any()
+        return not self.clashes(places)
 
     def level_budgets(self, attributes: Sequence[int], level: float) -> Floats:
         """Return equal budgets, none above what its attribute may have alone."""
         return np.minimum(level, self.caps[list(attributes)])
 
-    def fit(self, attributes: Sequence[int], most: float = math.inf) -> FittedForm:
+    def fit(self, attributes: Sequence[int]) -> FittedForm:
         """Return the form with the largest equal budgets that keep the limits.
 
-        Parameters
-        ----------
-        attributes
-            The attributes, the last one counted within the others.
-        most
-            A budget known not to be exceeded.
+        The last attribute is counted within the others.
         """
-        return self.fit_table(self.scorer.table(attributes), most)
+        return self.fit_table(self.scorer.table(attributes))
 
     def fit_table(
         self, table: FormTable, most: float = math.inf, tolerance: float = TOLERANCE
     ) -> FittedForm:
-        """Return the form of a table with the largest equal budgets that keep the limits."""
+        """Return the same of a table, where no budget is known to exceed `most`."""
 
         def excess(level: float) -> float:
             budgets = self.level_budgets(table.attributes, level)

@@ -15,12 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from seepage import _checks
 from seepage._numerics import Floats
 from seepage.designs.forms.a_optimal import Shares, best_shares, evaluate
 from seepage.designs.forms.form_problem import FittedForm, Form, FormProblem, join
+from seepage.errors import InputError
 
-Accept = Callable[[FittedForm, Floats], FittedForm]
-"""Returns a form that the search found as it may enter the pool, certified, at some prices."""
+Accept = Callable[[FittedForm, Floats, bool], FittedForm]
+"""Returns a form that the search found as it may enter the pool, certified, at some prices; and
+whether the search is thorough."""
 
 BETTER = 1e-6
 """A gain counts as larger from this share on."""
@@ -70,6 +73,14 @@ class Timer:
     def over(self) -> bool:
         """Whether the search must end."""
         return self.stopped or self.spent >= self.seconds
+
+
+def search_time(seconds: Any) -> float:
+    """Return how long a search may take, checked."""
+    found = _checks.real(seconds, "seconds")
+    if not found > 0:
+        raise InputError(f"seconds must be above 0, got {_checks.shown(seconds)}")
+    return found
 
 
 @dataclass
@@ -161,18 +172,16 @@ class FormSearch:
         self.problem, self.timer = problem, timer
         self.grid, self.table = problem.precisions.tabulate(problem.caps)
         self.found: dict[Form, FittedForm | None] = {}
-        count = len(problem.domain)
         self.pairs = np.minimum(problem.caps[:, None], problem.caps[None, :])
-        self.has_pairs = np.zeros((count, count), dtype=np.bool_)
 
-    def fit(self, stem: Form, item: Form, most: float = math.inf) -> FittedForm | None:
+    def fit(self, stem: Form, item: Form) -> FittedForm | None:
         """Return a stem with an item added, with the largest equal budgets; None if not allowed."""
         form = join(stem, item)
         if form not in self.found:
             if not self.problem.allowed(form):
                 return None
             added = tuple(j for j in item if j not in stem)
-            found = self.problem.fit((*stem, *added), most) if added else self.fit((), form)
+            found = self.problem.fit((*stem, *added)) if added else self.fit((), form)
             found = found if found is not None and self.problem.useful(found) else None
             self.found[form] = found
             self._note(found)
@@ -182,7 +191,6 @@ class FormSearch:
         if form is not None and len(form.attributes) == 2:
             i, j = form.attributes
             self.pairs[i, j] = self.pairs[j, i] = form.level
-            self.has_pairs[i, j] = self.has_pairs[j, i] = True
 
     def gain(self, form: FittedForm, prices: Floats) -> float:
         """Return what a form gains at some prices."""
@@ -309,7 +317,7 @@ def generate(
     search, pool
         What finds forms, and where they go; the pool's shares give the prices.
     accept
-        Returns a form that the search found as it may enter the pool, certified, at some prices.
+        See `Accept`.
     rng
         Of the starts.
     thorough
@@ -332,7 +340,7 @@ def generate(
             if found.attributes in seen or gain < PROMISING * state.objective:
                 continue
             seen.add(found.attributes)
-            form = accept(found, state.prices)
+            form = accept(found, state.prices, thorough)
             if search.gain(form, state.prices) > state.objective * (1 + PAYS):
                 fresh.append(form)
         if thorough and not fresh:
@@ -355,7 +363,7 @@ def _paying_pairs(
     for form in pairs[:number]:
         if search.timer.over():
             break
-        better = accept(form, state.prices)
+        better = accept(form, state.prices, True)
         if search.gain(better, state.prices) > state.objective * (1 + PAYS):
             found.append(better)
     return found

@@ -19,11 +19,12 @@ at once.  The attribute's own report is in it where it is asked.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -65,22 +66,6 @@ class FormTable:
     shares: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class _Columns:
-    """Positions of every attribute's values among the columns of a table."""
-
-    sizes: Integers
-    starts: Integers = field(init=False)
-
-    def __post_init__(self) -> None:
-        starts = np.concatenate([[0], np.cumsum(self.sizes)[:-1]])
-        object.__setattr__(self, "starts", starts.astype(np.int64))
-
-    @property
-    def width(self) -> int:
-        return int(self.sizes.sum())
-
-
 class FormCounter:
     """Counts forms of one table.
 
@@ -110,8 +95,10 @@ class FormCounter:
         compiled: bool | None = None,
     ) -> None:
         self.records, self.public, self.known = records, tuple(public), tuple(known)
-        self.layout = _Columns(np.array(records.domain.sizes, dtype=np.int64))
-        self.codes = np.ascontiguousarray(records.codes, dtype=np.int64) + self.layout.starts
+        self.sizes: Integers = np.array(records.domain.sizes, dtype=np.int64)
+        self.starts: Integers = np.cumsum(self.sizes) - self.sizes
+        self.width = int(self.sizes.sum())
+        self.codes = np.ascontiguousarray(records.codes, dtype=np.int64) + self.starts
         work = len(records) * len(records.domain)
         self.compiled = work >= COMPILED_FROM if compiled is None else compiled
         self.strata = records.groups(dict.fromkeys((*known, *public)))
@@ -133,15 +120,15 @@ class FormCounter:
     def _people(self, groups: Integers) -> Floats:
         """Return how many people of each group of known values have each value."""
         count = int(groups.max(initial=0)) + 1
-        cells = groups[:, None] * self.layout.width + self.codes
+        cells = groups[:, None] * self.width + self.codes
         weights = np.repeat(self.records.weights, self.codes.shape[1])
-        found = np.bincount(cells.ravel(), weights, minlength=count * self.layout.width)
-        return found.reshape(count, self.layout.width).astype(np.float64)
+        found = np.bincount(cells.ravel(), weights, minlength=count * self.width)
+        return found.reshape(count, self.width).astype(np.float64)
 
     def cells(self, attributes: Sequence[int]) -> int:
         """Return the number of entries of a form's table."""
-        answers = math.prod(int(self.layout.sizes[j]) for j in attributes)
-        return answers * self.stratum_count * self.layout.width
+        answers = math.prod(int(self.sizes[j]) for j in attributes)
+        return answers * self.stratum_count * self.width
 
     def fits(self, attributes: Sequence[int]) -> bool:
         """Return whether a form's table can be made."""
@@ -158,21 +145,21 @@ class FormCounter:
 
     def _made(self, order: tuple[int, ...], found: Floats | None) -> FormTable:
         counts = self._numpy(order) if found is None else found
-        sizes = self.layout.sizes[list(order)]
+        sizes = self.sizes[list(order)]
         answers = int(np.prod(sizes))
         shares = counts.reshape(self.stratum_count, answers, -1) * self.scale[:, None, :]
-        return FormTable(order, sizes, shares.reshape(-1, self.layout.width))
+        return FormTable(order, sizes, shares.reshape(-1, self.width))
 
     def _numpy(self, order: tuple[int, ...]) -> Floats:
         if len(order) == 1 and self.stratum_count == 1:
             return self._single(order[0])
         cell = self.strata.copy()
         for j in order:
-            cell = cell * self.layout.sizes[j] + self.records.codes[:, j]
-        rows = self.stratum_count * math.prod(int(self.layout.sizes[j]) for j in order)
-        found = np.zeros((rows, self.layout.width))
-        for k, start in enumerate(self.layout.starts):
-            size = int(self.layout.sizes[k])
+            cell = cell * self.sizes[j] + self.records.codes[:, j]
+        rows = self.stratum_count * math.prod(int(self.sizes[j]) for j in order)
+        found = np.zeros((rows, self.width))
+        for k, start in enumerate(self.starts):
+            size = int(self.sizes[k])
             index = cell * size + self.records.codes[:, k]
             part = np.bincount(index, self.records.weights, minlength=rows * size)
             found[:, start : start + size] = part.reshape(rows, size)
@@ -181,7 +168,7 @@ class FormCounter:
     def _single(self, j: int) -> Floats:
         """Return the counts of one answer, which are pair counts."""
         pairs = self.records.pairs()
-        tables = [pairs.table(j, k) for k in range(len(self.layout.sizes))]
+        tables = [pairs.table(j, k) for k in range(len(self.sizes))]
         return np.hstack(tables).astype(np.float64)
 
     @cached_property
@@ -194,7 +181,7 @@ class FormCounter:
             places.append(chosen)
             bits.append(np.full(len(chosen), bit))
         rows = np.concatenate(places)
-        smallest = np.min_scalar_type(self.layout.width)
+        smallest = np.min_scalar_type(self.width)
         return self.codes[rows].astype(smallest), np.concatenate(bits), self.strata[rows]
 
     def _compiled(self, order: tuple[int, ...]) -> Floats:
@@ -203,39 +190,40 @@ class FormCounter:
         stem, last = order[:-1], order[-1]
         found = self._sorted.pop(stem, None)
         if found is None:
-            sizes = self.layout.sizes[list(stem)]
-            found = compiled_forms.sort_rows(*self._rows, stem, self.layout, sizes)
+            sizes = self.sizes[list(stem)]
+            found = compiled_forms.sort_rows(*self._rows, stem, self.starts, sizes, self.width)
             while len(self._sorted) >= KEPT:
                 self._sorted.popitem(last=False)
         self._sorted[stem] = found
-        answers = math.prod(int(self.layout.sizes[j]) for j in stem) * self.stratum_count
-        start, size = int(self.layout.starts[last]), int(self.layout.sizes[last])
+        answers = math.prod(int(self.sizes[j]) for j in stem) * self.stratum_count
+        start, size = int(self.starts[last]), int(self.sizes[last])
         return compiled_forms.count_with(found, start, size, answers)
 
 
-class FormScorer(Protocol):
+class FormScorer(ABC):
     """Certified totals of a form: all that the search for a design asks of a guarantee.
 
     Another guarantee, such as one for a population, or another channel than a product of GRR
-    reports, is another class with these methods.
+    reports, is another class.
     """
 
-    guarantee: str
+    guarantee = "exact"
+    counter: FormCounter
 
     def fits(self, attributes: Sequence[int]) -> bool:
         """Return whether the totals of a form can be computed."""
-        ...
+        return self.counter.fits(attributes)
 
     def table(self, attributes: Sequence[int]) -> FormTable:
         """Return what the totals of a form are computed from, at any budgets."""
-        ...
+        return self.counter.table(attributes)
 
+    @abstractmethod
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the total of every attribute of the table at some budgets, rounded up."""
-        ...
 
 
-class ExactForms:
+class ExactForms(FormScorer):
     """`exact` totals of forms of GRR reports, on the joint distribution of a table.
 
     Parameters
@@ -266,8 +254,6 @@ class ExactForms:
     [1.0, 1.0, 0.4338]
     """
 
-    guarantee = "exact"
-
     def __init__(
         self,
         records: Records,
@@ -276,7 +262,7 @@ class ExactForms:
         compiled: bool | None = None,
     ) -> None:
         self.counter = FormCounter(records, public, known, compiled)
-        sizes = self.counter.layout.sizes
+        sizes = self.counter.sizes
         self._guards = np.array([rounding([int(size)]) for size in sizes])
         self._buffer = np.empty((0, 0))
 
@@ -292,21 +278,10 @@ class ExactForms:
 
     def again(self, attributes: Sequence[int], epsilons: Floats) -> Floats:
         """Return the totals of a form counted anew, by NumPy."""
-        counter = self.counter
-        plain = counter.plain_table(attributes)
+        plain, seen = self.counter.plain_table(attributes), self.counter.seen
         budgets = np.asarray(epsilons, dtype=np.float64)
-        found = largest_ratios(
-            plain.shares, plain.sizes, budgets, counter.seen, counter.layout.starts
-        )
+        found = largest_ratios(plain.shares, plain.sizes, budgets, seen, self.counter.starts)
         return self._rounded(found, plain.attributes, budgets)
-
-    def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether the table of a form can be made."""
-        return self.counter.fits(attributes)
-
-    def table(self, attributes: Sequence[int]) -> FormTable:
-        """Return the counts of a form."""
-        return self.counter.table(attributes)
 
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the total of every attribute of the table, rounded up."""
@@ -322,15 +297,15 @@ class ExactForms:
         return np.minimum(totals, summed_up(budgets.tolist()))
 
     def _ratios(self, table: FormTable, epsilons: Floats) -> Floats:
-        layout, seen = self.counter.layout, self.counter.seen
-        if not self.counter.compiled:
-            return largest_ratios(table.shares, table.sizes, epsilons, seen, layout.starts)
+        counter, given = self.counter, (table.shares, table.sizes, epsilons)
+        if not counter.compiled:
+            return largest_ratios(*given, counter.seen, counter.starts)
         from seepage.designs.forms import compiled_forms
 
         if self._buffer.shape != table.shares.shape:
             self._buffer = np.empty_like(table.shares)
         return compiled_forms.largest_ratios(
-            table.shares, table.sizes, epsilons, seen, layout, self._buffer
+            *given, counter.seen, counter.starts, counter.sizes, self._buffer
         )
 
 

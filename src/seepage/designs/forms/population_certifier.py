@@ -18,9 +18,9 @@ from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
 from seepage.designs.forms.form_problem import FittedForm, Form, FormProblem
 from seepage.designs.forms.form_search import Timer
-from seepage.designs.forms.form_totals import ExactForms, FormTable
-from seepage.designs.forms.plain_forms import best_mechanism, coarse_form
+from seepage.designs.forms.form_totals import ExactForms, FormScorer, FormTable
 from seepage.designs.forms.population_forms import PopulationForms
+from seepage.designs.forms.table_certifier import coarse_form
 from seepage.errors import InputError
 
 MOST_SPLIT = 10**9
@@ -60,8 +60,8 @@ MEMORY = 30
 """Forms of a size over which the excess of limits over totals is averaged."""
 
 
-class ScreenedForms:
-    """Guesses of the limits for people, as fast as the table's totals: a `FormScorer`.
+class ScreenedForms(FormScorer):
+    """Guesses of the limits for people, as fast as the table's totals.
 
     T_k + u_k + r_k E, with T_k the table's total, u_k by how much the limit of what public values
     tell is above the table's, E the sum of the budgets of what is not known, and r_k the mean of
@@ -78,15 +78,13 @@ class ScreenedForms:
         may the budgets of a form.
     """
 
-    guarantee = "exact"
-
     def __init__(
         self, exact: ExactForms, people: PopulationForms, limits: Floats, caps: Floats
     ) -> None:
-        self.exact, self.people, self.caps = exact, people, caps
+        self.exact, self.counter, self.people, self.caps = exact, exact.counter, people, caps
         self.protected = np.isfinite(limits)
         self.limits = limits[self.protected]
-        count = len(exact.counter.layout.sizes)
+        count = len(self.counter.sizes)
         self.rates = np.zeros((count + 1, count))
         self.learnt = np.zeros(count + 1, dtype=np.int64)
         self._excess: dict[int, Floats] = {}
@@ -101,11 +99,7 @@ class ScreenedForms:
         caps = self.caps[[j for j in attributes if j not in self.people.known]]
         equal = len(caps) < 2 or float(np.ptp(caps)) == 0
         weights = asked + 1 if equal else 1 << min(asked, 64)
-        return self.exact.counter.cells(attributes) * weights <= MOST_WEIGHTS
-
-    def table(self, attributes: Sequence[int]) -> FormTable:
-        """Return the counts of a form."""
-        return self.exact.table(attributes)
+        return self.counter.cells(attributes) * weights <= MOST_WEIGHTS
 
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return guessed limits of the total of every attribute."""
@@ -232,7 +226,7 @@ class PopulationCertifier:
         problem, found = self.problem, list[FittedForm]()
         for item in () if self.people.public else problem.items:
             budget = min(float(problem.caps[item[0]]), self.least_limit)
-            name = best_mechanism(problem, item[0], budget) if len(item) == 1 else "grr"
+            name = problem.precisions.best_mechanism(item[0], budget) if len(item) == 1 else "grr"
             if name != "grr":
                 totals = np.full(len(problem.domain), budget)
                 found.append(FittedForm(item, np.array([budget]), totals, (name,), "worst"))
@@ -253,9 +247,8 @@ class PopulationCertifier:
 
     def whole(self, timer: Timer) -> list[FittedForm]:
         """Return forms that ask all attributes: `exact` where that fits, and the split."""
-        problem = self.problem
-        form = tuple(sorted(j for item in problem.items for j in item))
-        if problem.apart[np.ix_(form, form)].any():
+        problem, form = self.problem, self.problem.everything
+        if problem.clashes(form):
             return []
         found = [] if self.people.public else [coarse_form(problem, None, form)]
         if self.screen.fits(form):
@@ -280,11 +273,7 @@ class PopulationCertifier:
             self._found[form.attributes] = self._certified(form)
         return self._found[form.attributes]
 
-    def quick(self, form: FittedForm, prices: Floats) -> FittedForm:
-        """Return a form that the search found, with equal budgets that keep all limits."""
-        return self.first(form)
-
-    def accept(self, form: FittedForm, prices: Floats) -> FittedForm:
+    def accept(self, form: FittedForm, prices: Floats, thorough: bool) -> FittedForm:
         """Return a form that the search found as it may enter the pool."""
         return self.first(form)
 

@@ -10,13 +10,13 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats, summed_up
 from seepage.data.records import Records
 from seepage.designs.forms.form_problem import LARGEST_FORM
-from seepage.designs.forms.form_totals import FormCounter, FormTable
+from seepage.designs.forms.form_totals import FormCounter, FormScorer, FormTable
 from seepage.errors import InputError
-from seepage.totals.report_limits import form_level, form_limits
+from seepage.totals.population_totals import form_level, form_limits
 
 
-class PopulationForms:
-    """`exact` totals of forms of GRR reports, as upper limits for people: a `FormScorer`.
+class PopulationForms(FormScorer):
+    """`exact` totals of forms of GRR reports, as upper limits for people.
 
     Parameters
     ----------
@@ -54,9 +54,6 @@ class PopulationForms:
     [1.016, 1.016, 0.447]
     """
 
-    guarantee = "exact"
-    scope = "population"
-
     def __init__(
         self,
         records: Records,
@@ -68,7 +65,7 @@ class PopulationForms:
     ) -> None:
         self.counter = FormCounter(records, compiled=compiled) if counter is None else counter
         self.confidence = _open_probability(confidence)
-        sizes = self.counter.layout.sizes
+        sizes = self.counter.sizes
         self.asked_sizes = sizes if asked is None else sizes[list(asked)]
         self.largest = min(largest, len(self.asked_sizes))
         with np.errstate(divide="ignore"):
@@ -85,16 +82,8 @@ class PopulationForms:
         numbers = {*range(1, self.largest + 1), len(self.asked_sizes)}
         if asked and asked not in numbers:
             raise InputError(f"a form has at most {self.largest} attributes, got {asked}")
-        values = int(self.counter.layout.sizes[self.targets].sum()) * self.strata
+        values = int(self.counter.sizes[self.targets].sum()) * self.strata
         return form_level(self.asked_sizes, values, asked, len(numbers), self.confidence)
-
-    def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether the totals of a form can be computed."""
-        return self.counter.fits(attributes)
-
-    def table(self, attributes: Sequence[int]) -> FormTable:
-        """Return the counts of a form."""
-        return self.counter.table(attributes)
 
     def totals(self, table: FormTable, epsilons: Floats, rounds: int = 3) -> Floats:
         """Return upper limits of the total of every attribute of the table."""
@@ -108,18 +97,18 @@ class PopulationForms:
         return self._told[asked]
 
     def _limits(self, table: FormTable, epsilons: Floats, c: float, rounds: int) -> Floats:
-        layout, strata = self.counter.layout, len(self.people)
-        counts = table.shares.reshape(strata, -1, layout.width) * self.people[:, None, :]
-        counts = np.rint(counts).reshape(strata, *table.sizes.tolist(), layout.width)
+        counter, strata = self.counter, len(self.people)
+        counts = table.shares.reshape(strata, -1, counter.width) * self.people[:, None, :]
+        counts = np.rint(counts).reshape(strata, *table.sizes.tolist(), counter.width)
         held = [place for place, j in enumerate(table.attributes) if j in self.known]
         left = [place for place, j in enumerate(table.attributes) if j not in self.known]
         budgets = np.asarray(epsilons, dtype=np.float64)[left]
-        totals = np.full(len(layout.sizes), np.inf if self.public else summed_up(budgets.tolist()))
+        totals = np.full(len(counter.sizes), np.inf if self.public else summed_up(budgets.tolist()))
         if strata == self.strata:
             totals = form_limits(
                 counts.sum(axis=tuple(1 + place for place in held)),
                 self.people,
-                layout.starts,
+                counter.starts,
                 [table.attributes[place] for place in left],
                 table.sizes[left].tolist(),
                 budgets,
@@ -128,7 +117,7 @@ class PopulationForms:
                 bool(self.public),
             )
         totals[list(self.known)] = 0.0
-        totals[layout.sizes == 1] = 0.0
+        totals[counter.sizes == 1] = 0.0
         return totals
 
     def rarest(self, protected: Booleans) -> str:
@@ -136,21 +125,21 @@ class PopulationForms:
 
         Known and public values included: none has a combination of them that never occurred.
         """
-        domain, layout, counter = self.counter.records.domain, self.counter.layout, self.counter
+        domain, counter = self.counter.records.domain, self.counter
         given = [*self.known, *self.public]
         places = np.unique(counter.strata, return_index=True)[1]
         rows = counter.records.codes[places][:, given].astype(np.int64)
         combinations = [tuple(row) for row in rows.tolist()]
         if len(combinations) < self.strata:
             occurred = set(combinations)
-            every = product(*(range(int(layout.sizes[j])) for j in given))
+            every = product(*(range(int(counter.sizes[j])) for j in given))
             values = next(one for one in every if one not in occurred)
             return f"there is no record where {self._listed(given, values)}"
         inside = counter.plain_table(()).shares * self.people
-        inside[:, np.repeat(~(protected & self.targets), layout.sizes)] = np.inf
+        inside[:, np.repeat(~(protected & self.targets), counter.sizes)] = np.inf
         stratum, column = np.unravel_index(int(np.argmin(inside)), inside.shape)
-        k = int(np.searchsorted(layout.starts, column, side="right")) - 1
-        value = domain[k].values[column - int(layout.starts[k])]
+        k = int(np.searchsorted(counter.starts, column, side="right")) - 1
+        value = domain[k].values[column - int(counter.starts[k])]
         number, where = round(inside[stratum, column]), ""
         if given:
             where = f" where {self._listed(given, combinations[stratum])},"

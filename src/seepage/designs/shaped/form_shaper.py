@@ -19,18 +19,17 @@ from seepage.data.records import Records
 from seepage.designs.forms.a_optimal import Shares
 from seepage.designs.forms.form_problem import LARGEST_BUDGET, FittedForm, Form, FormProblem
 from seepage.designs.forms.form_search import PAYS, FormPool, FormSearch, Timer
-from seepage.designs.shaped.admissible_reports import RatioLimit
+from seepage.designs.shaped.admissible_reports import realised_ratio
+from seepage.designs.shaped.shape import certified_on, chosen_mechanism
 from seepage.designs.shaped.shape_form import (
     MOST_CELLS,
     AnswerCounts,
     form_table,
-    occurring,
     shape_form,
 )
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
-from seepage.designs.shaped.shaped_thresholds import realised_ratio
 from seepage.errors import InputError
-from seepage.mechanisms.exact_math import log_above
+from seepage.mechanisms.randomness import log_above
 
 SHAPES = ("never", "single", "forms", "record")
 
@@ -53,6 +52,9 @@ TRIED = 8
 
 WORTHWHILE = 3e-3
 """Shaping ends after a round that lowers the error by less than this share."""
+
+SPARE = 0.98
+"""The share of the record's limit that is used by a fifth, which tells it with an error."""
 
 BETTER = 1e-3
 """By which share a shaped report must gain more than the product of the same form."""
@@ -78,10 +80,24 @@ def table_shapes(problem: FormProblem, records: Records, rule: str) -> FormMaker
     def make(form: FittedForm, options: dict[str, Any]) -> tuple[ShapedMechanism, Floats]:
         domain = problem.domain
         names = [domain.names[j] for j in form.attributes]
-        table, counts = form_table(records, names, domain.names)
+        table = form_table(records, names, domain.names)
         limits = form_limits(problem, form, rule)
-        made = shape_form(table, counts, protected(problem), **limits, **options)
-        return made, exact_totals(made, table, domain.names)
+        made = shape_form(table, protected(problem), **limits, **options)
+        return made, exact_totals(made, table)
+
+    return make
+
+
+def people_shapes(problem: FormProblem, fifth: Records, rule: str, confidence: float) -> FormMaker:
+    """Return a maker of reports, by the records looked at, that the others should certify."""
+
+    def make(form: FittedForm, options: dict[str, Any]) -> tuple[ShapedMechanism, Floats]:
+        names = [problem.domain.names[j] for j in form.attributes]
+        most = form_limits(problem, form, rule)
+        most["record_limit"] *= SPARE if len(names) > 1 else 1.0
+        limits = protected(problem)
+        made = chosen_mechanism(fifth, names, limits, {**most, **options}, confidence)
+        return made, problem.limits
 
     return make
 
@@ -108,19 +124,15 @@ def form_limits(problem: FormProblem, form: FittedForm, rule: str) -> dict[str, 
     }
 
 
-def exact_totals(made: ShapedMechanism, table: AnswerCounts, names: Sequence[str]) -> Floats:
+def exact_totals(made: ShapedMechanism, table: AnswerCounts) -> Floats:
     """Return what reports tell about each attribute, protected or not, rounded up."""
     known = made.realised()
     return np.array(
         [
             known[name]
             if name in known
-            else log_above(
-                realised_ratio(
-                    made.thresholds, RatioLimit(name, occurring(table.targets[name]), 0.0)
-                )
-            )
-            for name in names
+            else log_above(realised_ratio(made.thresholds, table.ratio_limit(name, 0.0)))
+            for name in table.targets
         ]
     )
 
@@ -267,6 +279,26 @@ class FormShaper:
         changes = np.array([made.answer_changes[name] for name in made.sources])
         names = ("shaped",) * len(form.attributes)
         return FittedForm(form.attributes, changes, totals, names, "exact", made, row)
+
+    def certified(
+        self, forms: Sequence[FittedForm], rest: Records, records: Records, confidence: float
+    ) -> list[FittedForm]:
+        """Return the shaped forms that records not looked at certify, each for the people.
+
+        The confidence is shared by all forms given, which were chosen before looking.
+        """
+        each, found = 1 - (1 - confidence) / max(len(forms), 1), list[FittedForm]()
+        limits, names = protected(self.problem), self.problem.domain.names
+        for form in forms:
+            assert form.matrix is not None
+            try:
+                made = certified_on(rest, records, form.matrix, limits, each)
+                told, most = made.realised(), made.realised_epsilon
+                totals = np.array([told.get(name, most) for name in names])
+                found.append(self.with_matrix(form, made, totals))
+            except InputError:
+                continue
+        return found
 
     def _wanted(self, form: FittedForm, prices: Floats) -> dict[tuple[int, ...], float]:
         """Return the tables that a form estimates, by its prices."""

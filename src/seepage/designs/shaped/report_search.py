@@ -16,7 +16,7 @@ from scipy.optimize import nnls
 
 from seepage._numerics import Floats
 from seepage.designs.shaped.admissible_reports import AdmissibleReports
-from seepage.designs.shaped.report_mixture import Mixture, best_mixture
+from seepage.designs.shaped.report_programs import Mixture, best_mixture
 from seepage.errors import InputError
 
 ROUNDS = 150

@@ -13,9 +13,10 @@ from seepage.data.domain import Domain
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.designs.forms.form_search import Timer
+from seepage.designs.forms.form_search import Timer, search_time
 from seepage.designs.shaped.admissible_reports import AdmissibleReports, RatioLimit
 from seepage.designs.shaped.shape_form import (
+    AnswerCounts,
     answer_cells,
     check_cells,
     form_table,
@@ -32,10 +33,10 @@ from seepage.designs.shaped.shaped_population import (
     statement_level,
 )
 from seepage.errors import InputError
+from seepage.totals.population_totals import SCOPES
 from seepage.totals.result import refuse_sample
 
 RULES = ("answer", "record")
-SCOPES = ("population", "table")
 
 CHOICE_GAP, CHOICE_STARTS = 1e-2, 15
 """Of `shape_form`: a finer search on a fifth of the records would fit that fifth."""
@@ -150,41 +151,13 @@ def shape(
     if people:
         if sets:
             raise InputError("limits given known attributes hold for the table; scope='table'")
-        return shape_for_population(_records(counted), names, allowed, options, level, split)
+        records = _records(counted)
+        fifth, rest = split_records(records, split)
+        made = chosen_mechanism(fifth, names, allowed, options, level)
+        return certified_on(rest, records, made, allowed, level)
     refuse_sample(counted, "exact", "shaped reports")
-    table, counts = form_table(counted, names, allowed)
     known_limits = _known_limits(counted, names, allowed, sets)
-    return shape_form(table, counts, allowed, known=known_limits, **options)
-
-
-def shape_for_population(
-    records: Records,
-    sources: Sequence[str],
-    limits: Mapping[str, float],
-    options: Mapping[str, Any],
-    confidence: float,
-    seed: int,
-) -> ShapedMechanism:
-    """Return the mechanism made on a fifth of the records and certified on the rest.
-
-    Parameters
-    ----------
-    records
-        A random sample of the people, one record each.
-    sources
-        The attributes asked.
-    limits
-        What reports may tell about each protected attribute.
-    options
-        Further keywords of `shape_form`; `epsilons` and `gap` among them.
-    confidence
-        With which all limits hold at once.
-    seed
-        Of the split.
-    """
-    fifth, rest = split_records(records, seed)
-    made = chosen_mechanism(fifth, sources, limits, options, confidence)
-    return certified_on(rest, records, made, limits, confidence)
+    return shape_form(form_table(counted, names, allowed), allowed, known=known_limits, **options)
 
 
 def chosen_mechanism(
@@ -195,8 +168,8 @@ def chosen_mechanism(
     confidence: float,
 ) -> ShapedMechanism:
     """Return the mechanism that a larger sample is expected to certify, made on a small one."""
-    table, counts = form_table(fifth, sources, limits)
-    chosen = cell_tables(fifth, sources, limits)
+    table = form_table(fifth, sources, limits)
+    chosen = cell_tables(table)
     reports = math.prod(table.sizes) * (sum(table.sizes) + 1)
     level = statement_level(chosen, reports, confidence)
     targets = [(chosen[name], limit) for name, limit in limits.items()]
@@ -205,7 +178,7 @@ def chosen_mechanism(
         return CertifiedReports(promised, frequencies, targets, level, GROWTH)
 
     loose = {"starts": CHOICE_STARTS, **options, "gap": max(options["gap"], CHOICE_GAP)}
-    return shape_form(table, counts, limits, cone=cone, **loose)
+    return shape_form(table, limits, cone=cone, **loose)
 
 
 def certified_on(
@@ -216,22 +189,19 @@ def certified_on(
     confidence: float,
 ) -> ShapedMechanism:
     """Return a mechanism certified on the records that its choice has not seen."""
-    tables = cell_tables(rest, made.sources, limits)
-    cells = form_table(records, made.sources, ())[1]
-    return certified_mechanism(made, limits, tables, cells, confidence)
+    tables = cell_tables(form_table(rest, made.sources, limits))
+    counts = form_table(records, made.sources, ()).counts
+    return certified_mechanism(made, limits, tables, counts, confidence)
 
 
-def cell_tables(
-    part: Records, sources: Sequence[str], limits: Iterable[str]
-) -> dict[str, CellCounts]:
+def cell_tables(table: AnswerCounts) -> dict[str, CellCounts]:
     """Return counts of protected attributes by cell, and which cells each value may have."""
-    table = form_table(part, sources, limits)[0]
     codes = np.array(list(np.ndindex(*table.sizes)))
 
     def possible(name: str, counts: Integers) -> Booleans:
-        if name not in sources:
+        if name not in table.sources:
             return np.ones(counts.shape, dtype=bool)
-        own = codes[:, list(sources).index(name)]
+        own = codes[:, table.sources.index(name)]
         return np.asarray(own == np.arange(len(counts))[:, None])
 
     return {
@@ -272,9 +242,7 @@ def _gap(gap: Any) -> float:
 def _stopping(seconds: Any, progress: Progress | None) -> Callable[[], bool]:
     """Return a function that shows the progress and says whether time is over."""
     _checks.progress(progress)
-    most = math.inf if seconds is None else _checks.real(seconds, "seconds")
-    if not most > 0:
-        raise InputError(f"seconds must be above 0, got {_checks.shown(seconds)}")
+    most = math.inf if seconds is None else search_time(seconds)
     timer, total = Timer(most), None if math.isinf(most) else math.ceil(most)
 
     def over() -> bool:

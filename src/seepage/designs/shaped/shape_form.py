@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import helmert
 
 from seepage._numerics import Floats, Integers, one_blas_thread
 from seepage.data.pairs import PairCounts
@@ -16,10 +17,10 @@ from seepage.designs.shaped.admissible_reports import (
     SMALLEST_LIMIT,
     AdmissibleReports,
     RatioLimit,
+    whole_thresholds,
 )
 from seepage.designs.shaped.report_search import STARTS, search_reports
-from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
-from seepage.designs.shaped.shaped_thresholds import whole_thresholds
+from seepage.designs.shaped.shaped_mechanism import ShapedMechanism, table_rows
 from seepage.errors import InputError
 
 MOST_CELLS = 48
@@ -39,23 +40,24 @@ class AnswerCounts(NamedTuple):
 
     sources: tuple[str, ...]
     sizes: tuple[int, ...]
+    counts: Integers
+    """The number of records in each cell."""
     targets: Mapping[str, Integers]
     """For each protected attribute one row per value and one column per cell: numbers of records.
 
-    Rows without records are left out; an attribute that is asked may be among them."""
+    An attribute that is asked may be among them."""
     names: tuple[str, ...] = ()
     """Of the cells, for display."""
 
-    @property
-    def cells(self) -> int:
-        """The number of cells."""
-        return math.prod(self.sizes)
+    def ratio_limit(self, name: str, limit: float) -> RatioLimit:
+        """Return the limit of a protected attribute, over the values that occur."""
+        return RatioLimit(name, occurring(self.targets[name]), limit)
 
 
 def form_table(
     counted: PairCounts | Records, sources: Sequence[str], targets: Iterable[str]
-) -> tuple[AnswerCounts, Integers]:
-    """Return the counts of targets by the cells of a form, and the counts of the cells."""
+) -> AnswerCounts:
+    """Return the counts of the cells of a form, and of targets by cell."""
     domain = counted.domain
     sizes = tuple(domain[name].size for name in sources)
     if isinstance(counted, PairCounts):
@@ -73,7 +75,7 @@ def form_table(
     if not counts.sum():
         raise InputError("shaping needs at least one record, and there is none")
     labels = itertools.product(*(domain[name].values for name in sources))
-    return AnswerCounts(tuple(sources), sizes, tables, tuple(map(", ".join, labels))), counts
+    return AnswerCounts(tuple(sources), sizes, counts, tables, tuple(map(", ".join, labels)))
 
 
 def answer_cells(records: Records, sources: Sequence[str]) -> Integers:
@@ -91,7 +93,6 @@ def _by_cell(records: Records, cells: Integers, many: int, name: str) -> Integer
 
 def shape_form(
     table: AnswerCounts,
-    counts: Integers,
     limits: Mapping[str, float],
     *,
     epsilons: Sequence[float],
@@ -109,9 +110,8 @@ def shape_form(
     Parameters
     ----------
     table
-        The form and, for every protected attribute of the table, asked or not, its counts by cell.
-    counts
-        The number of records in each cell.
+        The form with its counts and, for every protected attribute of the table, asked or not, the
+        counts by cell.
     limits
         What reports may tell about each protected attribute.
     epsilons
@@ -141,13 +141,11 @@ def shape_form(
     in K unknowns (.1 ms for K = 15, 1 ms for K = 32), and 10 to 40 rounds.
     """
     check_cells(table.sources, table.sizes)
-    fixed = [
-        RatioLimit(name, occurring(table.targets[name]), limit) for name, limit in limits.items()
-    ]
+    fixed = [table.ratio_limit(name, limit) for name, limit in limits.items()]
     budgets = product_budgets(fixed, table.sizes, [min(own, LARGEST_LIMIT) for own in epsilons])
     record = _record_limit(record_limit, epsilons, budgets)
     promised = [*fixed, *known, *_own_limits(table, epsilons, record, rule)]
-    frequencies = counts / counts.sum()
+    frequencies = table.counts / table.counts.sum()
     tables = wanted or {(axis,): 1.0 for axis in range(len(table.sizes))}
     functions = _contrasts(table.sizes, tables)
     admissible = cone(promised, frequencies)
@@ -164,7 +162,7 @@ def shape_form(
         whole_thresholds(found.reports, found.shares, promised),
         sources=table.sources,
         sizes=table.sizes,
-        counts=counts,
+        counts=table.counts,
         limits=promised,
         wanted=tables,
         cell_names=table.names,
@@ -186,7 +184,7 @@ def _own_limits(
     table: AnswerCounts, epsilons: Sequence[float], record: float, rule: str
 ) -> list[RatioLimit]:
     """Return the limits of the answers themselves, one by one and all together."""
-    whole = np.eye(table.cells, dtype=np.int64)
+    whole = np.eye(len(table.counts), dtype=np.int64)
     one_by_one = rule == "answer" and len(table.sizes) > 1
     return [
         *(answer_limits(table.sources, table.sizes, epsilons) if one_by_one else []),
@@ -274,24 +272,13 @@ def _contrasts(sizes: Sequence[int], wanted: Mapping[tuple[int, ...], float]) ->
     The mean of a table's shares is known, so m - 1 contrasts say all about m shares; the summed
     variance is the same.
     """
-    codes = np.array(list(np.ndindex(*sizes)))
-    rows = []
-    for axes, weight in wanted.items():
-        shape = [sizes[axis] for axis in axes]
-        place = np.ravel_multi_index(codes[:, axes].T, shape)
-        values = math.prod(shape)
-        indicators = (place == np.arange(values)[:, None]).astype(np.float64)
-        rows.append(math.sqrt(weight) * _helmert(values) @ indicators)
-    return np.vstack(rows)
-
-
-def _helmert(values: int) -> Floats:
-    """Return values - 1 orthonormal rows that sum to 0 each."""
-    rows = np.zeros((values - 1, values))
-    for i in range(1, values):
-        rows[i - 1, :i], rows[i - 1, i] = 1.0, -i
-        rows[i - 1] /= math.sqrt(i * (i + 1))
-    return rows
+    tables = {axes: table_rows(sizes, axes) for axes in wanted}
+    return np.vstack(
+        [
+            math.sqrt(weight) * helmert(len(tables[axes])) @ tables[axes]
+            for axes, weight in wanted.items()
+        ]
+    )
 
 
 def _check_informative(

@@ -12,12 +12,10 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Floats, Integers, round_up
 from seepage._results import Result
-from seepage.designs.shaped.admissible_reports import RatioLimit
-from seepage.designs.shaped.shaped_thresholds import realised_ratio
+from seepage.designs.shaped.admissible_reports import RatioLimit, realised_ratio
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate
-from seepage.mechanisms.exact_math import log_above
-from seepage.mechanisms.randomness import Thresholds
+from seepage.mechanisms.randomness import Thresholds, log_above
 from seepage.mechanisms.reports import ValueReports
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 
@@ -210,13 +208,6 @@ class ShapedMechanism(MatrixMechanism, Result):
     def _inverse(self) -> Floats | None:
         return self._coefficients(np.eye(self.k))
 
-    def _table_rows(self, axes: Sequence[int]) -> Floats:
-        """Return one row per cell of a table of some answers: which cells belong to it."""
-        codes = np.array(list(np.ndindex(*self.sizes)))[:, list(axes)]
-        shape = [self.sizes[axis] for axis in axes]
-        place = np.ravel_multi_index(codes.T, shape)
-        return np.asarray(place == np.arange(math.prod(shape))[:, None], dtype=np.float64)
-
     def marginals(self, reports: ValueReports) -> dict[str, Estimate]:
         """Return the estimated frequencies of each answer, with their standard errors.
 
@@ -229,7 +220,7 @@ class ShapedMechanism(MatrixMechanism, Result):
         shares = np.bincount(reports.below(self.outputs), minlength=self.outputs) / len(reports)
         found = {}
         for axis, source in enumerate(self.sources):
-            rows = self._coefficients(self._table_rows([axis]))
+            rows = self._coefficients(table_rows(self.sizes, [axis]))
             if rows is not None:
                 frequencies = shares @ rows
                 noise = np.maximum(shares @ rows**2 - frequencies, 0.0) / len(reports)
@@ -239,7 +230,7 @@ class ShapedMechanism(MatrixMechanism, Result):
     @cached_property
     def _estimates(self) -> dict[tuple[int, ...], Floats]:
         """The coefficients of each wanted table."""
-        found = {axes: self._coefficients(self._table_rows(axes)) for axes in self.wanted}
+        found = {axes: self._coefficients(table_rows(self.sizes, axes)) for axes in self.wanted}
         missing = [axes for axes, rows in found.items() if rows is None]
         if missing:
             raise InputError(f"the reports do not estimate {self._label(missing[0])}")
@@ -361,6 +352,14 @@ class ShapedMechanism(MatrixMechanism, Result):
         return report_chart(rows, [self.cell_names[cell] for cell in order], subtitle)
 
     __repr__ = Result.__repr__
+
+
+def table_rows(sizes: Sequence[int], axes: Sequence[int]) -> Floats:
+    """Return one row per cell of a table of some answers: which cells of all belong to it."""
+    codes = np.array(list(np.ndindex(*sizes)))[:, list(axes)]
+    shape = [sizes[axis] for axis in axes]
+    place = np.ravel_multi_index(codes.T, shape)
+    return np.asarray(place == np.arange(math.prod(shape))[:, None], dtype=np.float64)
 
 
 def _largest_log_ratio(lines: Floats) -> float:

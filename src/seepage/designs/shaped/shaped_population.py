@@ -15,9 +15,13 @@ import numpy as np
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.data.records import Records
 from seepage.designs.forms.population_certifier import check_split
-from seepage.designs.shaped.admissible_reports import LARGEST_LIMIT, AdmissibleReports, RatioLimit
+from seepage.designs.shaped.admissible_reports import (
+    LARGEST_LIMIT,
+    AdmissibleReports,
+    RatioLimit,
+    whole_thresholds,
+)
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
-from seepage.designs.shaped.shaped_thresholds import whole_thresholds
 from seepage.errors import InputError
 from seepage.leakage.deviations import kl_inf_limits, mixture_radius
 from seepage.mechanisms.randomness import CERTAIN

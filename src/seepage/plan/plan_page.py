@@ -1,31 +1,30 @@
 """The page of a plan as one HTML file, without a script."""
 
 import math
-import os
 from collections.abc import Iterator
 
 from seepage import _checks
-from seepage._files import whole_file
 from seepage._pages import Markup, element, joined, static_page
 from seepage._results import json_text
-from seepage.plan.page.forms_picture import forms_picture
-from seepage.plan.page.precision_section import (
-    bar,
-    plan_precision,
-    precision_section,
-    precision_sentence,
-)
-from seepage.plan.page.promise_text import (
+from seepage.plan.forms_picture import forms_picture, scroll_table
+from seepage.plan.plan import Plan
+from seepage.plan.plan_parts import PlannedAttribute
+from seepage.plan.plan_text import (
     FACTOR,
+    OURS,
+    Precision,
+    Way,
     assessment,
     factor,
     ground,
     nats,
+    plan_precision,
+    points,
+    precision_sentence,
     promise,
+    shown_ways,
     unpromised,
 )
-from seepage.plan.plan import Plan
-from seepage.plan.planned_attribute import PlannedAttribute
 
 STYLES = ("base", "figures", "print", "plan")
 
@@ -75,21 +74,6 @@ def plan_page(plan: Plan, *, name: str | None = None) -> str:
         joined(_header(plan, title), element("main", _sections(content))),
         STYLES,
     )
-
-
-def write_plan_page(plan: Plan, path: str | os.PathLike[str], *, name: str | None = None) -> None:
-    """Write a plan as an HTML page, which appears whole or not at all.
-
-    Parameters
-    ----------
-    plan, name
-        As in `plan_page`.
-    path
-        The file.
-    """
-    page = plan_page(plan, name=name)
-    with whole_file(path) as file:
-        file.write(page.encode())
 
 
 def _header(plan: Plan, title: str) -> Markup:
@@ -151,18 +135,11 @@ def _attributes(plan: Plan) -> Markup:
             "ask for the attribute too; the mark is the limit.",
             class_="muted",
         ),
-        element(
-            "div",
-            element(
-                "table",
-                element("thead", element("tr", head)),
-                element("tbody", rows),
-                class_="attributes",
-            ),
-            class_="scroll",
-            tabindex="0",
-            role="region",
-            aria_label="The promise for each attribute",
+        scroll_table(
+            SECTIONS["attributes"],
+            element("thead", element("tr", head)),
+            element("tbody", rows),
+            class_="attributes",
         ),
     )
 
@@ -238,3 +215,113 @@ def _provenance(plan: Plan) -> Markup:
         settings = element("pre", element("code", json_text(from_.settings)))
         parts.append(element("details", element("summary", "Settings"), settings))
     return joined(parts)
+
+
+# Precision ---------------------------------------------------------------------------------------
+
+
+def precision_section(plan: Plan, found: Precision) -> Markup:
+    """Return the sentence, the ways as bars, and the table of attributes."""
+    if not found.names:
+        return element("p", "No attribute has more than one value: nothing is estimated.")
+    parts: list[str] = [element("p", precision_sentence(plan, found), class_="headline")]
+    if len(found.ways) > 1:
+        parts.append(_ways_table(found))
+    return joined(
+        parts,
+        element(
+            "p",
+            "A half-width is 1.96 standard errors of a share that is estimated from the reports, ",
+            "noise and sampling together, in percentage points; where an attribute has several "
+            "values, their root mean square. ",
+            "It is computed at the frequencies of the table"
+            if any(planned.frequencies for planned in plan.attributes)
+            else "It is computed for values that are equally frequent, which is the largest it is",
+            f", for {found.people:,} people; for four times as many it is half.",
+            class_="muted small",
+        ),
+        _attributes_table(found),
+    )
+
+
+def _ways_table(found: Precision) -> Markup:
+    ours = found.ways[0].variance
+    ordered = sorted(found.ways, key=lambda way: way.variance)
+    most = max((w.variance for w in ordered if math.isfinite(w.variance)), default=1.0)
+    head = element(
+        "tr",
+        element("th", "way to keep the limits", scope="col"),
+        element("th", "people needed for the same precision", scope="col", class_="told"),
+        element("th", "rests on", scope="col"),
+    )
+    rows = [
+        element(
+            "tr",
+            element("th", way.name, scope="row"),
+            element(
+                "td",
+                _times(way.variance / ours) if ours > 0 else "",
+                bar(way.variance / most, _kind(way)),
+                class_="told",
+            ),
+            element("td", way.rests_on, class_="words"),
+            class_="ours" if way.name == OURS else None,
+        )
+        for way in ordered
+    ]
+    return scroll_table(
+        "Ways to keep the limits",
+        element("caption", "Mean over attributes; the fewer people, the better"),
+        element("thead", head),
+        element("tbody", rows),
+        class_="ways",
+    )
+
+
+def _times(ratio: float) -> str:
+    return "not possible" if not math.isfinite(ratio) else f"{ratio:.3g} ×"
+
+
+def _kind(way: Way) -> str:
+    return "ours" if way.name == OURS else "other"
+
+
+def bar(share: float, kind: str) -> Markup:
+    """Return a horizontal bar from 0 to 1."""
+    long = 100 * min(1.0, share) if math.isfinite(share) else 0.0
+    return element(
+        "svg",
+        element("rect", class_="track", width=100, height=10),
+        element("rect", class_=kind, width=long and max(0.5, long), height=10),
+        class_="meter",
+        viewBox="0 0 100 10",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
+
+
+def _attributes_table(found: Precision) -> Markup:
+    shown = shown_ways(found)
+    widths = [width for way in shown for width in way.widths.values() if math.isfinite(width)]
+    widest = max(widths, default=1.0) or 1.0
+
+    def cell(way: Way, width: float) -> Markup:
+        told = f"± {points(width)}" if math.isfinite(width) else "-"
+        return element("td", told, bar(width / widest, _kind(way)))
+
+    head = [element("th", text, scope="col") for text in ("attribute", *(w.name for w in shown))]
+    rows = [
+        element(
+            "tr",
+            element("th", element("bdi", name), scope="row"),
+            [cell(way, way.widths[name]) for way in shown],
+        )
+        for name in found.names
+    ]
+    return scroll_table(
+        "Half-widths by attribute",
+        element("caption", "Half-width in percentage points, 95 %"),
+        element("thead", element("tr", head)),
+        element("tbody", rows),
+        class_="precision",
+    )

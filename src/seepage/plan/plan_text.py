@@ -1,12 +1,13 @@
-"""What a plan promises, what that rests on and what it does not promise, in sentences."""
+"""What a plan promises and does not promise, and how precise it is, in numbers and sentences."""
 
 import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from seepage._numerics import shortest_above
+from seepage.collection.form_estimates import alternatives, expected_variances, half_width
 from seepage.plan.plan import Plan
-from seepage.plan.plan_checks import WEAKEST
-from seepage.plan.planned_attribute import PlannedAttribute
+from seepage.plan.plan_parts import BY_FORM, WEAKEST, Alternative, PlannedAttribute
 from seepage.totals.result import GUARANTEES
 
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
@@ -128,16 +129,15 @@ def ground(plan: Plan) -> str:
 
 def _rests(plan: Plan) -> str:
     """Return what the totals rest on; where forms differ, the weakest in full."""
-    names = sorted({form.guarantee for form in plan.forms}, key=_strength)
+    names = sorted(
+        {form.guarantee for form in plan.forms},
+        key=lambda name: (WEAKEST.index(GUARANTEES[name]), name),
+    )
     if len(names) == 1:
         return RESTS[names[0]]
     return (
         f"Forms rest on different guarantees ({', '.join(names)}). The weakest: {RESTS[names[0]]}"
     )
-
-
-def _strength(guarantee: str) -> tuple[int, str]:
-    return WEAKEST.index(GUARANTEES[guarantee]), guarantee
 
 
 def whom(plan: Plan) -> str:
@@ -239,3 +239,126 @@ def assessment(plan: Plan, precision: str) -> str:
         f"the counts it was computed from {plan.provenance.digest}.",
     ]
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+# Precision ---------------------------------------------------------------------------------------
+
+PEOPLE = 10_000
+"""For so many people where the plan does not know how many records there are."""
+
+SHOWN = 3
+"""Alternatives beside the plan in the table of attributes."""
+
+OURS = "this plan"
+
+
+class Way(NamedTuple):
+    """One way to collect: its name, what it rests on, and half-widths by attribute."""
+
+    name: str
+    rests_on: str
+    certified: bool
+    widths: dict[str, float]
+    variance: float
+
+
+class Precision(NamedTuple):
+    """Half-widths of a plan's estimates and of other ways, the plan first, for so many people."""
+
+    people: int
+    ways: tuple[Way, ...]
+    names: tuple[str, ...]
+
+
+def points(width: float) -> str:
+    """Return a half-width in percentage points with two digits, rounded up.
+
+    Examples
+    --------
+    >>> points(0.00801), points(0.2), points(0.034), points(math.inf)
+    ('0.81', '20', '3.4', 'not known')
+    """
+    if not math.isfinite(width):
+        return "not known"
+    if width <= 0:
+        return "0"
+    grown = 100 * width
+    digits = 1 - math.floor(math.log10(grown))
+    return f"{math.ceil(grown * 10.0**digits - 1e-9) / 10.0**digits:.{max(0, digits)}f}"
+
+
+def plan_precision(plan: Plan) -> Precision:
+    """Return the precision of a plan and of the other ways, for as many people as it was made of.
+
+    Attributes with one value are left out: nothing is estimated of them.
+    """
+    people = plan.provenance.records or PEOPLE
+    own = expected_variances(plan)
+    names = tuple(name for name in own if plan.domain[name].size > 1)
+    others = alternatives(plan)
+    compared = [
+        name
+        for name in names
+        if math.isfinite(own[name]) and all(name in other.variances for other in others)
+    ]
+    sizes = {name: plan.domain[name].size for name in names}
+
+    def way(name: str, rests_on: str, certified: bool, variances: dict[str, float]) -> Way:
+        widths = {
+            each: half_width(variances.get(each, math.inf), sizes[each], people) for each in names
+        }
+        mean = sum(variances[each] for each in compared) / max(1, len(compared))
+        return Way(name, rests_on, certified, widths, mean)
+
+    ways = [way(OURS, _sure(plan, plan.guarantee), plan.kind != "assumed", own)]
+    for other in others if compared else ():
+        found = {name: float(v) for name, v in other.variances.items()}
+        ways.append(way(other.name, _basis(plan, other), other.certified, found))
+    return Precision(people, tuple(ways), names)
+
+
+def _basis(plan: Plan, other: Alternative) -> str:
+    if other.certified:
+        return _sure(plan, other.rests_on)
+    plain = other.rests_on.startswith("assum")
+    return other.rests_on if plain else f"assumed: {other.rests_on}"
+
+
+def _sure(plan: Plan, guarantee: str) -> str:
+    """Return a guarantee with the confidence that it has, or the word that it is an assumption."""
+    if plan.scope == "population" and guarantee in ("exact", "merged", BY_FORM):
+        return f"{guarantee}, with confidence {plan.confidence:.4g}"
+    kind = GUARANTEES.get(guarantee, "certified")
+    return guarantee if kind == "certified" else f"{guarantee} ({kind})"
+
+
+def precision_sentence(plan: Plan, found: Precision) -> str:
+    """Return how precise one share will be, beside the best of the others."""
+    if not found.names:
+        return ""
+    name = min(found.names, key=lambda each: plan.domain[each].size)
+    ours, values = found.ways[0], plan.domain[name].values
+    share = f"the share of each value of {name}"
+    if len(values) == 2:
+        share = f"the share of people with {name} = {values[1]}"
+    source = "as many as the table has records" if plan.provenance.records else "say"
+    text = (
+        f"With {found.people:,} people ({source}), {share} will be known to within "
+        f"{points(ours.widths[name])} percentage points, 19 times out of 20"
+    )
+    compared = [
+        f"within {points(way.widths[name])} with {way.name}"
+        for way in shown_ways(found)[1:]
+        if way.widths[name] < math.inf
+    ]
+    return text + (f"; {', '.join(compared)}." if compared else ".")
+
+
+def shown_ways(found: Precision) -> list[Way]:
+    """Return the plan and few others: the equal split, everyone asked everything, the best SMP."""
+    others = [way for way in found.ways[1:] if way.certified and "RS+FD" not in way.name]
+    sampled = [way for way in others if "SMP" in way.name]
+    if len(sampled) > 1:
+        best = min(sampled, key=lambda way: way.variance)
+        others = [way for way in others if way not in sampled or way is best]
+    return [found.ways[0], *others[:SHOWN]]

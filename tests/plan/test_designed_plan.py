@@ -9,7 +9,7 @@ import pytest
 
 import seepage as sp
 from seepage.plan import Plan
-from seepage.plan.make_design import plan_of_design
+from seepage.plan.designed_plan import plan_of_design
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,17 @@
-"""`design`: from an allowed total to a plan of forms that keeps it with the least error."""
+"""From an allowed total to a plan that keeps it: `calibrate`, and by forms `design`."""
 
-import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from seepage._results import json_ready
-from seepage.designs.design import Design, DesignedForm, shaped_note
-from seepage.designs.find_design import find_design
-from seepage.plan.form import MatrixChannel, ProductChannel, ToldAnswers
+from seepage.designs.calibration import Calibration, find_budgets
+from seepage.plan.form import MatrixChannel, ProductChannel, Question
+from seepage.plan.make_plan import FormDraft, make_plan, plan_of_forms
 from seepage.plan.plan import Plan
-from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
-from seepage.plan.provenance import Alternative
-from seepage.plan.question import Question
+from seepage.plan.plan_parts import Alternative
+
+if TYPE_CHECKING:
+    from seepage.designs.design import Design, DesignedForm
 
 
 def design(data: Any, limit: Any, **options: Any) -> Plan:
@@ -58,10 +58,12 @@ def design(data: Any, limit: Any, **options: Any) -> Plan:
     >>> sp.design(coins, 1.0)  # doctest: +ELLIPSIS
     Plan(3 forms, 3 of 3 ... largest total 1, guarantee worst (certified, for everybody))
     """
+    from seepage.designs.find_design import find_design
+
     return plan_of_design(find_design(data, limit, **options))
 
 
-def plan_of_design(found: Design) -> Plan:
+def plan_of_design(found: "Design") -> Plan:
     """Return the plan of a design, its evidence in the notes."""
     return plan_of_forms(
         found.pairs,
@@ -87,18 +89,18 @@ def plan_of_design(found: Design) -> Plan:
             },
             "known": list(found.known),
         },
-        notes=[*found.notes, *_remarks(found)],
+        notes=[*found.notes, *found.remarks()],
         alternatives=list(_alternatives(found)),
     )
 
 
-def _channel(form: DesignedForm) -> ProductChannel | MatrixChannel:
-    if form.matrix is not None and form.known_answers is not None:
+def _channel(form: "DesignedForm") -> ProductChannel | MatrixChannel:
+    if form.matrix is not None:
         return MatrixChannel.of(
             form.attributes,
             form.matrix,
             frequencies=form.matrix.nominal.tolist(),
-            told=ToldAnswers(**form.known_answers._asdict()),
+            told=form.known_answers,
         )
     questions = zip(form.attributes, form.mechanisms, form.epsilons, strict=True)
     return ProductChannel(
@@ -109,7 +111,7 @@ def _channel(form: DesignedForm) -> ProductChannel | MatrixChannel:
     )
 
 
-def _alternatives(found: Design) -> Iterator[Alternative]:
+def _alternatives(found: "Design") -> Iterator[Alternative]:
     """Yield what the design was compared with, for one person."""
     asked = [n for n, weight in zip(found.domain.names, found.weights, strict=True) if weight > 0]
     for one in found.comparison[:-1]:
@@ -122,18 +124,79 @@ def _alternatives(found: Design) -> Iterator[Alternative]:
         )
 
 
-def _remarks(found: Design) -> Iterator[str]:
-    if found.known:
-        yield (
-            f"totals are conditional on {', '.join(found.known)}, which the adversary is taken to "
-            "know of the person"
-        )
-    shaped = [form for form in found.forms if form.matrix is not None]
-    of = "the sum of its budgets" if len(shaped) < len(found.forms) else "its epsilon"
-    most = math.ceil(found.record * 1e3) / 1e3
-    yield (
-        f"about the whole record a form tells at most {most:g}, {of}; "
-        "an adversary who knows more of the person can learn more than a total"
+def calibrate(
+    data: Any, limit: Any, *, mechanism: Any = None, guarantee: str = "auto", **options: Any
+) -> Plan:
+    """Return the plan with the largest budgets whose totals stay within the limit.
+
+    Parameters
+    ----------
+    data
+        A frame, a path, the name of a dataset, `Records` or `PairCounts`.  A sample of records
+        raises, but for the guarantee `"worst"`, which needs none; the plan's provenance then says
+        so.
+    limit
+        The allowed total of every attribute, or one for each (a mapping by name).
+    mechanism
+        A mechanism by name, for all or by attribute.  None: budgets that hold for any mechanism,
+        and the plan takes the one with the least variance for each attribute.
+    guarantee
+        What the totals rest on, by the names of `total_leakage`; an assumption is marked as such
+        in the plan, and with records a witness is searched for against it.
+    options
+        The other keywords of `find_budgets` (`budgets`, `public`, `left_out`, `least`, `weights`,
+        `audit`, `seed`, ...), and table options of `count_pairs`.
+
+    Notes
+    -----
+    `find_budgets` gives the same with all evidence: the witness, the gain, the totals.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> adult = sp.load_pairs("adult").select(["sex", "race", "income"])
+    >>> plan = sp.calibrate(adult, limit=1.0)
+    >>> plan.guarantee, plan.kind
+    ('independent', 'assumed')
+    >>> round(plan["sex"].epsilon, 4), max(a.total for a in plan.attributes) <= 1.0
+    (0.7289, True)
+    """
+    return plan_of(find_budgets(data, limit, mechanism=mechanism, guarantee=guarantee, **options))
+
+
+def plan_of(found: Calibration) -> Plan:
+    """Return the plan of a calibration, its evidence in the notes."""
+    problem = found.problem
+    names = problem.domain.names
+    return make_plan(
+        problem.pairs,
+        found.epsilons,
+        mechanism=problem.mechanism,
+        limit=problem.limits,
+        totals=found.totals,
+        collect=[name for name, kept in zip(names, problem.collected, strict=True) if kept],
+        public=[name for name, known in zip(names, problem.public, strict=True) if known],
+        settings={"budgets": found.budgets, "guarantee": found.totals.guarantee},
+        notes=[*found.notes, *_evidence(found)],
     )
-    if shaped:
-        yield shaped_note(shaped)
+
+
+def _evidence(found: Calibration) -> list[str]:
+    notes = []
+    audit = found.audit
+    if audit is not None and audit.strongest is not None and audit.surviving is not None:
+        strongest = audit.strongest
+        share = float(audit.surviving.sum() / found.epsilons.sum())
+        notes.append(
+            f"REFUTED: {strongest.sentence()}: {strongest.value:.2f} nats about "
+            f"{strongest.target}, above its limit; budgets scaled by {share:.2f} survive the search"
+        )
+    elif audit is not None:
+        notes.append("a search found no reports that exceed a limit; that is no guarantee")
+    if found.gain is not None:
+        notes.append(f"the weighted variance is {found.gain:.3g} times less than with equal ones")
+    if found.dropped:
+        notes.append(
+            "the smallest useful budgets do not fit; drop first: " + ", ".join(found.dropped)
+        )
+    return notes

@@ -1,26 +1,116 @@
-"""Who makes forms that keep their limits: for the people in the table, or for the population.
+"""Forms that keep their limits for the people in the table, one budget for each attribute.
 
-For the table a form has one budget for each attribute.  `refine` maximises
+A form has one budget for each attribute.  `refine` maximises
 sum_j prices_j / v_j(eps_j) subject to T_k(eps) <= limit_k for every attribute k of the table: a
 sequence of linear programs within a trust region, each answer drawn back along the ray to budget
 0, on which totals fall, until every total is within its limit.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from seepage._numerics import Floats
+from seepage._numerics import Floats, round_down, summed_up
 from seepage.data.records import Records
-from seepage.designs.equal_budgets import largest_within
-from seepage.designs.forms.form_problem import FittedForm, Form, FormProblem
+from seepage.designs.equal_budgets import equal_split, largest_within
+from seepage.designs.forms.form_problem import TOLERANCE, FittedForm, Form, FormProblem
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.form_totals import ExactForms, FormTable
-from seepage.designs.forms.plain_forms import coarse_form, everything, single_questions
-from seepage.designs.forms.population_certifier import PopulationCertifier
 from seepage.errors import InputError
+from seepage.leakage import leakage_matrix
+from seepage.totals import total_leakage
+from seepage.totals.result import GuaranteeError
+
+MERGED_TIME = 0.2
+"""Share of the time after which `merged` totals are given up."""
+
+MERGED_WORK = 1e6
+"""Distinct records x attributes up to which `merged` totals of all attributes are computed."""
+
+
+def single_questions(problem: FormProblem, records: Records) -> list[FittedForm]:
+    """Return other mechanisms than GRR for single questions, where they are more precise.
+
+    A report with budget eps says at most eps about anything, whatever the mechanism, and what it
+    says is `leakage_matrix`'s exact value; a budget is kept only where every value is within its
+    limit at that very budget, since subset selection is not monotone in its budget.
+    """
+    chosen: dict[str, list[int]] = {}
+    for item in problem.items:
+        if len(item) == 1:
+            name = problem.precisions.best_mechanism(item[0], float(problem.caps[item[0]]))
+            if name != "grr":
+                chosen.setdefault(name, []).append(item[0])
+    found = []
+    for name, places in chosen.items():
+        budgets = np.where(np.isin(np.arange(len(problem.domain)), places), problem.caps, 0.0)
+        values = leakage_matrix(records.pairs(), budgets, mechanism=name).values
+        for j in places:
+            totals = values[:, j].copy()
+            totals[j] = problem.caps[j]
+            form = FittedForm((j,), problem.caps[[j]], totals, (name,), "exact")
+            if problem.excess(totals, form.epsilons) <= 0 and problem.useful(form):
+                found.append(form)
+    return found
+
+
+def coarse_form(
+    problem: FormProblem, records: Records | None, form: Form, timer: Timer | None = None
+) -> FittedForm:
+    """Return a form whose totals are the smaller of `merged` and `worst`, with equal budgets.
+
+    `merged` is computed where there are records, and not too many.
+    """
+    whole = round_down(min(float(problem.limits.min()), problem.record_limit), 2)
+    split = equal_split(whole, len(form))
+    equal = problem.level_budgets(form, split)
+    work = np.inf if records is None else len(records) * len(problem.domain)
+    if records is not None and work <= MERGED_WORK:
+        try:
+            return _merged(problem, records, form, split, timer)
+        except (GuaranteeError, _TimeUpError):
+            pass
+    return _coarse(problem, form, equal, [summed_up(equal.tolist())] * len(problem.domain), "worst")
+
+
+class _TimeUpError(Exception):
+    """`merged` totals took too long."""
+
+
+def _merged(
+    problem: FormProblem, records: Records, form: Form, split: float, timer: Timer | None
+) -> FittedForm:
+    def totals(level: float) -> Floats:
+        if timer is not None and timer.spent > MERGED_TIME * timer.seconds:
+            raise _TimeUpError
+        budgets = np.zeros(len(problem.domain))
+        budgets[list(form)] = problem.level_budgets(form, level)
+        found = total_leakage(records, budgets, mechanism="grr", guarantee="merged").values
+        return np.minimum(found, summed_up(budgets.tolist()))
+
+    def excess(level: float) -> float:
+        return problem.excess(totals(level), problem.level_budgets(form, level))
+
+    level = split
+    if excess(split * 1.01) <= 0:
+        cap = float(problem.caps[list(form)].max())
+        level = largest_within(excess, min(3 * split, cap), max(TOLERANCE, 1e-2 * split))
+        if level >= 3 * split:
+            level = largest_within(excess, cap, max(TOLERANCE, 1e-2 * split))
+    budgets = problem.level_budgets(form, level)
+    values = totals(level)
+    name = "merged" if values.max() < summed_up(budgets.tolist()) * (1 - 1e-12) else "worst"
+    return _coarse(problem, form, budgets, values, name)
+
+
+def _coarse(
+    problem: FormProblem, form: Form, epsilons: Floats, totals: Iterable[float], name: str
+) -> FittedForm:
+    best = map(problem.precisions.best_mechanism, form, epsilons.tolist())
+    return FittedForm(form, epsilons, np.array(totals), tuple(best), name)
+
 
 STEP = 1e-4
 """Relative step of the differences."""
@@ -141,8 +231,20 @@ class TableCertifier:
         return None
 
     def whole(self, timer: Timer) -> list[FittedForm]:
-        """Return forms that ask all attributes."""
-        return everything(self.problem, self.records, self.scorer.public, self.scorer.known, timer)
+        """Return forms that ask all attributes: the calibrated collection, and the split.
+
+        With `exact` totals where its table is small enough, and with the smaller of `merged` and
+        `worst`, for which any mechanism will do; none of the latter where attributes are public.
+        """
+        problem, form, found = self.problem, self.problem.everything, list[FittedForm]()
+        if problem.clashes(form):
+            return found
+        if exact := problem.scorer.fits(form):
+            found.append(problem.fit(form))
+        if not self.scorer.public:
+            counted = None if self.scorer.known or exact else self.records
+            found.append(coarse_form(problem, counted, form, timer))
+        return [one for one in found if problem.useful(one)]
 
     def too_large(self, item: Form) -> FittedForm:
         """Return the form of attributes asked together whose table is too large to be counted."""
@@ -157,13 +259,9 @@ class TableCertifier:
         """Return a form with equal budgets as it may enter the pool."""
         return form
 
-    def quick(self, form: FittedForm, prices: Floats) -> FittedForm:
-        """Return a form that the search found, as it is."""
-        return form
-
-    def accept(self, form: FittedForm, prices: Floats) -> FittedForm:
+    def accept(self, form: FittedForm, prices: Floats, thorough: bool) -> FittedForm:
         """Return a form that the search found as it may enter the pool."""
-        return refine(self.problem, form, prices)
+        return refine(self.problem, form, prices) if thorough else form
 
     def settled(self, forms: list[FittedForm]) -> list[FittedForm]:
         """Return the forms of the design, their totals computed again without compiled kernels.
@@ -190,39 +288,3 @@ class TableCertifier:
             "every limit holds for the people in this table, and for them only; "
             'scope="population" keeps it for those whom the table is a sample of'
         )
-
-
-Certifier = TableCertifier | PopulationCertifier
-"""Makes forms that keep their limits for the people of a scope."""
-
-
-def make_certifier(
-    problem: FormProblem,
-    records: Records,
-    confidence: float,
-    timer: Timer,
-    seed: int,
-    shared: bool = False,
-) -> Certifier:
-    """Return what makes forms that keep their limits for the people of the problem's scope.
-
-    Parameters
-    ----------
-    problem
-        The conditions; with `fixed_caps` for the population.
-    records
-        The people, or a random sample of them.
-    confidence
-        Of all totals together, for the population.
-    timer
-        Of the search; some of its time goes into first guesses.
-    seed
-        Of the forms that are looked at for them.
-    shared
-        Whether other forms need half of what the confidence leaves.
-    """
-    if not problem.fixed_caps:
-        return TableCertifier(problem, records)
-    certifier = PopulationCertifier(problem, records, confidence, shared)
-    certifier.prime(timer, seed)
-    return certifier

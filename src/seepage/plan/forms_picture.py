@@ -7,8 +7,8 @@ from typing import Any
 from seepage._pages import Markup, element, joined
 from seepage.mechanisms.randomness import CERTAIN
 from seepage.plan.form import Form
-from seepage.plan.page.promise_text import nats
 from seepage.plan.plan import Plan
+from seepage.plan.plan_text import nats
 
 SHADES = 5
 """Shades of budgets, in the style sheet `shade-1` to `shade-5`."""
@@ -49,25 +49,24 @@ def budget(epsilon: float) -> str:
     return str(Decimal(epsilon).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR))
 
 
+def scroll_table(label: str, *parts: str, class_: str) -> Markup:
+    """Return a table in a region of its own that scrolls where the page is narrow."""
+    table = element("table", *parts, class_=class_)
+    return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
 def forms_picture(plan: Plan) -> Markup:
     """Return the table of attributes by forms, its legend, and every form in words."""
     largest = max((e for form in plan.forms for e in _budgets(form).values()), default=1.0)
     return joined(
         element("p", _caption(plan), class_="muted"),
         _legend(plan, largest),
-        element(
-            "div",
-            element(
-                "table",
-                _head(plan),
-                element("tbody", [_row(plan, name, largest) for name in plan.collected.names]),
-                _foot(plan),
-                class_=f"forms {_density(plan)}",
-            ),
-            class_="scroll",
-            tabindex="0",
-            role="region",
-            aria_label="Attributes by forms",
+        scroll_table(
+            "Attributes by forms",
+            _head(plan),
+            element("tbody", [_row(plan, name, largest) for name in plan.collected.names]),
+            _foot(plan),
+            class_=f"forms {_density(plan)}",
         ),
         element(
             "details",

@@ -6,8 +6,8 @@ from scipy.optimize import linprog
 from threadpoolctl import threadpool_info
 
 from seepage._numerics import one_blas_thread
-from seepage.designs.shaped import linear_programs
-from seepage.designs.shaped.linear_programs import LinearPrograms
+from seepage.designs.shaped import report_programs
+from seepage.designs.shaped.report_programs import LinearPrograms
 
 SIDES = 1 - 3 * np.eye(5)
 """No unknown is above a third of their sum."""
@@ -25,7 +25,7 @@ def from_scratch(gain, sides):
 @pytest.mark.parametrize("warm", [True, False])
 def test_each_program_has_its_own_optimum(warm, monkeypatch):
     if not warm:
-        monkeypatch.setattr(linear_programs, "_warm_solver", lambda *_: None)
+        monkeypatch.setattr(report_programs, "_warm_solver", lambda *_: None)
     programs = LinearPrograms(-SIDES, EQUAL)
     assert (programs._warm is not None) == warm
     more = np.array([[1.0, 1.0, -1.0], [2.0, -1.0, 0.0]])  # shorter than the others
