@@ -323,7 +323,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         identifier, key
             A column of stable identifiers from which forms are derived, so that nobody who is
             asked again answers a second form; and the secret key, bytes or the path of its file
-            (see `seepage.collection.record_source`).
+            (see `seepage.collection.perturb`).
         table_options
             Table options of `count_pairs`, but for `domain` and `bins`, which the plan decides.
 
