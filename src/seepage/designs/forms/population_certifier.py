@@ -221,6 +221,12 @@ class PopulationCertifier:
             if asked < len(self.screen.rates) - 1:
                 self.screen.rates[asked + 1] = self.screen.rates[asked]
 
+    def _question(self, j: int, name: str, guarantee: str) -> FittedForm:
+        """Return a single question within every limit: it tells its budget at most."""
+        budget = min(float(self.problem.caps[j]), self.least_limit)
+        totals = np.full(len(self.problem.domain), budget)
+        return FittedForm((j,), np.array([budget]), totals, (name,), guarantee)
+
     def singles(self) -> list[FittedForm]:
         """Return single questions by other mechanisms than GRR, which rest on their budgets."""
         problem, found = self.problem, list[FittedForm]()
@@ -228,22 +234,16 @@ class PopulationCertifier:
             budget = min(float(problem.caps[item[0]]), self.least_limit)
             name = problem.precisions.best_mechanism(item[0], budget) if len(item) == 1 else "grr"
             if name != "grr":
-                totals = np.full(len(problem.domain), budget)
-                found.append(FittedForm(item, np.array([budget]), totals, (name,), "worst"))
+                found.append(self._question(item[0], name, "worst"))
         return [form for form in found if problem.useful(form)]
 
     def by_budget(self, j: int, timer: Timer) -> FittedForm | None:
-        """Return a single question within every limit: it tells its budget at most.
+        """Return a single question that rests on its budget, where nothing is public.
 
         Where limits differ an attribute may have more, which is not looked for late.
         """
-        problem = self.problem
-        most = float(problem.caps[j])
-        if self.people.public or (most > self.least_limit and not timer.over()):
-            return None
-        budget = min(most, self.least_limit)
-        totals = np.full(len(problem.domain), budget)
-        return FittedForm((j,), np.array([budget]), totals, ("grr",))
+        more = self.problem.caps[j] > self.least_limit and not timer.over()
+        return None if self.people.public or more else self._question(j, "grr", "exact")
 
     def whole(self, timer: Timer) -> list[FittedForm]:
         """Return forms that ask all attributes: `exact` where that fits, and the split."""
