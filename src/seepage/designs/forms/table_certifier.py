@@ -1,9 +1,9 @@
-"""Forms that keep their limits for the people in the table, one budget for each attribute.
+"""Forms that keep their limits for the people in the table, with one budget for each attribute.
 
-A form has one budget for each attribute.  `refine` maximises
-sum_j prices_j / v_j(eps_j) subject to T_k(eps) <= limit_k for every attribute k of the table: a
-sequence of linear programs within a trust region, each answer drawn back along the ray to budget
-0, on which totals fall, until every total is within its limit.
+Some need no search: single questions by their best mechanism, and everything at once.  For the
+others `refine` maximises sum_j prices_j / v_j(eps_j) subject to T_k(eps) <= limit_k for every
+attribute k of the table: a sequence of linear programs within a trust region, each answer drawn
+back along the ray to budget 0, on which totals fall, until every total is within its limit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -111,6 +111,8 @@ def _coarse(
     best = map(problem.precisions.best_mechanism, form, epsilons.tolist())
     return FittedForm(form, epsilons, np.array(totals), tuple(best), name)
 
+
+# Budgets refined ----------------------------------------------------------------------------------
 
 STEP = 1e-4
 """Relative step of the differences."""
