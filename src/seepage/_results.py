@@ -160,6 +160,18 @@ def _no_formula(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Return some names with commas, and how many more there are.
+
+    Examples
+    --------
+    >>> listed(["sex", "age", "job", "income", "race"])
+    'sex, age, job and 2 more'
+    """
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def json_ready(value: Any) -> Any:
     """Return a value as JSON can hold it: infinities as "inf" and "-inf", NaN as null.
 

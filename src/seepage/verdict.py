@@ -7,14 +7,14 @@ limit proves nothing, so it is never called exceeded.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 import numpy as np
 
 from seepage import _checks
 from seepage._numerics import round_down
-from seepage._results import Result, json_ready
+from seepage._results import Result, json_ready, listed
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.strongest_leaks import same_attributes
 from seepage.totals import TotalLeakage, TotalsComparison
@@ -90,7 +90,7 @@ class Verdict(Result):
         return f"Verdict({counts})"
 
     def _columns(self) -> dict[str, Any]:
-        keys = ("attribute", "limit", "state", "upper", "upper_by", "delta", "lower", "lower_by")
+        keys = [field.name for field in fields(Judgement)]
         return {key: [getattr(one, key) for one in self.judgements] for key in keys}
 
 
@@ -187,9 +187,6 @@ def _witnessed(total: TotalLeakage, k: int) -> tuple[float, str]:
 
 # Sentences ---------------------------------------------------------------------------------------
 
-NAMED = 3
-"""Attributes that a sentence names before it counts the rest."""
-
 MEANINGS = {
     "exact": "the largest log-ratio over all reports in this table",
     "merged": "all sources taken as one, in this table",
@@ -199,12 +196,6 @@ MEANINGS = {
     OWN: "the attribute's own report",
 }
 """What a state rests on, in words."""
-
-
-def listed(names: Sequence[str], most: int = NAMED) -> str:
-    """Return some names with commas, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def lowered(value: float) -> str:

@@ -53,6 +53,13 @@ def test_the_text_of_a_whole_table_does_not(folder):
     assert "sample" not in text
 
 
+def test_pair_counts_have_the_totals_that_need_no_records(folder):
+    done = run("analyse", "t.pairs", "--totals", "all", "-m", "grr", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "worst (certified)" in done.stdout
+    assert "guarantee 'exact' needs records" in done.stdout
+
+
 def test_json_and_csv_of_a_sample_say_so(folder):
     result = json.loads(analyse(folder, "--totals", "worst", "--format", "json").stdout)
     assert (result["records"], result["population"]) == (100, 5000)

@@ -22,7 +22,7 @@ from seepage.data.pairs import (
     stacked,
 )
 from seepage.errors import DomainError
-from seepage.leakage.evidence import relaxation
+from seepage.leakage.likely_sets import relaxation
 
 SIZES = (2, 3, 2, 1, 7, 2, 3, 30, 2, 7, 1, 2, 3)
 ROWS = 900

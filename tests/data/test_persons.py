@@ -102,14 +102,15 @@ def test_batches_and_shards_do_not_matter(drawn, cuts):
     for begin, end in itertools.pairwise(ends):
         part = pa.array(people[begin:end]), begin, end - begin, kept[begin:end]
         masks.append(whole.chosen(*part))
-        shards.append(FirstRecords("id"))
-        shards[-1].chosen(*part)
+        choice = FirstOfPerson("id")
+        numbers = begin + np.flatnonzero(choice.chosen(*part))
+        shards.append(FirstRecords("id", choice.keys, numbers))
     assert np.flatnonzero(np.concatenate([*masks, []])).tolist() == truth
-    total = FirstRecords("id")
+    total = FirstRecords("id", np.zeros(0, np.uint64), np.zeros(0, np.int64))
     for shard in shards[::-1]:
         total.merge(shard)
-    assert total.numbers().tolist() == truth
-    numbered = NumberedRecords(total.numbers())
+    assert sorted(total.numbers) == truth
+    numbered = NumberedRecords(total.numbers)
     again = [
         numbered.chosen(None, begin, end - begin, None) for begin, end in itertools.pairwise(ends)
     ]
@@ -151,10 +152,13 @@ def test_records_of_nobody_are_an_error(array, fields):
 
 def test_more_people_than_spark_can_share(monkeypatch):
     monkeypatch.setattr(persons.FirstRecords, "most", 2)
-    found = FirstRecords("id")
-    found.chosen(pa.array([1, 2, 3]), 0, 3, None)
+    people, numbers = np.arange(3, dtype=np.uint64), np.arange(3)
     with pytest.raises(TableError, match="more than 2 people"):
-        found.numbers()
+        FirstRecords("id", people, numbers)
+    found = FirstRecords("id", people[:2], numbers[:2])
+    found.merge(FirstRecords("id", people[1:2], numbers[2:]))
+    with pytest.raises(TableError, match="more than 2 people"):
+        found.merge(FirstRecords("id", people[2:], numbers[2:]))
 
 
 @pytest.mark.parametrize(

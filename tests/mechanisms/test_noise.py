@@ -7,13 +7,22 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import log_ndtr, ndtr
 from scipy.stats import kstest, laplace, norm
 
 from seepage._numerics import Booleans
 from seepage.mechanisms import noise
-from seepage.mechanisms.exact_math import exp_below, gaussian_delta, gaussian_sigma
-from seepage.mechanisms.noise import GaussianGrid, LaplaceGrid
-from seepage.mechanisms.randomness import CERTAIN, Randomness
+from seepage.mechanisms.noise import (
+    SPARE,
+    GaussianGrid,
+    LaplaceGrid,
+    gaussian_delta,
+    gaussian_sigma,
+    normal_tail,
+)
+from seepage.mechanisms.randomness import CERTAIN, Randomness, exp_below, log_nearest
 
 SHIFT_BUDGETS = [2.0**-49, 5e-13, 1e-6, 0.05, 0.5, 3.0, 25.0, 350.0, 400.0, 1e4, 1e300]
 
@@ -197,3 +206,64 @@ def test_a_trial_beyond_the_bits_counts_as_the_next_bit() -> None:
         cells = (2 << len(bits)) + 1
         assert grid.draw(source, 1).tolist() == [-cells if negative else cells]
         assert not source.events
+
+
+# The normal tail and the Gaussian mechanism's delta, against SciPy and each other
+
+
+NORMAL_BUDGETS = [(0.0, 1e-6), (1e-12, 1e-12), (0.1, 1e-9), (1.0, 1e-6), (1.0, 0.5), (5.0, 1e-3)]
+EXTREMES = [(50.0, 1e-6), (700.0, 1e-6), (800.0, 1e-9), (1.0, 1e-100), (0.0, 1 - 1e-6)]
+
+
+@given(st.floats(-8.0, 37.0))
+def test_tail_is_that_of_scipy(x: float) -> None:
+    low, high = normal_tail(Fraction(x), 20)
+    assert float(low) == pytest.approx(float(ndtr(-x)), rel=1e-12)
+    assert 0 <= high - low < low / 10**20
+
+
+@pytest.mark.parametrize("x", ["1e-30", "0.5", "3", "4.79", "4.81", "7", "12", "16", "17", "40"])
+def test_the_bounds_on_the_tail_have_the_digits_asked_for(x: str) -> None:
+    few, many = normal_tail(Fraction(x), 30), normal_tail(Fraction(x), 400)
+    assert few[0] < many[0] < many[1] < few[1] < few[0] * (1 + Fraction(1, 10**30))
+
+
+def test_tail_far_beyond_the_range_of_doubles() -> None:
+    logarithm = log_nearest(normal_tail(Fraction(60), 20)[0])
+    assert logarithm == pytest.approx(float(log_ndtr(-60.0)), rel=1e-14)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.floats(0.0, 8.0), st.floats(0.2, 8.0))
+def test_delta_is_the_published_formula(epsilon: float, sigma: float) -> None:
+    root = math.sqrt(2)
+    likely = ndtr(1 / (root * sigma) - epsilon * sigma / root)
+    published = likely - math.exp(epsilon) * ndtr(-1 / (root * sigma) - epsilon * sigma / root)
+    assert float(gaussian_delta(epsilon, sigma, 30)) == pytest.approx(published, abs=1e-13)
+
+
+def test_delta_is_the_largest_excess_over_intervals() -> None:
+    """The hockey-stick distance of N(0, s^2) and N(sqrt 2, s^2) by brute force."""
+    epsilon, sigma, step = 0.7, 0.9, 1e-3
+    excess = 0.0
+    for cell in range(-8_000, 10_000):
+        left, right = cell * step, (cell + 1) * step
+        near = ndtr((right - math.sqrt(2)) / sigma) - ndtr((left - math.sqrt(2)) / sigma)
+        far = ndtr(right / sigma) - ndtr(left / sigma)
+        excess += max(0.0, float(near - math.exp(epsilon) * far))
+    assert float(gaussian_delta(epsilon, sigma, 20)) == pytest.approx(excess, abs=1e-6)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), NORMAL_BUDGETS + EXTREMES)
+def test_sigma_is_the_least_that_keeps_delta(epsilon: float, delta: float) -> None:
+    sigma = gaussian_sigma(epsilon, delta)
+    digits = 30 - math.floor(math.log10(delta))
+    limit = Fraction(delta) * Fraction(1 - SPARE)
+    assert gaussian_delta(epsilon, sigma, digits) <= limit
+    assert gaussian_delta(epsilon, sigma * (1 - 1e-11), digits) > limit
+
+
+def test_sigma_without_epsilon_has_a_closed_form() -> None:
+    """At epsilon 0 delta is the total variation distance, erf(1/(2 sigma)); about 1/(s sqrt pi)."""
+    assert gaussian_sigma(0.0, 1e-12) * 1e-12 * math.sqrt(math.pi) == pytest.approx(1, rel=1e-8)
+    assert math.erf(1 / (2 * gaussian_sigma(0.0, 0.3))) == pytest.approx(0.3, rel=1e-8)

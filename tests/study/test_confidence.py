@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import seepage as sp
-from seepage.leakage.exact import exact_leakage
+from seepage.leakage.release import exact_leakage
 from seepage.mechanisms import GRR, mechanism
 from seepage.study.confidence import interval, poisson_distances, sampling_distances
 from seepage.study.simulation import Collection, largest_log_ratios, significance, simulate

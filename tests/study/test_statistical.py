@@ -20,10 +20,10 @@ import seepage as sp
 from seepage.data.counting import count_codes
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
-from seepage.leakage.exact import exact_leakage
+from seepage.leakage.release import exact_leakage
 from seepage.mechanisms import GRR
 from seepage.study.estimates import LeakageEstimates, holm
-from seepage.study.estimation_task import pair_task
+from seepage.study.estimation_task import make_task
 from seepage.study.statistical import estimate_leakage
 
 
@@ -74,7 +74,7 @@ def test_plug_in_and_deciding_cells_by_brute_force(pairs):
     found = estimate_leakage(
         pairs, mechanism="grr", epsilon=1.0, pairs=[("a", "c")], surrogates=0, seed=5
     )["a", "c"]
-    task = pair_task(pairs, [GRR(k, 1.0) for k in pairs.domain.sizes], 0, 2, "inferred")
+    task = make_task(pairs, [GRR(k, 1.0) for k in pairs.domain.sizes], "inferred", (0, 2))
     counts = task.collect(found.settings).counts
     totals = counts.sum(axis=1)
     best = max(

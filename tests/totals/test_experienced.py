@@ -89,7 +89,7 @@ def test_the_compiled_kernel_leaves_the_same_people_out(monkeypatch):
     rng = np.random.default_rng(2)
     sizes = [2, 3, 2, 5, 2, 2, 4]
     people = sp.Records(domain_of(sizes), rng.integers(0, sizes, (900, len(sizes))))
-    _, draws = drawn_from(people, "grr", epsilon=4.0, count=300)
+    _, draws = drawn_from(people, "grr", epsilon=4.0, count=600)
     assert (people.weights[draws.left_out] == 1).any()
     whole = sums_in_blocks(people, draws)
     monkeypatch.setattr(drawn_reports, "RECORDS", 1)
@@ -98,7 +98,7 @@ def test_the_compiled_kernel_leaves_the_same_people_out(monkeypatch):
     compiled = sums_by_value(people, draws, lambda done, work: steps.append((done, work)))
     for sums in (single, compiled):
         assert sums[:-1] / sums[-1] == pytest.approx(whole[:-1] / whole[-1], rel=1e-10)
-    assert steps == [(256, 300), (300, 300)]
+    assert steps == [(512, 600), (600, 600)]
 
 
 def test_one_own_record_is_not_compared_with_itself():

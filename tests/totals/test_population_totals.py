@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import seepage as sp
 from seepage.errors import InputError
 from seepage.leakage.deviations import kl_inf_limits, mixture_radius
-from seepage.totals.population_totals import MOST_ATOMS
-from seepage.totals.report_limits import (
+from seepage.totals.population_totals import (
+    MOST_ATOMS,
     counts_by_difference,
     difference_weights,
     form_level,

@@ -55,9 +55,7 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
 @click.option(
     "--epsilon-of", multiple=True, metavar="NAME=EPS", help="Another budget for one attribute."
 )
-@click.option(
-    "--delta", type=float, default=0.0, show_default=True, help="Of (epsilon, delta)-LDP."
-)
+@click.option("--delta", type=float, default=0.0, help="Of (epsilon, delta)-LDP.")
 @click.option("-m", "--mechanism", help="A mechanism, such as grr; by default the bound over all.")
 @click.option(
     "--mechanism-of", multiple=True, metavar="NAME=MECH", help="Another for one attribute."
@@ -66,26 +64,20 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
     "--view",
     type=click.Choice(["report", "inferred"]),
     default="report",
-    show_default=True,
     help="What the adversary keeps: the whole report, or the value inferred from it.",
 )
-@click.option(
-    "--strongest", type=int, default=10, show_default=True, help="How many leaks to put into words."
-)
+@click.option("--strongest", type=int, default=10, help="How many leaks to put into words.")
 @click.option("--min-count", type=float, default=0.0, help="Count rarer cells as seen this often.")
 @click.option(
     "--totals",
     default="independent,worst",
-    show_default=True,
     metavar="A,B,...|all",
     help="What totals rest on: exact, merged, worst, sampled, independent, witness, or all.",
 )
 @click.option(
     "--sample", type=int, metavar="N", help="Look at N records drawn at random: totals are assumed."
 )
-@click.option(
-    "--seed", type=SEED, default=0, show_default=True, help="Of sampled, witness and --sample."
-)
+@click.option("--seed", type=SEED, default=0, help="Of sampled, witness and --sample.")
 @click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
 @click.option(
     "--target-delta", type=float, help="For sampled totals: their delta; 0.01 if not given."
@@ -248,7 +240,6 @@ def _formatted(analysis: Any, name: str, form: str, strongest: int) -> str:
     "--output",
     type=OutputFile(),
     default="report.html",
-    show_default=True,
     help="The page to write.",
 )
 @NO_COUNTS
@@ -284,7 +275,7 @@ def report(result: str, output: str, no_counts: bool) -> None:
     type=click.Path(dir_okay=False),
     help="P(next value given value) as a CSV file of numbers, one row per value, instead of DATA.",
 )
-@click.option("-e", "--epsilon", type=float, default=1.0, show_default=True, help="Of each step.")
+@click.option("-e", "--epsilon", type=float, default=1.0, help="Of each step.")
 @click.option("--steps", type=int, help="The number of reports, with --transitions.")
 @output_options
 @table_options

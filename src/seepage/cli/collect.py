@@ -175,7 +175,6 @@ def _catch_alls(settings: Iterable[str], domain: Domain) -> dict[str, str] | Non
     "--method",
     type=click.Choice(["inversion", "em"]),
     default="inversion",
-    show_default=True,
     help="How --joint is estimated: unbiased, or by maximum likelihood.",
 )
 @output_options
@@ -285,12 +284,11 @@ def _notes(found: Any) -> list[str]:
 @click.option(
     "--endpoint", metavar="URL", help="Where the page sends noisy results; without it, to a file."
 )
-@click.option("--title", default="Survey", show_default=True, help="The heading of the page.")
+@click.option("--title", default="Survey", help="The heading of the page.")
 @click.option(
     "--vectors",
     type=click.IntRange(1, 1_000_000),
     default=100,
-    show_default=True,
     help="Test vectors for the draw of the form and for each form.",
 )
 def client(

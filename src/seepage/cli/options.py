@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from seepage._results import listed
 from seepage.cli.output import OutputFile, progress_bar
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
@@ -70,8 +71,6 @@ def read_records(data: str, arguments: dict[str, Any], options: dict[str, Any]) 
 ID_NAME = re.compile(r"(^|[_ .-])(id|uuid|key)$|[a-z]I[dD]$|^I[dD]$")
 """Names of columns that tell people apart."""
 
-NAMED = 4
-
 
 def announce_reading(data: str, found: Any, arguments: dict[str, Any]) -> None:
     """Say in one line which numbers got bins by themselves, and which columns look like ids."""
@@ -90,16 +89,11 @@ def announce_reading(data: str, found: Any, arguments: dict[str, Any]) -> None:
     ]
     parts = []
     if binned:
-        parts.append(f"numbers binned at deciles: {_some(binned)} (--bins chooses)")
+        parts.append(f"numbers binned at deciles: {listed(binned, 4)} (--bins chooses)")
     if ids:
-        parts.append(f"columns that look like ids: {_some(ids)} (--drop leaves them out)")
+        parts.append(f"columns that look like ids: {listed(ids, 4)} (--drop leaves them out)")
     if parts:
         click.echo("; ".join(parts), err=True)
-
-
-def _some(names: list[str]) -> str:
-    more = len(names) - NAMED
-    return ", ".join(names[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def grouped(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -120,7 +114,6 @@ def engine_options(*local: str) -> Callable[[Command], Command]:
             "--engine",
             type=click.Choice(["auto", *local, "spark"]),
             default="auto",
-            show_default=True,
             help="What reads DATA; spark: its executors read the Parquet files themselves.",
         ),
         click.option(
@@ -160,15 +153,12 @@ BUDGET = click.option(
     "--epsilon",
     type=float,
     default=1.0,
-    show_default=True,
     help="The budget of each attribute.",
 )
 DELIMITER = click.option(
     "--delimiter", metavar="CHAR", help="The CSV delimiter; detected by default."
 )
-ENCODING = click.option(
-    "--encoding", default="utf-8", show_default=True, help="Of text files, such as latin-1."
-)
+ENCODING = click.option("--encoding", default="utf-8", help="Of text files, such as latin-1.")
 
 table_options = grouped(
     click.option("--columns", metavar="A,B,...", help="Only these columns."),
@@ -185,7 +175,6 @@ table_options = grouped(
         "--missing",
         type=click.Choice(["category", "drop"]),
         default="category",
-        show_default=True,
         help="Missing values: a category of their own, or drop the record.",
     ),
     click.option(
@@ -197,7 +186,6 @@ table_options = grouped(
         "--max-values",
         type=int,
         default=1000,
-        show_default=True,
         help="Raise an error for a column with more values.",
     ),
     click.option(
@@ -218,7 +206,6 @@ output_options = grouped(
         "form",
         type=click.Choice(["table", "json", "csv"]),
         default="table",
-        show_default=True,
         help="How to write the result.",
     ),
     click.option("-o", "--output", type=OutputFile(), help="Write to a file, not the screen."),

@@ -88,7 +88,7 @@ class StagedBar:
         self._bar.update(self._task, description=text)
 
 
-def columns(rows: Sequence[Sequence[str]], indent: str = "  ", left: bool = False) -> str:
+def columns(rows: Sequence[Sequence[str]], *, left: bool = False) -> str:
     """Return rows of text in columns: the first to the left, the others right unless `left`."""
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines = []
@@ -97,7 +97,7 @@ def columns(rows: Sequence[Sequence[str]], indent: str = "  ", left: bool = Fals
             cell.ljust(width) if left else cell.rjust(width)
             for cell, width in zip(others, widths[1:], strict=True)
         ]
-        lines.append(indent + "  ".join([first.ljust(widths[0]), *cells]).rstrip())
+        lines.append("  " + "  ".join([first.ljust(widths[0]), *cells]).rstrip())
     return "\n".join(lines)
 
 

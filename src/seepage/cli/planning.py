@@ -45,13 +45,11 @@ COLLECTED = grouped(
 )
 DRAWN = grouped(
     click.option("--sample", type=int, metavar="N", help="Plan with N records drawn at random."),
-    click.option("--seed", type=SEED, default=0, show_default=True, help="Of sample and search."),
+    click.option("--seed", type=SEED, default=0, help="Of sample and search."),
 )
 WRITTEN = grouped(
     click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file."),
-    click.option(
-        "--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True
-    ),
+    click.option("--format", "form", type=click.Choice(["table", "json"]), default="table"),
     click.option("-o", "--output", type=OutputFile(), help="Write the plan here."),
     engine_options(),
     table_options,
@@ -67,7 +65,6 @@ WRITTEN = grouped(
 @click.option(
     "--guarantee",
     default="auto",
-    show_default=True,
     help="worst, exact, merged, sampled, independent, or auto.",
 )
 @click.option(
@@ -81,7 +78,6 @@ WRITTEN = grouped(
     "--budgets",
     type=click.Choice(["equal", "per-attribute"]),
     default="equal",
-    show_default=True,
     help="The same budget for all, or the most useful one for each.",
 )
 @COLLECTED
@@ -248,21 +244,17 @@ FORMS_SHOWN = 12
     "--scope",
     type=click.Choice(["population", "table"]),
     default="population",
-    show_default=True,
     help="Whom limits hold for: the people whom the records are a random sample of, or the table.",
 )
-@click.option(
-    "--confidence", type=float, default=0.95, show_default=True, help="Of all limits together."
-)
+@click.option("--confidence", type=float, default=0.95, help="Of all limits together.")
 @click.option(
     "--shape",
     type=click.Choice(["never", "single", "forms", "record"]),
     default="forms",
-    show_default=True,
     help="Forms that send one shaped report; record: without the rule of one answer changed.",
 )
 @DRAWN
-@click.option("--seconds", type=float, default=60.0, show_default=True, help="Of searching.")
+@click.option("--seconds", type=float, default=60.0, help="Of searching.")
 @click.option(
     "--frontier",
     type=OutputFile(),

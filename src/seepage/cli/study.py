@@ -27,15 +27,12 @@ SHOWN_PAIRS = 20
 @click.command("simulate", cls=FileCommand)
 @click.argument("data")
 @BUDGET
-@click.option("-m", "--mechanism", default="grr", show_default=True, help="The mechanism.")
-@click.option(
-    "--replicas", type=int, default=50, show_default=True, help="How often each record reports."
-)
+@click.option("-m", "--mechanism", default="grr", help="The mechanism.")
+@click.option("--replicas", type=int, default=50, help="How often each record reports.")
 @click.option(
     "--surrogates",
     type=int,
     default=10_000,
-    show_default=True,
     help="Permutations drawn for p-values; 0: none.",
 )
 @click.option("--seed", type=SEED, help="Repeat a run; drawn and printed by default.")
@@ -43,14 +40,13 @@ SHOWN_PAIRS = 20
     "--view",
     type=click.Choice(["inferred", "report"]),
     default="inferred",
-    show_default=True,
     help="What the adversary keeps: the inferred value (the paper's attacker) or the report.",
 )
 @click.option(
     "--pair", multiple=True, metavar="SOURCE->TARGET", help="Only this pair; may be repeated."
 )
 @click.option("--population", is_flag=True, help="Ask about the population that DATA are from.")
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Of intervals.")
+@click.option("--confidence", type=float, default=0.95, help="Of intervals.")
 @output_options
 @table_options
 def simulate(data: str, form: str, output: str | None, **options: Any) -> None:
@@ -138,9 +134,7 @@ def _estimates_table(rows: list[dict[str, Any]], settings: Any, name: str) -> st
 EPSILON = click.option(
     "-e", "--epsilon", multiple=True, type=float, help="A budget; may be given several times."
 )
-SEED_OPTION = click.option(
-    "--seed", type=SEED, default=0, show_default=True, help="Of the simulation."
-)
+SEED_OPTION = click.option("--seed", type=SEED, default=0, help="Of the simulation.")
 
 
 @click.group("benchmark")
@@ -160,7 +154,6 @@ def benchmark() -> None:
 @click.option(
     "--reference",
     default="bound",
-    show_default=True,
     help="bound, a mechanism (grr, oue:inferred), or statistical:MECHANISM.",
 )
 @click.option("--analyser", "chosen", multiple=True, help="Only this one; may be repeated.")
@@ -292,7 +285,6 @@ def _finish(
     "--output",
     type=click.Path(file_okay=False),
     default="reproduction",
-    show_default=True,
     metavar="DIR",
     help="The folder to write to; items that it has already are kept.",
 )

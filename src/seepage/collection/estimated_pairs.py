@@ -21,7 +21,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers
 from seepage._results import Result
-from seepage.collection.joint import METHODS, asked_apart, join, most_likely
+from seepage.collection.joint import METHODS, asked_apart, join, most_likely, pair_columns
 from seepage.collection.report_source import open_reports
 from seepage.collection.report_sums import PooledSums, pool_reports
 from seepage.data.channel import Channel
@@ -114,17 +114,12 @@ class EstimatedPairs(Result):
         return f"EstimatedPairs({self.records:,} reports, {size} attributes, {self.method})"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        columns: dict[str, list[Any]] = {
-            name: [] for name in ("first", "second", "first_value", "second_value", "frequency")
-        }
-        for (a, b), table in self.tables.items():
-            first, second = self.domain[a], self.domain[b]
-            columns["first"] += [first.name] * table.size
-            columns["second"] += [second.name] * table.size
-            columns["first_value"] += np.repeat(first.values, second.size).tolist()
-            columns["second_value"] += second.values * first.size
-            columns["frequency"] += (table / self.records).ravel().tolist()
-        return columns
+        parts = [
+            pair_columns(self.domain[a], self.domain[b], table / self.records)
+            for (a, b), table in self.tables.items()
+        ]
+        names = ("first", "second", "first_value", "second_value", "frequency")
+        return {name: [value for part in parts for value in part[name]] for name in names}
 
 
 def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> EstimatedPairs:

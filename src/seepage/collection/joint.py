@@ -194,6 +194,17 @@ def _sampled(source: ReportSource, place: int, made: Mapping[str, Mechanism]) ->
 METHODS = ("inversion", "em")
 
 
+def pair_columns(first: Attribute, second: Attribute, frequencies: Floats) -> dict[str, list[Any]]:
+    """Return joint frequencies of two attributes in long form."""
+    return {
+        "first": [first.name] * frequencies.size,
+        "second": [second.name] * frequencies.size,
+        "first_value": [value for value in first.values for _ in range(second.size)],
+        "second_value": list(second.values) * first.size,
+        "frequency": frequencies.ravel().tolist(),
+    }
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Joint(Result):
     """Estimated joint frequencies of two attributes: rows the first, columns the second.
@@ -229,15 +240,8 @@ class Joint(Result):
         return f"Joint({self.first.name} by {self.second.name}, {self.records:,} reports, {how})"
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
-        rows, columns = self.frequencies.shape
-        return {
-            "first": [self.first.name] * (rows * columns),
-            "second": [self.second.name] * (rows * columns),
-            "first_value": [value for value in self.first.values for _ in range(columns)],
-            "second_value": list(self.second.values) * rows,
-            "frequency": self.frequencies.ravel().tolist(),
-            "standard_error": self.standard_errors.ravel().tolist(),
-        }
+        errors = self.standard_errors.ravel().tolist()
+        return pair_columns(self.first, self.second, self.frequencies) | {"standard_error": errors}
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain JSON; rows are the first attribute."""

@@ -10,8 +10,9 @@ import glob
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -137,29 +138,21 @@ def read_report_lines(plan: Plan, files: list[Path]) -> ReportLines:
     for file in files:
         reader.read(file)
     if not reader.people:
-        told = f": {'; '.join(reader.notes())}" if reader.notes() else ""
+        told = f": {'; '.join(reader.notes)}" if reader.notes else ""
         raise InputError(f"{_checks.shown(str(files[0]))} holds no report of the plan{told}")
-    return ReportLines(reader.table(), tuple(reader.notes()))
+    return ReportLines(reader.table(), tuple(reader.notes))
 
 
-@dataclass
-class _Left:
-    """Lines of one file that are left out, for one reason."""
+MALFORMED, FOREIGN, TWICE = "malformed", "reports of another plan", "sent twice"
+"""Why a line is left out."""
 
-    reason: str
-    count: int = 0
-    first: list[int] = field(default_factory=list)
 
-    def add(self, number: int) -> None:
-        self.count += 1
-        if self.count <= NAMED:
-            self.first.append(number)
-
-    def told(self, place: Path) -> str:
-        lines = "line" if self.count == 1 else "lines"
-        more = ", ..." if self.count > NAMED else ""
-        named = ", ".join(f"{number:,}" for number in self.first) + more
-        return f"{place.name}: {self.count:,} {lines} left out as {self.reason} ({lines} {named})"
+def _note(file: Path, reason: str, numbers: Sequence[int]) -> str:
+    """Return which lines of a file are left out for a reason."""
+    lines = "line" if len(numbers) == 1 else "lines"
+    named = ", ".join(f"{number:,}" for number in numbers[:NAMED])
+    more = ", ..." if len(numbers) > NAMED else ""
+    return f"{file.name}: {len(numbers):,} {lines} left out as {reason} ({lines} {named}{more})"
 
 
 class _Reader:
@@ -175,60 +168,48 @@ class _Reader:
         self._together = [not form.is_product for form in plan.forms]
         self._forms = list[int]()
         self._seen = dict[str, int]()
-        self._notes = list[str]()
+        self.notes = list[str]()
 
     @property
     def people(self) -> int:
         return len(self._forms)
 
-    def notes(self) -> list[str]:
-        return self._notes
-
     def read(self, file: Path) -> None:
         """Add the good lines of a file; note the others."""
-        left = {
-            "malformed": _Left("malformed"),
-            "foreign": _Left("reports of another plan"),
-            "twice": _Left("sent twice"),
-        }
+        left = {reason: array("Q") for reason in (MALFORMED, FOREIGN, TWICE)}
         try:
             with _opened(file) as stream:
                 for number, line in enumerate(_lines(stream), 1):
                     if line is None or line.strip():
-                        problem = "malformed" if line is None else self._add(line)
+                        problem = MALFORMED if line is None else self._add(line)
                         if problem:
-                            left[problem].add(number)
+                            left[problem].append(number)
         except (OSError, EOFError, zlib.error):
             raise InputError(
                 f"{file} is damaged: it cannot be read further than {self.people:,} reports"
             ) from None
-        self._notes += [one.told(file) for one in left.values() if one.count]
+        self.notes += [_note(file, reason, each) for reason, each in left.items() if each]
 
     def _add(self, content: bytes) -> str:
         """Add one line; return why it is left out, or nothing."""
         try:
             line = self._decoder.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return "malformed"
+            return MALFORMED
         if line.plan != self._plan.collection:
-            return "foreign"
+            return FOREIGN
         encoded = self._encoded(line)
         if encoded is None or (line.id is not None and not 0 < len(line.id) <= LONGEST_ID):
-            return "malformed"
+            return MALFORMED
         if line.id is not None:
             content_hash = hash((line.form, *encoded.values()))
-            before = self._seen.setdefault(line.id, content_hash)
-            if before != content_hash:
-                return "malformed"
-            if len(self._seen) == self._known:
-                return "twice"
-            self._known = len(self._seen)
+            if line.id in self._seen:
+                return TWICE if self._seen[line.id] == content_hash else MALFORMED
+            self._seen[line.id] = content_hash
         for name, report in encoded.items():
             self._columns[line.form - 1][name].reports.append(report)
         self._forms.append(line.form)
         return ""
-
-    _known = 0
 
     def _encoded(self, line: ReportLine) -> dict[str, int] | None:
         """Return the reports of a line as integers; None where its mechanisms cannot draw them."""

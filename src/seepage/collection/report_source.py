@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -88,6 +88,18 @@ def spread_reports(
     return columns
 
 
+class _Place(NamedTuple):
+    """Where a batch of reports stands: its file, and the number of rows before it."""
+
+    file: str
+    before: int
+
+    def damaged(self, row: int, column: str, rule: str) -> InputError:
+        """Return the error for a row of the batch that breaks a rule."""
+        number = f"{self.before + row + 1:,}"
+        return InputError(f"{self.file}, record {number}: column {column!r} is damaged: {rule}")
+
+
 class ReportSource:
     """Reports that can be read as often as needed, one batch at a time; files never as a whole.
 
@@ -131,12 +143,15 @@ class ReportSource:
         """
         chosen = {form: self._columns(some, form) for form, some in names.items()}
         columns = [column for part in chosen.values() for column in part]
-        for batch, where, before in self._batches(
-            columns if self._plan.is_single else [FORM, *columns]
-        ):
-            forms = self._forms(batch, where, before)
+        for batch, forms, place in self._batches(columns):
             for form, part in chosen.items():
-                found = self._of_form(batch, form, part, forms, (where, before))
+                having = None if forms is None else forms == form
+                made = self._plan.channels[form]
+                found = [
+                    reports
+                    for column, name in part.items()
+                    if (reports := _read(batch, column, made[name], having, place)) is not None
+                ]
                 if found:
                     yield form, found
 
@@ -152,83 +167,70 @@ class ReportSource:
     @cached_property
     def people(self) -> Integers:
         """The number of people who have each form."""
-        count = len(self._plan.forms)
         if self._plan.is_single:
             return np.array([self.records])
-        found = np.zeros(count, dtype=np.int64)
-        for batch, where, before in self._batches([FORM]):
-            forms = self._forms(batch, where, before)
-            found += np.bincount(np.zeros(0, np.int64) if forms is None else forms, minlength=count)
+        found = np.zeros(len(self._plan.forms), dtype=np.int64)
+        for _, forms, _ in self._batches([]):
+            found += np.bincount(forms, minlength=len(found))  # type: ignore[arg-type]
         return found
 
-    def _batches(self, columns: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, str, int]]:
-        """Yield batches of columns, each with its file and the number of rows before it."""
+    def _batches(
+        self, columns: Sequence[str]
+    ) -> Iterator[tuple[pa.RecordBatch, Integers | None, _Place]]:
+        """Yield batches of columns with the place of everybody's form, None where all have one."""
+        wanted = [*columns] if self._plan.is_single else [FORM, *columns]
         for part in self._parts:
             before = 0
-            if isinstance(part, pa.Table):
-                for batch in part.select(list(columns)).to_batches(max_chunksize=ROWS):
-                    yield batch, "the table", before
-                    before += batch.num_rows
-            else:
-                with open_parquet(part) as parquet:
-                    for batch in parquet.iter_batches(ROWS, columns=list(columns)):
-                        yield batch, str(part), before
-                        before += batch.num_rows
+            for batch in _part_batches(part, wanted):
+                place = _Place("the table" if isinstance(part, pa.Table) else str(part), before)
+                yield batch, self._forms(batch, place), place
+                before += batch.num_rows
 
-    def _forms(self, batch: pa.RecordBatch, where: str, before: int) -> Integers | None:
-        """Return the place of everybody's form, None where all have the same."""
+    def _forms(self, batch: pa.RecordBatch, place: _Place) -> Integers | None:
         if self._plan.is_single:
             return None
         count, numbers = len(self._plan.forms), batch.column(FORM)
         forms = numbers.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64) - 1
         wrong = (forms < 0) | (forms >= count)
         if wrong.any():
-            rule = f"it must hold integers from 1 to {count}"
-            raise _damaged(where, before + int(wrong.argmax()), FORM, rule)
+            raise place.damaged(
+                int(wrong.argmax()), FORM, f"it must hold integers from 1 to {count}"
+            )
         return np.asarray(forms)
 
-    def _of_form(
-        self,
-        batch: pa.RecordBatch,
-        form: int,
-        chosen: Mapping[str, str],
-        forms: Integers | None,
-        place: tuple[str, int],
-    ) -> list[Reports]:
-        """Return the reports of the people of a batch who have a form; none where nobody has."""
-        having = None if forms is None else forms == form
-        found = [
-            self._read(batch, column, self._plan.channels[form][name], having, place)
-            for column, name in chosen.items()
-        ]
-        return [reports for reports in found if reports is not None]
 
-    def _read(
-        self,
-        batch: pa.RecordBatch,
-        column: str,
-        made: Mechanism,
-        having: Booleans | None,
-        place: tuple[str, int],
-    ) -> Reports | None:
-        """Return the reports of one column of a batch, None without any; damaged ones raise."""
-        array, field = batch.column(column), batch.schema.field(column)
-        where, before = place
-        if having is not None:
-            wrong = array.is_valid().to_numpy(zero_copy_only=False) != having
-            if wrong.any():
-                rule = f"it must hold the reports of form {column.partition(':')[0]} and no others"
-                raise _damaged(where, before + int(wrong.argmax()), column, rule)
-            array = array.drop_null()
-        if not len(array):
-            return None
-        reports = reports_from_arrow(array, field)
-        try:
-            made.check_drawn(reports)
-        except DamagedReportError as damage:
-            row = damage.row if having is None else int(np.flatnonzero(having)[damage.row])
-            raise _damaged(where, before + row, column, damage.rule) from None
-        return reports
+def _read(
+    batch: pa.RecordBatch,
+    column: str,
+    made: Mechanism,
+    having: Booleans | None,
+    place: _Place,
+) -> Reports | None:
+    """Return the reports of one column of a batch, None without any; damaged ones raise."""
+    array, field = batch.column(column), batch.schema.field(column)
+    if having is not None:
+        wrong = array.is_valid().to_numpy(zero_copy_only=False) != having
+        if wrong.any():
+            rule = f"it must hold the reports of form {column.partition(':')[0]} and no others"
+            raise place.damaged(int(wrong.argmax()), column, rule)
+        array = array.drop_null()
+    if not len(array):
+        return None
+    reports = reports_from_arrow(array, field)
+    try:
+        made.check_drawn(reports)
+    except DamagedReportError as damage:
+        row = damage.row if having is None else int(np.flatnonzero(having)[damage.row])
+        raise place.damaged(row, column, damage.rule) from None
+    return reports
+
+
+def _part_batches(part: pa.Table | Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    if isinstance(part, pa.Table):
+        yield from part.select(columns).to_batches(max_chunksize=ROWS)
+    else:
+        with open_parquet(part) as parquet:
+            yield from parquet.iter_batches(ROWS, columns=columns)
 
 
 def _row_count(metadata: Any, file: Path) -> int:
@@ -237,10 +239,6 @@ def _row_count(metadata: Any, file: Path) -> int:
     if sum(parts) != metadata.num_rows or any(rows < 0 for rows in parts):
         raise InputError(f"{file} is damaged: it does not have as many reports as it states")
     return sum(parts)
-
-
-def _damaged(where: str, row: int, column: str, rule: str) -> InputError:
-    return InputError(f"{where}, record {row + 1:,}: column {column!r} is damaged: {rule}")
 
 
 def open_reports(plan: Plan, reports: Any) -> ReportSource:

@@ -23,7 +23,7 @@ from seepage.designs.forms.form_search import search_time
 from seepage.designs.shaped.form_shaper import SHAPES
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError
-from seepage.leakage.pooling_gain import NAMED, SUGGESTED
+from seepage.leakage.population_limits import NAMED, SUGGESTED
 from seepage.totals.population_totals import SCOPES
 from seepage.totals.result import refuse_sample
 

@@ -1,10 +1,9 @@
 """Leakage: exact, bounded, as a curve, and as the matrix of a whole table."""
 
 from seepage.leakage.bound import LeakageCurve, epsilon_for_leakage, leakage_bound, leakage_curve
-from seepage.leakage.exact import exact_leakage
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
 from seepage.leakage.population_limits import LeakageLimits
-from seepage.leakage.release import Release, releases
+from seepage.leakage.release import Release, exact_leakage, releases
 
 __all__ = [
     "LeakageCurve",

@@ -29,13 +29,15 @@ from seepage.data.channel import (
     rows_are_equal,
 )
 from seepage.errors import InputError
-from seepage.leakage.evidence import Leakage, Witness, two_level_leakage
 from seepage.leakage.likely_sets import (
+    Leakage,
     LikelySets,
+    Witness,
     best_of_all,
     best_singleton,
     compiled_pays,
     profile,
+    two_level_leakage,
 )
 from seepage.leakage.robust_bound import reach_of, robust_leakage
 from seepage.leakage.solver import climb_rows
@@ -150,7 +152,7 @@ def channel_profile(matrix: DenseOrSparse, value: float) -> float:
     """Return the hockey-stick profile E(e^value), see `likely_sets.profile`."""
     if is_sparse(matrix):
         matrix = _rows(matrix, _furthest_sparse_pair(matrix, value))
-    return profile(matrix, value)[0]
+    return profile(matrix, value)
 
 
 # Sparse channels ----------------------------------------------------------------------------------

@@ -19,24 +19,23 @@ needed where the paper sorts, O(m^2 t log t), but for the pairs that raise H.
 
 `LikelySets.best` searches all pairs of rows of each channel of a stack, shape (p, m, t);
 `LikelySets.best_of_pairs` takes the pairs as given.  NumPy does the work until it has cost about as
-much as loading the compiled drop-in, `compiled_solver`.
+much as loading the compiled drop-in, `compiled_solver`.  `two_level_leakage` gives the leakage of
+one channel with its evidence: the two target values and the S that attain it.
 """
 
+import math
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from seepage._numerics import (
-    LARGE_EPSILON,
-    UNIT,
-    Booleans,
-    Floats,
-    Integers,
-    log_ratio,
-    round_up,
-)
+from seepage import _checks
+from seepage._numerics import LARGE_EPSILON, UNIT, Booleans, Floats, Integers, log_ratio, round_up
+from seepage.data.channel import Channel, as_matrix
 from seepage.leakage.solver import Best, Pair, best_of_pairs, climb, climb_alone
 
 LOADING = 1 << 28
@@ -122,6 +121,21 @@ class LikelySets:
         size = self.size if self.kind == "subsets" else None
         return best_of_pairs(likelier, other, self.contrast, size)
 
+    def masks(self, size: int) -> tuple[Floats, bool]:
+        """Return the sets over so many inputs as rows of 0 and 1, and whether complements belong.
+
+        Of a set and its complement, where both belong to the family, the one without the last
+        input.
+        """
+        if self.kind == "all" or size == 2:
+            numbers = np.arange(1, 2 ** (size - 1))
+            return ((numbers[:, None] >> np.arange(size)) & 1).astype(np.float64), True
+        width = 1 if self.kind == "singletons" else self.size
+        chosen = np.array(list(combinations(range(size), width)))
+        masks = np.zeros((len(chosen), size))
+        np.put_along_axis(masks, chosen, 1.0, axis=1)
+        return (masks[masks[:, -1] == 0], True) if 2 * width == size else (masks, False)
+
     def slopes(self, channels: Floats, contrast: Floats) -> Floats:
         """Return d value / d contrast of each channel at its optimal S.
 
@@ -138,6 +152,22 @@ class LikelySets:
             return np.asarray(np.divide(mass, total, out=np.zeros_like(mass), where=mass > 0))
 
         return np.where(found.value > 0, term(found.likelier) - term(found.other), 0.0)
+
+
+def by_kind(
+    sets: Sequence[LikelySets | None], places: Integers
+) -> Iterator[tuple[LikelySets, Integers, Floats]]:
+    """Group places, such as sources, by the kind and size of their likely sets.
+
+    Yields an example of such sets, which of the places have them, and the contrast of each;
+    places without likely sets are left out.
+    """
+    kinds = [own and (own.kind, own.size) for own in sets]
+    contrasts = np.array([np.nan if own is None else own.contrast for own in sets])
+    for kind, example in dict(zip(kinds, sets, strict=True)).items():
+        chosen = np.flatnonzero(np.array([kind == other for other in kinds])[places])
+        if example is not None and len(chosen):
+            yield example, chosen, contrasts[places[chosen]]
 
 
 def best_singleton(channels: Floats, epsilon: Floats) -> Best:
@@ -190,24 +220,17 @@ def compiled_pays(cells: int) -> bool:
     return False
 
 
-def profile(channel: Floats, value: float) -> tuple[float, int, int]:
+def profile(channel: Floats, value: float) -> float:
     """Return E(H) = max over x, x' of sum_u max(0, G[x,u] - H G[x',u]) at H = exp(value).
 
     The *hockey-stick profile* of a channel decides everything that a budget can make of it:
-    exp(leakage) is the one H >= 1 with lambda E(H) = H - 1.  Also returned: x and x'.
+    exp(leakage) is the one H >= 1 with lambda E(H) = H - 1.
     """
-    best = (0.0, 0, 0)
-    for likelier, row in enumerate(channel):
-        left = row - channel
-        if value < LARGE_EPSILON:
-            left -= np.expm1(value) * channel
-        else:
-            left[channel > 0] = 0.0
-        totals = np.maximum(left, 0.0).sum(axis=1)
-        other = int(totals.argmax())
-        if totals[other] > best[0]:
-            best = (float(totals[other]), likelier, other)
-    return best
+    if value < LARGE_EPSILON:
+        rise = np.expm1(value) * channel
+    else:
+        rise = np.where(channel > 0, np.inf, 0.0)
+    return max(float(np.maximum(row - channel - rise, 0.0).sum(axis=1).max()) for row in channel)
 
 
 def _safe(value: Any, epsilon: Any, terms: int, cancelling: int = 0) -> Any:
@@ -219,3 +242,154 @@ def _safe(value: Any, epsilon: Any, terms: int, cancelling: int = 0) -> Any:
     """
     guard = -np.expm1(-epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
     return np.minimum(round_up(value, 3 * terms + 8) + guard, epsilon) * (value > 0)
+
+
+# Leakages with their evidence ------------------------------------------------------------------
+
+Label = str | int
+
+
+@dataclass(frozen=True)
+class Witness:
+    """What attains a leakage: two target values and a report that tells them apart.
+
+    Parameters
+    ----------
+    likelier, other
+        The target values x and x': the report is exp(leakage) times likelier under the first.
+    likely
+        The source values S that the report makes likely.
+    report
+        The report y itself where the mechanism is known; otherwise None.
+    """
+
+    likelier: Label
+    other: Label
+    likely: tuple[Label, ...]
+    report: Any = None
+
+    @classmethod
+    def named(cls, G: Any, likelier: int, other: int, likely: Booleans, report: Any) -> "Witness":
+        """Return a witness by the names along the axes of a channel, by numbers for an array."""
+        favoured = likely.nonzero()[0].tolist()
+        if not isinstance(G, Channel):
+            return cls(likelier, other, tuple(favoured), report)
+        targets, sources = G.given.values, G.output.values
+        names = tuple(sources[u] for u in favoured)
+        return cls(targets[likelier], targets[other], names, report)
+
+    def sentence(self, value: float, source: str = "", target: str = "") -> str:
+        """Return the evidence in words.
+
+        Parameters
+        ----------
+        value
+            The leakage in nats.
+        source, target
+            The names of the two attributes, to be put before their values.
+
+        Examples
+        --------
+        >>> Witness("Female", "Male", ("Wife",)).sentence(0.25)
+        'a report that favours Wife is 1.28 times likelier under Female than under Male'
+        >>> Witness(1, 2, ("yes",)).sentence(0.25, "smoker", "sex")
+        'a report that favours smoker yes is 1.28 times likelier under sex 1 than under sex 2'
+        """
+        value = _checks.real(value, "value")
+        _checks.text(source, "source"), _checks.text(target, "target")
+        favoured = ", ".join(map(str, self.likely[:5])) or "nothing"
+        favoured = f"{source} {favoured}" if source else favoured
+        likelier, other = (f"{target} {x}" if target else x for x in (self.likelier, self.other))
+        more = f" and {len(self.likely) - 5} more" if len(self.likely) > 5 else ""
+        times = "infinitely" if math.isinf(value) else f"{math.exp(min(value, 700.0)):.3g} times"
+        return (
+            f"a report that favours {favoured}{more} is {times} likelier "
+            f"under {likelier} than under {other}"
+        )
+
+
+@dataclass(frozen=True)
+class Leakage:
+    """A correlation-induced leakage in nats, with its witness.
+
+    Parameters
+    ----------
+    value
+        The leakage l >= 0: reports are at most exp(l) times likelier under one target value than
+        under another.
+    witness
+        What attains it; None where nothing is told apart.
+    relaxation
+        The certified delta': the channel from target to report is (l, delta')-LDP.
+    paper_relaxation
+        The paper's f* = delta A, never below `relaxation`; equal to it at epsilon 0, where the
+        paper's listing sets none.
+
+    Examples
+    --------
+    >>> float(Leakage(0.25, None))
+    0.25
+    """
+
+    value: float
+    witness: Witness | None
+    relaxation: float = 0.0
+    paper_relaxation: float = 0.0
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def two_level_leakage(
+    G: Channel | ArrayLike,
+    sets: LikelySets,
+    delta: float = 0.0,
+    report: Callable[[Booleans], Any] = lambda likely: None,
+) -> Leakage:
+    """Return the leakage of a channel through reports with these likely sets, with its witness.
+
+    Parameters
+    ----------
+    G
+        P(source given target), rows target values.
+    sets
+        The likely sets of the report and their contrast.
+    delta
+        The mechanism's relaxation, from which that of the leakage follows.
+    report
+        Makes a report out of a likely set, for the witness.
+
+    Notes
+    -----
+    The value is rounded up, so it is a bound in the strict sense; cost O(m^2 t), or O(m t) for
+    singletons, with m target and t source values.
+    """
+    matrix = as_matrix(G)
+    value, first, second, likely = sets.best_pair(matrix)
+    certified = relaxation(matrix, value, sets.contrast, delta)
+    if value == 0:
+        return Leakage(0.0, None, certified, certified)
+    witness = Witness.named(G, first, second, likely, report(likely))
+    paper = delta * float(matrix[first][likely].sum()) if delta else 0.0
+    return Leakage(value, witness, certified, max(certified, paper))
+
+
+def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:
+    """Return delta' with which a target's channel is (value, delta')-LDP, rounded up.
+
+    delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [theory: The certified delta]: the optimum
+    over all (eps, delta)-LDP mechanisms, and never above the paper's delta A.  At epsilon 0 it is
+    delta times the largest total variation distance between two rows.  Above 0 it stays above 0
+    even where it is too small for a float.
+    """
+    if delta == 0:
+        return 0.0
+    if epsilon == 0:
+        distance = profile(channel, 0.0)
+        share = distance + 2 * CELL_ROUNDINGS * UNIT if distance > 0 else 0.0
+    else:
+        share = math.exp(value - epsilon) * math.expm1(-value) / math.expm1(-epsilon)
+    if share == 0 and value == 0:
+        return 0.0
+    operations = 2 * channel.shape[1] + math.ceil(epsilon)
+    return min(delta, math.nextafter(round_up(delta * share, operations), math.inf))

@@ -20,6 +20,7 @@ import numpy as np
 
 from seepage._numerics import UNIT, Booleans, Floats, Integers, log_ratio
 from seepage.leakage.deviations import kl_lower, kl_upper, touching_lines
+from seepage.leakage.solver import sums_of_gains
 
 TINY = 1e-280
 """The least denominator that a ratio is computed with."""
@@ -35,6 +36,9 @@ FEW = 4
 
 ROUNDS = 3
 """Brackets of the search for the point where the lines of a pair touch."""
+
+DINKELBACH_ROUNDS = 6
+"""Rounds that raise the ratio of two lines."""
 
 KL_ROUNDS = 3
 """Iterations for the kl limits on the way there."""
@@ -121,16 +125,13 @@ class _Fractions(NamedTuple):
         Dinkelbach's iteration on all parts at once; the value is certified wherever it stops.
         """
         ratio = np.exp(np.minimum(attained, 600.0))
-        for _ in range(6):
+        for number in range(DINKELBACH_ROUNDS + 1):
             excess = self.gains - ratio[:, None] * self.losses
             chosen = _best_sets(excess, parts)
             gain = (excess * chosen).sum(axis=1) + self.top - ratio * self.bottom
-            if not (gain > 1e-12 * ratio).any():
+            if number == DINKELBACH_ROUNDS or not (gain > 1e-12 * ratio).any():
                 break
             ratio = np.maximum(ratio, self.at(chosen))
-        else:
-            excess = self.gains - ratio[:, None] * self.losses
-            gain = (excess * _best_sets(excess, parts)).sum(axis=1) + self.top - ratio * self.bottom
         decided = ~parts.free.any(axis=1) & ~(parts.some_in & parts.some_out)
         return np.where(decided, 0.0, _certified(ratio, gain, self.bottom))
 
@@ -283,16 +284,6 @@ class _RowPairs:
             parts = self._parts(self.starts[table] + first, self.starts[table] + second)
             _split(parts, self.contrast, self.attained, certified)
         return np.minimum(certified, self.contrast)
-
-
-def sums_of_gains(gains: Floats, losses: Floats) -> Floats:
-    """Return for each two rows the sum over u of max(0, gains[x, u] - losses[x', u])."""
-    found = np.empty((len(gains), len(losses)))
-    step = max(1, MOST_CELLS // losses.size)
-    for start in range(0, len(gains), step):
-        excess = gains[start : start + step, None] - losses
-        found[start : start + step] = np.maximum(excess, 0.0, out=excess).sum(axis=2)
-    return found
 
 
 def _certified(ratio: Floats, gain: Floats, bottom: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import permutations
 from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
@@ -13,8 +14,7 @@ from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError, InputError
-from seepage.leakage.evidence import Leakage, relaxation
-from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.likely_sets import Leakage, LikelySets, by_kind, relaxation
 from seepage.leakage.population_limits import LeakageLimits, population_limits
 from seepage.leakage.release import VIEWS, Release, View, releases
 
@@ -79,13 +79,12 @@ class LeakageMatrix(Result):
         """The leakages in nats, rows targets and columns sources."""
         values = np.zeros((len(self.domain), len(self.domain)))
         for targets, sources, stack in () if self.radius else self.channel_stacks():
-            for sets, chosen, contrast in self._by_sets(sources):
+            for sets, chosen, contrast in by_kind(self._sets, sources):
                 found = sets.best(stack[chosen], contrast).value
                 values[targets[chosen], sources[chosen]] = found
-        for source in np.flatnonzero((self._kind < 0) | (self.radius > 0)):
-            for target in range(len(self.domain)):
-                if target != source:
-                    values[target, source] = self[target, source].value
+        for target, source in self._ordered_pairs():
+            if self.radius or self._sets[source] is None:
+                values[target, source] = self[target, source].value
         values.flags.writeable = False
         return values
 
@@ -102,13 +101,7 @@ class LeakageMatrix(Result):
         channel = self.channel(row, column)
         places = [channel.given.code(label) for label in kept]
         part = Channel(channel.matrix[places], channel.given.restrict(places), channel.output)
-        return self._leakage(column, part)
-
-    def _leakage(self, source: int, channel: Channel) -> Leakage:
-        release = self.releases[source]
-        if self.radius:
-            return release.robust_leakage(channel, self.view, self.radius)
-        return release.leakage(channel, self.view)
+        return self.releases[column].leakage(part, self.view, self.radius)
 
     @cached_property
     def slopes(self) -> Floats:
@@ -120,7 +113,7 @@ class LeakageMatrix(Result):
             raise InputError("slopes are those of a matrix with radius 0")
         slopes = np.zeros((len(self.domain), len(self.domain)))
         for targets, sources, stack in self.channel_stacks():
-            for sets, chosen, contrast in self._by_sets(sources):
+            for sets, chosen, contrast in by_kind(self._sets, sources):
                 found = sets.slopes(stack[chosen], contrast)
                 slopes[targets[chosen], sources[chosen]] = found
         return slopes
@@ -129,22 +122,21 @@ class LeakageMatrix(Result):
     def relaxations(self) -> Floats:
         """The certified delta' of each leakage bound; 0 where the source has delta 0."""
         values = np.zeros_like(self.values)
-        relaxed = [r.delta > 0 and r.mechanism is None for r in self.releases]
-        if self.radius:
-            for target, source in zip(*np.nonzero(~np.eye(len(values), dtype=bool)), strict=True):
-                if relaxed[source]:
-                    values[target, source] = self[target, source].relaxation
-            return values
-        for targets, sources, stack in self.channel_stacks() if any(relaxed) else ():
-            for target, source, channel in zip(targets, sources, stack, strict=True):
-                if relaxed[source]:
-                    release, leakage = self.releases[source], float(self.values[target, source])
-                    if release.epsilon == 0:
-                        channel = self.channel(target, source).matrix
-                    values[target, source] = relaxation(
-                        channel, leakage, release.epsilon, release.delta
-                    )
+        for target, source in self._ordered_pairs():
+            release = self.releases[source]
+            if not release.delta or release.mechanism is not None:
+                continue
+            if self.radius:
+                values[target, source] = self[target, source].relaxation
+            else:
+                budget = release.epsilon, release.delta
+                channel, value = self.channel(target, source), float(self.values[target, source])
+                values[target, source] = relaxation(channel.matrix, value, *budget)
         return values
+
+    def _ordered_pairs(self) -> Iterator[tuple[int, int]]:
+        """Return every target with every source, row by row."""
+        return permutations(range(len(self.domain)), 2)
 
     @property
     def tcpl(self) -> float:
@@ -167,7 +159,8 @@ class LeakageMatrix(Result):
                 f"{self.domain.names[target]!r} is no source about itself; "
                 "its own report leaks its epsilon"
             )
-        return self._leakage(source, self.channel(target, source))
+        channel = self.channel(target, source)
+        return self.releases[source].leakage(channel, self.view, self.radius)
 
     def strongest(self, count: int = 10) -> list[Leak]:
         """Return the largest leakages, largest first, each with its target and source by name."""
@@ -259,32 +252,6 @@ class LeakageMatrix(Result):
     @cached_property
     def _sets(self) -> list[LikelySets | None]:
         return [release.sets(self.view) for release in self.releases]
-
-    @cached_property
-    def _kinds(self) -> dict[tuple[str, int], LikelySets]:
-        """One example of likely sets for each kind and size that a source has."""
-        return {(sets.kind, sets.size): sets for sets in self._sets if sets is not None}
-
-    @cached_property
-    def _kind(self) -> Integers:
-        """The place of each source's likely sets among the kinds; -1 where it has none."""
-        place = {kind: number for number, kind in enumerate(self._kinds)}
-        return np.array([-1 if s is None else place[s.kind, s.size] for s in self._sets])
-
-    @cached_property
-    def _contrasts(self) -> Floats:
-        """The contrast of each source's report; not a number where it is not two-level."""
-        return np.array([np.nan if sets is None else sets.contrast for sets in self._sets])
-
-    def _by_sets(self, sources: Integers) -> Iterator[tuple[LikelySets, Integers, Floats]]:
-        """Split sources into groups whose likely sets are of one kind and size.
-
-        Yields such sets, which of the sources have them, and the contrast of each.
-        """
-        for number, sets in enumerate(self._kinds.values()):
-            chosen = np.flatnonzero(self._kind[sources] == number)
-            if len(chosen):
-                yield sets, chosen, self._contrasts[sources[chosen]]
 
     def channel_stacks(self) -> Iterator[tuple[Integers, Integers, Floats]]:
         """Yield targets, sources and their channels as stacks of one shape each: all ordered pairs.

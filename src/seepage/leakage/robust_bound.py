@@ -18,7 +18,6 @@ arguments of each minimum and maximum.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 from typing import Any
 
@@ -28,8 +27,8 @@ from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers, log_ratio, round_up
 from seepage.data.channel import as_matrix, is_sparse
 from seepage.errors import InputError
-from seepage.leakage.evidence import Leakage, Witness, labels, two_level_leakage
-from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.likely_sets import Leakage, LikelySets, Witness, two_level_leakage
+from seepage.leakage.solver import best_rows, sums_of_gains
 
 ENUMERATED = 12
 """Up to so many source values all 2^t - 2 sets are enumerated."""
@@ -212,21 +211,19 @@ def robust_leakage(
     matrix = as_matrix(channel)
     if reach is None or 1 in matrix.shape:
         return plain
-    epsilon = sets.contrast
-    choices = _choices(matrix.shape[1], sets.kind, sets.size)
-    if choices is not None and not choices.shape[1]:
+    epsilon, size = sets.contrast, matrix.shape[1]
+    one = sets.kind == "singletons" or (sets.kind == "subsets" and sets.size == 1)
+    if sets.kind == "subsets" and sets.size == size:
         return plain
-    if choices is None:
-        value, first, second, likely = reach.relaxed(epsilon)
+    if one or size <= ENUMERATED:
+        value, first, second, likely = _enumerated(reach, _choices(sets, size), epsilon)
     else:
-        value, first, second, likely = _enumerated(reach, choices, epsilon)
+        value, first, second, likely = reach.relaxed(epsilon)
     value = min(max(round_up(value, 16), plain.value), epsilon)
     certified = _relaxation(reach, value, epsilon, delta)
     if value == 0:
         return Leakage(0.0, None, certified, certified)
-    targets, sources = (labels(channel, axis, matrix.shape[axis]) for axis in (0, 1))
-    chosen = np.flatnonzero(likely).tolist()
-    witness = Witness(targets[first], targets[second], tuple(sources[u] for u in chosen))
+    witness = Witness.named(channel, first, second, likely, None)
     mass = reach.masses(likely[:, None].astype(np.float64))[0][first, 0] if delta else 0.0
     return Leakage(value, witness, certified, max(certified, delta * min(1.0, float(mass))))
 
@@ -284,44 +281,21 @@ def _relaxation(reach: Ball | Box, value: float, epsilon: float, delta: float) -
     return min(delta, float(np.nextafter(round_up(delta * share, 64), np.inf)))
 
 
+def _choices(sets: LikelySets, size: int) -> Floats:
+    """Return all sets of a family, one 0-1 column each."""
+    masks, paired = sets.masks(size)
+    return (np.vstack([masks, 1 - masks[::-1]]) if paired else masks).T
+
+
 def _enumerated(
     reach: Ball | Box, choices: Floats, epsilon: float
 ) -> tuple[float, int, int, Booleans]:
-    """Return the largest log-ratio over two different rows and these sets."""
-    high, low = reach.masses(choices)
-    every = np.arange(choices.shape[1])
-    first, second = _two_largest(high)
-    least, next_least = _two_largest(-low)
-    found: tuple[float, int, int, Booleans] | None = None
-    for likelier, other in ((first, least), (first, next_least), (second, least)):
-        ratios = _ratios(high[likelier, every], low[other, every], epsilon, _guard(len(choices)))
-        ratios = np.where(likelier == other, -np.inf, ratios)
-        place = int(ratios.argmax())
-        if found is None or ratios[place] > found[0]:
-            rows = int(likelier[place]), int(other[place])
-            found = float(ratios[place]), *rows, choices[:, place] > 0
-    assert found is not None
-    return found
-
-
-def _two_largest(values: Floats) -> tuple[Integers, Integers]:
-    """Return the rows of the largest and of the next value of each column."""
-    first = values.argmax(axis=0)
-    rest = values.copy()
-    rest[first, np.arange(values.shape[1])] = -np.inf
-    return first, rest.argmax(axis=0)
-
-
-@cache
-def _choices(size: int, kind: str, likely: int) -> Floats | None:
-    """Return the sets to enumerate, one 0-1 column each; None where there are too many."""
-    if kind == "singletons" or (kind == "subsets" and likely == 1):
-        return np.eye(size)
-    if size > ENUMERATED:
-        return None
-    numbers = np.arange(1, 2**size - 1)
-    sets = (numbers >> np.arange(size)[:, None] & 1).astype(np.float64)
-    return sets if kind == "all" else sets[:, sets.sum(axis=0) == likely]
+    """Return the largest log-ratio over two different rows and these sets, one column each."""
+    high, low = _apart(*reach.masses(choices), _guard(len(choices)))
+    found = best_rows(high, low, epsilon)
+    place = int(found.ratio.argmax())
+    rows = int(found.likelier[place]), int(found.other[place])
+    return float(found.ratio[place]), *rows, choices[:, place] > 0
 
 
 def _curve(row: Floats, others: Floats) -> tuple[Integers, Floats, Floats]:
@@ -352,19 +326,22 @@ def _at_mass(
 
 def _ratios(high: Floats, low: Floats, epsilon: float, guard: float, signed: Any = False) -> Floats:
     """Return ln (1 + lambda U) / (1 + lambda L), U and L moved apart by their rounding errors."""
-    high = np.minimum(high + guard, 1.0)
-    low = np.where(signed, low - guard, np.maximum(low - guard, 0.0))
+    high, low = _apart(high, low, guard, signed)
     with np.errstate(divide="ignore", invalid="ignore"):
         return log_ratio(high - low, low, epsilon)
 
 
+def _apart(high: Floats, low: Floats, guard: float, signed: Any = False) -> tuple[Floats, Floats]:
+    """Return masses moved apart by their rounding errors, within 0 and 1 unless `signed`."""
+    low = np.where(signed, low - guard, np.maximum(low - guard, 0.0))
+    return np.minimum(high + guard, 1.0), low
+
+
 def _furthest(likelier: Floats, other: Floats) -> float:
     """Return the largest sum of max(0, likelier - other) over two different rows."""
-    gaps = [
-        np.maximum(np.delete(row - other, place, axis=0), 0.0).sum(axis=1).max()
-        for place, row in enumerate(likelier)
-    ]
-    return float(max(gaps))
+    gaps = sums_of_gains(likelier, other)
+    np.fill_diagonal(gaps, 0.0)
+    return float(gaps.max())
 
 
 def _guard(terms: int) -> float:

@@ -14,16 +14,21 @@ maximum over S into Dinkelbach's problem of `solver` [theory-population: The bou
 
 import math
 from collections.abc import Sequence
-from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from seepage._numerics import UNIT, Booleans, Floats, Integers, log_ratio, round_down, round_up
-from seepage.leakage.deviations import Limits, binomial_lower, binomial_upper, clopper_pearson
+from seepage._numerics import UNIT, Floats, Integers, log_ratio, round_down, round_up
+from seepage.leakage.deviations import (
+    Limits,
+    binomial_lower,
+    binomial_upper,
+    clopper_pearson,
+    kl_lower,
+    kl_upper,
+)
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.linear_limits import sums_of_gains, upper_over_all_sets
+from seepage.leakage.linear_limits import upper_over_all_sets
+from seepage.leakage.solver import best_rows, best_sets, sums_of_gains
 
 MOST_VALUES = 12
 """Source values of which all sets are enumerated; beyond, straight lines."""
@@ -70,7 +75,7 @@ def set_limits(counts: Integers, sets: LikelySets, c: Floats, contrast: Floats) 
     size = counts.shape[2]
     if sets.kind == "subsets" and sets.size == size:
         return Limits(np.zeros(len(counts)), np.zeros(len(counts)))
-    masks, paired = _masks(sets, size)
+    masks, paired = sets.masks(size)
     if len(masks) * counts.shape[1] <= DIRECT:
         return _rounded(_every(counts @ masks.T, counts.sum(2), c, contrast, paired), contrast)
     each = [
@@ -87,69 +92,26 @@ def _rounded(found: Limits, contrast: Floats) -> Limits:
     return Limits(lower, np.where(contrast > 0, np.maximum(upper, 0.0), 0.0))
 
 
-def _masks(sets: LikelySets, size: int) -> tuple[Floats, bool]:
-    """Return the sets of a family as rows of 0 and 1, and whether complements belong to it.
-
-    Of a set and its complement, where both belong to it, the one without the last value.
-    """
-    if sets.kind == "all" or size == 2:
-        numbers = np.arange(1, 2 ** (size - 1))
-        return ((numbers[:, None] >> np.arange(size)) & 1).astype(np.float64), True
-    width = 1 if sets.kind == "singletons" else sets.size
-    chosen = np.array(list(combinations(range(size), width)))
-    masks = np.zeros((len(chosen), size))
-    np.put_along_axis(masks, chosen, 1.0, axis=1)
-    return (masks[masks[:, -1] == 0], True) if 2 * width == size else (masks, False)
-
-
 def _every(hits: Floats, totals: Integers, c: Floats, contrast: Floats, paired: bool) -> Limits:
     """Return limits from every set; hits of shape (p, m, sets)."""
-    masses = clopper_pearson(hits, totals[:, :, None], np.asarray(c)[:, None, None])
-    found = _by_set(masses, np.asarray(contrast)[:, None], paired)
-    return Limits(found.lower.max(axis=-1), found.upper.max(axis=-1))
+    masses = clopper_pearson(hits, totals[:, :, None], c[:, None, None])
+    return _over_sets(_both_sides(masses) if paired else masses, contrast[:, None])
 
 
-def _by_set(masses: Limits, contrast: Floats, paired: bool) -> Limits:
-    """Return the limits that each set gives, from limits of masses of shape (..., m, sets)."""
-    lower = best_rows(masses.lower, masses.upper, contrast).ratio
-    upper = best_rows(masses.upper, masses.lower, contrast).ratio
-    if paired:
-        high, low = 1.0 - masses.lower, 1.0 - masses.upper
-        lower = np.maximum(lower, best_rows(low, high, contrast).ratio)
-        upper = np.maximum(upper, best_rows(high, low, contrast).ratio)
-    return Limits(lower, upper)
+def _both_sides(masses: Limits) -> Limits:
+    """Return the limits of sets and those of their complements beside them."""
+    low, high = masses
+    return Limits(
+        np.concatenate([low, 1.0 - high], axis=-1), np.concatenate([high, 1.0 - low], axis=-1)
+    )
 
 
-class BestRows(NamedTuple):
-    """For each set the two rows of the largest log-ratio, and that ratio."""
-
-    ratio: Floats
-    likelier: Integers
-    other: Integers
-
-
-def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
-    """Return the largest log-ratio of one row's `high` to another row's `low`, for each set.
-
-    The two largest and the two smallest suffice: at most one row is both.
-    """
-    first, last = high.argmax(axis=-2), low.argmin(axis=-2)
-
-    def ratio(x: Integers, y: Integers) -> Floats:
-        most = np.take_along_axis(high, x[..., None, :], axis=-2)[..., 0, :]
-        least = np.take_along_axis(low, y[..., None, :], axis=-2)[..., 0, :]
-        return log_ratio(most - least, least, contrast)
-
-    same = first == last
-    if not same.any():
-        return BestRows(ratio(first, last), first, last)
-    others, rest = high.copy(), low.copy()
-    np.put_along_axis(others, first[..., None, :], -np.inf, axis=-2)
-    np.put_along_axis(rest, last[..., None, :], np.inf, axis=-2)
-    second, next_last = others.argmax(axis=-2), rest.argmin(axis=-2)
-    swapped = same & (ratio(second, last) >= ratio(first, next_last))
-    first, last = np.where(swapped, second, first), np.where(same & ~swapped, next_last, last)
-    return BestRows(ratio(first, last), first, last)
+def _over_sets(masses: Limits, contrast: Floats) -> Limits:
+    """Return limits of leakages from limits of masses of shape (..., m, sets)."""
+    return Limits(
+        best_rows(masses.lower, masses.upper, contrast).ratio.max(axis=-1),
+        best_rows(masses.upper, masses.lower, contrast).ratio.max(axis=-1),
+    )
 
 
 def _some(
@@ -161,12 +123,11 @@ def _some(
     limit is exact: binomial limits are computed wherever the simpler ones exceed the largest ratio
     found.  The lower limit is that of the sets which rank first: every set gives a valid one.
     """
-    low, high = _simple_limits(hits, totals[:, None], c + math.exp(-c))
+    simple = _simple_limits(hits, totals[:, None], c + math.exp(-c))
     if paired:
-        hits = np.hstack([hits, totals[:, None] - hits])
-        low, high = np.hstack([low, 1.0 - high]), np.hstack([high, 1.0 - low])
-
-    lower = _established(hits, totals, c, contrast, Limits(low, high))
+        hits, simple = np.hstack([hits, totals[:, None] - hits]), _both_sides(simple)
+    low, high = simple
+    lower = _established(hits, totals, c, contrast, simple)
     guess = best_rows(high, low, contrast)
     sets = _largest(guess.ratio, 4)
     x, y = guess.likelier[sets], guess.other[sets]
@@ -249,6 +210,29 @@ def _spread(a: Floats, r: Floats) -> Floats:
     return np.sqrt(2 * r * (at * (1.0 - at)))
 
 
+def column_limits(tables: Sequence[Integers], columns: Floats, c: Floats) -> Limits:
+    """Return limits of the leakages of all targets through a transition matrix.
+
+    By the kl limits of each report: its likelihood under x is a mean over the people with x,
+    between the least and the largest entry of its column.
+    """
+    most, least = columns.max(axis=0), columns.min(axis=0)
+    width = most - least
+    scaled = np.divide(columns - least, width, out=np.zeros_like(columns), where=width > 0)
+    with np.errstate(divide="ignore"):
+        contrast = np.log(most) - np.log(least)
+    lower, upper = np.zeros((2, len(tables)))
+    for place, (table, level) in enumerate(zip(tables, c.tolist(), strict=True)):
+        totals = table.sum(axis=1)[:, None]
+        people = np.maximum(totals, 1)
+        share = np.clip(table @ scaled / people, 0.0, 1.0)
+        high = np.where(totals > 0, kl_upper(share, level / people), 1.0)
+        low = np.where(totals > 0, kl_lower(share, level / people), 0.0)
+        lower[place], upper[place] = _over_sets(Limits(low, high), contrast)
+    cap = float(contrast.max())
+    return Limits(np.clip(lower - 1e-9, 0.0, cap), np.clip(upper + 1e-9, 0.0, cap))
+
+
 # All sets of a large alphabet --------------------------------------------------------------------
 
 
@@ -303,19 +287,9 @@ def _found_lower(tables: Sequence[Integers], c: Floats, sets: LikelySets) -> Flo
             found.append(np.array(best_pairs) + end - size)
         x, y = np.concatenate(found, axis=1)
         table = np.repeat(np.arange(len(tables)), [part.shape[1] for part in found])
-        chosen = _favoured(rows[x] - ratio * rows[y], width)
+        chosen = best_sets(rows[x] - ratio * rows[y], width)
         above, below = ((counts[row] * chosen).sum(axis=1) for row in (x, y))
         high = binomial_lower(above, people[x], level[x])
         low = binomial_upper(below, people[y], level[y])
         np.maximum.at(best, table, log_ratio(high - low, low, contrast))
     return best
-
-
-def _favoured(scores: Floats, width: int | None) -> Booleans:
-    """Return the values of positive score, or as many as given of the largest."""
-    if width is None:
-        return scores > 0
-    chosen = np.zeros(scores.shape, dtype=np.bool_)
-    kept = np.argpartition(-scores, width - 1, axis=1)[:, :width]
-    np.put_along_axis(chosen, kept, True, axis=1)
-    return chosen

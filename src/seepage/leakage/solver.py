@@ -6,25 +6,22 @@ pair can raise it; see `likely_sets`.  `size` is the number of inputs in S, None
 """
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from seepage._numerics import (
-    LARGE_EPSILON,
-    ROOT_SCALE,
-    UNIT,
-    Booleans,
-    Floats,
-    Integers,
-    log_ratio,
-)
+from seepage._numerics import LARGE_EPSILON, ROOT_SCALE, UNIT, Booleans, Floats, Integers, log_ratio
 
 BLOCK = 1 << 14
 """Cells (pairs of rows times source values) handled at once: a block fits the cache."""
 
 SCRATCH = 1 << 17
 """The same where the memory is used over and over."""
+
+GAIN_CELLS = 1 << 16
+"""Differences of rows in `sums_of_gains` at once: what a core's cache holds."""
 
 SHORT = 128
 """Rows of at most this many source values are compared, two at a time, without NumPy."""
@@ -101,7 +98,7 @@ def _climb_together(channels: Floats, epsilon: Floats, size: int | None, best: l
         half = np.minimum(known / 2, LARGE_EPSILON)[:, None, None, None]
         scores = rows * np.exp(-half) - others * np.exp(half)
         if by_ratio:
-            measured = _ratios(_best_sets(scores, size), rows, others, budget[:, None, None])
+            measured = _ratios(best_sets(scores, size), rows, others, budget[:, None, None])
         else:
             measured = _gains(scores, size)
         places = measured.reshape(len(active), -1).argmax(axis=1)
@@ -166,6 +163,7 @@ def _start(channel: Floats, epsilon: float) -> Pair:
     return Pair(value, first, second, likely) if value > 0 else _nothing(channel)
 
 
+@lru_cache(maxsize=256)
 def _scale_and_floor(epsilon: float) -> tuple[float, float]:
     """Return 1 - e^-eps and e^-eps, both scaled as in `log_ratio`."""
     scale = float(-np.expm1(-epsilon)) * ROOT_SCALE**2
@@ -203,7 +201,7 @@ def climb_rows(
         if half:
             above, below = above * math.exp(-half), below * math.exp(half)
         if scratch is None:
-            sets = _best_sets(above - below, size)
+            sets = best_sets(above - below, size)
             measured = _ratios(sets, rows[:, None], others, epsilon)
         else:
             measured = _gains(np.subtract(above, below, out=scratch), size)
@@ -247,9 +245,11 @@ def _gains(scores: Floats, size: int | None) -> Floats:
     if size is not None:
         return np.asarray(np.partition(scores, -size, axis=-1)[..., -size:].sum(axis=-1))
     np.maximum(scores, 0.0, out=scores)
-    return np.asarray(
-        scores.sum(axis=-1) if scores.shape[-1] > FEW else scores @ ONES[: scores.shape[-1]]
-    )
+    width = scores.shape[-1]
+    if width > FEW:
+        return np.asarray(scores.sum(axis=-1))
+    sums = scores.reshape(-1, width).dot(ONES[:width])
+    return np.asarray(sums.reshape(scores.shape[:-1]))
 
 
 def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> Floats:
@@ -258,7 +258,7 @@ def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> 
     return log_ratio(gaps, np.where(likely, other, 0.0).sum(axis=-1), epsilon)
 
 
-def _best_sets(scores: Floats, size: int | None) -> Booleans:
+def best_sets(scores: Floats, size: int | None) -> Booleans:
     """Return the inputs of positive score, or those of the largest scores."""
     if size is None:
         return scores > 0
@@ -280,7 +280,7 @@ def _between(
     gap = likelier - other
     if size is not None:
         half = np.minimum(value / 2, LARGE_EPSILON)[:, None]
-        chosen = _best_sets(gap * np.exp(-half) - other * (2 * np.sinh(half)), size)
+        chosen = best_sets(gap * np.exp(-half) - other * (2 * np.sinh(half)), size)
         return _ratios(chosen, likelier, other, epsilon), chosen
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         order = np.argsort(np.where(gap > 0, other / gap, np.inf), axis=1, kind="stable")
@@ -317,15 +317,60 @@ def _between_two(
         found, chosen = _between(likelier[None], other[None], budget, known, size)
         return float(found[0]), chosen[0]
     scale, floor = _scale_and_floor(epsilon)
-    terms = zip((likelier - other).tolist(), other.tolist(), strict=True)
-    order = sorted([(low / gap, u, gap, low) for u, (gap, low) in enumerate(terms) if gap > 0])
-    gap_sum, low_sum, most, length = 0.0, 0.0, 0.0, 0
-    for place, (_, _, gap, low) in enumerate(order):
-        gap_sum += gap
-        low_sum += low
-        quotient = scale * gap_sum / (floor + scale * low_sum)
-        if quotient > most:
-            most, length = quotient, place + 1
+    gaps, lows = (likelier - other).tolist(), other.tolist()
+    order = sorted([(lows[u] / gap, u) for u, gap in enumerate(gaps) if gap > 0])
+    gap_sum, low_sum, most = 0.0, 0.0, 0.0
     chosen = np.zeros(len(other), dtype=np.bool_)
-    chosen[[term[1] for term in order[:length]]] = True
+    for _, source in order:
+        gap_sum += gaps[source]
+        low_sum += lows[source]
+        quotient = scale * gap_sum / (floor + scale * low_sum)
+        if quotient <= most:  # from here on every source lowers it
+            break
+        most, chosen[source] = quotient, True
     return float(np.log1p(most)), chosen
+
+
+# Rows given by two masses, and all pairs of rows -------------------------------------------------
+
+
+class BestRows(NamedTuple):
+    """For each set the two rows of the largest log-ratio, and that ratio."""
+
+    ratio: Floats
+    likelier: Integers
+    other: Integers
+
+
+def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
+    """Return the largest log-ratio of one row's `high` to another row's `low`, for each set.
+
+    The two largest and the two smallest suffice: at most one row is both.
+    """
+    first, last = high.argmax(axis=-2), low.argmin(axis=-2)
+
+    def ratio(x: Integers, y: Integers) -> Floats:
+        most = np.take_along_axis(high, x[..., None, :], axis=-2)[..., 0, :]
+        least = np.take_along_axis(low, y[..., None, :], axis=-2)[..., 0, :]
+        return log_ratio(most - least, least, contrast)
+
+    same = first == last
+    if not same.any():
+        return BestRows(ratio(first, last), first, last)
+    others, rest = high.copy(), low.copy()
+    np.put_along_axis(others, first[..., None, :], -np.inf, axis=-2)
+    np.put_along_axis(rest, last[..., None, :], np.inf, axis=-2)
+    second, next_last = others.argmax(axis=-2), rest.argmin(axis=-2)
+    swapped = same & (ratio(second, last) >= ratio(first, next_last))
+    first, last = np.where(swapped, second, first), np.where(same & ~swapped, next_last, last)
+    return BestRows(ratio(first, last), first, last)
+
+
+def sums_of_gains(gains: Floats, losses: Floats) -> Floats:
+    """Return for each two rows the sum over u of max(0, gains[x, u] - losses[x', u])."""
+    found = np.empty((len(gains), len(losses)))
+    step = max(1, GAIN_CELLS // losses.size)
+    for start in range(0, len(gains), step):
+        excess = gains[start : start + step, None] - losses
+        found[start : start + step] = np.maximum(excess, 0.0, out=excess).sum(axis=2)
+    return found

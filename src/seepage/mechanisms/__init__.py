@@ -10,11 +10,10 @@ from seepage._registry import MECHANISMS
 from seepage.errors import InputError
 from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.base import Estimate, Mechanism
-from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential
+from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential, SubsetSelection
 from seepage.mechanisms.hashing import BLH, OLH
 from seepage.mechanisms.histogram import SHE, Gaussian
 from seepage.mechanisms.reports import Reports, load_reports
-from seepage.mechanisms.subset import SubsetSelection
 from seepage.mechanisms.transition_matrix import MatrixMechanism, UtilityExponential
 from seepage.mechanisms.two_level import SetMechanism, TwoLevelMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR

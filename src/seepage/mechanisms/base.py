@@ -15,8 +15,7 @@ from seepage._numerics import Booleans, Floats, Integers
 from seepage._results import Result
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
-from seepage.leakage.evidence import Leakage, two_level_leakage
-from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.likely_sets import Leakage, LikelySets, two_level_leakage
 from seepage.mechanisms.randomness import ROWS, Randomness, Seed, randomness
 from seepage.mechanisms.reports import Reports
 
@@ -91,8 +90,9 @@ class Mechanism(ABC):
 
     def __init__(self, k: int, **parameters: Any) -> None:
         self.k = _checks.integer(k, "k", 1)
-        if "epsilon" in parameters:
-            parameters["epsilon"] = _checks.epsilon(parameters["epsilon"])
+        for name, check in (("epsilon", _checks.epsilon), ("delta", _checks.delta)):
+            if name in parameters:
+                parameters[name] = check(parameters[name])
         self.parameters = parameters
 
     @classmethod

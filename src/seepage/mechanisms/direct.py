@@ -1,7 +1,8 @@
-"""Direct response: report the value itself, or occasionally any value at all.
+"""Direct response and subset selection: report the value, or a set of values of one size.
 
 Generalised randomised response (`GRR`), its relaxation `ApproximateGRR`, and the exponential
-mechanism with 0/1 utility (`Exponential`), which is GRR at half the budget.
+mechanism with 0/1 utility (`Exponential`), which is GRR at half the budget.  `SubsetSelection`
+reports a set that contains the true value more often than not; with one value it is GRR.
 """
 
 import math
@@ -9,17 +10,21 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
-from seepage.mechanisms.exact_math import exp_below, float_above, log_above
-from seepage.mechanisms.randomness import CERTAIN, ROWS, Randomness, chance
-from seepage.mechanisms.reports import ValueReports
-from seepage.mechanisms.two_level import TwoLevelMechanism
+from seepage.leakage.likely_sets import LikelySets
+from seepage.mechanisms.randomness import ROWS, Randomness, exp_below, float_above, log_above
+from seepage.mechanisms.reports import BitReports, ValueReports
+from seepage.mechanisms.two_level import MixtureMechanism, SetMechanism, members
 
-MOST_CELLS = 1 << 24
-"""The largest transition matrix that `channel` returns: 128 MB."""
+KEYS = 1 << 19
+"""Keys drawn at once, so that they fit the cache and memory does not grow."""
+
+SHORT_KEYS_UP_TO = 1 << 12
+"""Up to so many values keys have 16 bits: at most one report in 16 is drawn again."""
 
 
 def truthful(k: int, epsilon: float, delta: float = 0.0) -> Fraction:
@@ -31,10 +36,10 @@ def truthful(k: int, epsilon: float, delta: float = 0.0) -> Fraction:
     (Fraction(1, 4), 0.7311)
     """
     growth, others = exp_below(epsilon), _checks.integer(k, "k", 1) - 1
-    return (growth + others * Fraction(delta)) / (growth + others)
+    return (growth + others * Fraction(_checks.delta(delta))) / (growth + others)
 
 
-class DirectResponse(TwoLevelMechanism):
+class DirectResponse(MixtureMechanism):
     """Report the true value with probability p and each other value with probability q <= p.
 
     Parameters
@@ -50,22 +55,12 @@ class DirectResponse(TwoLevelMechanism):
     Notes
     -----
     Drawn as a mixture: keep the value with chance p - q, else take any of the k values alike.
-    The chance is a threshold out of 2^64, rounded down, so p can only become smaller and q
-    larger; where p = q it is 0 and every value has exactly the same probability.
     """
 
     reports = ValueReports
 
     def __init__(self, k: int, true: Fraction, **parameters: Any) -> None:
         super().__init__(k, true if k != 1 else Fraction(1), size=1, **parameters)
-        self._keep = chance(self.true - self.other)
-
-    @property
-    def drawn(self) -> tuple[Fraction, Fraction]:
-        """The probabilities p and q of what is drawn."""
-        keep = Fraction(self._keep, CERTAIN)
-        other = (1 - keep) / self.k
-        return keep + other, other
 
     @property
     def bits(self) -> float:
@@ -77,7 +72,7 @@ class DirectResponse(TwoLevelMechanism):
         reports = ValueReports.of(self.describe(), codes, self.k)
         for begin in range(0, len(codes), ROWS):
             values = reports.values[begin : begin + ROWS]
-            dropped = np.flatnonzero(~source.happens(self._keep, len(values)))
+            dropped = np.flatnonzero(~source.happens(self.keep, len(values)))
             values[dropped] = source.below(self.k, len(dropped))
         return reports
 
@@ -94,15 +89,6 @@ class DirectResponse(TwoLevelMechanism):
     def guess(self, reports: ValueReports, source: Randomness) -> Integers:
         """Return the reported values themselves [paper, Appendix B]."""
         return reports.below(self.k)
-
-    def channel(self) -> Floats:
-        """Return the k x k matrix with p on the diagonal and q elsewhere; column y is report y."""
-        if self.k**2 > MOST_CELLS:
-            return super().channel()
-        true, other = self.support
-        matrix = np.full((self.k, self.k), other)
-        np.fill_diagonal(matrix, true)
-        return matrix
 
     def witness_report(self, likely: Booleans) -> ValueReports:
         """Return the report of the one likely value."""
@@ -135,8 +121,7 @@ class GRR(DirectResponse):
     name = "grr"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        stated = _checks.epsilon(epsilon)
-        super().__init__(k, truthful(k, stated), epsilon=stated)
+        super().__init__(k, truthful(k, epsilon), epsilon=epsilon)
 
 
 class Exponential(DirectResponse):
@@ -168,8 +153,7 @@ class Exponential(DirectResponse):
     name = "exp"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        stated = _checks.epsilon(epsilon)
-        super().__init__(k, truthful(k, stated / 2), epsilon=stated)
+        super().__init__(k, truthful(k, _checks.epsilon(epsilon) / 2), epsilon=epsilon)
 
 
 class ApproximateGRR(DirectResponse):
@@ -205,8 +189,7 @@ class ApproximateGRR(DirectResponse):
     approximate = True
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
-        stated, slack = _checks.epsilon(epsilon), _checks.delta(delta)
-        super().__init__(k, truthful(k, stated, slack), epsilon=stated, delta=slack)
+        super().__init__(k, truthful(k, epsilon, delta), epsilon=epsilon, delta=delta)
 
     @property
     def epsilon(self) -> float:
@@ -227,3 +210,87 @@ class ApproximateGRR(DirectResponse):
             return 0.0
         true, other = self.drawn
         return log_above(max((true - Fraction(self.parameters["delta"])) / other, Fraction(1)))
+
+
+class SubsetSelection(MixtureMechanism, SetMechanism):
+    """Report a random subset of w = max(1, floor(k / (e^eps + 1))) values.
+
+    The true value is in it with probability p = w e^eps / (w e^eps + k - w); the other members
+    are uniform among the other values [paper, Appendix A].
+
+    Parameters
+    ----------
+    k
+        The alphabet size.
+    epsilon
+        The privacy budget.
+
+    Notes
+    -----
+    A subset S has probability p / C(k-1, w-1) under the values in it and (1-p) / C(k-1, w) under
+    the others; the ratio of these is e^eps.
+
+    Drawn as a mixture: with chance s the true value is put in and w - 1 of the others chosen,
+    else w of all values, where s = w (e^eps - 1) / (k + w (e^eps - 1)).
+
+    Every subset of its size is exactly equally likely: each value gets a uniform key and the w
+    smallest keys win.  A draw where the w-th smallest key is not the only one of its size has
+    too many winners and is made again, with new keys.  A true value that is put in has key 0; the
+    keys of the others, and whether a draw is made again, do not change in distribution when those
+    values swap places, so what is left is still uniform.
+
+    Examples
+    --------
+    >>> mechanism = SubsetSelection(16, epsilon=1.0)
+    >>> mechanism.size, round(mechanism.hit_rate, 4), mechanism.epsilon
+    (4, 0.1188, 1.0)
+    >>> reports = mechanism.perturb([0, 1, 2, 3] * 5000, rng=7)
+    >>> bool(abs(mechanism.estimate(reports).frequencies[:4] - 0.25).max() < 0.05)
+    True
+    """
+
+    name = "ss"
+    size: int
+
+    def __init__(self, k: int, epsilon: float) -> None:
+        growth, values = exp_below(epsilon), _checks.integer(k, "k", 1)
+        size = max(1, math.floor(values / (growth + 1)))
+        inside = size * growth / (size * growth + values - size)
+        super().__init__(k, inside, size=size, epsilon=epsilon)
+
+    @property
+    def likely_sets(self) -> LikelySets:
+        """Every set of w values [theory: Whole reports]."""
+        return LikelySets("subsets", self.contrast, self.size)
+
+    def draw(self, codes: Integers, source: Randomness) -> BitReports:
+        """Return uniform subsets, the true value forced into some of them."""
+        words = np.empty((len(codes), -(-self.k // 64)), dtype=np.uint64)
+        rows = min(ROWS, 1 << max(0, KEYS.bit_length() - self.k.bit_length()))
+        for begin in range(0, len(codes), rows):
+            block = codes[begin : begin + rows]
+            forced = source.happens(self.keep, len(block))
+            words[begin : begin + rows] = self._subsets(block, forced, source)
+        return BitReports(self.describe(), words)
+
+    def _subsets(self, codes: Integers, forced: Booleans, source: Randomness) -> NDArray[np.uint64]:
+        """Return uniform subsets, those of forced rows among the subsets with the row's code."""
+        words = np.empty((len(codes), -(-self.k // 64)), dtype=np.uint64)
+        chosen = np.zeros((len(codes), 64 * words.shape[1]), dtype=np.bool_)
+        pending = np.arange(len(codes))
+        while len(pending):
+            keys = self._keys(len(pending), source)
+            holders = np.flatnonzero(forced[pending])
+            keys[holders, codes[pending[holders]]] = 0
+            last = np.partition(keys, self.size - 1, axis=1)[:, self.size - 1 : self.size]
+            np.less_equal(keys, last, out=chosen[: len(pending), : self.k])
+            drawn = BitReports.pack(chosen[: len(pending)])
+            words[pending] = drawn
+            pending = pending[members(drawn) != self.size]
+        return words
+
+    def _keys(self, rows: int, source: Randomness) -> NDArray[np.unsignedinteger[Any]]:
+        """Return a uniform key for each value, as many rows."""
+        width = 2 if self.k <= SHORT_KEYS_UP_TO else 4
+        octets = source.bytes(width * rows * self.k)
+        return octets.view(f"<u{width}").reshape(rows, self.k).copy()

@@ -38,10 +38,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.mechanisms.exact_math import exp_below, log_nearest
-from seepage.mechanisms.randomness import CERTAIN, ROWS, Randomness, chance
+from seepage.mechanisms.randomness import ROWS, Randomness, exp_below, log_nearest
 from seepage.mechanisms.reports import DamagedReportError, HashReports
-from seepage.mechanisms.two_level import TwoLevelMechanism
+from seepage.mechanisms.two_level import MixtureMechanism
 
 MOST_BUCKETS = 1 << 16
 """The largest g: the product of g and 48 bits still fits a 64-bit word."""
@@ -110,7 +109,7 @@ MOST_SEEDS = 1 << 22
 """Seeds tried in search of a witness, about a tenth of a second."""
 
 
-class LocalHashing(TwoLevelMechanism):
+class LocalHashing(MixtureMechanism):
     """The base of local hashing: all that follows from epsilon and the number of buckets.
 
     Parameters
@@ -136,22 +135,15 @@ class LocalHashing(TwoLevelMechanism):
     reports: ClassVar[type[HashReports]] = HashReports
 
     def __init__(self, k: int, epsilon: float, buckets: int) -> None:
-        stated = _checks.epsilon(epsilon)
         self.buckets = _checks.integer(buckets, "buckets", 2, MOST_BUCKETS)
-        growth = exp_below(stated)
+        growth = exp_below(epsilon)
         right = growth / (growth + self.buckets - 1)
-        super().__init__(k, right, Fraction(1, self.buckets), epsilon=stated)
-
-    @cached_property
-    def _keep(self) -> int:
-        """The chance to keep the bucket, p - (1-p)/(g-1); otherwise any bucket is drawn alike."""
-        return chance(self.true - (1 - self.true) / (self.buckets - 1))
+        super().__init__(k, right, Fraction(1, self.buckets), epsilon=epsilon)
 
     @property
-    def drawn(self) -> tuple[Fraction, Fraction]:
-        """The probabilities p and 1/g of what is drawn: the bucket is kept, else any one taken."""
-        kept = Fraction(self._keep, CERTAIN)
-        return kept + (1 - kept) / self.buckets, self.other
+    def blind(self) -> Fraction:
+        """The probability 1/g that a bucket drawn without the value holds it."""
+        return self.other
 
     @property
     def bits(self) -> float:
@@ -170,7 +162,7 @@ class LocalHashing(TwoLevelMechanism):
 
     def _buckets(self, seeds: Words, codes: Integers, source: Randomness) -> Words:
         reported = bucket_of(seeds, codes, self.buckets)
-        redrawn = np.flatnonzero(~source.happens(self._keep, len(codes)))
+        redrawn = np.flatnonzero(~source.happens(self.keep, len(codes)))
         reported[redrawn] = source.below(self.buckets, len(redrawn))
         return reported
 

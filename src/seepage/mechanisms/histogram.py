@@ -23,22 +23,24 @@ from seepage.data.channel import as_matrix
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.base import Mechanism, first_largest
-from seepage.mechanisms.exact_math import (
-    LARGEST_EPSILON,
-    SPARE,
-    float_above,
-    gaussian_delta,
-    gaussian_sigma,
-    log_above,
-)
 from seepage.mechanisms.noise import (
+    SPARE,
     GaussianGrid,
     LaplaceGrid,
     NoiseGrid,
+    gaussian_delta,
+    gaussian_sigma,
     laplace_miss_rate,
     normal_miss_rate,
 )
-from seepage.mechanisms.randomness import Randomness, Seed, randomness
+from seepage.mechanisms.randomness import (
+    LARGEST_EPSILON,
+    Randomness,
+    Seed,
+    float_above,
+    log_above,
+    randomness,
+)
 from seepage.mechanisms.reports import VectorReports
 
 LEAST_EPSILON = 2.0**-48
@@ -228,8 +230,8 @@ class SHE(HistogramEncoding):
     name = "she"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        stated = _checks.epsilon(epsilon)
-        super().__init__(k, epsilon=stated)
+        super().__init__(k, epsilon=epsilon)
+        stated = self.parameters["epsilon"]
         enough = stated >= LEAST_EPSILON
         self.scale = float_above(2 / Fraction(stated)) if enough else math.inf
         # Chances: e^-100 of 100 b, and 2^-256 of 4 even where b is tiny.
@@ -306,7 +308,7 @@ class Gaussian(HistogramEncoding):
     Notes
     -----
     Two one-hot vectors are sqrt 2 apart, and sigma is the least noise that keeps delta at epsilon
-    (`exact_math`).  An entry's log-likelihood ratio (y - 1/2)/sigma^2 has no limit,
+    (`gaussian_sigma`).  An entry's log-likelihood ratio (y - 1/2)/sigma^2 has no limit,
     so a report can single out one value as clearly as one likes: `leakage` is the level
     ln max_u G[x,u]/G[x',u] that this approaches and never reaches, infinite where a value occurs
     under one target value only.  Its witness is a report within e^-700 of that.  What holds but
@@ -326,7 +328,7 @@ class Gaussian(HistogramEncoding):
     approximate = True
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
-        super().__init__(k, epsilon=_checks.epsilon(epsilon), delta=_checks.delta(delta))
+        super().__init__(k, epsilon=epsilon, delta=delta)
         if self.parameters["delta"] < LEAST_DELTA:
             raise InputError(
                 f"delta of the Gaussian mechanism must be at least {LEAST_DELTA}, got {delta!r}; "

@@ -5,18 +5,33 @@ noisy entry is an integer number of cells, drawn from integer thresholds, so its
 exact fractions and so is the budget it realises.  Entries of a one-hot
 vector are 0 or 1; both grids map onto themselves when 0 and 1 trade places (cell c becomes
 `mirror - c`), so one law serves both.
+
+The tail of the normal distribution, and the noise that (epsilon, delta) asks for: double precision
+cannot tell delta = 1e-12 at epsilon 0, nor delta at epsilon 700, where a tail of 1e-300 is
+multiplied by e^700.  Arb (python-flint) gives certified bounds; it is imported only here and when
+needed, since loading it takes longer than `decimal`, which serves all other mechanisms.
 """
 
 import math
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from fractions import Fraction
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from seepage._numerics import Floats, Integers
-from seepage.mechanisms.exact_math import exp_below, normal_tail
-from seepage.mechanisms.randomness import CERTAIN, Randomness
+from seepage._numerics import UNIT, Floats, Integers
+from seepage.mechanisms.randomness import CERTAIN, Randomness, exp_below
+
+SPARE = 2.0**-30
+"""The share of delta that the noise leaves unused, for what drawing from a grid adds."""
+
+DELTA_DIGITS = 25
+"""Digits of delta that decide about sigma."""
+
+GUARD_BITS = 96
+"""Bits beyond those asked for, which roundings may spoil."""
 
 LAPLACE_CELLS = 10
 """The Laplace scale is at least 2^10 cells wide: the variance is that of the density to 1e-7."""
@@ -203,6 +218,86 @@ class GaussianGrid(NoiseGrid):
     def values(self, cells: Integers) -> Floats:
         """Return the entries that stand in these cells."""
         return np.asarray(0.5 + cells * self.step)
+
+
+# The tail of the normal distribution -------------------------------------------------------------
+
+
+def normal_tail(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """Return bounds on P(Z > x) of a standard normal Z, a share of 10^-digits apart at most.
+
+    The bounds are certified: interval arithmetic of Arb [Johansson 2017].
+
+    Examples
+    --------
+    >>> low, high = normal_tail(Fraction(2), 20)
+    >>> f"{float(low):.16f}", low < high < low * (1 + Fraction(1, 10**20))
+    ('0.0227501319481792', True)
+    """
+    from flint import arb, ctx, fmpq
+
+    with ctx.workprec(_bits(digits)):
+        ball = (arb(fmpq(x.numerator, x.denominator)) / arb(2).sqrt()).erfc() / 2
+        return _exactly(ball.lower()), _exactly(ball.upper())
+
+
+def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:
+    """Return the delta of Gaussian noise on a one-hot vector, rounded up by 10^-digits at most.
+
+    delta = Phi(D/(2 sigma) - eps sigma/D) - e^eps Phi(-D/(2 sigma) - eps sigma/D), with D = sqrt 2
+    the distance between two one-hot vectors [Balle and Wang 2018, Theorem 8].
+
+    Examples
+    --------
+    >>> f"{float(gaussian_delta(1.0, 1.0, 20)):.6f}"
+    '0.286208'
+    """
+    from flint import arb, ctx
+
+    with ctx.workprec(_bits(digits)):
+        near, far = 1 / (2 * arb(sigma)), arb(epsilon) * arb(sigma) / 2
+        likely, unlikely = (far - near).erfc(), (far + near).erfc()
+        return _exactly(((likely - arb(epsilon).exp() * unlikely) / 2).upper())
+
+
+def _bits(digits: int) -> int:
+    return math.ceil(digits * math.log2(10)) + GUARD_BITS
+
+
+def _exactly(bound: Any) -> Fraction:
+    """Return an exact number of Arb as a fraction."""
+    mantissa, exponent = map(int, bound.man_exp())
+    return mantissa * Fraction(2) ** exponent
+
+
+@lru_cache(maxsize=1024)
+def gaussian_sigma(epsilon: float, delta: float) -> float:
+    """Return the least noise with which the Gaussian mechanism is (epsilon, delta)-LDP.
+
+    The delta of `gaussian_delta` falls as sigma grows; bisection finds sigma to 12 digits, and
+    the end that keeps delta, with 2^-30 of it to spare, is returned.
+
+    Examples
+    --------
+    >>> f"{gaussian_sigma(1.0, 1e-6):.6f}"
+    '5.974598'
+    """
+    limit = Fraction(delta) * Fraction(1 - SPARE)
+    digits = math.ceil(-math.log10(delta)) + DELTA_DIGITS
+
+    def keeps(sigma: float) -> bool:
+        return gaussian_delta(epsilon, sigma, digits) <= limit
+
+    high = 1.0
+    while not keeps(high):
+        high *= 2
+    low = high / 2
+    while keeps(low):
+        low, high = low / 2, low
+    while high - low > 4096 * UNIT * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return high
 
 
 # The largest entry -------------------------------------------------------------------------------

@@ -16,16 +16,17 @@ from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
-from seepage.leakage.evidence import Leakage, Witness, labels
+from seepage.leakage.likely_sets import Leakage, Witness
 from seepage.mechanisms.base import Mechanism, nearest_distribution
-from seepage.mechanisms.exact_math import exp_below, log_above
 from seepage.mechanisms.randomness import (
     CERTAIN,
     Randomness,
     Thresholds,
     draw_outputs,
     exact_cells,
+    exp_below,
     largest_ratio,
+    log_above,
     whole_chances,
 )
 from seepage.mechanisms.reports import ValueReports
@@ -270,13 +271,9 @@ class MatrixMechanism(Mechanism):
         output = int(ratios.argmax())
         if ratios[output] == 0:
             return Leakage(0.0, None)
-        targets, sources = labels(G, 0, len(matrix)), labels(G, 1, self.k)
-        witness = Witness(
-            targets[int(seen[:, output].argmax())],
-            targets[int(seen[:, output].argmin())],
-            tuple(sources[u] for u in np.flatnonzero(self._likely[:, output])),
-            ValueReports.of(self.describe(), np.array([output]), self.outputs),
-        )
+        rows = int(seen[:, output].argmax()), int(seen[:, output].argmin())
+        report = ValueReports.of(self.describe(), np.array([output]), self.outputs)
+        witness = Witness.named(G, *rows, self._likely[:, output], report)
         return Leakage(min(float(ratios[output]) + self._slack, self.epsilon), witness)
 
 

@@ -9,6 +9,7 @@ its privacy, its estimates and the paper's attack rest on is the pair of probabi
 which are kept as exact fractions, and whether S has a fixed size or may be any set.
 """
 
+import itertools
 import math
 from fractions import Fraction
 from functools import cached_property
@@ -22,9 +23,11 @@ from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.exact_math import log_above, log_nearest
-from seepage.mechanisms.randomness import Randomness
+from seepage.mechanisms.randomness import CERTAIN, Randomness, chance, log_above, log_nearest
 from seepage.mechanisms.reports import BitReports, DamagedReportError, count_bits, guess_supported
+
+MOST_CELLS = 1 << 24
+"""The largest transition matrix that `channel` returns: 128 MB, 32 MB for sets of several."""
 
 CELLS = 1 << 15
 """Memberships computed at once: they stay in the cache."""
@@ -74,10 +77,14 @@ class TwoLevelMechanism(Mechanism):
         super().__init__(k, **parameters)
         self.size = size
         if size is not None:
-            other = (size - true) / max(1, self.k - 1)
+            other = self._others(true, size)
         elif other is None:
             raise InputError("other must be given for sets of any size")
         self.true, self.other = Fraction(true), Fraction(other)
+
+    def _others(self, true: Fraction, size: int) -> Fraction:
+        """Return q = (w - p)/(k - 1) of sets of w values."""
+        return (size - true) / max(1, self.k - 1)
 
     # Privacy ------------------------------------------------------------------------------------
 
@@ -226,6 +233,21 @@ class TwoLevelMechanism(Mechanism):
         inside = p / math.comb(self.k - 1, self.size - 1)
         return log_nearest(inside), log_nearest((1 - p) / math.comb(self.k - 1, self.size))
 
+    def channel(self) -> Floats:
+        """Return P(report given value) for sets of w values, one column for each set.
+
+        Columns are in the order of `itertools.combinations(range(k), w)`: (0, 1), (0, 2), ...
+        """
+        w = self.size
+        if w is None or math.comb(self.k, w) * self.k > (MOST_CELLS if w == 1 else MOST_CELLS // 4):
+            return super().channel()
+        sets = list(itertools.combinations(range(self.k), w))
+        inside = float(self.true / math.comb(self.k - 1, w - 1))
+        outside = float((1 - self.true) / math.comb(self.k - 1, w)) if self.k > 1 else 0.0
+        matrix = np.full((self.k, len(sets)), outside)
+        matrix[np.array(sets).T, np.arange(len(sets))] = inside
+        return matrix
+
     def log_likelihood(self, reports: Any) -> Floats:
         """Return ln P(report given u), where values are supported independently or by size."""
         self.check_reports(reports)
@@ -237,6 +259,37 @@ class TwoLevelMechanism(Mechanism):
         q_set, q_unset = log_nearest(self.other), log_nearest(1 - self.other)
         shared = count * q_set + (self.k - count) * q_unset
         return np.asarray(shared[:, None] + np.where(sets, likely, unlikely))
+
+
+class MixtureMechanism(TwoLevelMechanism):
+    """A two-level mechanism that uses the value with some chance, else draws without it.
+
+    A report drawn without the value supports each value with the same probability, `blind`.
+
+    Notes
+    -----
+    The chance is a threshold out of 2^64, rounded down, so p can only become smaller; where p is
+    `blind` it is 0, and every value has exactly the same probability.
+    """
+
+    @property
+    def blind(self) -> Fraction:
+        """The probability w / k that a set of w values drawn without the value supports it."""
+        assert self.size is not None
+        return Fraction(self.size, self.k)
+
+    @cached_property
+    def keep(self) -> int:
+        """The chance out of 2^64 to use the value: (p - b)/(1 - b), b for `blind`."""
+        certain = self.blind == 1
+        return CERTAIN if certain else chance((self.true - self.blind) / (1 - self.blind))
+
+    @property
+    def drawn(self) -> tuple[Fraction, Fraction]:
+        """The probabilities p and q of what is drawn."""
+        kept = Fraction(self.keep, CERTAIN)
+        true = kept + (1 - kept) * self.blind
+        return true, self.other if self.size is None else self._others(true, self.size)
 
 
 class SetMechanism(TwoLevelMechanism):

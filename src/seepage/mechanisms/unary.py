@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,20 +18,18 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Booleans, Integers, round_down
 from seepage.errors import InputError
-from seepage.mechanisms.exact_math import (
-    exp_below,
-    float_above,
-    log_above,
-    log_nearest,
-    square_root_below,
-)
 from seepage.mechanisms.randomness import (
     CERTAIN,
     Randomness,
     Seed,
     chance,
     chance_above,
+    exp_below,
+    float_above,
+    log_above,
+    log_nearest,
     randomness,
+    square_root_below,
 )
 from seepage.mechanisms.reports import BitReports
 from seepage.mechanisms.two_level import SetMechanism
@@ -59,9 +56,6 @@ class UnaryEncoding(SetMechanism):
     `perturb` draws one byte per bit and O(k) operations per report; `estimate` counts 64 bits at a
     time; `infer` finds its bit in O(k / 64) per report.
     """
-
-    def __init__(self, k: int, true: Fraction, other: Fraction, **parameters: Any) -> None:
-        super().__init__(k, true, other, **parameters)
 
     @cached_property
     def drawn(self) -> tuple[Fraction, Fraction]:
@@ -121,9 +115,8 @@ class RAPPOR(UnaryEncoding):
     name = "rappor"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        budget = _checks.epsilon(epsilon)
-        flip = 1 / (1 + exp_below(budget / 2))
-        super().__init__(k, 1 - flip, flip, epsilon=budget)
+        flip = 1 / (1 + exp_below(_checks.epsilon(epsilon) / 2))
+        super().__init__(k, 1 - flip, flip, epsilon=epsilon)
 
 
 class OUE(UnaryEncoding):
@@ -150,8 +143,7 @@ class OUE(UnaryEncoding):
     name = "oue"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        budget = _checks.epsilon(epsilon)
-        super().__init__(k, Fraction(1, 2), 1 / (1 + exp_below(budget)), epsilon=budget)
+        super().__init__(k, Fraction(1, 2), 1 / (1 + exp_below(epsilon)), epsilon=epsilon)
 
 
 class ApproximateSUE(UnaryEncoding):
@@ -189,11 +181,10 @@ class ApproximateSUE(UnaryEncoding):
     approximate = True
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
-        budget, slack = _checks.epsilon(epsilon), _checks.delta(delta)
-        self._growth, self._slack = exp_below(budget), Fraction(slack)
+        self._growth, self._slack = exp_below(epsilon), Fraction(_checks.delta(delta))
         root = square_root_below(1 + (self._growth - 1) * (1 - self._slack))
         flip = (1 - self._slack) / (1 + root)
-        super().__init__(k, 1 - flip, flip, epsilon=budget, delta=slack)
+        super().__init__(k, 1 - flip, flip, epsilon=epsilon, delta=delta)
 
     @cached_property
     def epsilon(self) -> float:

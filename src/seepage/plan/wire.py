@@ -19,9 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from seepage.errors import InputError
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.direct import GRR, ApproximateGRR, DirectResponse, Exponential
+from seepage.mechanisms.direct import (
+    GRR,
+    ApproximateGRR,
+    DirectResponse,
+    Exponential,
+    SubsetSelection,
+)
 from seepage.mechanisms.randomness import CERTAIN, chance
-from seepage.mechanisms.subset import SubsetSelection
 from seepage.mechanisms.transition_matrix import MatrixMechanism, UtilityExponential
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR, UnaryEncoding
 from seepage.plan.form import Form, MatrixChannel, cumulative

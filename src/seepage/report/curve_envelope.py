@@ -54,20 +54,6 @@ class Lines:
     values: Singles
 
 
-def evaluate(lines: Floats, contrast: float) -> float:
-    """Return the leakage of one pair's lines at a contrast, at most the contrast itself.
-
-    Examples
-    --------
-    >>> round(evaluate(np.array([[0.9, 0.2]]), 1.0), 4)
-    0.6393
-    """
-    if not len(lines):
-        return 0.0
-    ratios = _leakage(np.float64(contrast), lines[:, 0], lines[:, 1])
-    return float(min(contrast, ratios.max()))
-
-
 def profile_lines(
     channels: Floats,
     sets: LikelySets,

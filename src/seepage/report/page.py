@@ -161,7 +161,7 @@ def page_content(
     reach = max(LARGEST_BUDGET, 1.25 * max(epsilons))
     bound = leakage_matrix(pairs, epsilons, **matrix.smoothing)
     return {
-        **{key: result.get(key) for key in _KEPT},
+        **{key: result.get(key) for key in KEPT},
         "counted": how_many(pairs),
         "caution": sample_caution(pairs),
         "epsilon": epsilons,
@@ -201,21 +201,12 @@ def _leak(leak: EstablishedLeak) -> dict[str, Any]:
     return found
 
 
-_KEPT = (
-    "seepage",
-    "name",
-    "command",
-    "records",
-    "digest",
-    "view",
-    "delta",
-    "smoothing",
-    "cpl",
-    "tcpl",
-    "strongest",
-    "refused",
-    "refuted",
+KEPT = (
+    *("seepage", "name", "command", "digest", "view", "delta"),
+    *("smoothing", "refused", "refuted"),
 )
+"""What the page shows of a saved result as it is."""
+
 NAMED_REPORTS = 5
 """How many reports of a joint witness the page names."""
 

@@ -42,15 +42,6 @@ class _SavedAttribute(msgspec.Struct):
     edges: list[LogRatio]
 
 
-class _SavedLeak(msgspec.Struct):
-    source: str
-    target: str
-    cpl: Nats
-    likelier: str | None = None
-    other: str | None = None
-    likely: Names | None = None
-
-
 class _SavedWitness(msgspec.Struct):
     target: str
     likelier: str
@@ -69,6 +60,7 @@ class _SavedTotal(msgspec.Struct):
     confidence: Share | None = None
     evidence: list[_SavedWitness | None] | None = None
     notes: Names | None = None
+    scope: Literal["table", "population"] | None = None
 
 
 class _SavedExperience(msgspec.Struct):
@@ -116,8 +108,6 @@ class _SavedResult(msgspec.Struct):
     delta: Share | list[Share] | None = None
     smoothing: _SavedSmoothing | None = None
     radius: Share | None = None
-    tcpl: Nats | None = None
-    strongest: list[_SavedLeak] | None = None
     refused: dict[str, str] | None = None
     refuted: dict[str, Names] | None = None
     limit: AtLeast0 | list[AtLeast0 | None] | None = None
@@ -156,13 +146,6 @@ def as_result(result: Any, place: str = "the result") -> dict[str, Any]:
     return dict(result)
 
 
-EACH_EXPERIENCED = (
-    *("attributes", "epsilons", "mechanisms", "compared", "left_out", "shares"),
-    *("permuted_shares", "quantiles", "permuted_quantiles", "before", "own", "together"),
-)
-"""What an `Experience` has one of for each attribute."""
-
-
 def _misfit(saved: _SavedResult) -> str:
     """Return what does not fit the domain of a result, empty where everything does."""
     names = [attribute.name for attribute in saved.domain]
@@ -178,8 +161,9 @@ def _misfit(saved: _SavedResult) -> str:
         },
     }
     if saved.experienced is not None:
-        for key in EACH_EXPERIENCED:
-            lists[f"{key} of experienced"] = getattr(saved.experienced, key)
+        for key, each in msgspec.structs.asdict(saved.experienced).items():
+            if isinstance(each, list) and key != "notes":
+                lists[f"{key} of experienced"] = each
     for name, total in saved.totals.items():
         lists |= {f"totals of {name}": total.totals, f"deltas of {name}": total.deltas}
         lists |= {f"evidence of {name}": total.evidence} if total.evidence else {}
@@ -197,10 +181,9 @@ def _misfit(saved: _SavedResult) -> str:
 
 
 def _named(saved: _SavedResult) -> chain[str]:
-    """Return the attributes that evidence, the strongest leaks and refuted totals name."""
+    """Return the attributes that evidence and refuted totals name."""
     witnesses = [w for total in saved.totals.values() for w in total.evidence or () if w]
     return chain(
-        (name for leak in saved.strongest or () for name in (leak.source, leak.target)),
         (name for witness in witnesses for name in (witness.target, *witness.reports)),
         chain.from_iterable((saved.refuted or {}).values()),
     )

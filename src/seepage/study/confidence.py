@@ -29,13 +29,11 @@ has the limits of a Poisson count of e [Garwood 1936], exact for small e.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from seepage._numerics import UNIT, Booleans, Floats, Integers
+from seepage._numerics import UNIT, Floats, Integers
 from seepage.study.simulation import Collection
 
 MANY_REPORTS = 1e5
@@ -170,97 +168,54 @@ def interval(collection: Collection, confidence: float, population: bool = False
     alpha = 1.0 - confidence
     screening = alpha / SCREENING
     rounding = 16.0 * collection.table.shape[1] * UNIT
-    candidates = _candidates(cells, screening / (reports * targets * (targets - 1)))
-    lower = cells.lowest((alpha / 2 - screening) / candidates)
-    upper = cells.highest(alpha / 2) if cells.complete else np.inf
+    level = screening / (reports * targets * (targets - 1))
+    best = cells.largest(level, LOWER)  # how many may be the largest, judging all at once?
+    near = sum(int(np.count_nonzero(part >= best)) for part in cells.limits(level, UPPER))
+    candidates = max(1, near)
     middle = 0.5 if candidates == 1 else 1.0 - 0.5 ** (1.0 / candidates)
-    return Interval(
-        max(0.0, cells.lowest(middle)),
-        max(0.0, lower - rounding),
-        max(0.0, upper + rounding),
-    )
+    corrected = cells.largest(middle, LOWER)
+    lower = cells.largest((alpha / 2 - screening) / candidates, LOWER)
+    upper = cells.largest(alpha / 2, UPPER) if cells.complete else np.inf
+    return Interval(*(max(0.0, v) for v in (corrected, lower - rounding, upper + rounding)))
 
 
-def _candidates(cells: "Cells", level: float) -> int:
-    """Return how many log-ratios may be the largest, judging all of them at once."""
-    best = cells.lowest(level)
-    found = sum(int(np.count_nonzero(part >= best)) for part in cells.limits(level, UPPER))
-    return max(1, found)
-
-
-@dataclass(frozen=True, eq=False)
 class Cells:
-    """The cells (x, y) of the pooled estimate W^: values, precision and correlation."""
+    """The cells (x, y) of the pooled estimate W^: values, precision and correlation.
 
-    collection: Collection
-    population: bool
+    Attributes
+    ----------
+    correlation
+        G[x, u], for source values that occurred.
+    shares, variances, empty
+        W^[x, y] = G C^, Var W^[x, y], and which cells were never seen.
+    spread
+        Var C^[u, y], from counts with half a report added, so that none is certain.
+    logarithms
+        Ln W^[x, y]; where nothing was seen, of half a report, and of half a record besides where
+        the table itself is a sample.
+    complete
+        Whether every report that the channel can give was seen.
+    """
 
-    @cached_property
-    def complete(self) -> bool:
-        """Whether every report that the channel can give was seen."""
-        possible = self.collection.channel[self._sources] > 0
-        return bool((self._reports == possible.any(axis=0)).all())
-
-    @cached_property
-    def _sources(self) -> Booleans:
-        return np.asarray(self.collection.table.any(axis=0))
-
-    @cached_property
-    def _reports(self) -> Booleans:
-        return np.asarray(self.collection.pooled.any(axis=0))
-
-    @cached_property
-    def _channel(self) -> Floats:
-        return self.collection.channel[:, self._reports]
-
-    @cached_property
-    def correlation(self) -> Floats:
-        """G[x, u], for source values that occurred."""
-        table = self.collection.table[:, self._sources]
-        return np.asarray(table / table.sum(axis=1, keepdims=True))
-
-    @cached_property
-    def _trials(self) -> Floats:
-        """The reports of each source value, r n[u]."""
-        totals = self.collection.table.sum(axis=0)[self._sources, None]
-        return np.asarray(float(self.collection.replicas) * totals)
-
-    @cached_property
-    def _pooled(self) -> Floats:
-        return self.collection.pooled[np.ix_(self._sources, self._reports)].astype(np.float64)
-
-    @cached_property
-    def shares(self) -> Floats:
-        """W^[x, y] = G C^."""
-        return np.asarray(self.correlation @ (self._pooled / self._trials))
-
-    @cached_property
-    def spread(self) -> Floats:
-        """Var C^[u, y], from counts with half a report added, so that none is certain."""
-        smooth = (self._pooled + 0.5) / (self._trials + 1.0)
-        return np.asarray(smooth * (1.0 - smooth) / self._trials)
-
-    @cached_property
-    def variances(self) -> Floats:
-        """Var W^[x, y]."""
-        return np.asarray(self.correlation**2 @ self.spread)
-
-    @cached_property
-    def empty(self) -> Booleans:
-        """Which cells were never seen."""
-        return np.asarray(self.shares <= 0)
-
-    @cached_property
-    def logarithms(self) -> Floats:
-        """Ln W^[x, y]; where nothing was seen, of half a report.
-
-        Of half a report and half a record where the table itself is a sample.
-        """
-        half = np.repeat(0.5 * self.correlation**2 @ (1.0 / self._trials), self.shares.shape[1], 1)
-        if self.population:
-            totals = self.collection.table.sum(axis=1, keepdims=True)
-            half += 0.5 * np.ptp(self._channel, axis=0) / totals
-        return np.asarray(np.log(np.where(self.empty, half, self.shares)))
+    def __init__(self, collection: Collection, population: bool) -> None:
+        used, seen = collection.table.any(axis=0), collection.pooled.any(axis=0)
+        possible = (collection.channel[used] > 0).any(axis=0)
+        self.complete = bool((seen == possible).all())
+        self.population, self.table = population, collection.table
+        self.channel = collection.channel[:, seen]
+        totals = self.table.sum(axis=1, keepdims=True)
+        reports = float(collection.replicas) * self.table.sum(axis=0)[used, None]  # r n[u]
+        pooled = collection.pooled[np.ix_(used, seen)].astype(np.float64)
+        smooth = (pooled + 0.5) / (reports + 1.0)
+        self.correlation = self.table[:, used] / totals
+        self.shares = self.correlation @ (pooled / reports)
+        self.spread = smooth * (1.0 - smooth) / reports
+        self.variances = self.correlation**2 @ self.spread
+        self.empty = self.shares <= 0
+        half = np.repeat(0.5 * self.correlation**2 @ (1.0 / reports), self.shares.shape[1], 1)
+        if population:
+            half += 0.5 * np.ptp(self.channel, axis=0) / totals
+        self.logarithms = np.log(np.where(self.empty, half, self.shares))
 
     def distances(self, level: float) -> tuple[Floats, Floats, Floats]:
         """Return each cell's log-distance to its limits, and that of sampling the table apart.
@@ -271,7 +226,7 @@ class Cells:
         drawn = np.stack(poisson_distances(reports, level))
         if not self.population:
             return drawn[0], drawn[1], np.zeros((2, *self.shares.shape))
-        sampled = np.stack(sampling_distances(self.collection.table, self._channel, level))
+        sampled = np.stack(sampling_distances(self.table, self.channel, level))
         return drawn[0], drawn[1], np.where(self.empty, 0.0, sampled)
 
     def limits(self, level: float, side: Literal[-1, 1]) -> Iterator[Floats]:
@@ -301,13 +256,9 @@ class Cells:
         correlations = joint / _pairwise(deviations, np.multiply)
         return np.asarray(np.clip(correlations, -1.0, 1.0))
 
-    def lowest(self, level: float) -> float:
-        """Return the largest lower limit of all log-ratios."""
-        return max(float(part.max()) for part in self.limits(level, LOWER))
-
-    def highest(self, level: float) -> float:
-        """Return the largest upper limit of all log-ratios."""
-        return max(float(part.max()) for part in self.limits(level, UPPER))
+    def largest(self, level: float, side: Literal[-1, 1]) -> float:
+        """Return the largest lower or upper limit of all log-ratios."""
+        return max(float(part.max()) for part in self.limits(level, side))
 
 
 def _pairwise(cells: Floats, operation: Callable[[Floats, Floats], Floats]) -> Floats:

@@ -232,40 +232,30 @@ def _plug_in(task: Task, collection: Collection) -> tuple[float, DecidingCells |
     )
 
 
-def pair_task(
-    pairs: PairCounts, mechanisms: Sequence[Mechanism], target: int, source: int, view: View
+def make_task(
+    known: PairCounts | Records, mechanisms: Sequence[Mechanism], view: View, key: Key
 ) -> Task:
-    """Return the task of one source about one target, from pair counts."""
-    table = pairs.table(target, source)
-    seen = np.flatnonzero(pairs.marginal(target))
-    attribute = pairs.domain[source]
+    """Return the task of a target and its sources: several sources take records."""
+    target, *sources = key
+    if isinstance(known, PairCounts):
+        seen = np.flatnonzero(known.marginal(target))
+        values = np.arange(known.domain[sources[0]].size)[:, None]
+        table = np.ascontiguousarray(known.table(target, sources[0])[seen])
+    else:
+        codes = known.codes.astype(np.int64)
+        values, tuples = np.unique(codes[:, sources], axis=0, return_inverse=True)
+        seen, targets = np.unique(codes[:, target], return_inverse=True)
+        cells = targets * len(values) + tuples.reshape(-1)
+        counts = np.bincount(cells, known.weights, minlength=len(seen) * len(values))
+        table = counts.astype(np.int64).reshape(len(seen), len(values))
     return Task(
-        key=(target, source),
-        target=pairs.domain[target].restrict(seen),
-        sources=(attribute,),
-        mechanisms=(mechanisms[source],),
+        key=key,
+        target=known.domain[target].restrict(seen),
+        sources=tuple(known.domain[source] for source in sources),
+        mechanisms=tuple(mechanisms[source] for source in sources),
         direct=mechanisms[target].epsilon,
-        values=np.arange(attribute.size)[:, None],
-        table=np.ascontiguousarray(table[seen]),
-        view=view,
-    )
-
-
-def joint_task(people: Records, mechanisms: Sequence[Mechanism], view: View) -> Task:
-    """Return the task of the first attribute as target and all others together as sources."""
-    codes, domain = people.codes.astype(np.int64), people.domain
-    values, tuples = np.unique(codes[:, 1:], axis=0, return_inverse=True)
-    seen, targets = np.unique(codes[:, 0], return_inverse=True)
-    cells = targets * len(values) + tuples.reshape(-1)
-    table = np.bincount(cells, people.weights, minlength=len(seen) * len(values)).astype(np.int64)
-    return Task(
-        key=tuple(range(len(domain))),
-        target=domain[0].restrict(seen),
-        sources=tuple(domain)[1:],
-        mechanisms=tuple(mechanisms[1:]),
-        direct=mechanisms[0].epsilon,
         values=values,
-        table=table.reshape(len(seen), len(values)),
+        table=table,
         view=view,
     )
 

@@ -10,8 +10,9 @@ import os
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from seepage import _checks
@@ -19,21 +20,15 @@ from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_pairs, as_records
 from seepage.data.pairs import PairCounts
+from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
 from seepage.leakage.release import View, releases
 from seepage.mechanisms import Mechanism, registered
-from seepage.study.estimates import (
-    EstimateSettings,
-    LeakageEstimate,
-    LeakageEstimates,
-    Method,
-)
-from seepage.study.estimation_task import Key, Task, joint_task, pair_task
+from seepage.study.estimates import EstimateSettings, LeakageEstimate, LeakageEstimates, Method
+from seepage.study.estimation_task import Key, Task, make_task
 
 MOST_REPORTS = 2**53
 """Shares of reports are taken in double precision, which is exact up to here."""
-
-Make = Callable[[Key], Task]
 
 
 def estimate_leakage(
@@ -131,35 +126,29 @@ def estimate_leakage(
     _checks.progress(progress)
     drawn = secrets.randbits(63) if seed is None else seed
     settings = EstimateSettings(replicas, surrogates, drawn, view, method, population, confidence)
+    known: PairCounts | Records
     if sources is None:
-        counts = as_pairs(data, **table_options)
-        keys = _ordered_pairs(counts, target, pairs)
-        mechanisms = mechanisms_of(counts.domain, epsilon, mechanism, delta)
-        domain, records, drawn_from = counts.domain, counts.records, counts.population
-
-        def make(key: Key) -> Task:
-            return pair_task(counts, mechanisms, key[0], key[1], settings.view)
-
+        known = as_pairs(data, **table_options)
+        keys = _ordered_pairs(known, target, pairs)
     else:
         if target is None or pairs is not None or isinstance(sources, str):
             raise InputError("sources must be a list of names, with a target and without pairs")
         names = (target, *sources)
-        people = as_records(data, **_only(names, table_options)).select(names)
-        domain, records, drawn_from = people.domain, people.records, people.population
-        mechanisms = mechanisms_of(domain, epsilon, mechanism, delta)
-        task = joint_task(people, mechanisms, settings.view)
-        keys, make = [task.key], lambda key: task
-    if records * settings.replicas > MOST_REPORTS:
+        known = as_records(data, **_only(names, table_options)).select(names)
+        keys = [tuple(range(len(names)))]
+    mechanisms = mechanisms_of(known.domain, epsilon, mechanism, delta)
+    if known.records * settings.replicas > MOST_REPORTS:
         raise InputError(
             f"records times replicas must be at most {MOST_REPORTS:,}, "
-            f"got {records:,} times {_checks.shown(replicas)}"
+            f"got {known.records:,} times {_checks.shown(replicas)}"
         )
+    make = partial(make_task, known, mechanisms, settings.view)
     found: dict[Key, LeakageEstimate] = {}
     for key, estimate in _estimates(keys, make, settings, _threads(threads)):
-        found[key] = replace(estimate, population=drawn_from)
+        found[key] = replace(estimate, population=known.population)
         if progress is not None:
             progress(len(found), len(keys))
-    return LeakageEstimates(domain, found, settings)
+    return LeakageEstimates(known.domain, found, settings)
 
 
 def mechanisms_of(
@@ -221,23 +210,15 @@ def _threads(threads: int | None) -> int:
     return os.cpu_count() or 1
 
 
-class StoppedError(Exception):
-    """The run was interrupted; never leaves this module."""
-
-
 def _estimates(
-    keys: Sequence[Key], make: Make, settings: EstimateSettings, threads: int
+    keys: Sequence[Key], make: Callable[[Key], Task], settings: EstimateSettings, threads: int
 ) -> Iterator[tuple[Key, LeakageEstimate]]:
     """Yield each task's estimate as soon as it is there; an exception ends all threads."""
-    if threads == 1:
-        for key in keys:
-            yield key, make(key).estimate(settings)
-        return
     stopped = threading.Event()
 
     def pulse() -> None:
         if stopped.is_set():
-            raise StoppedError
+            raise CancelledError
 
     with ThreadPoolExecutor(threads) as pool:
         running = {

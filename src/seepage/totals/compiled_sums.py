@@ -21,11 +21,8 @@ COMBINATIONS = 512
 LANES = 64
 """Reports that one thread handles side by side."""
 
-REPORTS = 1024
-"""Reports handled at once: tables of a few MB per group."""
-
-WATCHED = 256
-"""Reports handled at once where progress is shown."""
+REPORTS = 512
+"""Reports handled at once: tables of 2 MB per group."""
 
 
 def sums_by_value(data: Records, draws: Draws, progress: Progress | None) -> Floats:
@@ -36,9 +33,8 @@ def sums_by_value(data: Records, draws: Draws, progress: Progress | None) -> Flo
     begins = offsets(data.domain)
     sums = np.zeros((int(begins[-1]) + 1, draws.count))
     weights = data.weights.astype(np.float64)
-    step = REPORTS if progress is None else WATCHED
-    for begin in range(0, draws.count, step):
-        block = slice(begin, min(begin + step, draws.count))
+    for begin in range(0, draws.count, REPORTS):
+        block = slice(begin, min(begin + REPORTS, draws.count))
         tables = _tables(data, groups, first, draws.logarithms[:, block])
         bins = np.zeros_like(tables)
         own = np.zeros(tables.shape[2])

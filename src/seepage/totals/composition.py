@@ -12,8 +12,7 @@ from seepage._numerics import Floats, summed_up
 from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.leakage import LeakageMatrix, Release
-from seepage.leakage.evidence import relaxation
-from seepage.leakage.likely_sets import best_of_all
+from seepage.leakage.likely_sets import best_of_all, relaxation
 from seepage.leakage.linear_limits import upper_over_all_sets
 from seepage.leakage.release import View
 from seepage.totals.result import GuaranteeError, direct
@@ -28,13 +27,8 @@ def check_pure(matrix: LeakageMatrix) -> None:
         )
 
 
-def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
+def worst_totals(released: Sequence[Release], view: View) -> tuple[Floats, Floats]:
     """Return the sum of what all reports say about their own attributes, for every attribute.
-
-    Parameters
-    ----------
-    matrix
-        How the attributes are released; no look is taken at the leakages in it.
 
     Returns
     -------
@@ -42,9 +36,9 @@ def worst_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
         Totals and their deltas: certified, for all reports together are (sum eps, sum delta)-LDP
         for the whole record, and so for each attribute of it, whatever the joint distribution.
     """
-    parts = np.array([direct(release, matrix.view) for release in matrix.releases])
-    shape = len(matrix.domain)
-    return np.full(shape, summed_up(parts[:, 0])), np.full(shape, summed_up(parts[:, 1]))
+    parts = np.array([direct(release, view) for release in released])
+    value, delta = (np.full(len(released), summed_up(part)) for part in parts.T)
+    return value, delta
 
 
 def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, SupportsIndex
 
@@ -148,17 +148,8 @@ class JointWitness:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the evidence as JSON holds it; numbers as in `TotalLeakage.to_dict`."""
-        return {
-            "target": self.target,
-            "likelier": self.likelier,
-            "other": self.other,
-            "reports": json_ready(self.reports),
-            "value": json_ready(self.value),
-            "held_out": json_ready(self.held_out),
-            "own": json_ready(self.own),
-            "confirmed": self.confirmed,
-            "beyond_own": self.beyond_own,
-        }
+        found = {field.name: json_ready(getattr(self, field.name)) for field in fields(self)}
+        return found | {"confirmed": self.confirmed, "beyond_own": self.beyond_own}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -302,7 +293,7 @@ class TotalLeakage(Result):
             "evidence": [found and found.to_dict() for found in self.evidence],
             "notes": self.notes,
         }
-        return {name: json_ready(value) for name, value in content.items()}
+        return dict(json_ready(content))
 
     def of_sample(self, caution: str) -> "TotalLeakage":
         """Return totals of a sample as assumed: valid only if it is like the whole table.
@@ -330,10 +321,9 @@ class TotalLeakage(Result):
     def _headline(self) -> str:
         top = int(np.argmax(self.values))
         largest = f"largest {self.values[top]:.4g} of {self.domain.names[top]!r}"
-        scope = ""
-        if self.scope == "population":
-            scope = f", for the population with confidence {self.confidence}"
-        return f"TotalLeakage({self.guarantee!r}, {self.kind}{scope}, {largest})"
+        people = f", for the population with confidence {self.confidence}"
+        whom = people if self.scope == "population" else ""
+        return f"TotalLeakage({self.guarantee!r}, {self.kind}{whom}, {largest})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -382,16 +372,14 @@ class TotalsComparison(Result):
         }
 
     def _columns(self) -> dict[str, Sequence[Any]]:
-        parts = [total._columns() for total in self.totals]
-        columns: dict[str, Sequence[Any]] = {
-            name: [item for part in parts for item in part[name]]
-            for name in (parts[0] if parts else ("attribute", "guarantee"))
-        }
-        columns["refuted"] = [
-            attribute in self.refuted.get(guarantee, ())
-            for attribute, guarantee in zip(columns["attribute"], columns["guarantee"], strict=True)
-        ]
-        return columns
+        columns: dict[str, list[Any]] = {"attribute": [], "guarantee": []}
+        refuted = []
+        for total in self.totals:
+            for name, values in total._columns().items():
+                columns.setdefault(name, []).extend(values)
+            below = self.refuted.get(total.guarantee, ())
+            refuted += [name in below for name in total.domain.names]
+        return {**columns, "refuted": refuted}
 
     def _headline(self) -> str:
         found = ", ".join(f"{total.guarantee} {total.values.max():.4g}" for total in self.totals)

@@ -184,7 +184,7 @@ class StreamLeakage(Result):
             "supremum": suprema,
             "notes": self.notes,
         }
-        return {name: json_ready(value) for name, value in content.items()}
+        return dict(json_ready(content))
 
     def _columns(self) -> dict[str, Sequence[Any]]:
         return {

@@ -342,7 +342,7 @@ def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Fou
     else:
         values = exact_population_totals(data, columns, settings.people, settings.progress)
         evidence = []
-    worst, deltas = worst_totals(matrix)
+    worst, deltas = worst_totals(matrix.releases, matrix.view)
     capped = np.where(deltas > 0, values, np.minimum(values, worst))
     return capped, np.zeros_like(capped), {"evidence": tuple(evidence)}
 
@@ -368,7 +368,7 @@ def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> F
         seed=settings.seed,
         progress=settings.progress,
     )
-    worst, slack = worst_totals(matrix)
+    worst, slack = worst_totals(matrix.releases, matrix.view)
     beaten = np.isfinite(found.values) & ((found.values < worst) | (slack > delta))
     notes = []
     if found.rare:
@@ -390,7 +390,7 @@ def _tree(data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSett
 
 
 _COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Found]] = {
-    "worst": lambda data, matrix, settings: (*worst_totals(matrix), {}),
+    "worst": lambda data, matrix, settings: (*worst_totals(matrix.releases, matrix.view), {}),
     "independent": lambda data, matrix, settings: (*independent_totals(matrix), {}),
     "exact": _exact,
     "merged": _merged,

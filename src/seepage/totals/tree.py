@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import UNIT, Floats, round_up, summed_up
+from seepage._numerics import UNIT, Floats, round_up
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
@@ -23,7 +23,7 @@ from seepage.errors import InputError
 from seepage.leakage import Release
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import View
-from seepage.totals.composition import merged_totals
+from seepage.totals.composition import merged_totals, worst_totals
 from seepage.totals.exact_total import exact_totals, fits
 from seepage.totals.report_columns import columns_of
 from seepage.totals.result import GuaranteeError, direct
@@ -63,22 +63,18 @@ class Forest:
 
     def neighbours(self, domain: Domain) -> list[list[int]]:
         """Return each attribute's neighbours; edges that close a cycle raise an InputError."""
-        from scipy.sparse import coo_array
-        from scipy.sparse.csgraph import connected_components
-
-        ends = np.array([[domain.index(name) for name in edge] for edge in self.edges], dtype=int)
         found: list[list[int]] = [[] for _ in domain]
-        shape = len(domain), len(domain)
-        for count, (first, second) in enumerate(ends.tolist(), start=1):
+        tree = np.arange(len(domain))  # the tree that each attribute is in so far
+        for edge in self.edges:
+            first, second = (domain.index(name) for name in edge)
+            if tree[first] == tree[second]:
+                raise InputError(
+                    f"the edges of a tree must not close a cycle, but {edge[0]!r} to "
+                    f"{edge[1]!r} does; leave it out, or use 'exact' or 'sampled'"
+                )
+            tree[tree == tree[second]] = tree[first]
             found[first].append(second)
             found[second].append(first)
-            graph = coo_array((np.ones(count), tuple(ends[:count].T)), shape=shape)
-            if connected_components(graph, directed=False)[0] != len(domain) - count:
-                names = self.edges[count - 1]
-                raise InputError(
-                    f"the edges of a tree must not close a cycle, but {names[0]!r} to "
-                    f"{names[1]!r} does; leave it out, or use 'exact' or 'sampled'"
-                )
         return found
 
 
@@ -210,12 +206,9 @@ def forest_totals(
         parts = [messages[child, node] for child in neighbours[node] if child != origin]
         if not parts:
             return own[node]
-        values, deltas = (np.array(part) for part in zip(*parts, strict=True))
-        operations = len(parts) + 1
-        return (
-            round_up(own[node][0] + float(values.sum(axis=0).max()), operations),
-            round_up(own[node][1] + float(deltas.sum(axis=0).max()), operations),
-        )
+        largest = np.array(parts).sum(axis=0).max(axis=(1, 2))
+        value, delta = (own[node] + largest).tolist()
+        return round_up(value, len(parts) + 1), round_up(delta, len(parts) + 1)
 
     for child, parent in _directions(neighbours):
         budget, slack = total(child, parent)
@@ -277,9 +270,7 @@ def _within(
     if isinstance(data, PairCounts):
         if len(names) <= 2:
             return forest_totals(data, released, view, Forest.path(names))
-        parts = np.array([direct(release, view) for release in released])
-        sums = [np.full(len(names), summed_up(column)) for column in parts.T]
-        return sums[0], sums[1]
+        return worst_totals(released, view)
     if all(release.delta == 0 for release in released):
         columns = columns_of(data.domain, released, view)
         if fits(columns, data.records):

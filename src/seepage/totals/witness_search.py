@@ -142,20 +142,13 @@ class _Ascent:
         for place in np.argsort(-scores, kind="stable")[:PAIRS]:
             pair = int(first[place]), int(second[place])
             rows = np.flatnonzero((self.data.column(self.target) == pair[0]) & (self.weights > 0))
-            records = [self.data.codes[generator.choice(rows)] for _ in range(PEOPLE)]
             ends = [[table[pair[0]] for table in tables]]
-            ends += [
-                [np.eye(c.k)[code] for c, code in zip(self.columns, record, strict=True)]
-                for record in records
-            ]
+            for _ in range(PEOPLE):
+                record = self.data.codes[generator.choice(rows)]
+                ends.append([np.eye(soft.k)[u] for soft, u in zip(self.soft, record, strict=True)])
             for upper in ends:
-                yield (
-                    pair,
-                    [
-                        soft.choose(up, table[pair[1]])
-                        for soft, up, table in zip(self.soft, upper, tables, strict=True)
-                    ],
-                )
+                each = zip(self.soft, upper, tables, strict=True)
+                yield pair, [soft.choose(high, table[pair[1]]) for soft, high, table in each]
 
     def ascend(self, start: Reports, pair: tuple[int, int]) -> Reports:
         """Improve one report at a time until none can be; the target's own is left alone.

@@ -15,7 +15,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,15 +25,13 @@ from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.spark.jobs import (
     MOST_BYTES,
-    Finish,
     Input,
-    TaskWork,
     in_one_line,
     pandas_accepted,
     run,
     spark_errors,
 )
-from seepage.data.spark.shards import Escaped, files_of, plan_lanes, plan_shards
+from seepage.data.spark.shards import files_of, plan_lanes, plan_shards
 from seepage.data.spark.tasks import (
     Settled,
     ShardCoding,
@@ -56,7 +53,7 @@ from seepage.data.table.sources import PARQUET, ColumnarSource, find_files
 from seepage.errors import DomainError, InputError, TableError
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 
 LARGEST_CELLS = MOST_BYTES // 8 - 2**17
@@ -168,7 +165,7 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     for those whose numbers turn out to have none.  Cache one that is expensive.
     """
     with opened(data, options) as table:
-        table, domain, counts = _find_domain(table, options, count=options.person is None)
+        domain, counts = _find_domain(table, options, count=options.person is None)
         return _count_in_domain(table, options, domain) if counts is None else counts
 
 
@@ -183,7 +180,8 @@ def opened(data: Any, options: TableOptions) -> Iterator[Input]:
         if files:
             yield _opened(data.sparkSession, files, names)
         else:
-            yield _packed(data.sparkSession, data, options, ())
+            layout = plan_lanes(data, chosen)
+            yield Input(data.sparkSession, tuple(names), frame=data, layout=layout)
         return
     paths = _parquet_files(data)
     with spark_session() as session:
@@ -228,74 +226,40 @@ def _cores(session: "SparkSession") -> int:
     return session.range(2**16).selectExpr("spark_partition_id()").distinct().count()
 
 
-def _packed(
-    session: "SparkSession", frame: "DataFrame", options: TableOptions, plain: Sequence[str]
-) -> Input:
-    """Return a DataFrame with the columns in `plain` not packed."""
-    chosen = [choice.source for choice in options.choose(frame.columns)]
-    layout = plan_lanes(frame, chosen, plain)
-    return Input(session, tuple(frame.columns), frame=frame, layout=layout)
-
-
 def _find_domain(
     table: Input, options: TableOptions, *, count: bool
-) -> tuple[Input, Domain, PairCounts | None]:
-    """Return the table, packed as its numbers need it, its domain, and counts if known by then."""
-    if options.domain is not None:
-        return table, options.domain, None
-    table, settled = _settle(table, options, count=count)
-    return table, settled.domain, settled.counts
-
-
-def _settle(table: Input, options: TableOptions, *, count: bool) -> tuple[Input, Settled]:
+) -> tuple[Domain, PairCounts | None]:
     """Return the domain of a table, and its counts where they could be had on the way."""
+    if options.domain is not None:
+        return options.domain, None
     names, share, expected = table.names, share_of(table.rows), table.rows_a_core
-    table, settled = run_unpacking(
+    settled: Settled = run(
         table,
-        options,
         lambda source, first: find_values(
             source, options, first, share, count=count, expected=expected
         ),
         lambda found: settle(found, names, options, share),
     )
     while settled.wanted and not settled.kept:
-        table, settled = _settle_late(table, options, settled)
+        settled = _settle_late(table, options, settled)
     if settled.kept:
         choices = options.choose(names)
         kept = keeping(options, [choices[place].name for place in settled.kept])
-        return _settle(table, kept, count=count)
-    return table, settled
+        return _find_domain(table, kept, count=count)
+    return settled.domain, settled.counts
 
 
-def _settle_late(table: Input, options: TableOptions, settled: Settled) -> tuple[Input, Settled]:
+def _settle_late(table: Input, options: TableOptions, settled: Settled) -> Settled:
     """Find edges that the first job did not: of numbers crowded late, or missing often."""
     choices = options.choose(table.names)
     places, shares = list(settled.wanted), list(settled.wanted.values())
     columns = [Column(choices[place], options, fields=False) for place in places]
-    return run_unpacking(
+    late: Settled = run(
         table,
-        options,
         lambda source, first: collect_shard(source, columns, first, shares),
         lambda numbers: settle_late(settled, places, columns, numbers),
     )
-
-
-def run_unpacking(
-    table: Input, options: TableOptions, work: TaskWork, finish: Finish | None = None
-) -> tuple[Input, Any]:
-    """Return what `run` does, and the table with columns unpacked that do not fit their lanes."""
-    try:
-        return table, run(table, work, finish)
-    except Escaped as escaped:
-        return run_unpacking(_unpacked(table, options, escaped), options, work, finish)
-
-
-def _unpacked(table: Input, options: TableOptions, escaped: Escaped) -> Input:
-    """Return a DataFrame with these columns, and those before them, not packed."""
-    assert table.frame is not None
-    assert table.layout is not None
-    plain = [*table.layout.plain, *escaped.columns]
-    return _packed(table.session, table.frame, options, plain)
+    return late
 
 
 def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> PairCounts:
@@ -307,10 +271,8 @@ def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> Pai
             "columns or coarser bins, or count without Spark"
         )
     coding, expected = plan_coding(table.names, options, domain), table.rows_a_core
-    table, choice = _one_per_person(table, options, coding)
-    _, kept = run_unpacking(
-        table, options, lambda source, first: count_shard(source, coding, first, expected, choice)
-    )
+    choice = _one_per_person(table, options, coding)
+    kept = run(table, lambda source, first: count_shard(source, coding, first, expected, choice))
     check_records(kept.rows, kept.made.rows)
     counted: PairAccumulator = kept.made
     return counted.counts(domain)
@@ -318,23 +280,22 @@ def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> Pai
 
 def _one_per_person(
     table: Input, options: TableOptions, coding: ShardCoding
-) -> tuple[Input, NumberedRecords | None]:
-    """Return the table, and which of its records are chosen: all where no person is asked for.
+) -> NumberedRecords | None:
+    """Return which records of a table are chosen: all where no person is asked for.
 
     Of files it is the first record of each person, as locally.  A DataFrame has no order, and may
     be computed anew for each job: Spark keeps any one record of each person.
     """
     person = options.person
     if person is None:
-        return table, None
+        return None
     if table.frame is None:
-        _, numbers = run_unpacking(
+        numbers = run(
             table,
-            options,
             lambda source, first: first_records(source, *coding, first, person),
-            lambda found: found.numbers(),
+            lambda found: found.numbers,
         )
-        return table, NumberedRecords(numbers)
+        return NumberedRecords(numbers)
     with in_one_line():
         column = table.frame[f"`{person}`"]
         if table.frame.where(column.isNull()).limit(1).count():
@@ -342,7 +303,8 @@ def _one_per_person(
                 f"column {person!r} is missing in some record, and person must be known in every "
                 "record; leave such records out"
             )
-        return replace(table, frame=table.frame.dropDuplicates([person])), None
+        table.frame = table.frame.dropDuplicates([person])
+    return None
 
 
 MOST_RECORD_BYTES = 2**29 - 2**17
@@ -369,13 +331,11 @@ def gather_with_spark(
     """
     begin = partial(DistinctRecords, MOST_RECORD_BYTES) if start is DistinctRecords else start
     with opened(data, options) as table:
-        table, domain, _ = _find_domain(table, options, count=False)
+        domain, _ = _find_domain(table, options, count=False)
         coding = plan_coding(table.names, options, domain)
-        table, choice = _one_per_person(table, options, coding)
-        _, kept = run_unpacking(
-            table,
-            options,
-            lambda source, first: gather_shard(source, coding, first, begin(), choice),
+        choice = _one_per_person(table, options, coding)
+        kept = run(
+            table, lambda source, first: gather_shard(source, coding, first, begin(), choice)
         )
     check_records(kept.rows, kept.made.seen)
     return domain, kept.made

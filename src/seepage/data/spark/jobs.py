@@ -19,6 +19,7 @@ from seepage.data.spark.shards import (
     RowGroupSource,
     Shard,
     pack,
+    plan_lanes,
 )
 from seepage.data.table.sources import Source
 from seepage.errors import SeepageError, TableError
@@ -52,7 +53,7 @@ PARTITION = 2**40
 """Records of a DataFrame have no numbers: those of partition p count from p 2^40 on."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Input:
     """A table as Spark sees it: Parquet files that executors read, or a DataFrame.
 
@@ -68,7 +69,7 @@ class Input:
         The number of records, None where only reading tells; and of those that each core counts,
         0 where they are not known.
     frame, layout
-        The DataFrame, and how its columns are packed.
+        The DataFrame, and how its columns are packed: less, once numbers do not fit.
     """
 
     session: "SparkSession"
@@ -78,6 +79,13 @@ class Input:
     rows_a_core: int = 0
     frame: "DataFrame | None" = None
     layout: LaneLayout | None = None
+
+    def unpack(self, columns: Sequence[str]) -> None:
+        """Let columns of the DataFrame, beside those before them, travel as they are."""
+        assert self.frame is not None
+        assert self.layout is not None
+        plain = [*self.layout.plain, *columns]
+        self.layout = plan_lanes(self.frame, self.layout.names, plain)
 
     def map(self, work: TaskWork) -> "DataFrame":
         """Return what each task made of its shard: its number and the pickled outcome."""
@@ -181,6 +189,17 @@ def run(table: Input, work: TaskWork, finish: Finish | None = None) -> Any:
     finish
         What becomes of the whole, on one executor: its result is all that the driver gets.
     """
+    outcome = _outcome(table, work, finish)
+    while isinstance(outcome, Escaped):
+        table.unpack(outcome.columns)
+        outcome = _outcome(table, work, finish)
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+def _outcome(table: Input, work: TaskWork, finish: Finish | None) -> Any:
+    """Return the outcome of one job: what was made, or the exception of a task."""
     outcomes = table.map(work)
     groups = _groups(table)
     if groups > 1:
@@ -193,10 +212,7 @@ def run(table: Input, work: TaskWork, finish: Finish | None = None) -> Any:
             table.session.range(1).count()
     if not rows:
         raise TableError("the table has no records")
-    outcome = pickle.loads(bytes(rows[0]["content"]))
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome
+    return pickle.loads(bytes(rows[0]["content"]))
 
 
 def _groups(table: Input) -> int:

@@ -6,7 +6,7 @@ go through a lookup table, and columns that are codes already are passed on as v
 What an Arrow column holds, and the coder for it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,7 +25,6 @@ from seepage.data.table.labels import (
 )
 from seepage.data.table.numbers import (
     Codes,
-    bits,
     code_type,
     exact_numbers,
     is_number_type,
@@ -144,33 +143,23 @@ class WordCoder(CategoryCoder):
         )
 
 
-class BooleanCoder(CategoryCoder):
-    """Codes true and false, straight from Arrow's bitmaps."""
-
-    def __init__(self, alphabet: Alphabet) -> None:
-        super().__init__(alphabet)
-        self._table: Table = np.full(2, UNSEEN, dtype=np.uint16)
-
-    def code(self, array: pa.Array) -> Codes:
-        """Return the code of each entry."""
-        entries = bits(array)
-        if array.null_count:
-            return self._look_up(self._table, pa.array(entries, mask=~present(array)), _truths)
-        if self._table[0] == 0 and self._table[1] == 1:
-            return entries
-        return self._look_up(self._table, pa.array(entries), _truths)
-
-
-def _truths(entries: Integers) -> list[Key]:
-    return ["true" if entry else "false" for entry in entries]
-
-
 class NumberCoder(CategoryCoder):
-    """Codes numbers as categories: whole ones by a table from the lowest on, others as words."""
+    """Codes numbers as categories: whole ones by a table from the lowest on, others as words.
 
-    def __init__(self, alphabet: Alphabet, keys: KeysOf) -> None:
+    Parameters
+    ----------
+    alphabet
+        The column's values.
+    keys
+        Returns the keys of an array of the column's type.
+    names
+        What 0, 1, ... are called, where they are no numbers: those of false and true.
+    """
+
+    def __init__(self, alphabet: Alphabet, keys: KeysOf, names: Sequence[str] = ()) -> None:
         super().__init__(alphabet)
         self._words = WordCoder(alphabet, keys)
+        self._names = names
         self._lowest = 0
         self._table: Table = np.zeros(0, dtype=np.uint16)
         self._straight = 0
@@ -206,7 +195,7 @@ class NumberCoder(CategoryCoder):
         elif top < self._straight:
             return steps.astype(code_type(self.alphabet.size), copy=False)
         size = self.alphabet.size
-        codes = self._look_up(self._table, pa.array(steps), self._numbers_at)
+        codes = self._look_up(self._table, pa.array(steps), self._keys_at)
         if self.alphabet.size > size:
             bent = np.flatnonzero(self._table != np.arange(len(self._table)))
             self._straight = int(bent[0]) if len(bent) else len(self._table)
@@ -233,8 +222,9 @@ class NumberCoder(CategoryCoder):
         self._lowest, self._table = low, wider
         return True
 
-    def _numbers_at(self, entries: Integers) -> list[Key]:
-        return [int(entry) + self._lowest for entry in entries]
+    def _keys_at(self, entries: Integers) -> list[Key]:
+        numbers = [int(entry) + self._lowest for entry in entries]
+        return [self._names[number] if self._names else number for number in numbers]
 
 
 def _nan_to_null(numbers: pa.Array) -> pa.Array:
@@ -295,7 +285,7 @@ def category_coder(
     if fields:
         return WordCoder(alphabet, _field_keys)
     if pa.types.is_boolean(kind):
-        return BooleanCoder(alphabet)
+        return NumberCoder(alphabet, _number_keys, names=("false", "true"))
     if is_number_type(kind):
         return NumberCoder(alphabet, _number_keys)
     if pa.types.is_dictionary(kind) or _is_text(kind):

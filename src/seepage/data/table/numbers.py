@@ -66,9 +66,11 @@ def is_number_type(kind: pa.DataType) -> bool:
 def exact_numbers(array: pa.Array) -> pa.Array:
     """Return numbers in a type that coders take, all of them as they are.
 
-    Half floats become single ones, decimals without a fraction integers where 64 bits hold them.
-    Other decimals stay decimals: floats would make different ones equal.
+    Booleans become 0 and 1, half floats single ones, decimals without a fraction integers where 64
+    bits hold them.  Other decimals stay decimals: floats would make different ones equal.
     """
+    if pa.types.is_boolean(array.type):
+        return array.cast(pa.uint8()) if array.null_count else pa.array(bits(array))
     if pa.types.is_float16(array.type):
         return array.cast(pa.float32())
     if not pa.types.is_decimal(array.type):

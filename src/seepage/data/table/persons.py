@@ -60,6 +60,11 @@ class FirstOfPerson:
     fields
         Whether it holds fields of a text file.
 
+    Attributes
+    ----------
+    keys
+        The people whose records were chosen last.
+
     Examples
     --------
     >>> choice = FirstOfPerson("id")
@@ -77,6 +82,7 @@ class FirstOfPerson:
     def reset(self) -> None:
         """Forget everybody."""
         self._met: list[Keys] = []
+        self.keys: Keys = np.zeros(0, dtype=np.uint64)
 
     def chosen(
         self, people: pa.Array | None, first: int, rows: int, kept: Booleans | None
@@ -92,10 +98,11 @@ class FirstOfPerson:
             new &= met[at] != distinct
         mask = np.zeros(rows, dtype=np.bool_)
         mask[places[begins[new]]] = True
-        self._meet(distinct[new], first + places[begins[new]])
+        self.keys = keys[mask]
+        self._meet(distinct[new])
         return mask
 
-    def _meet(self, keys: Keys, numbers: Integers) -> None:
+    def _meet(self, keys: Keys) -> None:
         """Remember people; sorted runs are joined once they are as long as the one before."""
         if len(keys):
             self._met.append(keys)
@@ -103,69 +110,65 @@ class FirstOfPerson:
             self._met[-2:] = [np.sort(np.concatenate(self._met[-2:]))]
 
 
-class FirstRecords(FirstOfPerson):
-    """The same for a shard of a table, with the number of each person's first record.
+class FirstRecords:
+    """The first record of every person in some shards of a table, each by its number.
 
-    What other shards found can be merged; the order does not matter.
+    Parameters
+    ----------
+    person
+        The column that says whose record it is, for messages.
+    keys, numbers
+        Each person, once, and the number of the first record.
     """
 
     most = 1 << 24
     """More people raise an error: 256 MB of keys and numbers."""
 
-    def reset(self) -> None:
-        """Forget everybody."""
-        super().reset()
-        self._parts: list[tuple[Keys, Integers]] = []
-
-    def _meet(self, keys: Keys, numbers: Integers) -> None:
-        super()._meet(keys, numbers)
-        self._parts.append((keys, numbers))
+    def __init__(self, person: str, keys: Keys, numbers: Integers) -> None:
+        self.person = person
+        self.keys = keys
+        self.numbers = numbers
+        self._check_number()
 
     def merge(self, other: "FirstRecords") -> None:
-        """Take the people of another shard."""
-        self._parts = [self._joined(self._parts + other._parts)]
-
-    def numbers(self) -> Integers:
-        """Return the numbers of all first records, ascending."""
-        return np.sort(self._joined(self._parts)[1])
-
-    def _joined(self, parts: list[tuple[Keys, Integers]]) -> tuple[Keys, Integers]:
-        if not parts:
-            return np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.int64)
-        keys, numbers = (np.concatenate(each) for each in zip(*parts, strict=True))
+        """Take the people of other shards; the order does not matter."""
+        keys = np.concatenate([self.keys, other.keys])
+        numbers = np.concatenate([self.numbers, other.numbers])
         order = np.lexsort((numbers, keys))
         keys, numbers = keys[order], numbers[order]
         first = np.ones(len(keys), dtype=np.bool_)
         first[1:] = keys[1:] != keys[:-1]
-        if np.count_nonzero(first) > self.most:
+        self.keys, self.numbers = keys[first], numbers[first]
+        self._check_number()
+
+    def _check_number(self) -> None:
+        if len(self.keys) > self.most:
             raise TableError(
-                f"person {self.column!r} has more than {self.most:,} people, which is more than "
+                f"person {self.person!r} has more than {self.most:,} people, which is more than "
                 "Spark's tasks share; keep one record per person before, as a DataFrame"
             )
-        return keys[first], numbers[first]
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return what is sent: each person once."""
-        return {**self.__dict__, "_met": [], "_parts": [self._joined(self._parts)]}
 
 
 def first_records(
     source: Source, columns: Sequence[Column], options: TableOptions, first: int, person: str
 ) -> FirstRecords:
     """Return the people of a shard that is coded in a domain, with their first records."""
-    found = FirstRecords(person)
-    for _ in TableScan(source, columns, options, first, found).batches():
-        pass
-    return found
+    choice = FirstOfPerson(person)
+    keys, numbers = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
+    for batch in TableScan(source, columns, options, first, choice).batches():
+        rows = np.arange(len(choice.keys)) if batch.kept is None else np.flatnonzero(batch.kept)
+        keys.append(choice.keys)
+        numbers.append(batch.first + rows)
+    return FirstRecords(person, np.concatenate(keys), np.concatenate(numbers))
 
 
 class NumberedRecords:
-    """The records with given numbers, ascending."""
+    """The records with given numbers."""
 
     column: str | None = None
 
     def __init__(self, numbers: Integers) -> None:
-        self._numbers = numbers
+        self._numbers = np.sort(numbers)
 
     def reset(self) -> None:
         """Begin again; nothing to forget."""

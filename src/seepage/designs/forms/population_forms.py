@@ -12,7 +12,7 @@ from seepage.data.records import Records
 from seepage.designs.forms.form_problem import LARGEST_FORM
 from seepage.designs.forms.form_totals import FormCounter, FormScorer, FormTable
 from seepage.errors import InputError
-from seepage.totals.report_limits import form_level, form_limits
+from seepage.totals.population_totals import form_level, form_limits
 
 
 class PopulationForms(FormScorer):

@@ -15,8 +15,7 @@ from seepage._results import Result
 from seepage.designs.shaped.admissible_reports import RatioLimit, realised_ratio
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate
-from seepage.mechanisms.exact_math import log_above
-from seepage.mechanisms.randomness import Thresholds
+from seepage.mechanisms.randomness import Thresholds, log_above
 from seepage.mechanisms.reports import ValueReports
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 

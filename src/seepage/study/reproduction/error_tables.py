@@ -41,6 +41,12 @@ TABLE_TWO = {
 }
 """The paper's NMSE of the estimates against Algorithm 2, in the order of `MECHANISMS`."""
 
+COLUMNS_TWO = (
+    *("data", "mechanism", "epsilon", "paper", "nmse", "nmse_closed_form"),
+    *("collections", "infinite_estimates"),
+)
+"""The columns of Table II as a file."""
+
 SMALL = 1e-3
 """Below this an NMSE is noise of the simulation, and is compared by order of magnitude."""
 
@@ -50,15 +56,6 @@ NEAR_CARDIO = "CVD, near reading"
 
 EXPLAINED = ("Adult, documented columns", NEAR_ADULT, "CVD, documented columns", NEAR_CARDIO)
 """Where the notes give the reason of a deviation, and a reading on the page shows it."""
-
-
-class Errors(NamedTuple):
-    """The NMSE of estimates over several collections, and how many estimates are infinite."""
-
-    mean: float
-    lowest: float
-    highest: float
-    infinite: int
 
 
 class TableReading(NamedTuple):
@@ -95,12 +92,31 @@ class TableReading(NamedTuple):
                 found[np.ix_(among, among)] = plug_in(self.wider, mechanism, epsilon, collection)
             yield found
 
-    def errors(self, mechanism: Any, epsilon: float, theory: Floats) -> Errors:
-        """Return how far estimates are from a theory."""
-        found = [nmse(one, theory) for one in self.estimates(mechanism, epsilon)]
-        values = [value for value, _ in found]
-        infinite = max(count for _, count in found)
-        return Errors(float(np.mean(values)), min(values), max(values), infinite)
+    def row(
+        self,
+        name: str,
+        epsilon: float,
+        theory: Floats,
+        printed: float | None = None,
+        how: Any = None,
+    ) -> dict[str, Any]:
+        """Return how far estimates are from a theory, beside the printed error.
+
+        The mechanism may have another size than its name alone would give it: `how`.
+        """
+        found = [nmse(one, theory) for one in self.estimates(how or name, epsilon)]
+        errors, infinite = zip(*found, strict=True)
+        return {
+            "data": self.label,
+            "mechanism": MECHANISMS[name],
+            "epsilon": int(epsilon),
+            "paper": printed,
+            "nmse": float(np.mean(errors)),
+            "lowest": min(errors),
+            "highest": max(errors),
+            "collections": self.collections,
+            "infinite_estimates": max(infinite),
+        }
 
 
 def table_readings(data: Data) -> list[TableReading]:
@@ -169,17 +185,8 @@ def find_table_one(data: Data, paper: PaperItem) -> Finding:
         own = []
         for column, (name, epsilon) in enumerate(cells):
             theory = leakage_matrix(reading.pairs, epsilon, mechanism=name, view="inferred").values
-            errors = reading.errors(name, epsilon, theory)
             value = TABLE_ONE[reading.paper][column] if reading.paper else None
-            own.append(
-                {
-                    **_cell(reading, name, epsilon, value, errors.mean),
-                    "lowest": errors.lowest,
-                    "highest": errors.highest,
-                    "collections": reading.collections,
-                    "infinite_estimates": errors.infinite,
-                }
-            )
+            own.append(reading.row(name, epsilon, theory, value))
         comparisons += _compare_one(paper, reading.label, own)
         rows += own
     comparisons += paper.without(label for label in TABLE_ONE if label not in _present(rows))
@@ -206,17 +213,11 @@ def find_table_two(data: Data, paper: PaperItem) -> Finding:
                 how: Any = name
                 if name == "ss" and reading.paper and "documented" not in reading.label:
                     how = library_subset_selection(reading.pairs, epsilon)
-                errors = reading.errors(how, epsilon, bound)
                 exact = leakage_matrix(reading.pairs, epsilon, mechanism=how, view="inferred")
                 value = TABLE_TWO[reading.paper, int(epsilon)][column] if reading.paper else None
-                rows.append(
-                    {
-                        **_cell(reading, name, epsilon, value, errors.mean),
-                        "nmse_closed_form": nmse(exact.values, bound)[0],
-                        "collections": reading.collections,
-                        "infinite_estimates": errors.infinite,
-                    }
-                )
+                row = reading.row(name, epsilon, bound, value, how)
+                row["nmse_closed_form"] = nmse(exact.values, bound)[0]
+                rows.append({key: row[key] for key in COLUMNS_TWO})
     labels = dict.fromkeys(label for label, _ in TABLE_TWO)
     missing = paper.without(label for label in labels if label not in _present(rows))
     return Finding(rows, [*map(_compare_two, rows), *missing], {"": _error_chart(rows)})
@@ -232,18 +233,6 @@ def _compare_cell(row: dict[str, Any], **tolerance: Any) -> Comparison:
     """Return an error of ours beside the printed one, where there is one."""
     what = f"{row['data']}: {row['mechanism']}, epsilon {row['epsilon']}"
     return Claim(what, printed=row["paper"], group=row["data"], **tolerance).compare(row["nmse"])
-
-
-def _cell(
-    reading: TableReading, name: str, epsilon: float, value: float | None, error: float
-) -> dict[str, Any]:
-    return {
-        "data": reading.label,
-        "mechanism": MECHANISMS[name],
-        "epsilon": int(epsilon),
-        "paper": value,
-        "nmse": error,
-    }
 
 
 def _present(rows: list[dict[str, Any]]) -> set[str]:

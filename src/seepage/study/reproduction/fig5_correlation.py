@@ -179,36 +179,8 @@ def find_example(data: Data, paper: PaperItem) -> Finding:
     exact = _pairs(PERCENT * (RECORDS // 100))
     rng = np.random.default_rng(SEED)
     experiments = [_sample(rng) for _ in range(EXPERIMENTS)]
-    rows: list[dict[str, Any]] = []
-    comparisons: list[Comparison] = []
-    for (epsilon, direction), (theory, experiment) in PRINTED.items():
-        source, target = direction.split(" -> ")
-        bound = leakage_bound(exact.channel(target, source), epsilon).value
-        found = [
-            estimated(
-                sampled, "grr", epsilon, pairs=[(target, source)], seed=SEED + number, threads=1
-            ).only.plug_in
-            for number, sampled in enumerate(experiments)
-        ]
-        mean, deviation = float(np.mean(found)), float(np.std(found, ddof=1))
-        rows.append(
-            {
-                "epsilon": epsilon,
-                "direction": direction,
-                "paper_theoretical": theory,
-                "bound": bound,
-                "grr": leakage_matrix(exact, epsilon, mechanism="grr")[target, source].value,
-                "paper_experimental": experiment,
-                "simulated": mean,
-                "simulated_deviation": deviation,
-            }
-        )
-        at = f"L({direction.replace('->', '→')}), epsilon {epsilon:g}"
-        noise = 3 * deviation / mean
-        comparisons += [
-            Claim(f"{at}, theoretical", printed=theory, within=0.001).compare(bound),
-            Claim(f"{at}, simulated", printed=experiment, within=noise).compare(mean),
-        ]
+    rows = [_example_row(exact, experiments, *cell) for cell in PRINTED]
+    comparisons = [one for row in rows for one in _compare_example(row)]
     bounds = [leakage_bound(_sample(rng).channel("X^", "Xk"), 1.0).value for _ in range(SAMPLES)]
     comparisons += [
         paper.claim("nmi", correlation_matrix(exact, "nmi")["Xk", "X^"]),
@@ -223,6 +195,37 @@ def find_example(data: Data, paper: PaperItem) -> Finding:
     ]  # fmt: skip
     chart = bar_panels(bars, "Leakage (nats)", width=180, columns=3, x_title="Source → target")
     return Finding(rows, comparisons, {"": chart})
+
+
+def _example_row(
+    exact: PairCounts, experiments: list[PairCounts], epsilon: float, direction: str
+) -> dict[str, Any]:
+    source, target = direction.split(" -> ")
+    found = [
+        estimated(
+            sampled, "grr", epsilon, pairs=[(target, source)], seed=SEED + number, threads=1
+        ).only.plug_in
+        for number, sampled in enumerate(experiments)
+    ]
+    theory, experiment = PRINTED[epsilon, direction]
+    return {
+        "epsilon": epsilon,
+        "direction": direction,
+        "paper_theoretical": theory,
+        "bound": leakage_bound(exact.channel(target, source), epsilon).value,
+        "grr": leakage_matrix(exact, epsilon, mechanism="grr")[target, source].value,
+        "paper_experimental": experiment,
+        "simulated": float(np.mean(found)),
+        "simulated_deviation": float(np.std(found, ddof=1)),
+    }
+
+
+def _compare_example(row: dict[str, Any]) -> list[Comparison]:
+    at = f"L({row['direction'].replace('->', '→')}), epsilon {row['epsilon']:g}"
+    noise = 3 * row["simulated_deviation"] / row["simulated"]
+    theory = Claim(f"{at}, theoretical", printed=row["paper_theoretical"], within=0.001)
+    experiment = Claim(f"{at}, simulated", printed=row["paper_experimental"], within=noise)
+    return [theory.compare(row["bound"]), experiment.compare(row["simulated"])]
 
 
 def _pairs(joint: Any) -> PairCounts:

@@ -19,11 +19,10 @@ from seepage.charts import save_chart
 from seepage.data.datasets import BUNDLED, dataset
 from seepage.errors import InputError
 from seepage.study.reproduction import (
-    beyond_the_paper,
     error_tables,
     fig4_leakage,
     fig5_correlation,
-    fig6_fig7_benchmarks,
+    fig6_fig7_and_beyond,
     fig8_calibration,
 )
 from seepage.study.reproduction.findings import (
@@ -75,11 +74,11 @@ ITEMS: dict[str, Item] = {
         "example": fig5_correlation.find_example,
         "table1": error_tables.find_table_one,
         "table2": error_tables.find_table_two,
-        "fig6": fig6_fig7_benchmarks.find_analysers,
-        "fig7": fig6_fig7_benchmarks.find_mechanisms,
+        "fig6": fig6_fig7_and_beyond.find_analysers,
+        "fig7": fig6_fig7_and_beyond.find_mechanisms,
         "fig8": fig8_calibration.find,
         "observations": fig5_correlation.find_observations,
-        "beyond": beyond_the_paper.find,
+        "beyond": fig6_fig7_and_beyond.find_beyond,
     }.items()
 }
 """Every item by its name."""
