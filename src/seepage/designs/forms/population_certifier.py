@@ -16,7 +16,7 @@ from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
-from seepage.designs.forms.form_problem import FittedForm, Form, FormProblem
+from seepage.designs.forms.form_problem import FittedForm, FormProblem, Places
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.form_totals import ExactForms, FormScorer, FormTable
 from seepage.designs.forms.population_forms import PopulationForms
@@ -172,7 +172,7 @@ class PopulationCertifier:
         self.records, self.confidence = records, confidence
         self.problem = replace(problem, scorer=self.screen)
         self.least_limit = float(problem.limits.min())
-        self._found: dict[Form, FittedForm] = {}
+        self._found: dict[Places, FittedForm] = {}
         self._check_public()
 
     def _check_public(self) -> None:
@@ -255,7 +255,7 @@ class PopulationCertifier:
             found.append(self.first(problem.fit(form)))
         return [one for one in found if problem.useful(one)]
 
-    def too_large(self, item: Form) -> FittedForm:
+    def too_large(self, item: Places) -> FittedForm:
         """Return the form of attributes asked together whose limits cannot be computed."""
         if self.people.public:
             raise InputError(
