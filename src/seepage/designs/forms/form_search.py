@@ -54,7 +54,7 @@ TRIED = 16
 
 
 class Timer:
-    """Time that a search may take; also ends it on request.
+    """Time that a search may take.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Timer:
     """
 
     def __init__(self, seconds: float) -> None:
-        self.begin, self.seconds, self.stopped = time.monotonic(), seconds, False
+        self.begin, self.seconds = time.monotonic(), seconds
 
     @property
     def spent(self) -> float:
@@ -72,7 +72,7 @@ class Timer:
 
     def over(self) -> bool:
         """Whether the search must end."""
-        return self.stopped or self.spent >= self.seconds
+        return self.spent >= self.seconds
 
 
 def search_time(seconds: Any) -> float:
