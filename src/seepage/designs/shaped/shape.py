@@ -19,6 +19,7 @@ from seepage.designs.shaped.shape_form import (
     AnswerCounts,
     answer_cells,
     check_cells,
+    counts_by_cell,
     form_table,
     occurring,
     shape_form,
@@ -324,16 +325,13 @@ def _known_limits(
         for target, limit in limits.items():
             if target in names:
                 continue
-            size = counted.domain[target].size
             if len(found) + values > MOST_KNOWN:
                 raise InputError(
                     f"known attributes must make at most {MOST_KNOWN:,} limits, and "
                     f"{', '.join(names)} makes more; give fewer or coarser ones"
                 )
-            flat = (groups * size + counted.column(target)) * many + cells
-            tables = np.bincount(flat, counted.weights, minlength=values * size * many)
             label = f"{target} given {', '.join(names)}"
-            for counts in tables.astype(np.int64).reshape(values, size, many):
+            for counts in counts_by_cell(counted, target, cells, many, groups):
                 rows = occurring(counts)
                 if len(rows) > 1:
                     found.append(RatioLimit(label, rows, limit, "known"))
