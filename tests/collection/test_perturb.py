@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from plan_examples import counts, people, plan_for
-from seepage import _results as _output
+from seepage import _files as _output
 from seepage.collection.perturb import perturb_file
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms import registered
@@ -114,7 +114,7 @@ import sys, time
 import numpy as np
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts
-from seepage import _results as _output
+from seepage import _files as _output
 from seepage.plan import make_plan
 from seepage.collection.perturb import perturb_file
 import pyarrow as pa

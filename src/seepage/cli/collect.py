@@ -9,11 +9,12 @@ import click
 from seepage.cli.options import (
     DELIMITER,
     ENCODING,
+    MISSING_MARKER,
+    RENAME,
     SEED,
-    delimiter_named,
-    named_settings,
     output_options,
     reject_options,
+    table_arguments,
 )
 from seepage.cli.output import (
     FileCommand,
@@ -61,26 +62,11 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False),
     help="The secret key by which --identifier gives forms; a new one is written if there is none.",
 )
-@click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a column of DATA.")
-@click.option(
-    "--missing-marker", multiple=True, metavar="TEXT", help="Text that means missing, as ?."
-)
+@RENAME
+@MISSING_MARKER
 @DELIMITER
 @ENCODING
-def perturb(
-    data: str,
-    plan_path: str,
-    output: str,
-    other: tuple[str, ...],
-    seed: int | None,
-    form_column: str | None,
-    identifier: str | None,
-    key_file: str | None,
-    rename: tuple[str, ...],
-    missing_marker: tuple[str, ...],
-    delimiter: str | None,
-    encoding: str,
-) -> None:
+def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
     """Perturb the records of DATA as a plan says, into the Parquet file of reports OUTPUT.
 
     Randomness comes from the operating system: the noise, and who is given which form of the plan.
@@ -101,22 +87,17 @@ def perturb(
 
     plan = Plan.load(plan_path)
     check_holds_records(data)
-    table: dict[str, Any] = {
-        "rename": named_settings(rename, "--rename"),
-        "missing_markers": missing_marker,
-        "delimiter": delimiter_named(delimiter),
-        "encoding": encoding,
-    }
+    table, identifier = table_arguments(options), options["identifier"]
     with progress_bar("perturbing") as progress:
         written = perturb_file(
             plan,
             data,
             output,
-            seed=seed,
-            other=_catch_alls(other, plan.collected),
-            form=form_column,
+            seed=options["seed"],
+            other=_catch_alls(options["other"], plan.collected),
+            form=options["form_column"],
             identifier=identifier,
-            key=_key(identifier, key_file),
+            key=_key(identifier, options["key_file"]),
             progress=progress,
             **table,
         )
@@ -128,7 +109,7 @@ def perturb(
             "real data often violate it",
             err=True,
         )
-    if seed is not None:
+    if options["seed"] is not None:
         click.echo("drawn from a seed: for research only, these reports protect nobody", err=True)
 
 
@@ -143,7 +124,7 @@ def _key(identifier: str | None, path: str | None) -> str | bytes | None:
         raise InputError("--key-file needs --identifier, the column of stable identifiers")
     if path is None or Path(path).exists():
         return path
-    from seepage.collection.record_source import new_key
+    from seepage.collection.perturb import new_key
 
     key = new_key(path)
     click.echo(f"a new key was written to {path}: keep it secret, and for the next time", err=True)

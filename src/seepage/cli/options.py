@@ -155,6 +155,10 @@ BUDGET = click.option(
     default=1.0,
     help="The budget of each attribute.",
 )
+RENAME = click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a column.")
+MISSING_MARKER = click.option(
+    "--missing-marker", multiple=True, metavar="TEXT", help="Text that means missing, as ?."
+)
 DELIMITER = click.option(
     "--delimiter", metavar="CHAR", help="The CSV delimiter; detected by default."
 )
@@ -163,7 +167,7 @@ ENCODING = click.option("--encoding", default="utf-8", help="Of text files, such
 table_options = grouped(
     click.option("--columns", metavar="A,B,...", help="Only these columns."),
     click.option("--drop", metavar="A,B,...", help="All columns but these."),
-    click.option("--rename", multiple=True, metavar="OLD=NEW", help="Rename a column."),
+    RENAME,
     click.option(
         "--bins",
         multiple=True,
@@ -177,9 +181,7 @@ table_options = grouped(
         default="category",
         help="Missing values: a category of their own, or drop the record.",
     ),
-    click.option(
-        "--missing-marker", multiple=True, metavar="TEXT", help="Text that means missing, as ?."
-    ),
+    MISSING_MARKER,
     DELIMITER,
     ENCODING,
     click.option(
@@ -258,11 +260,6 @@ def number_named(text: str, name: str) -> float:
         raise InputError(f"{name} must be a number, got {text!r}") from None
 
 
-def delimiter_named(text: str | None) -> str | None:
-    """Return the delimiter that an option names, where it is given."""
-    return text if text is None else {"\\t": "\t", "tab": "\t", "space": " "}.get(text, text)
-
-
 def _bins(rules: tuple[str, ...]) -> Any:
     """Return bins for all columns, or a mapping by column with `"*"` for the others."""
     if not rules:
@@ -305,6 +302,6 @@ PARSED: dict[str, Callable[[Any], Any]] = {
     "drop": names_listed,
     "rename": lambda settings: named_settings(settings, "--rename"),
     "bins": _bins,
-    "delimiter": delimiter_named,
+    "delimiter": lambda text: {"\\t": "\t", "tab": "\t", "space": " "}.get(text, text),
 }
 """How the texts of some of them are read."""

@@ -12,6 +12,7 @@ from seepage.cli.options import (
     BUDGET,
     SEED,
     chart_option,
+    grouped,
     output_options,
     read_pairs,
     table_arguments,
@@ -134,7 +135,12 @@ def _estimates_table(rows: list[dict[str, Any]], settings: Any, name: str) -> st
 EPSILON = click.option(
     "-e", "--epsilon", multiple=True, type=float, help="A budget; may be given several times."
 )
-SEED_OPTION = click.option("--seed", type=SEED, default=0, help="Of the simulation.")
+BENCHMARKED = grouped(
+    chart_option("it"),
+    click.option("--seed", type=SEED, default=0, help="Of the simulation."),
+    output_options,
+    table_options,
+)
 
 
 @click.group("benchmark")
@@ -157,21 +163,8 @@ def benchmark() -> None:
     help="bound, a mechanism (grr, oue:inferred), or statistical:MECHANISM.",
 )
 @click.option("--analyser", "chosen", multiple=True, help="Only this one; may be repeated.")
-@chart_option("it")
-@SEED_OPTION
-@output_options
-@table_options
-def analysers(
-    data: tuple[str, ...],
-    epsilon: tuple[float, ...],
-    reference: str,
-    chosen: tuple[str, ...],
-    chart: str | None,
-    seed: int,
-    form: str,
-    output: str | None,
-    **options: Any,
-) -> None:
+@BENCHMARKED
+def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any) -> None:
     """Compare analysers with a reference leakage on one or more DATA: undershoot, overshoot.
 
     Both are means over all ordered pairs, as shares of epsilon.  P1 is exact, R1 underestimates
@@ -186,33 +179,21 @@ def analysers(
         found = benchmark_analysers(
             tables,
             epsilon or (1.0,),
-            reference=reference,
-            chosen=chosen or None,
-            seed=seed,
+            reference=options["reference"],
+            chosen=options["chosen"] or None,
+            seed=options["seed"],
             progress=progress,
         )
     left_out = [f"{data}: {name} left out: {why}" for data, name, why in found.left_out]
-    _finish(found, form, [*left_out, *_constant(tables)], chart, output)
+    _finish(found, [*left_out, *_constant(tables)], options)
 
 
 @benchmark.command("mechanisms", cls=FileCommand, short_help="Utility against leakage.")
 @click.argument("data")
 @EPSILON
 @click.option("-m", "--mechanism", "chosen", multiple=True, help="Only this; may be repeated.")
-@chart_option("it")
-@SEED_OPTION
-@output_options
-@table_options
-def mechanisms(
-    data: str,
-    epsilon: tuple[float, ...],
-    chosen: tuple[str, ...],
-    chart: str | None,
-    seed: int,
-    form: str,
-    output: str | None,
-    **options: Any,
-) -> None:
+@BENCHMARKED
+def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
     """Compare mechanisms on DATA: the utility of their reports against what they leak.
 
     Frequency error is the squared error over the sum of squared frequencies, zero one error how
@@ -226,11 +207,11 @@ def mechanisms(
         found = benchmark_mechanisms(
             pairs,
             epsilon or (1.0, 3.0, 5.0),
-            mechanisms=chosen or EIGHT,
-            seed=seed,
+            mechanisms=options["chosen"] or EIGHT,
+            seed=options["seed"],
             progress=progress,
         )
-    _finish(found, form, _constant({data: pairs}), chart, output)
+    _finish(found, _constant({data: pairs}), options)
 
 
 def _names(data: tuple[str, ...]) -> dict[str, str]:
@@ -264,16 +245,14 @@ def _constant(tables: dict[str, Any]) -> list[str]:
     ]
 
 
-def _finish(
-    found: Any, form: str, remarks: list[str], chart: str | None, output: str | None
-) -> None:
+def _finish(found: Any, remarks: list[str], options: dict[str, Any]) -> None:
     """Write the chart and the result; in CSV, which has no place for them, cautions go beside."""
-    draw(found, chart)
-    text = written_as(form, found, _scores_text)
-    if form == "table":
+    draw(found, options["chart"])
+    text = written_as(options["form"], found, _scores_text)
+    if options["form"] == "table":
         text = "\n".join([text.rstrip("\n"), *found.notes, *remarks])
-    emit(text, output)
-    if form == "csv":
+    emit(text, options["output"])
+    if options["form"] == "csv":
         for note in found.notes:
             click.echo(note, err=True)
 

@@ -1,18 +1,33 @@
-"""Records to reports: everyone is given a form, and the answers to it are perturbed."""
+"""Records to reports: everyone is given a form, and the answers to it are perturbed.
 
+A form is drawn afresh, taken from a column, or derived from an identifier.  It is drawn by one
+uniform 64-bit word w: it is the first whose running sum of shares is above w.  Where people may be
+asked again, w is derived from a stable identifier instead, so that nobody answers two forms:
+
+    w = the first 8 bytes, big-endian, of HMAC-SHA-256(key, "seepage form" 0x00 identifier)
+
+with the identifier as UTF-8 text without blanks around it; an integer is its decimal digits.
+The key is secret: whoever knows it and an identifier knows the person's form, which is public
+anyway, but could also choose identifiers to get a certain form.
+"""
+
+import hmac
 import os
-from collections.abc import Iterator, Mapping
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from seepage import _checks
 from seepage._files import whole_file
 from seepage._numerics import Integers
 from seepage._results import Progress
-from seepage.collection.record_source import drawn_forms, form_column, open_records
+from seepage.collection.record_source import FormColumn, open_records
 from seepage.collection.report_source import (
     FORM,
     report_columns,
@@ -24,7 +39,7 @@ from seepage.data.table.sources import find_files
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.randomness import Randomness, Seed, randomness
 from seepage.mechanisms.reports import ValueReports
-from seepage.plan.form import Form
+from seepage.plan.form import Form, cumulative
 from seepage.plan.plan import Plan
 
 ROWS = 1 << 17
@@ -179,3 +194,96 @@ def _check_not_input(data: Any, output: str | os.PathLike[str]) -> None:
         return
     if any(file.samefile(output) for file in find_files(data)[1]):
         raise InputError(f"the output must not be the data, got {os.fspath(output)!r} for both")
+
+
+# Who is given which form --------------------------------------------------------------------------
+
+PURPOSE = b"seepage form\0"
+"""What precedes the identifier, so that other uses of the key give other bytes."""
+
+LEAST_KEY = 16
+KEY_BYTES = 32
+
+
+def new_key(path: str | os.PathLike[str]) -> bytes:
+    """Write a new random key to a file that must not exist, for its owner only; return the key."""
+    key = secrets.token_bytes(KEY_BYTES)
+    place = _checks.path(path, "key file")
+    try:
+        number = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as problem:
+        raise InputError(f"{place} cannot be written: {problem.strerror}") from None
+    with os.fdopen(number, "w") as file:
+        file.write(f"{key.hex()}\n")
+    return key
+
+
+def checked_key(key: Any) -> bytes:
+    """Return a key of at least 16 bytes, given as bytes or as the path of its file in hex."""
+    given: bytes
+    if isinstance(key, bytes):
+        given = key
+    else:
+        place = _checks.path(key, "key")
+        try:
+            given = bytes.fromhex(place.read_text())
+        except (OSError, ValueError):
+            raise InputError(
+                f"{place} must be a file that holds a key as hexadecimal digits; "
+                "`new_key` and --key-file write one"
+            ) from None
+    if len(given) < LEAST_KEY:
+        raise InputError(f"a key must have at least {LEAST_KEY} bytes, got {len(given)}")
+    return given
+
+
+def form_of_words(plan: Plan, words: NDArray[np.uint64]) -> Integers:
+    """Return the place, from 0, of the form that each uniform word stands for."""
+    ends = np.array(cumulative(plan.forms)[:-1], dtype=np.uint64)
+    return np.asarray(np.searchsorted(ends, words, side="right"))
+
+
+def drawn_forms(plan: Plan, count: int, source: Randomness) -> Integers:
+    """Return the form of so many people, drawn by the shares; nothing is drawn for one form."""
+    if len(plan.forms) == 1:
+        return np.zeros(count, dtype=np.int64)
+    return form_of_words(plan, source.words(count))
+
+
+def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integers:
+    """Return the form of each person by identifier.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> from seepage.plan import ProductChannel, Question, plan_of_forms
+    >>> adult = sp.load_pairs("adult").select(["sex", "race"])
+    >>> ask = [Question(attribute=name, mechanism="grr", epsilon=1.0) for name in ("sex", "race")]
+    >>> forms = [(1.0, ProductChannel(questions=(one,)), "worst", [1.0, 1.0]) for one in ask]
+    >>> plan = plan_of_forms(adult, forms, limit=1.0)
+    >>> derived_forms(plan, ["ann", "bob", "cat", "dan", "ann"], bytes(32)).tolist()
+    [1, 0, 1, 1, 1]
+    """
+    heads = b"".join(
+        hmac.digest(key, PURPOSE + identifier.strip().encode(), "sha256")[:8]
+        for identifier in identifiers
+    )
+    return form_of_words(plan, np.frombuffer(heads, dtype=">u8").astype(np.uint64))
+
+
+def form_column(plan: Plan, form: Any, identifier: Any, key: Any) -> FormColumn | None:
+    """Return the column that decides forms, None where they are drawn; check what was given."""
+    if form is not None and identifier is not None:
+        raise InputError("forms are taken from a column (form) or derived (identifier), not both")
+    if identifier is None:
+        if key is not None:
+            raise InputError("a key derives forms from identifiers: name their column (identifier)")
+        return None if form is None else FormColumn(_checks.text(form, "form"), len(plan.forms))
+    if key is None:
+        raise InputError("forms are derived from identifiers by a secret key (key), got none")
+    secret = checked_key(key)
+    return FormColumn(
+        _checks.text(identifier, "identifier"),
+        len(plan.forms),
+        lambda identifiers: derived_forms(plan, identifiers, secret),
+    )

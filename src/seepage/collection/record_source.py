@@ -1,32 +1,19 @@
-"""Records coded in a plan's domain, and who is given which form.
+"""Records coded in a plan's domain.
 
-A value outside the domain raises an error, or counts as a catch-all value of its attribute.
-
-A form is drawn afresh, taken from a column, or derived from an identifier.  It is drawn by one
-uniform 64-bit word w: it is the first whose running sum of shares is above w.  Where people may be
-asked again, w is derived from a stable identifier instead, so that nobody answers two forms:
-
-    w = the first 8 bytes, big-endian, of HMAC-SHA-256(key, "seepage form" 0x00 identifier)
-
-with the identifier as UTF-8 text without blanks around it; an integer is its decimal digits.
-The key is secret: whoever knows it and an identifier knows the person's form, which is public
-anyway, but could also choose identifiers to get a certain form.
+A value outside the domain raises an error, or counts as a catch-all value of its attribute.  A
+column may say which form each person has, by its number or by the person's identifier.
 """
 
-import hmac
 import math
 import os
-import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._numerics import Booleans, Integers
@@ -40,81 +27,6 @@ from seepage.data.table.numbers import Codes, code_type, is_number_type
 from seepage.data.table.options import ALL_OTHERS, Choice
 from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_files, open_source
 from seepage.errors import DomainError, InputError, TableError
-from seepage.mechanisms.randomness import Randomness
-from seepage.plan.form import cumulative
-from seepage.plan.plan import Plan
-
-PURPOSE = b"seepage form\0"
-"""What precedes the identifier, so that other uses of the key give other bytes."""
-
-LEAST_KEY = 16
-KEY_BYTES = 32
-
-
-def new_key(path: str | os.PathLike[str]) -> bytes:
-    """Write a new random key to a file that must not exist, for its owner only; return the key."""
-    key = secrets.token_bytes(KEY_BYTES)
-    place = _checks.path(path, "key file")
-    try:
-        number = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as problem:
-        raise InputError(f"{place} cannot be written: {problem.strerror}") from None
-    with os.fdopen(number, "w") as file:
-        file.write(f"{key.hex()}\n")
-    return key
-
-
-def checked_key(key: Any) -> bytes:
-    """Return a key of at least 16 bytes, given as bytes or as the path of its file in hex."""
-    given: bytes
-    if isinstance(key, bytes):
-        given = key
-    else:
-        place = Path(_checks.path(key, "key"))
-        try:
-            given = bytes.fromhex(place.read_text())
-        except (OSError, ValueError):
-            raise InputError(
-                f"{place} must be a file that holds a key as hexadecimal digits; "
-                "`new_key` and --key-file write one"
-            ) from None
-    if len(given) < LEAST_KEY:
-        raise InputError(f"a key must have at least {LEAST_KEY} bytes, got {len(given)}")
-    return given
-
-
-def form_of_words(plan: Plan, words: NDArray[np.uint64]) -> Integers:
-    """Return the place, from 0, of the form that each uniform word stands for."""
-    ends = np.array(cumulative(plan.forms)[:-1], dtype=np.uint64)
-    return np.asarray(np.searchsorted(ends, words, side="right"))
-
-
-def drawn_forms(plan: Plan, count: int, source: Randomness) -> Integers:
-    """Return the form of so many people, drawn by the shares; nothing is drawn for one form."""
-    if len(plan.forms) == 1:
-        return np.zeros(count, dtype=np.int64)
-    return form_of_words(plan, source.words(count))
-
-
-def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integers:
-    """Return the form of each person by identifier.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> from seepage.plan import ProductChannel, Question, plan_of_forms
-    >>> adult = sp.load_pairs("adult").select(["sex", "race"])
-    >>> ask = [Question(attribute=name, mechanism="grr", epsilon=1.0) for name in ("sex", "race")]
-    >>> forms = [(1.0, ProductChannel(questions=(one,)), "worst", [1.0, 1.0]) for one in ask]
-    >>> plan = plan_of_forms(adult, forms, limit=1.0)
-    >>> derived_forms(plan, ["ann", "bob", "cat", "dan", "ann"], bytes(32)).tolist()
-    [1, 0, 1, 1, 1]
-    """
-    heads = b"".join(
-        hmac.digest(key, PURPOSE + identifier.strip().encode(), "sha256")[:8]
-        for identifier in identifiers
-    )
-    return form_of_words(plan, np.frombuffer(heads, dtype=">u8").astype(np.uint64))
 
 
 @dataclass(frozen=True)
@@ -123,17 +35,17 @@ class FormColumn:
 
     Parameters
     ----------
-    plan
-        The plan.
     name
-        The column: numbers of forms from 1, or identifiers where there is a key.
-    key
-        The key by which forms are derived from identifiers.
+        The column: numbers of forms from 1, or identifiers.
+    count
+        How many forms there are.
+    derive
+        Gives the places of the forms of identifiers; None for a column of numbers.
     """
 
-    plan: Plan
     name: str
-    key: bytes | None = None
+    count: int
+    derive: Callable[[Iterable[str]], Integers] | None = None
 
     def added_to(self, domain: Domain) -> Domain:
         """Return a domain with the forms' numbers as a last attribute."""
@@ -142,27 +54,14 @@ class FormColumn:
                 f"the column of forms or identifiers must be none of the plan's attributes, "
                 f"got {self.name!r}"
             )
-        numbers = tuple(str(number) for number in range(1, len(self.plan.forms) + 1))
+        numbers = tuple(str(number) for number in range(1, self.count + 1))
         return Domain([*domain, Attribute(self.name, numbers)])
 
     def column(self, choice: Choice, options: TableOptions, *, fields: bool) -> Column:
         """Return the column of a scan whose codes are the forms' places."""
-        if self.key is None:
+        if self.derive is None:
             return _NumberColumn(choice, options, fields=fields)
-        return _IdentifierColumn(choice, options, self.plan, self.key, fields=fields)
-
-
-def form_column(plan: Plan, form: Any, identifier: Any, key: Any) -> FormColumn | None:
-    """Return the column that decides forms, None where they are drawn; check what was given."""
-    if form is not None and identifier is not None:
-        raise InputError("forms are taken from a column (form) or derived (identifier), not both")
-    if identifier is None:
-        if key is not None:
-            raise InputError("a key derives forms from identifiers: name their column (identifier)")
-        return None if form is None else FormColumn(plan, _checks.text(form, "form"))
-    if key is None:
-        raise InputError("forms are derived from identifiers by a secret key (key), got none")
-    return FormColumn(plan, _checks.text(identifier, "identifier"), checked_key(key))
+        return _IdentifierColumn(choice, options, self, fields=fields)
 
 
 class _NumberColumn(Column):
@@ -183,10 +82,10 @@ class _IdentifierColumn(Column):
     """A column of identifiers, coded by the form that each stands for."""
 
     def __init__(
-        self, choice: Choice, options: TableOptions, plan: Plan, key: bytes, *, fields: bool
+        self, choice: Choice, options: TableOptions, assigned: FormColumn, *, fields: bool
     ) -> None:
         super().__init__(choice, options, fields=fields)
-        self._plan, self._key = plan, key
+        self._assigned = assigned
 
     def begin(self, kind: pa.DataType) -> None:
         super().begin(pa.string())
@@ -201,8 +100,9 @@ class _IdentifierColumn(Column):
                     "text or an integer"
                 )
             texts.append(text)
-        forms = derived_forms(self._plan, texts, self._key)
-        return np.asarray(forms.astype(code_type(len(self._plan.forms))))
+        assert self._assigned.derive is not None
+        forms = self._assigned.derive(texts)
+        return np.asarray(forms.astype(code_type(self._assigned.count)))
 
 
 def identifier_text(value: Any) -> str | None:

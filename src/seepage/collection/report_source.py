@@ -34,18 +34,25 @@ FORM = "form"
 """The column that says which form a person has, from 1, where not all have the same."""
 
 
+def report_column(plan: Plan, place: int, name: str) -> str:
+    """Return the column of a report, from the place of its form and its name.
+
+    The attribute's name where everyone is asked the same; else `"<form>:<attribute>"`, or
+    `"<form>:report"` where all answers are one report.
+    """
+    return name if plan.is_single else f"{place + 1}:{name}"
+
+
 def report_columns(plan: Plan) -> list[tuple[str, int, str]]:
     """Return the columns of reports: their names, the place of their form, and their report's name.
 
-    A plan in which everyone is asked the same has one column for each attribute, by its name; any
-    other has `"<form>:<attribute>"`, or `"<form>:report"` where all answers are one report.
+    A plan in which everyone is asked the same has them in the order of its attributes.
     """
-    if plan.is_single:
-        return [(name, 0, name) for name in plan.mechanisms]
+    made = [plan.mechanisms] if plan.is_single else plan.channels
     return [
-        (f"{place + 1}:{name}", place, name)
-        for place, made in enumerate(plan.channels)
-        for name in made
+        (report_column(plan, place, name), place, name)
+        for place, names in enumerate(made)
+        for name in names
     ]
 
 
@@ -141,7 +148,10 @@ class ReportSource:
         names
             The reports' names, by the place of the form: attributes, or "report".
         """
-        chosen = {form: self._columns(some, form) for form, some in names.items()}
+        chosen = {
+            form: {report_column(self._plan, form, name): name for name in some}
+            for form, some in names.items()
+        }
         columns = [column for part in chosen.values() for column in part]
         for batch, forms, place in self._batches(columns):
             for form, part in chosen.items():
@@ -154,15 +164,6 @@ class ReportSource:
                 ]
                 if found:
                     yield form, found
-
-    def _columns(self, names: Sequence[str], form: int) -> dict[str, str]:
-        """Return the names of a form's reports by their columns."""
-        columns = {name: column for column, place, name in self._reports if place == form}
-        return {columns[name]: name for name in names}
-
-    @cached_property
-    def _reports(self) -> list[tuple[str, int, str]]:
-        return report_columns(self._plan)
 
     @cached_property
     def people(self) -> Integers:

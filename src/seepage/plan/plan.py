@@ -23,8 +23,7 @@ from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from seepage.collection.estimated_pairs import EstimatedPairs
-    from seepage.collection.frequencies import Frequencies
+    from seepage.collection.frequencies import EstimatedPairs, Frequencies
     from seepage.collection.joint import Joint
 
 
@@ -324,7 +323,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         identifier, key
             A column of stable identifiers from which forms are derived, so that nobody who is
             asked again answers a second form; and the secret key, bytes or the path of its file
-            (see `seepage.collection.record_source`).
+            (see `seepage.collection.perturb`).
         table_options
             Table options of `count_pairs`, but for `domain` and `bins`, which the plan decides.
 
@@ -390,6 +389,6 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         method
             How each joint table is estimated, `"inversion"` or `"em"`.
         """
-        from seepage.collection.estimated_pairs import estimate_pairs
+        from seepage.collection.frequencies import estimate_pairs
 
         return estimate_pairs(self, reports, method=method)
