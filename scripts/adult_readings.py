@@ -11,7 +11,8 @@ from seepage._numerics import Floats
 from seepage.data.datasets import dataset
 from seepage.data.domain import MISSING
 from seepage.data.inputs import count_pairs
-from seepage.study.reproduction.error_tables import EPSILONS, TABLE_TWO, nmse
+from seepage.study.reproduction.error_tables import EPSILONS, nmse
+from seepage.study.reproduction.findings import PAPER
 from seepage.study.reproduction.paper_data import ADULT_NUMBERS, MECHANISMS, common_records
 
 __all__ = ["Tried", "errors_of", "print_adult_search", "tried"]
@@ -36,7 +37,9 @@ class Tried(NamedTuple):
     @property
     def deviation(self) -> float:
         """The largest relative deviation from the printed errors."""
-        printed = np.array([TABLE_TWO["Adult", int(epsilon)] for epsilon in EPSILONS]).ravel()
+        printed = np.array(
+            [PAPER["table2"].table[f"Adult, {epsilon:g}"] for epsilon in EPSILONS]
+        ).ravel()
         return float(np.abs(self.errors / printed - 1).max())
 
 

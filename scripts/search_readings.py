@@ -35,8 +35,7 @@ from seepage.data.records import Records
 from seepage.errors import SeepageError
 from seepage.mechanisms import mechanism
 from seepage.study.reproduction.error_tables import COLLECTIONS, EPSILONS, nmse
-from seepage.study.reproduction.error_tables import TABLE_ONE as FIRST
-from seepage.study.reproduction.error_tables import TABLE_TWO as SECOND
+from seepage.study.reproduction.findings import PAPER
 from seepage.study.reproduction.paper_data import MECHANISMS, REPLICAS, SEED, Data, ordered_pairs
 
 YEAR = 365.25
@@ -62,6 +61,7 @@ DRAWS = 50
 
 SEEDS = range(SEED, SEED + COLLECTIONS)
 NEAR = ("height quantile:6[", "weight bands:40-140/6[", "ap_hi quantile:2[")
+FIRST, SECOND = PAPER["table1"].table, PAPER["table2"].table
 TABLE_ONE = [(name, epsilon) for name in ("grr", "exp") for epsilon in EPSILONS]
 
 
@@ -71,7 +71,7 @@ def cvd_cells() -> list[Cell]:
     Errors far above the noise of a simulation are taken in closed form.  Those of GRR and SS at
     epsilon 3 are noise, and not asked for.
     """
-    second = {key: dict(zip(MECHANISMS, SECOND["CVD", int(key)], strict=True)) for key in EPSILONS}
+    second = {key: dict(zip(MECHANISMS, SECOND[f"CVD, {key:g}"], strict=True)) for key in EPSILONS}
     close = [
         Cell(name, epsilon, error, estimated=False, bound=True, tolerance=0.05)
         for epsilon, errors in second.items()
@@ -154,7 +154,7 @@ def print_trimmed(records: Any, always: list[str]) -> None:
     row("Table I", errors[-4:])
     print(
         f"largest deviation from Table II: {np.abs(np.array(ratios[:12]) - 1).max():.1%}; "
-        f"SS at epsilon 1: {errors[13]:.4f} where {SECOND['CVD', 1][6]} is printed; "
+        f"SS at epsilon 1: {errors[13]:.4f} where {SECOND['CVD, 1'][6]} is printed; "
         f"rarest bin: {min(counts.min() for counts in pairs.marginals)}"
     )
 
@@ -297,7 +297,7 @@ def print_denominators(pairs: PairCounts) -> None:
         second = compared(pairs, Cell("exp", 1.0, np.nan, estimated=False, bound=True), 1)
         row(f"over the {label}", [over(denominator, *cell) for cell in cells])
         row(
-            f"  Table II, EXP at epsilon 1 (printed: {SECOND['CelebA', 1][2]})",
+            f"  Table II, EXP at epsilon 1 (printed: {SECOND['CelebA, 1'][2]})",
             [over(denominator, *second)],
             unit=1.0,
         )

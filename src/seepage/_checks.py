@@ -70,6 +70,14 @@ def probability(value: Any, name: str) -> float:
     return number
 
 
+def inner_probability(value: Any, name: str) -> float:
+    """Return a probability as a float, in (0, 1)."""
+    number = probability(value, name)
+    if number in (0, 1):
+        raise InputError(f"{name} must be above 0 and below 1, got {number:g}")
+    return number
+
+
 def real(value: Any, name: str) -> float:
     """Return a number as a float; booleans and texts are none."""
     if isinstance(value, (bool, str, bytes)) or value is None:

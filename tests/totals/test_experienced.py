@@ -12,9 +12,8 @@ import seepage as sp
 from seepage.leakage.release import releases
 from seepage.totals import GuaranteeError, drawn_reports
 from seepage.totals.compiled_sums import sums_by_value
-from seepage.totals.drawn_reports import offsets, simulated, sums_in_blocks
+from seepage.totals.drawn_reports import draw_people, offsets, simulated, sums_in_blocks
 from seepage.totals.experienced import (
-    draw_people,
     experience_of,
     experienced_loss,
     permuted,

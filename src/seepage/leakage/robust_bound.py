@@ -291,8 +291,9 @@ def _enumerated(
     reach: Ball | Box, choices: Floats, epsilon: float
 ) -> tuple[float, int, int, Booleans]:
     """Return the largest log-ratio over two different rows and these sets, one column each."""
-    high, low = _apart(*reach.masses(choices), _guard(len(choices)))
-    found = best_rows(high, low, epsilon)
+    high, low = reach.masses(choices)
+    guard = _guard(len(choices))
+    found = best_rows(high + guard, low - guard, epsilon)
     place = int(found.ratio.argmax())
     rows = int(found.likelier[place]), int(found.other[place])
     return float(found.ratio[place]), *rows, choices[:, place] > 0
@@ -326,15 +327,10 @@ def _at_mass(
 
 def _ratios(high: Floats, low: Floats, epsilon: float, guard: float, signed: Any = False) -> Floats:
     """Return ln (1 + lambda U) / (1 + lambda L), U and L moved apart by their rounding errors."""
-    high, low = _apart(high, low, guard, signed)
+    high = np.minimum(high + guard, 1.0)
+    low = np.where(signed, low - guard, np.maximum(low - guard, 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         return log_ratio(high - low, low, epsilon)
-
-
-def _apart(high: Floats, low: Floats, guard: float, signed: Any = False) -> tuple[Floats, Floats]:
-    """Return masses moved apart by their rounding errors, within 0 and 1 unless `signed`."""
-    low = np.where(signed, low - guard, np.maximum(low - guard, 0.0))
-    return np.minimum(high + guard, 1.0), low
 
 
 def _furthest(likelier: Floats, other: Floats) -> float:

@@ -34,6 +34,13 @@ ONES = np.ones(FEW)
 GAIN_ROUNDINGS = 64
 """Roundings in the gains of two pairs: six in each term, and those of a sum taken in halves."""
 
+GUESS = 0.5
+"""The share of the budget at which the first pair is looked for: it is often the best one."""
+
+ATTAINED = 1 - 2.0**-40
+"""Beyond this share a pair attains the budget, as many may: then that of the largest distance is
+taken, which is looked for at a log-ratio of 0."""
+
 NEGLIGIBLE = 2.0**-41
 """The share of a log-ratio that is added where it may be hidden, rather than searched for."""
 
@@ -194,27 +201,33 @@ def climb_rows(
         Pairs are compared by their log-ratios, right to a few roundings; or, where memory for one
         number for each pair and source value is given, by their gains, which is quicker.
     """
-    best, value = None, start
+    value, pair, each = start, (-1, -1), rows[:, None]
+    guess = 0.0 if start else GUESS * epsilon
+    likely: Booleans | None = None
     while True:
-        half = min(value / 2, LARGE_EPSILON)
-        above, below = rows[:, None], others
-        if half:
-            above, below = above * math.exp(-half), below * math.exp(half)
+        half = min(max(value, guess) / 2, LARGE_EPSILON)
+        above, below = (each * math.exp(-half), others * math.exp(half)) if half else (each, others)
         if scratch is None:
             sets = best_sets(above - below, size)
-            measured = _ratios(sets, rows[:, None], others, epsilon)
+            measured = _ratios(sets, each, others, epsilon)
         else:
             measured = _gains(np.subtract(above, below, out=scratch), size)
         place = int(measured.argmax())
-        if scratch is not None and not _can_raise(float(measured.flat[place]), epsilon, half):
-            return best
-        first, second = divmod(place, len(others))
-        if best is not None and size is None and (first, second) == best[1:3]:
-            return best
-        found, likely = _between_two(rows[first], others[second], epsilon, value, size)
-        if not found > value:
-            return best
-        best, value = Pair(found, first, second, likely), found
+        by_gain = scratch is not None and not guess
+        if by_gain and not _can_raise(measured.item(place), epsilon, half):
+            break
+        chosen = divmod(place, len(others))
+        if size is None and chosen == pair:
+            break
+        found, its = _between_two(rows[chosen[0]], others[chosen[1]], epsilon, value, size)
+        if guess and found > ATTAINED * epsilon:
+            found = 0.0
+        if found > value:
+            value, pair, likely = found, chosen, its
+        elif not guess:
+            break
+        guess = 0.0
+    return None if likely is None else Pair(value, *pair, likely)
 
 
 def _hidden(value: Any, epsilon: Any, size: int | None) -> Floats:
@@ -245,11 +258,9 @@ def _gains(scores: Floats, size: int | None) -> Floats:
     if size is not None:
         return np.asarray(np.partition(scores, -size, axis=-1)[..., -size:].sum(axis=-1))
     np.maximum(scores, 0.0, out=scores)
-    width = scores.shape[-1]
-    if width > FEW:
-        return np.asarray(scores.sum(axis=-1))
-    sums = scores.reshape(-1, width).dot(ONES[:width])
-    return np.asarray(sums.reshape(scores.shape[:-1]))
+    return np.asarray(
+        scores.sum(axis=-1) if scores.shape[-1] > FEW else scores @ ONES[: scores.shape[-1]]
+    )
 
 
 def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> Floats:
@@ -345,14 +356,16 @@ class BestRows(NamedTuple):
 def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
     """Return the largest log-ratio of one row's `high` to another row's `low`, for each set.
 
-    The two largest and the two smallest suffice: at most one row is both.
+    The two largest and the two smallest suffice: at most one row is both.  Masses above 1 count as
+    1, those below 0 as 0.
     """
     first, last = high.argmax(axis=-2), low.argmin(axis=-2)
 
     def ratio(x: Integers, y: Integers) -> Floats:
         most = np.take_along_axis(high, x[..., None, :], axis=-2)[..., 0, :]
         least = np.take_along_axis(low, y[..., None, :], axis=-2)[..., 0, :]
-        return log_ratio(most - least, least, contrast)
+        least = np.maximum(least, 0.0)
+        return log_ratio(np.minimum(most, 1.0) - least, least, contrast)
 
     same = first == last
     if not same.any():

@@ -58,13 +58,11 @@ class EstimateSettings:
         ):
             number = _checks.integer(getattr(self, name), name, least, most)
             object.__setattr__(self, name, number)
-        share = _checks.probability(self.confidence, "confidence")
+        share = _checks.inner_probability(self.confidence, "confidence")
         object.__setattr__(self, "confidence", share)
         _checks.choice(self.view, "view", VIEWS)
         _checks.choice(self.method, "method", METHODS)
         _checks.flag(self.population, "population")
-        if not 0 < share < 1:
-            raise InputError(f"confidence must be above 0 and below 1, got {share!r}")
 
 
 @dataclass(frozen=True)

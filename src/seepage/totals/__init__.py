@@ -10,7 +10,8 @@
 | `independent` | assumed: the paper's sum | `composition` |
 | `witness` | lower bound: found by search | `witness_search` |
 
-What people experience, which is no guarantee: `experienced`.
+Exact totals for the people behind a table: `population_totals`.  What people experience, which is
+no guarantee: `experienced`.
 """
 
 from seepage.totals.result import (

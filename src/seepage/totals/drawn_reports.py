@@ -71,6 +71,11 @@ def offsets(domain: Domain) -> Integers:
     return np.concatenate([[0], np.cumsum(domain.sizes)]).astype(np.int64)
 
 
+def value_counts(data: Records) -> Integers:
+    """Return how many people have each value, all attributes one after the other."""
+    return np.concatenate([data.marginal(k) for k in range(len(data.domain))])
+
+
 def drawn(
     weights: Integers, positions: Integers, count: int, generator: np.random.Generator
 ) -> Integers:
@@ -138,6 +143,19 @@ def perturbed(
                 found = np.log(channel)[:, codes]
         rows.append(np.maximum(found, IMPOSSIBLE))
     return np.concatenate(rows)
+
+
+def draw_people(
+    data: Records,
+    mechanisms: Sequence[Mechanism | None],
+    view: View,
+    count: int,
+    generator: np.random.Generator,
+) -> tuple[Integers, Draws]:
+    """Return people as positions of distinct records, and their reports, themselves left out."""
+    chosen = drawn(data.weights, np.arange(len(data)), count, generator)
+    logarithms = perturbed(data, mechanisms, view, chosen, generator)
+    return chosen, Draws(logarithms, np.ones(len(data)), chosen)
 
 
 def report_sums(data: Records, draws: Draws, progress: Progress | None = None) -> Floats:

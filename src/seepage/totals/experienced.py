@@ -24,10 +24,16 @@ from seepage.data.domain import sample_caution
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
-from seepage.errors import InputError
 from seepage.leakage.release import VIEWS, Release, View, releases
-from seepage.mechanisms import Mechanism
-from seepage.totals.drawn_reports import Draws, drawn, offsets, perturbed, report_sums, simulated
+from seepage.totals.drawn_reports import (
+    Draws,
+    draw_people,
+    drawn,
+    offsets,
+    report_sums,
+    simulated,
+    value_counts,
+)
 from seepage.totals.result import GuaranteeError
 
 LEVELS = (0.05, 0.5, 0.95)
@@ -228,9 +234,7 @@ def experienced_loss(
     _checks.choice(view, "view", VIEWS)
     count = _checks.integer(people, "people", 1, _checks.MOST_DRAWS)
     least = _checks.integer(rare, "rare", 1)
-    level = _checks.probability(confidence, "confidence")
-    if level in (0, 1):
-        raise InputError(f"confidence must be above 0 and below 1, got {level:g}")
+    level = _checks.inner_probability(confidence, "confidence")
     _checks.progress(progress)
     known = as_counted(data, records=True, **table_options)
     released = releases(known.domain, epsilon, mechanism, delta)
@@ -264,8 +268,8 @@ def experience_of(
         raise GuaranteeError("what people experience needs at least two records")
     mechanisms = simulated(data.domain, released, people, "experienced losses")
     generator = _checks.generator(seed)
-    marginals = [data.marginal(k) for k in range(len(data.domain))]
-    compared = np.concatenate(marginals) > rare
+    everybody, begins = value_counts(data), offsets(data.domain)[:-1]
+    compared = everybody > rare
     begin_stage(progress, "drawn people")
     chosen, draws = draw_people(data, mechanisms, view, people, generator)
     losses, own, together = realised(data, draws, compared, _half(progress, 0, people))
@@ -276,8 +280,9 @@ def experience_of(
     epsilons = np.array([release.epsilon for release in released])
     beta = (1 - confidence) / max(1, len(released))
     values = data.codes[chosen].T
-    counts = np.add.reduceat(compared, offsets(data.domain)[:-1], dtype=np.int64)
-    seen = np.array([np.count_nonzero(marginal) for marginal in marginals])
+    counts, seen = (
+        np.add.reduceat(part, begins, dtype=np.int64) for part in (compared, everybody > 0)
+    )
     caution = sample_caution(data)
     return Experience(
         attributes=data.domain.names,
@@ -293,7 +298,7 @@ def experience_of(
         permuted_shares=(null > ABOVE * epsilons[:, None]).mean(axis=1),
         quantiles=quantile_limits(losses, LEVELS, beta),
         permuted_quantiles=np.quantile(null, LEVELS, axis=1, method="inverted_cdf").T,
-        before=np.array([marginal.max() / data.records for marginal in marginals]),
+        before=np.maximum.reduceat(everybody, begins) / data.records,
         own=share_limits((own == values).sum(axis=1), people, beta),
         together=share_limits((together == values).sum(axis=1), people, beta),
         notes=() if caution is None else (caution,),
@@ -305,19 +310,6 @@ def _half(progress: Progress | None, number: int, people: int) -> Progress | Non
     if progress is None:
         return None
     return lambda done, work: progress(round(people * (number + done / (work or 1))), 2 * people)
-
-
-def draw_people(
-    data: Records,
-    mechanisms: Sequence[Mechanism | None],
-    view: View,
-    count: int,
-    generator: np.random.Generator,
-) -> tuple[Integers, Draws]:
-    """Return people as positions of distinct records, and their reports, themselves left out."""
-    chosen = drawn(data.weights, np.arange(len(data)), count, generator)
-    logarithms = perturbed(data, mechanisms, view, chosen, generator)
-    return chosen, Draws(logarithms, np.ones(len(data)), chosen)
 
 
 def permuted(data: Records, generator: np.random.Generator) -> Records:

@@ -39,6 +39,7 @@ from seepage.totals.drawn_reports import (
     report_sums,
     rounding_of,
     simulated,
+    value_counts,
 )
 
 SPARE = 1e-9
@@ -110,15 +111,16 @@ def sampled_totals(
     Cost: n times the distinct records likelihoods, each with one exponential and a column of two
     matrix products; memory for blocks of them and for n times the number of values.
     """
-    sizes = [int(np.count_nonzero(data.marginal(k))) for k in range(len(data.domain))]
-    pairs = max(1, sum(size * (size - 1) for size in sizes))
+    begins = offsets(data.domain)[:-1]
+    sizes = np.add.reduceat(value_counts(data) > 0, begins, dtype=np.int64)
+    pairs = max(1, int((sizes * (sizes - 1)).sum()))
     level = math.log(pairs / (1 - confidence))
     needed = level / -math.log1p(-delta)
     draws = draw_reports(data, released, view, reports, needed, seed)
     weighted = report_weights(data, draws, progress)
     most, guard = ceilings(data, draws), rounding_of(data, draws)
     values, rare = [], []
-    for target, begin in enumerate(offsets(data.domain)[:-1]):
+    for target, begin in enumerate(begins):
         attribute, seen = data.domain[target], begin + np.flatnonzero(data.marginal(target))
         limits = [largest_mean(delta / most[x], level / reports) for x in seen]
         found = _largest_loss(weighted[seen], limits, most[seen])
@@ -137,9 +139,8 @@ def sampled_totals(
 def report_weights(data: Records, draws: Draws, progress: Progress | None = None) -> Floats:
     """Return p(y given x) / q(y) of every value x of every attribute (rows) and report y."""
     sums = report_sums(data, draws, progress)
-    people = np.concatenate([data.marginal(k) for k in range(len(data.domain))])
     weights = sums[:-1]
-    weights /= np.maximum(people, 1)[:, None]
+    weights /= np.maximum(value_counts(data), 1)[:, None]
     weights /= sums[-1] / data.records
     return weights
 
@@ -259,8 +260,7 @@ def draw_reports(
 
 def _shares(data: Records) -> Floats:
     """Return P(x) of every value of every attribute, one after the other."""
-    marginals = [data.marginal(k) for k in range(len(data.domain))]
-    return np.concatenate(marginals) / data.records
+    return np.asarray(value_counts(data) / data.records)
 
 
 def _boosts(data: Records, count: int, needed: float) -> Integers:

@@ -33,6 +33,8 @@ STATIONARY_TOLERANCE = 1e-9
 
 MOST_STEPS = 10**6
 
+DIRECTIONS = ("backward", "forward", "total")
+
 
 def _count_steps(epsilon: Any, steps: int | None, known: int | None) -> int:
     """Return the number of steps, on which all that is given must agree."""
@@ -173,27 +175,18 @@ class StreamLeakage(Result):
     kind = "assumed"
     """The values must follow the Markov chain that was given."""
 
+    def _series(self) -> dict[str, Floats]:
+        return {"epsilon": self.epsilons, **{name: getattr(self, name) for name in DIRECTIONS}}
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it, infinity as the text "inf"."""
-        names = ("backward", "forward", "total")
-        suprema = self.supremum and dict(zip(names, self.supremum, strict=True))
-        content = {
-            "kind": self.kind,
-            "epsilon": self.epsilons,
-            **{name: getattr(self, name) for name in names},
-            "supremum": suprema,
-            "notes": self.notes,
-        }
-        return dict(json_ready(content))
+        suprema = self.supremum and dict(zip(DIRECTIONS, self.supremum, strict=True))
+        rest = {"supremum": suprema, "notes": self.notes}
+        return dict(json_ready({"kind": self.kind, **self._series(), **rest}))
 
     def _columns(self) -> dict[str, Sequence[Any]]:
-        return {
-            "step": range(1, len(self.total) + 1),
-            "epsilon": self.epsilons.tolist(),
-            "backward": self.backward.tolist(),
-            "forward": self.forward.tolist(),
-            "total": self.total.tolist(),
-        }
+        series = {name: values.tolist() for name, values in self._series().items()}
+        return {"step": range(1, len(self.total) + 1), **series}
 
     def _headline(self) -> str:
         limit = "" if self.supremum is None else f", limit {self.supremum[2]:.4g}"

@@ -60,10 +60,8 @@ class TotalSettings:
         if _checks.integer(self.reports, "reports", 1) > _checks.MOST_RECORDS:
             raise InputError(f"reports must be at most 2^53, got {_checks.shown(self.reports)}")
         _checks.progress(self.progress)
-        for name in ("target_delta", "confidence"):
-            value = _checks.probability(getattr(self, name), name)
-            if value in (0, 1):
-                raise InputError(f"{name} must be above 0 and below 1, got {value:g}")
+        _checks.inner_probability(self.target_delta, "target_delta")
+        _checks.inner_probability(self.confidence, "confidence")
 
     @property
     def people(self) -> float | None:

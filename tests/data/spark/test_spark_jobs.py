@@ -14,6 +14,8 @@ from seepage.data.spark.shards import (
     Lane,
     LaneLayout,
     Piece,
+    RowGroupSource,
+    Shard,
     plan_shards,
     unpack,
 )
@@ -173,6 +175,15 @@ def test_one_shard_may_have_row_groups_of_several_files(tmp_path):
     assert [shard.first for shard in shards] == [0, 20, 40]
     assert [len(shard.pieces) for shard in shards] == [2, 2, 2]
     assert LARGEST_SHARD == 2**26
+
+
+def test_a_file_that_is_given_twice_is_read_twice(tmp_path):
+    file = written(tmp_path / "0.parquet", [10, 10])
+    (shard,) = plan_shards([file, file, file], cores=1)[1:2]
+    batches = RowGroupSource(shard, ["a"]).batches(["a"])
+    assert (shard.first, sum(batch.num_rows for batch in batches)) == (20, 20)
+    whole = Shard((Piece(str(file), (0, 1)), Piece(str(file), (1,))), 0)
+    assert sum(batch.num_rows for batch in RowGroupSource(whole, ["a"]).batches(["a"])) == 30
 
 
 def test_no_shard_is_larger_than_the_largest(tmp_path, monkeypatch):

@@ -11,12 +11,12 @@ from seepage.study.reproduction.error_tables import (
     EXPLAINED,
     INCOMPLETE,
     MERGED,
-    TABLE_ONE,
     TableReading,
     nmse,
     table_readings,
     variants,
 )
+from seepage.study.reproduction.findings import PAPER
 from seepage.study.reproduction.paper_data import RARE, Data, plug_in
 from seepage.study.reproduction.reproduction_page import expected_numbers
 
@@ -42,7 +42,7 @@ def _ratios(reading, paper):
         )["nmse"]
         for name, epsilon in CELLS
     ]
-    return np.array(found) / TABLE_ONE[paper]
+    return np.array(found) / PAPER["table1"].table[paper]
 
 
 def _floor(data, name, epsilon):
@@ -86,7 +86,7 @@ def test_incomplete_records_make_a_floor_that_does_not_fall_with_epsilon(data):
         plug_in(data.near_adult, "grr", 3.0),
         leakage_matrix(data.near_adult, 3.0, mechanism="grr", view="inferred").values,
     )[0]
-    printed = TABLE_ONE["Adult"][1]
+    printed = PAPER["table1"].table["Adult"][1]
     assert noise < printed / 3 < noise + floor[1] < 3 * printed
 
 
@@ -121,7 +121,7 @@ def test_the_committed_run_shows_each_reason():
 
     def ratios(label, paper):
         cells = [f"{label}: {name.upper()}, epsilon {epsilon:g}" for name, epsilon in CELLS]
-        return np.array([known[cell] for cell in cells]) / TABLE_ONE[paper]
+        return np.array([known[cell] for cell in cells]) / PAPER["table1"].table[paper]
 
     for label, paper in ((INCOMPLETE, "Adult"), ("CVD, near reading", "CVD")):
         assert np.all(np.abs(np.log(ratios(label, paper))) < np.log(3)), label

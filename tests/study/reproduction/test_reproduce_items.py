@@ -9,11 +9,11 @@ import pytest
 from seepage.leakage.matrix import leakage_matrix
 from seepage.study.reproduction import ITEMS
 from seepage.study.reproduction.error_tables import (
-    TABLE_TWO,
     library_subset_selection,
     nmse,
     table_readings,
 )
+from seepage.study.reproduction.findings import PAPER
 from seepage.study.reproduction.paper_data import MECHANISMS, STAND_INS, Data
 from seepage.study.reproduction.reproduction_page import SAME, expected_numbers
 
@@ -110,7 +110,7 @@ def test_the_near_readings_come_near_table_two_in_closed_form(data):
         for epsilon in (1.0, 3.0):
             bound = leakage_matrix(pairs, epsilon).values
             for (name, title), value in zip(
-                MECHANISMS.items(), TABLE_TWO[paper, int(epsilon)], strict=True
+                MECHANISMS.items(), PAPER["table2"].table[f"{paper}, {epsilon:g}"], strict=True
             ):
                 how = library_subset_selection(pairs, epsilon) if name == "ss" else name
                 found = nmse(

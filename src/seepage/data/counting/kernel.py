@@ -2,7 +2,7 @@
 
 Pairs of columns are counted by bitmaps or by a histogram.  A column of k values has k - 1 bitmaps,
 one for each code but 0.  The counts of two codes are the bits that two bitmaps share; those of code
-0 follow by subtraction, see `accumulator`.  Two columns need (k_a - 1)(k_b - 1) passes of AND and
+0 follow by subtraction, see `count`.  Two columns need (k_a - 1)(k_b - 1) passes of AND and
 popcount, 64 rows per operation, or one pass of a histogram, a few operations per row.  Costs are in
 units of one AND-popcount pass.
 

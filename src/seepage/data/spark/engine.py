@@ -35,11 +35,11 @@ from seepage.data.spark.shards import files_of, plan_lanes, plan_shards
 from seepage.data.spark.tasks import (
     Settled,
     ShardCoding,
+    ShardResult,
     collect_shard,
-    count_shard,
     find_values,
-    gather_shard,
     keeping,
+    make_of_shard,
     plan_coding,
     settle,
     settle_late,
@@ -270,12 +270,22 @@ def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> Pai
             f"cells, more than the {LARGEST_CELLS:,} that Spark can hand over; choose fewer "
             "columns or coarser bins, or count without Spark"
         )
-    coding, expected = plan_coding(table.names, options, domain), table.rows_a_core
-    choice = _one_per_person(table, options, coding)
-    kept = run(table, lambda source, first: count_shard(source, coding, first, expected, choice))
-    check_records(kept.rows, kept.made.rows)
-    counted: PairAccumulator = kept.made
+    begin = partial(PairAccumulator, len(domain), table.rows_a_core)
+    counted: PairAccumulator = _make_in_domain(table, options, domain, begin)
     return counted.counts(domain)
+
+
+def _make_in_domain(
+    table: Input, options: TableOptions, domain: Domain, begin: Callable[[], Any]
+) -> Any:
+    """Return what is made of the records, coded in a domain; each task begins with nothing."""
+    coding = plan_coding(table.names, options, domain)
+    choice = _one_per_person(table, options, coding)
+    result: ShardResult = run(
+        table, lambda source, first: make_of_shard(source, coding, first, begin(), choice)
+    )
+    check_records(result.rows, result.left)
+    return result.made
 
 
 def _one_per_person(
@@ -332,10 +342,4 @@ def gather_with_spark(
     begin = partial(DistinctRecords, MOST_RECORD_BYTES) if start is DistinctRecords else start
     with opened(data, options) as table:
         domain, _ = _find_domain(table, options, count=False)
-        coding = plan_coding(table.names, options, domain)
-        choice = _one_per_person(table, options, coding)
-        kept = run(
-            table, lambda source, first: gather_shard(source, coding, first, begin(), choice)
-        )
-    check_records(kept.rows, kept.made.seen)
-    return domain, kept.made
+        return domain, _make_in_domain(table, options, domain, begin)

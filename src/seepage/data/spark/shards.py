@@ -179,19 +179,17 @@ def plan_shards(files: Sequence[Path], cores: int) -> list[Shard]:
     rows = source.rows_total or 0
     size = min(max(1, -(-rows // (cores * TASKS_A_CORE))), LARGEST_SHARD)
     shards: list[Shard] = []
-    pieces: list[Piece] = []
+    pieces: dict[int, Piece] = {}
     first = before = 0
-    for file in files:
-        groups: list[int] = []
+    for number, file in enumerate(files):
         for group, records in enumerate(_records_of_groups(file)):
             if before > first and before - first + records / 2 > size:
-                pieces += [Piece(str(file.absolute()), tuple(groups))] if groups else []
-                shards.append(Shard(tuple(pieces), first))
-                pieces, groups, first = [], [], before
-            groups.append(group)
+                shards.append(Shard(tuple(pieces.values()), first))
+                pieces, first = {}, before
+            groups = pieces[number].groups if number in pieces else ()
+            pieces[number] = Piece(str(file.absolute()), (*groups, group))
             before += records
-        pieces += [Piece(str(file.absolute()), tuple(groups))] if groups else []
-    return [*shards, Shard(tuple(pieces), first)] if pieces else shards
+    return [*shards, Shard(tuple(pieces.values()), first)] if pieces else shards
 
 
 def _records_of_groups(file: Path) -> list[int]:
@@ -204,8 +202,8 @@ class RowGroupSource(ColumnarSource):
     """Some columns of one shard of Parquet files; see `seepage.data.table.sources.Source`."""
 
     def __init__(self, shard: Shard, names: Sequence[str]) -> None:
-        groups = {Path(piece.file): piece.groups for piece in shard.pieces}
-        super().__init__(PARQUET, list(groups), groups=groups)
+        files = [Path(piece.file) for piece in shard.pieces]
+        super().__init__(PARQUET, files, groups=[piece.groups for piece in shard.pieces])
         self.names = tuple(names)
 
 

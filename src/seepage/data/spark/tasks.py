@@ -149,9 +149,10 @@ class Settled:
 
     Parameters
     ----------
-    attributes, missing
-        The attributes, None where bin edges are still to be found; and whether each column needs
-        a category of missing values.
+    attributes
+        The attribute of each column, by its place, unless bin edges are still to be found.
+    missing
+        Whether each column needs a category of missing values.
     wanted
         For each column whose bin edges are still to be found, the share of its numbers that
         tells them.
@@ -161,7 +162,7 @@ class Settled:
         The counts, None where the records have to be counted again, in the domain.
     """
 
-    attributes: list[Attribute | None] = field(default_factory=list)
+    attributes: dict[int, Attribute] = field(default_factory=dict)
     missing: list[bool] = field(default_factory=list)
     wanted: dict[int, float] = field(default_factory=dict)
     kept: list[int] = field(default_factory=list)
@@ -170,7 +171,7 @@ class Settled:
     @property
     def domain(self) -> Domain:
         """The domain, once all columns are settled."""
-        return Domain(attribute for attribute in self.attributes if attribute is not None)
+        return Domain(self.attributes[place] for place in sorted(self.attributes))
 
     def take(self, place: int, column: Column, numbers: Collector) -> None:
         """Settle a column by its numbers, as far as these tell its edges."""
@@ -198,14 +199,12 @@ def settle(found: Found, names: Sequence[str], options: TableOptions, share: flo
     `names` are all columns of the table, and `share` that of its numbers that tells the bin edges
     of a column.
     """
-    check_records(found.rows, found.rows)
     columns = [Column(choice, options, fields=False) for choice in options.choose(names)]
     check_records(found.rows, found.left)
     settled = Settled()
     for place, (column, part) in enumerate(zip(columns, found.columns, strict=True)):
         missing = part.missing and not options.dropping
         settled.missing.append(missing)
-        settled.attributes.append(None)
         if not column.edges and part.crowded:
             column.settle_given()
         if column.edges:
@@ -307,41 +306,34 @@ def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> 
 
 @dataclass
 class ShardResult:
-    """What was made of the records of a part, and how many it has, dropped ones included."""
+    """What was made of the records of a part, how many it has, and how many are not dropped."""
 
-    rows: int
     made: Any
+    rows: int
+    left: int
 
     def merge(self, other: "ShardResult") -> None:
         """Add another part."""
-        self.rows += other.rows
         self.made.merge(other.made)
+        self.rows += other.rows
+        self.left += other.left
 
 
-def count_shard(
+def make_of_shard(
     source: Source,
     coding: ShardCoding,
     first: int,
-    expected: int = 0,
+    made: PairAccumulator | Gathering,
     choice: RecordChoice | None = None,
 ) -> ShardResult:
-    """Return the counts of a shard; `expected` are the records that each core will count, or 0."""
-    scan = TableScan(source, *coding, first, choice)
-    counts = PairAccumulator(len(scan.columns), expected)
-    for batch in scan.batches():
-        counts.add(batch.codes, batch.sizes)
-    return ShardResult(scan.rows_read, counts)
+    """Add the records of a shard, or those that are chosen, to counts, distinct ones or a sample.
 
-
-def gather_shard(
-    source: Source,
-    coding: ShardCoding,
-    first: int,
-    gathering: Gathering,
-    choice: RecordChoice | None = None,
-) -> ShardResult:
-    """Return the records of a shard, distinct or sampled."""
+    `first` are the records of the table before the shard.
+    """
     scan = TableScan(source, *coding, first, choice)
     for batch in scan.batches():
-        gathering.add(*batch)
-    return ShardResult(scan.rows_read, gathering)
+        if isinstance(made, PairAccumulator):
+            made.add(batch.codes, batch.sizes)
+        else:
+            made.add(*batch)
+    return ShardResult(made, scan.rows_read, scan.rows_read - scan.rows_dropped)

@@ -7,7 +7,7 @@ Narwhals knows (pandas, Polars, PyArrow, ...); text files are in `text_files`.
 import csv
 import glob
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -175,7 +175,7 @@ class ColumnarSource:
     files
         The files, in the order of their records.
     groups
-        The row groups that are read of a Parquet file; all where it is not named.
+        The row groups that are read of each Parquet file; all by default.
     huge
         Bytes of a row group of Parquet from which on it is decoded step by step, `HUGE` by default.
     """
@@ -187,12 +187,12 @@ class ColumnarSource:
         kind: str,
         files: Sequence[Path],
         *,
-        groups: Mapping[Path, Sequence[int]] | None = None,
+        groups: Sequence[Sequence[int] | None] | None = None,
         huge: int | None = None,
     ) -> None:
         self._kind = kind
         self._huge = HUGE if huge is None else huge
-        self._groups = groups or {}
+        self._groups = groups or [None] * len(files)
         self._files = files
         plain = ds.ParquetFileFormat() if kind == PARQUET else ds.IpcFileFormat()
         self._schema = self._common_schema(plain)
@@ -206,13 +206,15 @@ class ColumnarSource:
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Return the batches of these columns, from the first record on."""
-        for file in self._files:
+        for file, groups in zip(self._files, self._groups, strict=True):
             with naming(file, self._kind):
-                yield from self._read(file, list(columns))
+                yield from self._read(file, groups, list(columns))
 
-    def _read(self, file: Path, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    def _read(
+        self, file: Path, chosen: Sequence[int] | None, columns: list[str]
+    ) -> Iterator[pa.RecordBatch]:
         """Return the batches of one file; huge row groups are not decoded as a whole."""
-        fragment = _fragment(self._format, file, self._groups.get(file))
+        fragment = _fragment(self._format, file, chosen)
         if self._kind == PARQUET:
             groups = {group.id: group.num_rows for group in fragment.row_groups}
             if max(groups.values(), default=0) * len(columns) * CELL > self._huge:

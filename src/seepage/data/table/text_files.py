@@ -64,28 +64,6 @@ class TextLayout(NamedTuple):
     empty: bool
 
 
-def find_layout(
-    file: Path, options: TableOptions, stream: io.BufferedReader
-) -> tuple[TextLayout, bytes]:
-    """Return how a text file is cut, and the bytes read to tell it.
-
-    These are the first 256 kB, or more until the header has ended and a record has begun.
-    """
-    start, size = b"", START
-    with naming(file, TEXT):
-        if file.is_fifo() and stream.peek(8).startswith(tuple(SIGNATURES)):
-            raise TableError(f"{file} is a pipe: Parquet and Feather can be read from files only")
-        while True:
-            start += stream.read(size - len(start))
-            complete = len(start) < size
-            layout = _layout(file, options, start, complete)
-            if layout is not None:
-                return layout, start
-            if size >= BLOCK:
-                raise TableError(f"the header of {file} does not end within {BLOCK:,} bytes")
-            size *= 2
-
-
 def _layout(file: Path, options: TableOptions, start: bytes, complete: bool) -> TextLayout | None:
     """Return how a text is cut that begins so; None where that does not tell."""
     text = _lines(start, options.skip_lines, complete)
@@ -185,10 +163,24 @@ class TextSource:
                 )
 
     def _find_layout(self, file: Path) -> TextLayout:
+        """Return how a file is cut.
+
+        The first 256 kB tell, or more until the header has ended and a record has begun.
+        """
         with naming(file, TEXT), ExitStack() as closing:
             text = open_text(file, self._options.encoding)
             stream = closing.enter_context(io.BufferedReader(text, START))
-            layout, start = find_layout(file, self._options, stream)
+            if file.is_fifo() and stream.peek(8).startswith(tuple(SIGNATURES)):
+                raise TableError(
+                    f"{file} is a pipe: Parquet and Feather can be read from files only"
+                )
+            start, size, layout = b"", START, None
+            while layout is None:
+                if len(start) >= BLOCK:
+                    raise TableError(f"the header of {file} does not end within {BLOCK:,} bytes")
+                start += stream.read(size - len(start))
+                layout = _layout(file, self._options, start, len(start) < size)
+                size *= 2
             if file.is_fifo():
                 closing.pop_all()
                 self._pipes[file] = join(start, stream)

@@ -21,26 +21,6 @@ EPSILONS = (1.0, 3.0)
 COLLECTIONS = 8
 """Draws of all reports behind a mean error, where a rare value makes single ones differ widely."""
 
-TABLE_ONE = {
-    "CelebA": (0.889e-4, 0.197e-4, 3.36e-4, 0.514e-4),
-    "Adult": (2.99e-4, 3.08e-4, 8.16e-4, 2.73e-4),
-    "CVD": (11.6e-4, 2.49e-4, 54.1e-4, 5.82e-4),
-    "DSS": (0.674e-4, 0.168e-4, 3.79e-4, 0.241e-4),
-}
-"""The paper's NMSE against Algorithm 1: GRR at epsilon 1 and 3, EXP at 1 and 3."""
-
-TABLE_TWO = {
-    ("CelebA", 1): (8.89e-5, 0.29, 0.29, 0.32, 0.32, 0.33, 9.44e-5, 0.29),
-    ("CelebA", 3): (1.97e-5, 0.31, 0.32, 0.54, 0.54, 0.53, 1.81e-5, 0.35),
-    ("Adult", 1): (0.017, 0.25, 0.30, 0.22, 0.34, 0.22, 0.082, 0.25),
-    ("Adult", 3): (0.0037, 0.23, 0.29, 0.31, 0.55, 0.31, 0.0037, 0.27),
-    ("CVD", 1): (0.0088, 0.25, 0.29, 0.25, 0.31, 0.26, 0.038, 0.26),
-    ("CVD", 3): (0.00075, 0.23, 0.26, 0.40, 0.50, 0.39, 0.00060, 0.26),
-    ("DSS", 1): (0.031, 0.28, 0.35, 0.19, 0.41, 0.19, 0.17, 0.29),
-    ("DSS", 3): (0.012, 0.25, 0.33, 0.23, 0.63, 0.22, 0.012, 0.28),
-}
-"""The paper's NMSE of the estimates against Algorithm 2, in the order of `MECHANISMS`."""
-
 COLUMNS_TWO = (
     *("data", "mechanism", "epsilon", "paper", "nmse", "nmse_closed_form"),
     *("collections", "infinite_estimates"),
@@ -185,11 +165,11 @@ def find_table_one(data: Data, paper: PaperItem) -> Finding:
         own = []
         for column, (name, epsilon) in enumerate(cells):
             theory = leakage_matrix(reading.pairs, epsilon, mechanism=name, view="inferred").values
-            value = TABLE_ONE[reading.paper][column] if reading.paper else None
+            value = paper.table[reading.paper][column] if reading.paper else None
             own.append(reading.row(name, epsilon, theory, value))
         comparisons += _compare_one(paper, reading.label, own)
         rows += own
-    comparisons += paper.without(label for label in TABLE_ONE if label not in _present(rows))
+    comparisons += paper.without(label for label in paper.table if label not in _present(rows))
     return Finding(rows, comparisons, {"": _error_chart(rows)})
 
 
@@ -214,11 +194,13 @@ def find_table_two(data: Data, paper: PaperItem) -> Finding:
                 if name == "ss" and reading.paper and "documented" not in reading.label:
                     how = library_subset_selection(reading.pairs, epsilon)
                 exact = leakage_matrix(reading.pairs, epsilon, mechanism=how, view="inferred")
-                value = TABLE_TWO[reading.paper, int(epsilon)][column] if reading.paper else None
+                value = (
+                    paper.table[f"{reading.paper}, {epsilon:g}"][column] if reading.paper else None
+                )
                 row = reading.row(name, epsilon, bound, value, how)
                 row["nmse_closed_form"] = nmse(exact.values, bound)[0]
                 rows.append({key: row[key] for key in COLUMNS_TWO})
-    labels = dict.fromkeys(label for label, _ in TABLE_TWO)
+    labels = dict.fromkeys(row.partition(",")[0] for row in paper.table)
     missing = paper.without(label for label in labels if label not in _present(rows))
     return Finding(rows, [*map(_compare_two, rows), *missing], {"": _error_chart(rows)})
 

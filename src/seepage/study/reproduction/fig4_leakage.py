@@ -1,5 +1,6 @@
 """Fig. 4: leakage by mechanism (a), over budgets (b), between attributes of CVD (c), sizes (d)."""
 
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from seepage.study.reproduction.paper_data import (
     SEED,
     Data,
     estimated,
+    exact_and_summed,
     is_stand_in,
     ordered_pairs,
     plug_in,
 )
-from seepage.totals import total_leakage
 
 # (a) Occupation, education and income about sex in Adult, by mechanism --------------------------
 
@@ -133,8 +134,7 @@ def _row(people: Records, epsilon: float) -> dict[str, Any]:
     for source, label in FACES.items():
         row[label] = matrix["Male", source].value
         row[f"{label}_statistical"] = estimates["Male", source].plug_in
-    exact = total_leakage(people, epsilon, mechanism="grr", guarantee="exact")
-    summed = total_leakage(pairs, epsilon, mechanism="grr", guarantee="independent")
+    exact, summed = exact_and_summed(people, epsilon)
     row |= {"total_exact": exact["Male"], "total_sum": summed["Male"]}
     row["total_statistical"] = epsilon + joint.plug_in
     return row
@@ -175,9 +175,7 @@ def find_heat_map(data: Data, paper: PaperItem) -> Finding:
     rows: list[dict[str, Any]] = [
         {"target": target, "source": source, "exact": float(matrix.values[i, j]),
          "statistical": float(estimates[i, j])}
-        for i, target in enumerate(names)
-        for j, source in enumerate(names)
-        if i != j
+        for (i, target), (j, source) in permutations(enumerate(names), 2)
     ]  # fmt: skip
     drawn = [
         estimated(pairs, "grr", 1.0, pairs=DIRECTIONS.values(), seed=SEED + number, threads=1)

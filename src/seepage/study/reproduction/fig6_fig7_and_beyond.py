@@ -4,6 +4,7 @@ Beyond the paper: where its sum is exceeded, the whole report, the certified del
 """
 
 from dataclasses import asdict
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from seepage.study.reproduction.paper_data import (
     SEED,
     STAND_INS,
     Data,
+    exact_and_summed,
     is_stand_in,
 )
 from seepage.totals import total_leakage
@@ -33,27 +35,6 @@ EPSILONS = (1.0, 3.0, 5.0)
 
 # Fig. 6 ------------------------------------------------------------------------------------------
 
-LARGER = {
-    "SPL-ANL": "R2",
-    "GRF 0.2": "R3",
-    "GRF 0.4": "R3",
-    "ITS": "R1",
-    "GRR-ANL": "R1",
-    "EXP-ANL": "R1",
-}
-"""The paper's regions on DSS (c), whose attributes have more than two values."""
-
-BINARY = {
-    "SPL-ANL": "R2",
-    "GRF 0.2": "R3",
-    "GRF 0.4": "R3",
-    "CBP": "R1",
-    "ITS": "P1",
-    "GRR-ANL": "P1",
-    "EXP-ANL": "R1",
-}
-"""The paper's regions on CelebA (b)."""
-
 REFERENCES = {"bound": "Algorithm 2", "grr": "GRR, exact", "oue:inferred": "OUE, guessed value"}
 
 
@@ -61,25 +42,23 @@ def find_analysers(data: Data, paper: PaperItem) -> Finding:
     """Return the four panels' scores and their regions beside the paper's."""
     every, faces = data.some(*ALL), data.some("celeba")
     panels = [
-        ("b", faces, "bound", BINARY),
-        ("c", data.some(*STAND_INS), "bound", LARGER),
+        ("b", faces, "bound", paper.regions["b"]),
+        ("c", data.some(*STAND_INS), "bound", paper.regions["c"]),
         ("d", every, "grr", {"ITS": "P1"}),
         ("d", faces, "grr", {"CBP": "R1"}),
         ("e", every, "oue:inferred", {"ITS": "R2"}),
     ]
     rows: list[dict[str, Any]] = []
-    comparisons: list[Comparison] = []
     for panel, tables, reference, regions in panels:
         rows += _panel(panel, tables, reference, list(regions))
-    for panel in "bcde":
-        for label in every:
-            expected = {
-                analyser: region
-                for name, tables, _, regions in panels
-                if name == panel and label in tables
-                for analyser, region in regions.items()
-            }
-            comparisons += _regions(paper, rows, panel, label, expected)
+    comparisons = [
+        _compare_region(paper, rows, panel=panel, data=label, analyser=analyser, region=region)
+        for panel in "bcde"
+        for label in every
+        for name, tables, _, regions in panels
+        if name == panel and label in tables
+        for analyser, region in regions.items()
+    ]
     charts = {panel: _chart(rows, panel) for panel in dict.fromkeys(row["panel"] for row in rows)}
     rows += _panel("e, estimated", every, "statistical:oue", ["ITS"], epsilons=(1.0,))
     return Finding(rows, comparisons + paper.without(data.absent_labels()), charts)
@@ -98,22 +77,11 @@ def _panel(
     return [{key: value for key, value in row.items() if key != "seconds"} for row in rows]
 
 
-def _regions(
-    paper: PaperItem,
-    rows: list[dict[str, Any]],
-    panel: str,
-    label: str,
-    expected: dict[str, str],
-) -> list[Comparison]:
-    where = " (on DSS)" if is_stand_in(label) else ""
-    found = []
-    for analyser, region in expected.items():
-        cell = (panel, label, analyser, region)
-        keys = ("panel", "data", "analyser", "region")
-        hits = sum(tuple(row[key] for key in keys) == cell for row in rows)
-        words = {"panel": panel, "label": label, "analyser": analyser, "region": region}
-        found.append(paper.claim("region", hits, where=where, **words))
-    return found
+def _compare_region(paper: PaperItem, rows: list[dict[str, Any]], **cell: str) -> Comparison:
+    """Return how often an analyser lies in the paper's region on one dataset."""
+    hits = sum(all(row[key] == value for key, value in cell.items()) for row in rows)
+    where = " (on DSS)" if is_stand_in(cell["data"]) else ""
+    return paper.claim("region", hits, where=where, label=cell["data"], **cell)
 
 
 def _chart(rows: list[dict[str, Any]], panel: str) -> Any:
@@ -253,9 +221,8 @@ def _coins() -> float:
     """Return the exact total minus the sum, of two coins and whether they differ."""
     domain = Domain([Attribute(name, ("0", "1")) for name in ("first", "second", "differ")])
     coins = Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    exact = total_leakage(coins, 1.0, mechanism="grr", guarantee="exact")["differ"]
-    summed = total_leakage(coins, 1.0, mechanism="grr", guarantee="independent")["differ"]
-    return exact - summed
+    exact, summed = exact_and_summed(coins, 1.0)
+    return exact["differ"] - summed["differ"]
 
 
 def _sums(people: Records) -> list[dict[str, Any]]:
@@ -265,24 +232,20 @@ def _sums(people: Records) -> list[dict[str, Any]]:
     for number in range(SETS):
         chosen = np.sort(rng.choice(len(people.domain), SIZE, replace=False)).tolist()
         part, epsilon = people.select(chosen), SET_EPSILONS[number % len(SET_EPSILONS)]
-        exact = total_leakage(part, epsilon, mechanism="grr", guarantee="exact").values
-        summed = total_leakage(
-            part.pairs(), epsilon, mechanism="grr", guarantee="independent"
-        ).values
+        exact, summed = exact_and_summed(part, epsilon)
         rows += [
-            _record("exact total", f"set {number + 1}: {name}", epsilon, total, mine)
-            for name, total, mine in zip(part.domain.names, summed, exact, strict=True)
+            _record("exact total", f"set {number + 1}: {name}", epsilon, summed[name], exact[name])
+            for name in part.domain.names
         ]
     return rows
 
 
 def _witnesses(people: Records) -> list[dict[str, Any]]:
     """Return the sum and what a found report leaks, for every attribute of CelebA."""
-    summed = total_leakage(people.pairs(), BUDGET, mechanism="grr", guarantee="independent").values
-    found = total_leakage(people, BUDGET, mechanism="grr", guarantee="witness", seed=SEED).values
+    summed = total_leakage(people.pairs(), BUDGET, mechanism="grr", guarantee="independent")
+    found = total_leakage(people, BUDGET, mechanism="grr", guarantee="witness", seed=SEED)
     return [
-        _record("witness", name, BUDGET, total, leak)
-        for name, total, leak in zip(people.domain.names, summed, found, strict=True)
+        _record("witness", name, BUDGET, summed[name], found[name]) for name in people.domain.names
     ]
 
 
@@ -295,7 +258,7 @@ def _reports(data: Data) -> list[dict[str, Any]]:
             "whole report",
             title,
             1.0,
-            leakage_matrix(pairs, 1.0, mechanism=name, view="inferred").tcpl / bound,
+            _guessed(pairs, name) / bound,
             leakage_matrix(pairs, 1.0, mechanism=name).tcpl / bound,
         )
         for name, title in MECHANISMS.items()
@@ -307,12 +270,10 @@ def _relaxations(data: Data) -> list[dict[str, Any]]:
     pairs = data.pairs("adult")
     matrix = leakage_matrix(pairs, 1.0, delta=DELTA)
     rows = []
-    for target in pairs.domain.names:
-        for source in pairs.domain.names:
-            if source != target:
-                found = matrix[target, source]
-                shares = found.paper_relaxation / DELTA, found.relaxation / DELTA
-                rows.append(_record("relaxation", f"{source} → {target}", 1.0, *shares))
+    for target, source in permutations(pairs.domain.names, 2):
+        found = matrix[target, source]
+        shares = found.paper_relaxation / DELTA, found.relaxation / DELTA
+        rows.append(_record("relaxation", f"{source} → {target}", 1.0, *shares))
     return rows
 
 

@@ -193,6 +193,8 @@ class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         What the paper prints or says, by a name of our own.
     missing
         What is compared for each dataset, to say that it is not at hand.
+    table, regions
+        A table's printed numbers by row, and a figure's regions of analysers by panel.
     """
 
     place: str
@@ -204,6 +206,8 @@ class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     searched: bool = False
     claims: dict[str, Claim] = {}
     missing: Claim | None = None
+    table: dict[str, tuple[float, ...]] = {}
+    regions: dict[str, dict[str, str]] = {}
 
     def claim(self, name: str, found: float, **words: Any) -> Comparison:
         """Return our number beside a claim of the paper."""

@@ -18,6 +18,7 @@ from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.study.estimates import LeakageEstimates
 from seepage.study.statistical import estimate_leakage
+from seepage.totals import TotalLeakage, total_leakage
 
 REPLICAS = 50
 """How often each record reports in a statistical estimate [paper, section III-B]."""
@@ -64,6 +65,12 @@ def _plug_in(pairs: PairCounts, mechanism: Any, epsilon: float, seed: int) -> Fl
 
 
 _remembered = lru_cache(maxsize=512)(_plug_in)
+
+
+def exact_and_summed(people: Records, epsilon: float) -> tuple[TotalLeakage, TotalLeakage]:
+    """Return the exact totals of GRR reports, and the paper's sums of leakages."""
+    exact = total_leakage(people, epsilon, mechanism="grr", guarantee="exact")
+    return exact, total_leakage(people.pairs(), epsilon, mechanism="grr", guarantee="independent")
 
 
 LABELS = {

@@ -130,7 +130,7 @@ def reproduce(
     done: list[FinishedItem] = []
     for name in (name for name in ITEMS if name in asked):
         item = ITEMS[name]
-        digest = _inputs_digest(name, item.paper, data)
+        digest = _inputs_digest(name, item.paper)
         kept = _load(name, place)
         made = again or kept is None or kept.digest != digest
         if made:
@@ -164,13 +164,12 @@ def _finish(folder: Path) -> None:
     _write(folder / "index.html", make_page(papers, kept, folder))
 
 
-def _inputs_digest(name: str, item: PaperItem, data: Data) -> str:
+def _inputs_digest(name: str, item: PaperItem) -> str:
     """Return the digest of an item's inputs: the data at hand, the code and NumPy's version."""
     parts = [name, _code_digest(), np.__version__]
     for used in item.data:
-        place = "bundled" if used in BUNDLED else ""
-        files = [file.sha256 for file in dataset(used).files] if data.records_at_hand(used) else []
-        parts.append(f"{used} {place} {files}")
+        files = [file.sha256 for file in dataset(used).files] if dataset(used).at_hand else []
+        parts.append(f"{used} {_state(used)} {files}")
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
@@ -220,12 +219,10 @@ def _keep(
 
 def _load(name: str, folder: Path) -> FinishedItem | None:
     """Return a kept item whose files are all there; None if there is none."""
-    path = folder / f"{name}.json"
-    if not path.is_file():
-        return None
     try:
-        kept = msgspec.json.decode(path.read_bytes(), type=FinishedItem)
-    except msgspec.MsgspecError:
+        content = (folder / f"{name}.json").read_bytes()
+        kept = msgspec.json.decode(content, type=FinishedItem)
+    except (FileNotFoundError, msgspec.MsgspecError):
         return None
     return kept if all((folder / file).is_file() for file in kept.files) else None
 
