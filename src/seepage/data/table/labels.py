@@ -302,6 +302,7 @@ class FoundAlphabet:
         return Attribute(self.name, tuple(key_label(key) for _, key in found)), codes
 
 
+@dataclass(eq=False)
 class GivenAlphabet:
     """The codes of a given attribute; a value outside it raises `OutsideDomain`.
 
@@ -310,7 +311,7 @@ class GivenAlphabet:
 
     Parameters
     ----------
-    attribute
+    known
         The attribute of the domain.
     markers
         Labels that stand for a missing value.
@@ -322,29 +323,25 @@ class GivenAlphabet:
         Whether "(other)" is for values outside.
     """
 
-    given = True
+    known: Attribute
+    _: KW_ONLY
+    markers: frozenset[str]
+    dropping: bool
+    pooling: bool = True
 
-    def __init__(
-        self,
-        attribute: Attribute,
-        *,
-        markers: frozenset[str],
-        dropping: bool,
-        pooling: bool = True,
-    ) -> None:
+    given: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
         self.outside: int | None = None
-        self._attribute = attribute
-        self._markers = markers
-        self._dropping = dropping
-        self._codes = {value: code for code, value in enumerate(attribute.values)}
-        self._other = self._codes.get(OTHER) if pooling else None
-        if dropping:
-            self._codes.setdefault(MISSING, attribute.size)
+        self._codes = {value: code for code, value in enumerate(self.known.values)}
+        self._other = self._codes.get(OTHER) if self.pooling else None
+        if self.dropping:
+            self._codes.setdefault(MISSING, self.known.size)
 
     @property
     def size(self) -> int:
         """The number of codes: of the values, and of what is in records to be dropped."""
-        return self._attribute.size + (2 if self.outside is not None else 0)
+        return self.known.size + (2 if self.outside is not None else 0)
 
     @property
     def missing(self) -> int | None:
@@ -354,19 +351,19 @@ class GivenAlphabet:
     def code(self, key: Key) -> int:
         """Return the code of a value."""
         label = key_label(key)
-        if label in self._markers:
+        if label in self.markers:
             label = MISSING
         code = self._codes.get(label, self._other)
         if code is not None:
             return code
-        if not self._dropping:
+        if not self.dropping:
             raise OutsideDomain(missing=label == MISSING)
-        self.outside = self._attribute.size + 1
+        self.outside = self.known.size + 1
         return self.outside
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
         """Return the given attribute, and its codes as they are."""
-        return self._attribute, np.arange(self._attribute.size, dtype=np.int64)
+        return self.known, np.arange(self.known.size, dtype=np.int64)
 
 
 Alphabet: TypeAlias = FoundAlphabet | GivenAlphabet
