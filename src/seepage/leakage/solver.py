@@ -38,8 +38,8 @@ GUESS = 0.5
 """The share of the budget at which the first pair is looked for: it is often the best one."""
 
 ATTAINED = 1 - 2.0**-40
-"""Beyond this share a pair attains the budget, as many may: then that of the largest distance is
-taken, which is looked for at a log-ratio of 0."""
+"""Beyond this share a pair attains the budget, as others may: which one is the witness is decided
+at a log-ratio of 0, where the gains of all such pairs are sums of whole rows."""
 
 NEGLIGIBLE = 2.0**-41
 """The share of a log-ratio that is added where it may be hidden, rather than searched for."""

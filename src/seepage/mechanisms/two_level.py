@@ -11,6 +11,7 @@ which are kept as exact fractions, and whether S has a fixed size or may be any 
 
 import itertools
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -155,12 +156,7 @@ class TwoLevelMechanism(Mechanism):
 
     def packed(self, reports: Any) -> NDArray[np.uint64]:
         """Return the supported values as bits of 64-bit words, in memory that does not grow."""
-        words = np.empty((len(reports), -(-self.k // 64)), dtype=np.uint64)
-        step = max(1, CELLS // self.k)
-        for begin in range(0, len(reports), step):
-            some = self.supported(reports[begin : begin + step])
-            words[begin : begin + step] = BitReports.pack(some)
-        return words
+        return packed_sets(len(reports), self.k, CELLS, lambda rows: self.supported(reports[rows]))
 
     def tally(self, reports: Any) -> Floats:
         """Return how many reports support each value."""
@@ -338,6 +334,18 @@ class SetMechanism(TwoLevelMechanism):
         if self.size is not None and (members(words) != self.size).any():
             rule = f"reports must hold exactly {self.size} of {self.k} values each"
             raise DamagedReportError(rule, members(words) != self.size)
+
+
+def packed_sets(
+    count: int, k: int, cells: int, some: Callable[[slice], Booleans]
+) -> NDArray[np.uint64]:
+    """Return so many sets of k values as bits of words, made from about so many cells at a time."""
+    words = np.empty((count, -(-k // 64)), dtype=np.uint64)
+    step = max(1, cells // k)
+    for begin in range(0, count, step):
+        rows = slice(begin, min(begin + step, count))
+        words[rows] = BitReports.pack(some(rows))
+    return words
 
 
 def members(words: NDArray[np.uint64]) -> Integers:

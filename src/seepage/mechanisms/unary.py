@@ -8,7 +8,6 @@ With one value (k = 1) a report says nothing: epsilon is 0 and the frequency is 
 """
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 
@@ -32,7 +31,7 @@ from seepage.mechanisms.randomness import (
     square_root_below,
 )
 from seepage.mechanisms.reports import BitReports
-from seepage.mechanisms.two_level import SetMechanism
+from seepage.mechanisms.two_level import SetMechanism, packed_sets
 
 CELLS = 1 << 20
 """Bits drawn or unpacked at once, so that memory does not grow with the column."""
@@ -70,23 +69,15 @@ class UnaryEncoding(SetMechanism):
 
     def draw(self, codes: Integers, source: Randomness) -> BitReports:
         """Return the one-hot vector of each value, each bit with noise."""
-        return self._in_blocks(len(codes), lambda rows: self._noisy_bits(codes[rows], source))
+        bits = packed_sets(len(codes), self.k, CELLS, lambda rows: self._bits(codes[rows], source))
+        return BitReports(self.describe(), bits)
 
-    def _noisy_bits(self, codes: Integers, source: Randomness) -> Booleans:
+    def _bits(self, codes: Integers, source: Randomness) -> Booleans:
         """Return the bits of one block of reports."""
         true, other = self._thresholds
         bits = source.happens(other, (len(codes), self.k))
         bits[np.arange(len(codes)), codes] = source.happens(true, len(codes))
         return bits
-
-    def _in_blocks(self, count: int, draw: Callable[[slice], Booleans]) -> BitReports:
-        """Return so many reports whose bits are drawn block by block."""
-        words = np.empty((count, -(-self.k // 64)), dtype=np.uint64)
-        rows = max(1, CELLS // self.k)
-        for begin in range(0, count, rows):
-            block = slice(begin, min(begin + rows, count))
-            words[block] = BitReports.pack(draw(block))
-        return BitReports(self.describe(), words)
 
 
 class RAPPOR(UnaryEncoding):
@@ -337,8 +328,8 @@ class BasicRAPPOR(UnaryEncoding):
         """
         checked = self.checked_codes(codes)
         source = randomness(rng)
-        kept = self._in_blocks(len(checked), lambda rows: self._keep(checked[rows], source))
-        return BitReports(self._kept_origin(), kept.words)
+        kept = packed_sets(len(checked), self.k, CELLS, lambda r: self._keep(checked[r], source))
+        return BitReports(self._kept_origin(), kept)
 
     def instantaneous(self, kept: BitReports, rng: Seed = None) -> BitReports:
         """Return a fresh report of each permanent response, to be released.
@@ -353,7 +344,10 @@ class BasicRAPPOR(UnaryEncoding):
         if not isinstance(kept, BitReports) or dict(kept.origin) != self._kept_origin():
             raise InputError(f"kept must be permanent responses of {self.describe()}")
         source = randomness(rng)
-        return self._in_blocks(len(kept), lambda rows: self._release(kept[rows].bits(), source))
+        bits = packed_sets(
+            len(kept), self.k, CELLS, lambda rows: self._release(kept[rows].bits(), source)
+        )
+        return BitReports(self.describe(), bits)
 
     def _kept_origin(self) -> dict[str, object]:
         return {**self.describe(), "mechanism": f"{self.name}-permanent"}
