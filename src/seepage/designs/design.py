@@ -230,6 +230,7 @@ class Design(Result):
     def _columns(self) -> dict[str, Sequence[Any]]:
         rows = list(self.questions())
         place = {name: k for k, name in enumerate(self.domain.names)}
+        limits = [limit if math.isfinite(limit) else None for limit in self.limits.tolist()]
         return {
             "form": [number for number, *_ in rows],
             "share": [form.share for _, form, *_ in rows],
@@ -237,7 +238,7 @@ class Design(Result):
             "mechanism": [mechanism for _, _, _, mechanism, _ in rows],
             "epsilon": [epsilon for *_, epsilon in rows],
             "total": [form.totals[place[name]] for _, form, name, _, _ in rows],
-            "limit": [_finite(self.limits[place[name]]) for _, _, name, _, _ in rows],
+            "limit": [limits[place[name]] for _, _, name, _, _ in rows],
             "record": [form.record for _, form, *_ in rows],
             "guarantee": [form.guarantee for _, form, *_ in rows],
         }
@@ -248,10 +249,6 @@ class Design(Result):
             f"Design({len(self.forms)} forms, {self.whom}, error {self.error:.3g}{against}, "
             f"gap {self.gap:.2g}, whole record at most {self.record:.3g})"
         )
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _shaped_note(forms: Sequence[DesignedForm]) -> str:

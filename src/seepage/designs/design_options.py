@@ -12,7 +12,7 @@ from seepage.data.domain import Domain
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import chosen, positive_limit
 from seepage.designs.forms.a_optimal import Precisions
-from seepage.designs.forms.form_problem import LARGEST_FORM, Form, FormProblem
+from seepage.designs.forms.form_problem import LARGEST_FORM, FormProblem, Places
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.errors import InputError
 from seepage.leakage.release import for_each
@@ -150,7 +150,7 @@ def _apart(domain: Domain, never: Any) -> Booleans:
     return apart
 
 
-def _items(domain: Domain, collected: Booleans, groups: list[set[int]]) -> tuple[Form, ...]:
+def _items(domain: Domain, collected: Booleans, groups: list[set[int]]) -> tuple[Places, ...]:
     for group in groups:
         absent = [domain.names[j] for j in sorted(group) if not collected[j]]
         if absent:
@@ -160,7 +160,7 @@ def _items(domain: Domain, collected: Booleans, groups: list[set[int]]) -> tuple
     return tuple(sorted([*single, *(tuple(sorted(group)) for group in groups)]))
 
 
-def _check_items(domain: Domain, items: tuple[Form, ...], apart: Booleans, largest: int) -> None:
+def _check_items(domain: Domain, items: tuple[Places, ...], apart: Booleans, largest: int) -> None:
     for item in items:
         clash = np.argwhere(apart[np.ix_(item, item)])
         if len(clash):

@@ -18,7 +18,7 @@ from seepage.data.records import Records
 from seepage.designs.design import Design, DesignedForm
 from seepage.designs.design_options import make_form_problem
 from seepage.designs.forms.a_optimal import Precisions, Shares, best_shares, evaluate
-from seepage.designs.forms.form_problem import FittedForm, Form, FormProblem
+from seepage.designs.forms.form_problem import FittedForm, FormProblem, Places
 from seepage.designs.forms.form_search import FormPool, FormSearch, Timer, generate
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.designs.forms.population_certifier import PopulationCertifier, halved
@@ -126,7 +126,7 @@ class DesignRun:
             )
         self.pool.settle(1e-6, 4000)
 
-    def _item(self, item: tuple[int, ...]) -> FittedForm:
+    def _item(self, item: Places) -> FittedForm:
         """Return a form of one item; with coarser totals where its table is too large."""
         problem, found = self.problem, None
         single = self.certifier.by_budget(item[0], self.timer) if len(item) == 1 else None
@@ -144,7 +144,7 @@ class DesignRun:
             )
         return found
 
-    def _certified(self, form: tuple[int, ...]) -> FittedForm | None:
+    def _certified(self, form: Places) -> FittedForm | None:
         found = self.search_forms.fit(form[:-1], form[-1:])
         certified = None if found is None else self.certifier.first(found)
         return certified if certified is not None and self.problem.useful(certified) else None
@@ -243,7 +243,7 @@ class DesignRun:
         """Return the forms that stay, without those of vanishing shares, and the state."""
         pool, weights = self.pool, self.problem.weights
         pool.settle(1e-4, 20_000)
-        most: dict[Form, float] = {}
+        most: dict[Places, float] = {}
         for form, share in zip(pool.forms, pool.shares.tolist(), strict=True):
             most[form.attributes] = max(share, most.get(form.attributes, 0.0))
         least = [max(SMALLEST_SHARE, VARIANT * most[form.attributes]) for form in pool.forms]

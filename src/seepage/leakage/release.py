@@ -25,7 +25,7 @@ from seepage.data.channel import (
     rows_are_equal,
 )
 from seepage.data.domain import Domain
-from seepage.errors import ChannelError, InputError
+from seepage.errors import ChannelError, DomainError, InputError
 from seepage.leakage.likely_sets import Leakage, LikelySets, Witness, two_level_leakage
 from seepage.leakage.robust_bound import reach_of, robust_leakage
 
@@ -257,6 +257,16 @@ def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> 
                 )
             found.append(Release(how.epsilon, how.delta, how))
     return found
+
+
+def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
+    """Return the places of the two attributes in `name[target, source]`."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise DomainError(
+            f"a leakage has a target and a source: give {name}[target, source], "
+            f"got {_checks.shown(pair)}"
+        )
+    return domain.index(pair[0]), domain.index(pair[1])
 
 
 def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from seepage._numerics import Floats, Integers
 from seepage._results import json_ready
 from seepage.data.domain import Domain
-from seepage.data.inputs import as_counted
+from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.forms.form_totals import ExactForms
@@ -74,7 +74,7 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
     settings, table = _split(options)
     records = any(form.guarantee not in ("worst", "independent") for form in plan.forms)
     known = as_counted(data, records=records, within=plan.domain, **table)
-    pairs = known if isinstance(known, PairCounts) else known.pairs()
+    pairs = as_pairs(known)
     certified, notes, confidence = list[Form](), list[str](), plan.confidence
     for form in plan.forms:
         if isinstance(form.channel, MatrixChannel):
@@ -246,29 +246,25 @@ def matrix_totals(
         return [channel.epsilon] * len(known.domain)
     if not isinstance(known, Records):
         raise InputError("the exact totals of a matrix need records, got pair counts")
-    codes = [known.column(name).astype(np.int64) for name in channel.attributes]
-    sizes = [known.domain[name].size for name in channel.attributes]
-    cells = np.ravel_multi_index(codes, sizes)
-    seen = known.groups(public)
+    from seepage.designs.shaped.shape_form import answer_cells, counts_by_cell  # load SciPy
+
+    cells, seen = answer_cells(known, channel.attributes), known.groups(public)
     thresholds = exact_cells(int, channel.made.thresholds)
-    return [
-        math.inf
-        if name in public and np.count_nonzero(known.marginal(name)) > 1
-        else _total(known, name, cells, seen, thresholds)
-        for name in known.domain.names
-    ]
+    found = list[float]()
+    for name in known.domain.names:
+        occurs = known.marginal(name) > 0
+        if name in public and occurs.sum() > 1:
+            found.append(math.inf)
+        else:
+            counts = counts_by_cell(known, name, cells, len(thresholds), seen)
+            found.append(_total(counts.swapaxes(0, 1)[occurs], thresholds))
+    return found
 
 
-def _total(
-    known: Records, target: str, cells: Integers, seen: Integers, thresholds: Thresholds
-) -> float:
-    """Return the total of one target; `seen` numbers what is public of each record."""
-    from seepage.designs.shaped.admissible_reports import scaled_means  # loads SciPy
+def _total(counts: Integers, thresholds: Thresholds) -> float:
+    """Return the total of one target, from counts by value, what is public, and cell."""
+    from seepage.designs.shaped.admissible_reports import scaled_means
 
-    values, groups = known.column(target).astype(np.int64), int(seen.max(initial=-1)) + 1
-    shape = (known.domain[target].size, groups, len(thresholds))
-    index = np.ravel_multi_index((values, seen, cells), shape)
-    counts = np.bincount(index, known.weights, minlength=math.prod(shape)).astype(np.int64)
-    means = scaled_means(thresholds, counts.reshape(shape)[known.marginal(target) > 0])
+    means = scaled_means(thresholds, counts)
     impossible = (means.max(axis=0) > 0) & (means.min(axis=0) == 0)
     return math.inf if impossible.any() else log_above(largest_ratio(means))

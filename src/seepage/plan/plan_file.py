@@ -73,12 +73,7 @@ class PlanVersion1(Stored, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
     @property
-    def digest(self) -> str:
-        """SHA-256 of the content in canonical JSON: sorted keys, no blanks."""
-        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()
-
-    @property
-    def plan(self) -> Plan:
+    def upgraded(self) -> Plan:
         """The same collection as a plan of one form."""
         questions = [attribute.question for attribute in self.attributes]
         channel = ProductChannel(questions=tuple(q for q in questions if q is not None))
@@ -106,17 +101,12 @@ class FileVersion1(Stored, frozen=True, kw_only=True):
     digest: str
     plan: PlanVersion1
 
+    @property
+    def loaded(self) -> tuple[Plan, bool]:
+        """The plan, and whether the digest is that of its content."""
+        content = msgspec.json.encode(self.plan, order="sorted")
+        return self.plan.upgraded, self.digest == hashlib.sha256(content).hexdigest()
 
-def decode_version_1(content: bytes) -> tuple[Plan, bool]:
-    """Return the plan of a file of version 1, and whether its digest matches its content."""
-    found: Any = msgspec.json.decode(content, type=FileVersion1)
-    try:
-        return found.plan.plan, found.digest == found.plan.digest
-    except InputError as problem:
-        raise msgspec.ValidationError(str(problem)) from None
-
-
-VERSION = 2
 
 SCHEMA = Path(__file__).with_name("schema.json")
 """The JSON schema of a plan file."""
@@ -148,13 +138,17 @@ class PlanFile(Stored, frozen=True, kw_only=True):
         return cls(digest=plan.digest, plan=plan, collection=plan.collection, wire=wire)
 
     @property
-    def intact(self) -> bool:
-        """Whether digest and wire form are those of the plan."""
-        return (
+    def loaded(self) -> tuple[Plan, bool]:
+        """The plan, and whether digest and wire form are those of it."""
+        intact = (
             self.digest == self.plan.digest
             and self.collection in ("", self.plan.collection)
             and (self.wire is None or (has_wire(self.plan) and self.wire == self.plan.wire))
         )
+        return self.plan, intact
+
+
+VERSIONS: dict[int, type[FileVersion1 | PlanFile]] = {1: FileVersion1, 2: PlanFile}
 
 
 class _PlanVersion(msgspec.Struct):
@@ -233,28 +227,20 @@ def _read(place: str) -> bytes:
 
 
 def _decode(place: str, content: bytes) -> tuple[Plan, bool]:
-    """Return the plan of a file, and whether its digest matches its content."""
+    """Return the plan of a file, and whether its digest matches its content.
+
+    One that matches may have been computed for promises that do not follow.
+    """
     try:
         version = msgspec.json.decode(content, type=_PlanVersion).version
-        if version == 1:
-            return decode_version_1(content)
-        if version != VERSION:
-            raise InputError(
-                f"{place} has version {version} of the plan format, this seepage reads up to "
-                f"{VERSION}; use the seepage that wrote it, or a newer one"
-            )
-        found = msgspec.json.decode(content, type=PlanFile)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        if version in VERSIONS:
+            plan, intact = msgspec.json.decode(content, type=VERSIONS[version]).loaded
+            if intact:
+                check_promises(plan)
+            return plan, intact
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InputError) as problem:
         raise InputError(f"{place} is no valid plan: {problem}") from None
-    intact = found.intact
-    if intact:
-        _check_written(place, found.plan)
-    return found.plan, intact
-
-
-def _check_written(place: str, plan: Plan) -> None:
-    """Raise where a digest that matches was computed for promises that do not follow."""
-    try:
-        check_promises(plan)
-    except InputError as problem:
-        raise InputError(f"{place} is no valid plan: {problem}") from None
+    raise InputError(
+        f"{place} has version {version} of the plan format, this seepage reads up to "
+        f"{max(VERSIONS)}; use the seepage that wrote it, or a newer one"
+    )

@@ -6,7 +6,7 @@ every function with NumPy.
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
@@ -20,12 +20,8 @@ WORD = 64
 entry: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 
-class SortedRows(NamedTuple):
-    """Records sorted by cell: bitmaps (words x values), the cell and the weight of each word."""
-
-    bitmaps: NDArray[np.uint64]
-    cells: Integers
-    weights: Integers
+SortedRows = tuple[NDArray[np.uint64], Integers, Integers]
+"""Records sorted by cell: bitmaps (words x values), the cell and the weight of each word."""
 
 
 def sort_rows(
@@ -43,7 +39,8 @@ def sort_rows(
     keys = _keys(columns, bits, strata, places, starts, sizes, spread)
     count = (int(strata.max(initial=0)) + 1) * int(np.prod(sizes)) * spread
     order = _order(keys, count) if count <= 4 * len(keys) else np.argsort(keys, kind="stable")
-    return SortedRows(*_pack(columns, keys, order, spread, width))
+    found: SortedRows = _pack(columns, keys, order, spread, width)
+    return found
 
 
 @entry
@@ -100,13 +97,9 @@ def _pack(columns, keys, order, spread, width):
     return bitmaps, cells, weights
 
 
-def count_with(rows: SortedRows, start: int, size: int, cells: int) -> Floats:
-    """Return the counts of the stem's cells and one more attribute, (cells x size) x values."""
-    return np.asarray(_count(rows.bitmaps, rows.cells, rows.weights, start, size, cells))
-
-
 @entry
-def _count(bitmaps, cells, weights, start, size, count):
+def count_with(bitmaps, cells, weights, start, size, count):
+    """Return the counts of the stem's cells and one more attribute, (cells x size) x values."""
     words, width = bitmaps.shape
     found = np.zeros((count * size, width))
     sums = np.zeros((size, width), np.int64)

@@ -17,7 +17,7 @@ from seepage.designs.forms.form_totals import FormScorer, FormTable
 if TYPE_CHECKING:
     from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 
-Form = tuple[int, ...]
+Places = tuple[int, ...]
 """Attributes asked together, by place, ascending."""
 
 LARGEST_BUDGET = 16.0
@@ -96,7 +96,7 @@ class FittedForm:
         quantity from it.  Budgets are then what changing one answer changes a report by at most.
     """
 
-    attributes: Form
+    attributes: Places
     epsilons: Floats
     totals: Floats
     mechanisms: tuple[str, ...] = ()
@@ -164,13 +164,13 @@ class FormProblem:
     collected: Booleans
     weights: Floats
     least: Floats
-    items: tuple[Form, ...]
+    items: tuple[Places, ...]
     apart: Booleans
     record_limit: float = math.inf
     largest: int = LARGEST_FORM
     fixed_caps: bool = False
-    public_places: Form = ()
-    known_places: Form = ()
+    public_places: Places = ()
+    known_places: Places = ()
     most_cells: float = math.inf
     caps: Floats = field(init=False)
 
@@ -188,7 +188,7 @@ class FormProblem:
         return min(float(self.limits.min()), self.record_limit)
 
     @property
-    def everything(self) -> Form:
+    def everything(self) -> Places:
         """The form of all attributes that may be asked."""
         return tuple(sorted(j for item in self.items for j in item))
 
@@ -267,6 +267,6 @@ class FormProblem:
         return found
 
 
-def join(form: Iterable[int], item: Iterable[int]) -> Form:
+def join(form: Iterable[int], item: Iterable[int]) -> Places:
     """Return a form with an item added, ascending."""
     return tuple(sorted({*form, *item}))

@@ -18,7 +18,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage.designs.forms.a_optimal import Shares, best_shares, evaluate
-from seepage.designs.forms.form_problem import FittedForm, Form, FormProblem, join
+from seepage.designs.forms.form_problem import FittedForm, FormProblem, Places, join
 from seepage.errors import InputError
 
 Accept = Callable[[FittedForm, Floats, bool], FittedForm]
@@ -54,7 +54,7 @@ TRIED = 16
 
 
 class Timer:
-    """Time that a search may take; also ends it on request.
+    """Time that a search may take.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ class Timer:
     """
 
     def __init__(self, seconds: float) -> None:
-        self.begin, self.seconds, self.stopped = time.monotonic(), seconds, False
+        self.begin, self.seconds = time.monotonic(), seconds
 
     @property
     def spent(self) -> float:
@@ -72,7 +72,7 @@ class Timer:
 
     def over(self) -> bool:
         """Whether the search must end."""
-        return self.stopped or self.spent >= self.seconds
+        return self.spent >= self.seconds
 
 
 def search_time(seconds: Any) -> float:
@@ -171,10 +171,10 @@ class FormSearch:
     def __init__(self, problem: FormProblem, timer: Timer) -> None:
         self.problem, self.timer = problem, timer
         self.grid, self.table = problem.precisions.tabulate(problem.caps)
-        self.found: dict[Form, FittedForm | None] = {}
+        self.found: dict[Places, FittedForm | None] = {}
         self.pairs = np.minimum(problem.caps[:, None], problem.caps[None, :])
 
-    def fit(self, stem: Form, item: Form) -> FittedForm | None:
+    def fit(self, stem: Places, item: Places) -> FittedForm | None:
         """Return a stem with an item added, with the largest equal budgets; None if not allowed."""
         form = join(stem, item)
         if form not in self.found:
@@ -205,12 +205,12 @@ class FormSearch:
                 if len(first) == len(second) == 1:
                     self.fit(first, second)
 
-    def _bound(self, form: FittedForm, item: Form) -> float:
+    def _bound(self, form: FittedForm, item: Places) -> float:
         """Return a budget that a form with an item added cannot exceed."""
         pairs = self.pairs[np.ix_(list(form.attributes), list(item))]
         return min(form.level, float(pairs.min()), float(self.problem.caps[list(item)].max()))
 
-    def _curve(self, form: Form, prices: Floats) -> Floats:
+    def _curve(self, form: Places, prices: Floats) -> Floats:
         """Return an upper limit of a form's gain at every budget of the grid."""
         curve = prices[list(form)] @ self.table[list(form)]
         joint = self.problem.precisions.joint
@@ -220,12 +220,12 @@ class FormSearch:
                 curve = curve + price * np.minimum(self.table[i], self.table[j])
         return np.asarray(curve)
 
-    def _is_quick(self, form: Form) -> bool:
+    def _is_quick(self, form: Places) -> bool:
         """Return whether a form's table is small enough to be scored thousands of times."""
         sizes = self.problem.domain.sizes
         return math.prod(sizes[j] for j in form) * sum(sizes) <= QUICK_CELLS
 
-    def _candidates(self, form: FittedForm, prices: Floats) -> list[tuple[float, Form, float]]:
+    def _candidates(self, form: FittedForm, prices: Floats) -> list[tuple[float, Places, float]]:
         """Return the items that may be added: bound of the gain, item, bound of the budget."""
         found = []
         for item in self.problem.items:
@@ -259,7 +259,7 @@ class FormSearch:
         return form, gain
 
     def _try(
-        self, form: FittedForm, item: Form, bound: float, gain: float, prices: Floats
+        self, form: FittedForm, item: Places, bound: float, gain: float, prices: Floats
     ) -> FittedForm | None:
         """Fit a form with an item added, unless it cannot gain enough."""
         joined = join(form.attributes, item)
@@ -329,7 +329,7 @@ def generate(
     singles = {form.attributes: form for form in reversed(pool.forms)}
     while idle < (PATIENCE if thorough else 1) and not search.timer.over():
         state = pool.state
-        fresh, seen = list[FittedForm](), set[Form]()
+        fresh, seen = list[FittedForm](), set[Places]()
         for start in _starts(search, pool, singles, state.prices, rng):
             if search.timer.over():
                 break
@@ -372,7 +372,7 @@ def _paying_pairs(
 def _starts(
     search: FormSearch,
     pool: FormPool,
-    singles: dict[Form, FittedForm],
+    singles: dict[Places, FittedForm],
     prices: Floats,
     rng: np.random.Generator,
 ) -> list[FittedForm]:

@@ -197,7 +197,7 @@ class FormCounter:
         self._sorted[stem] = found
         answers = math.prod(int(self.sizes[j]) for j in stem) * self.stratum_count
         start, size = int(self.starts[last]), int(self.sizes[last])
-        return compiled_forms.count_with(found, start, size, answers)
+        return np.asarray(compiled_forms.count_with(*found, start, size, answers))
 
 
 class FormScorer(ABC):

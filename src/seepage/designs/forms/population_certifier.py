@@ -7,7 +7,7 @@ family that is fixed before looking, so the largest budgets that pass may be tak
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,10 +16,10 @@ from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
-from seepage.designs.forms.form_problem import FittedForm, Form, FormProblem
+from seepage.designs.forms.form_problem import FittedForm, FormProblem, Places
 from seepage.designs.forms.form_search import Timer
-from seepage.designs.forms.form_totals import ExactForms, FormScorer, FormTable
-from seepage.designs.forms.population_forms import PopulationForms
+from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.population_forms import PopulationForms, ScreenedForms
 from seepage.designs.forms.table_certifier import coarse_form
 from seepage.errors import InputError
 
@@ -50,88 +50,8 @@ def check_split(records: Records) -> None:
 TOLERANCE = 5e-4
 """To what share of them budgets are found."""
 
-MOST_WEIGHTS = 1 << 23
-"""Weights of all reports and values of a form whose limits are computed: 64 MB an array."""
-
 PRIMED = 3
 """Forms of each size that are looked at before the search."""
-
-MEMORY = 30
-"""Forms of a size over which the excess of limits over totals is averaged."""
-
-
-class ScreenedForms(FormScorer):
-    """Guesses of the limits for people, as fast as the table's totals.
-
-    T_k + u_k + r_k E, with T_k the table's total, u_k by how much the limit of what public values
-    tell is above the table's, E the sum of the budgets of what is not known, and r_k the mean of
-    (limit - T_k - u_k) / E over forms of the same size whose limits were computed.
-
-    Parameters
-    ----------
-    exact
-        Totals of the table.
-    people
-        The limits.
-    limits, caps
-        The allowed total and the largest budget of each attribute: where the latter differ, so
-        may the budgets of a form.
-    """
-
-    def __init__(
-        self, exact: ExactForms, people: PopulationForms, limits: Floats, caps: Floats
-    ) -> None:
-        self.exact, self.counter, self.people, self.caps = exact, exact.counter, people, caps
-        self.protected = np.isfinite(limits)
-        self.limits = limits[self.protected]
-        count = len(self.counter.sizes)
-        self.rates = np.zeros((count + 1, count))
-        self.learnt = np.zeros(count + 1, dtype=np.int64)
-        self._excess: dict[int, Floats] = {}
-
-    def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether the limits of a form can be computed, and be kept."""
-        asked = len(attributes)
-        if self.people.public:
-            told = self.people.told(asked)[self.protected]
-            if not (told < (1 - 1e-6) * self.limits).all():
-                return False
-        caps = self.caps[[j for j in attributes if j not in self.people.known]]
-        equal = len(caps) < 2 or float(np.ptp(caps)) == 0
-        weights = asked + 1 if equal else 1 << min(asked, 64)
-        return self.counter.cells(attributes) * weights <= MOST_WEIGHTS
-
-    def totals(self, table: FormTable, epsilons: Floats) -> Floats:
-        """Return guessed limits of the total of every attribute."""
-        whole = self._spent(table, epsilons)
-        found = self._base(table, epsilons) + self.rates[len(table.attributes)] * whole
-        return found if self.people.public else np.asarray(np.minimum(found, whole))
-
-    def _spent(self, table: FormTable, epsilons: Floats) -> float:
-        """Return the sum of the budgets of what the adversary does not know."""
-        known = np.isin(table.attributes, self.people.known)
-        return summed_up(np.asarray(epsilons)[~known].tolist())
-
-    def _base(self, table: FormTable, epsilons: Floats) -> Floats:
-        found, asked = self.exact.totals(table, epsilons), len(table.attributes)
-        if not self.people.public:
-            return found
-        if asked not in self._excess:
-            told = self.exact.totals(self.exact.table(()), np.zeros(0))
-            with np.errstate(invalid="ignore"):
-                self._excess[asked] = np.nan_to_num(self.people.told(asked) - told, posinf=0.0)
-        return found + self._excess[asked]
-
-    def learn(self, table: FormTable, epsilons: Floats, limits: Floats) -> None:
-        """Note how far the limits of a form are above its totals."""
-        asked, whole = len(table.attributes), self._spent(table, epsilons)
-        if whole <= 0:
-            return
-        with np.errstate(invalid="ignore"):
-            rates = np.nan_to_num((limits - self._base(table, epsilons)) / whole, posinf=0.0)
-        share = 1 / min(self.learnt[asked] + 1, MEMORY)
-        self.rates[asked] += share * (np.maximum(rates, 0.0) - self.rates[asked])
-        self.learnt[asked] += 1
 
 
 class PopulationCertifier:
@@ -172,7 +92,7 @@ class PopulationCertifier:
         self.records, self.confidence = records, confidence
         self.problem = replace(problem, scorer=self.screen)
         self.least_limit = float(problem.limits.min())
-        self._found: dict[Form, FittedForm] = {}
+        self._found: dict[Places, FittedForm] = {}
         self._check_public()
 
     def _check_public(self) -> None:
@@ -221,6 +141,12 @@ class PopulationCertifier:
             if asked < len(self.screen.rates) - 1:
                 self.screen.rates[asked + 1] = self.screen.rates[asked]
 
+    def _question(self, j: int, name: str, guarantee: str) -> FittedForm:
+        """Return a single question within every limit: it tells its budget at most."""
+        budget = min(float(self.problem.caps[j]), self.least_limit)
+        totals = np.full(len(self.problem.domain), budget)
+        return FittedForm((j,), np.array([budget]), totals, (name,), guarantee)
+
     def singles(self) -> list[FittedForm]:
         """Return single questions by other mechanisms than GRR, which rest on their budgets."""
         problem, found = self.problem, list[FittedForm]()
@@ -228,22 +154,16 @@ class PopulationCertifier:
             budget = min(float(problem.caps[item[0]]), self.least_limit)
             name = problem.precisions.best_mechanism(item[0], budget) if len(item) == 1 else "grr"
             if name != "grr":
-                totals = np.full(len(problem.domain), budget)
-                found.append(FittedForm(item, np.array([budget]), totals, (name,), "worst"))
+                found.append(self._question(item[0], name, "worst"))
         return [form for form in found if problem.useful(form)]
 
     def by_budget(self, j: int, timer: Timer) -> FittedForm | None:
-        """Return a single question within every limit: it tells its budget at most.
+        """Return a single question that rests on its budget, where nothing is public.
 
         Where limits differ an attribute may have more, which is not looked for late.
         """
-        problem = self.problem
-        most = float(problem.caps[j])
-        if self.people.public or (most > self.least_limit and not timer.over()):
-            return None
-        budget = min(most, self.least_limit)
-        totals = np.full(len(problem.domain), budget)
-        return FittedForm((j,), np.array([budget]), totals, ("grr",))
+        more = self.problem.caps[j] > self.least_limit and not timer.over()
+        return None if self.people.public or more else self._question(j, "grr", "exact")
 
     def whole(self, timer: Timer) -> list[FittedForm]:
         """Return forms that ask all attributes: `exact` where that fits, and the split."""
@@ -255,7 +175,7 @@ class PopulationCertifier:
             found.append(self.first(problem.fit(form)))
         return [one for one in found if problem.useful(one)]
 
-    def too_large(self, item: Form) -> FittedForm:
+    def too_large(self, item: Places) -> FittedForm:
         """Return the form of attributes asked together whose limits cannot be computed."""
         if self.people.public:
             raise InputError(

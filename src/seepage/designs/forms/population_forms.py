@@ -1,4 +1,7 @@
-"""`exact` totals of forms as upper limits for the people whom the records were drawn from."""
+"""`exact` totals of forms as upper limits for the people whom the records were drawn from.
+
+The search looks at guesses of them, which are as fast as the totals of the table.
+"""
 
 import math
 from collections.abc import Sequence
@@ -10,9 +13,15 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats, summed_up
 from seepage.data.records import Records
 from seepage.designs.forms.form_problem import LARGEST_FORM
-from seepage.designs.forms.form_totals import FormCounter, FormScorer, FormTable
+from seepage.designs.forms.form_totals import ExactForms, FormCounter, FormScorer, FormTable
 from seepage.errors import InputError
 from seepage.totals.population_totals import form_level, form_limits
+
+MOST_WEIGHTS = 1 << 23
+"""Weights of all reports and values of a form whose limits are computed: 64 MB an array."""
+
+MEMORY = 30
+"""Forms of a size over which the excess of limits over totals is averaged."""
 
 
 class PopulationForms(FormScorer):
@@ -154,6 +163,80 @@ class PopulationForms(FormScorer):
             f"{domain.names[j]!r} is {domain[j].values[value]!r}"
             for j, value in zip(given, values, strict=True)
         )
+
+
+class ScreenedForms(FormScorer):
+    """Guesses of the limits for people, as fast as the table's totals.
+
+    T_k + u_k + r_k E, with T_k the table's total, u_k by how much the limit of what public values
+    tell is above the table's, E the sum of the budgets of what is not known, and r_k the mean of
+    (limit - T_k - u_k) / E over forms of the same size whose limits were computed.
+
+    Parameters
+    ----------
+    exact
+        Totals of the table.
+    people
+        The limits.
+    limits, caps
+        The allowed total and the largest budget of each attribute: where the latter differ, so
+        may the budgets of a form.
+    """
+
+    def __init__(
+        self, exact: ExactForms, people: PopulationForms, limits: Floats, caps: Floats
+    ) -> None:
+        self.exact, self.counter, self.people, self.caps = exact, exact.counter, people, caps
+        self.protected = np.isfinite(limits)
+        self.limits = limits[self.protected]
+        count = len(self.counter.sizes)
+        self.rates = np.zeros((count + 1, count))
+        self.learnt = np.zeros(count + 1, dtype=np.int64)
+        self._excess: dict[int, Floats] = {}
+
+    def fits(self, attributes: Sequence[int]) -> bool:
+        """Return whether the limits of a form can be computed, and be kept."""
+        asked = len(attributes)
+        if self.people.public:
+            told = self.people.told(asked)[self.protected]
+            if not (told < (1 - 1e-6) * self.limits).all():
+                return False
+        caps = self.caps[[j for j in attributes if j not in self.people.known]]
+        equal = len(caps) < 2 or float(np.ptp(caps)) == 0
+        weights = asked + 1 if equal else 1 << min(asked, 64)
+        return self.counter.cells(attributes) * weights <= MOST_WEIGHTS
+
+    def totals(self, table: FormTable, epsilons: Floats) -> Floats:
+        """Return guessed limits of the total of every attribute."""
+        whole = self._spent(table, epsilons)
+        found = self._base(table, epsilons) + self.rates[len(table.attributes)] * whole
+        return found if self.people.public else np.asarray(np.minimum(found, whole))
+
+    def _spent(self, table: FormTable, epsilons: Floats) -> float:
+        """Return the sum of the budgets of what the adversary does not know."""
+        known = np.isin(table.attributes, self.people.known)
+        return summed_up(np.asarray(epsilons)[~known].tolist())
+
+    def _base(self, table: FormTable, epsilons: Floats) -> Floats:
+        found, asked = self.exact.totals(table, epsilons), len(table.attributes)
+        if not self.people.public:
+            return found
+        if asked not in self._excess:
+            told = self.exact.totals(self.exact.table(()), np.zeros(0))
+            with np.errstate(invalid="ignore"):
+                self._excess[asked] = np.nan_to_num(self.people.told(asked) - told, posinf=0.0)
+        return found + self._excess[asked]
+
+    def learn(self, table: FormTable, epsilons: Floats, limits: Floats) -> None:
+        """Note how far the limits of a form are above its totals."""
+        asked, whole = len(table.attributes), self._spent(table, epsilons)
+        if whole <= 0:
+            return
+        with np.errstate(invalid="ignore"):
+            rates = np.nan_to_num((limits - self._base(table, epsilons)) / whole, posinf=0.0)
+        share = 1 / min(self.learnt[asked] + 1, MEMORY)
+        self.rates[asked] += share * (np.maximum(rates, 0.0) - self.rates[asked])
+        self.learnt[asked] += 1
 
 
 def _open_probability(confidence: float) -> float:

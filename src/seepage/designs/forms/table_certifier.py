@@ -1,9 +1,9 @@
-"""Forms that keep their limits for the people in the table, one budget for each attribute.
+"""Forms that keep their limits for the people in the table, with one budget for each attribute.
 
-A form has one budget for each attribute.  `refine` maximises
-sum_j prices_j / v_j(eps_j) subject to T_k(eps) <= limit_k for every attribute k of the table: a
-sequence of linear programs within a trust region, each answer drawn back along the ray to budget
-0, on which totals fall, until every total is within its limit.
+Some need no search: single questions by their best mechanism, and everything at once.  For the
+others `refine` maximises sum_j prices_j / v_j(eps_j) subject to T_k(eps) <= limit_k for every
+attribute k of the table: a sequence of linear programs within a trust region, each answer drawn
+back along the ray to budget 0, on which totals fall, until every total is within its limit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ import numpy as np
 from seepage._numerics import Floats, round_down, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split, largest_within
-from seepage.designs.forms.form_problem import TOLERANCE, FittedForm, Form, FormProblem
+from seepage.designs.forms.form_problem import TOLERANCE, FittedForm, FormProblem, Places
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.form_totals import ExactForms, FormTable
 from seepage.errors import InputError
@@ -57,7 +57,7 @@ def single_questions(problem: FormProblem, records: Records) -> list[FittedForm]
 
 
 def coarse_form(
-    problem: FormProblem, records: Records | None, form: Form, timer: Timer | None = None
+    problem: FormProblem, records: Records | None, form: Places, timer: Timer | None = None
 ) -> FittedForm:
     """Return a form whose totals are the smaller of `merged` and `worst`, with equal budgets.
 
@@ -80,7 +80,7 @@ class _TimeUpError(Exception):
 
 
 def _merged(
-    problem: FormProblem, records: Records, form: Form, split: float, timer: Timer | None
+    problem: FormProblem, records: Records, form: Places, split: float, timer: Timer | None
 ) -> FittedForm:
     def totals(level: float) -> Floats:
         if timer is not None and timer.spent > MERGED_TIME * timer.seconds:
@@ -106,11 +106,13 @@ def _merged(
 
 
 def _coarse(
-    problem: FormProblem, form: Form, epsilons: Floats, totals: Iterable[float], name: str
+    problem: FormProblem, form: Places, epsilons: Floats, totals: Iterable[float], name: str
 ) -> FittedForm:
     best = map(problem.precisions.best_mechanism, form, epsilons.tolist())
     return FittedForm(form, epsilons, np.array(totals), tuple(best), name)
 
+
+# Budgets refined ----------------------------------------------------------------------------------
 
 STEP = 1e-4
 """Relative step of the differences."""
@@ -246,7 +248,7 @@ class TableCertifier:
             found.append(coarse_form(problem, counted, form, timer))
         return [one for one in found if problem.useful(one)]
 
-    def too_large(self, item: Form) -> FittedForm:
+    def too_large(self, item: Places) -> FittedForm:
         """Return the form of attributes asked together whose table is too large to be counted."""
         if self._stratified:
             raise InputError(

@@ -260,14 +260,10 @@ def whole_thresholds(reports: Floats, shares: Floats, limits: Sequence[RatioLimi
         columns = columns[:, (columns > 0).all(axis=0)]
         rest = CERTAIN - columns.sum(axis=1, keepdims=True)
         thresholds = np.hstack([columns, rest])
-        if (rest > 0).all() and keeps_all(thresholds, limits):
+        within = (realised_ratio(thresholds, one) <= exp_below(one.limit) for one in limits)
+        if (rest > 0).all() and all(within):
             return thresholds
     raise AssertionError("a neutral report keeps every limit")
-
-
-def keeps_all(thresholds: Thresholds, limits: Sequence[RatioLimit]) -> bool:
-    """Say whether the exact ratios of every output are within every limit."""
-    return all(realised_ratio(thresholds, one) <= exp_below(one.limit) for one in limits)
 
 
 def realised_ratio(thresholds: Thresholds, limit: RatioLimit) -> Fraction:

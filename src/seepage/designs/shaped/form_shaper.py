@@ -17,7 +17,7 @@ import numpy as np
 from seepage._numerics import Floats
 from seepage.data.records import Records
 from seepage.designs.forms.a_optimal import Shares
-from seepage.designs.forms.form_problem import LARGEST_BUDGET, FittedForm, Form, FormProblem
+from seepage.designs.forms.form_problem import LARGEST_BUDGET, FittedForm, FormProblem, Places
 from seepage.designs.forms.form_search import PAYS, FormPool, FormSearch, Timer
 from seepage.designs.shaped.admissible_reports import realised_ratio
 from seepage.designs.shaped.shape import certified_on, chosen_mechanism
@@ -156,7 +156,7 @@ class FormShaper:
         self, problem: FormProblem, maker: FormMaker, timer: Timer, single: bool = False
     ) -> None:
         self.problem, self.maker, self.timer, self.single = problem, maker, timer, single
-        self.tried: set[Form] = set()
+        self.tried: set[Places] = set()
         self.gains: dict[int, list[float]] = {}
         self.stop = Event()
 
@@ -178,7 +178,7 @@ class FormShaper:
     def _promising(self, pool: FormPool, search: FormSearch, state: Shares) -> list[FittedForm]:
         """Return forms not shaped yet, by what a shaped report of them should gain."""
         known = [*pool.forms, *(form for form in search.found.values() if form is not None)]
-        best: dict[Form, tuple[float, FittedForm]] = {}
+        best: dict[Places, tuple[float, FittedForm]] = {}
         for form in known:
             if form.matrix is None and form.attributes not in self.tried and self.worth(form):
                 gain = search.gain(form, state.prices) * self._expected(len(form.attributes))

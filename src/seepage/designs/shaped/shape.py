@@ -19,6 +19,7 @@ from seepage.designs.shaped.shape_form import (
     AnswerCounts,
     answer_cells,
     check_cells,
+    counts_by_cell,
     form_table,
     occurring,
     shape_form,
@@ -34,7 +35,7 @@ from seepage.designs.shaped.shaped_population import (
 )
 from seepage.errors import InputError
 from seepage.totals.population_totals import SCOPES
-from seepage.totals.result import refuse_sample
+from seepage.totals.result import check_whole_table
 
 RULES = ("answer", "record")
 
@@ -134,7 +135,7 @@ def shape(
     True
     """
     names = _sources(sources)
-    sets = [_attribute_set(one) for one in _checks.items(known, "known")]
+    sets = [_names(one, "each of known") for one in _checks.items(known, "known")]
     people = _checks.choice(scope, "scope", SCOPES) == "population"
     level, split = _confidence(confidence), _checks.integer(seed, "seed", 0)
     options: dict[str, Any] = {
@@ -155,7 +156,7 @@ def shape(
         fifth, rest = split_records(records, split)
         made = chosen_mechanism(fifth, names, allowed, options, level)
         return certified_on(rest, records, made, allowed, level)
-    refuse_sample(counted, "exact", "shaped reports")
+    check_whole_table(counted, "exact", "shaped reports")
     known_limits = _known_limits(counted, names, allowed, sets)
     return shape_form(form_table(counted, names, allowed), allowed, known=known_limits, **options)
 
@@ -225,8 +226,13 @@ def _confidence(confidence: Any) -> float:
     return found
 
 
+def _names(given: Any, what: str) -> list[str]:
+    """Return one attribute, or several."""
+    return [given] if isinstance(given, str) else _checks.texts(given, what)
+
+
 def _sources(sources: Any) -> list[str]:
-    names = [sources] if isinstance(sources, str) else _checks.texts(sources, "sources")
+    names = _names(sources, "sources")
     if not names or len(set(names)) < len(names):
         raise InputError(f"sources must be different attributes, at least one, got {names}")
     return names
@@ -251,10 +257,6 @@ def _stopping(seconds: Any, progress: Progress | None) -> Callable[[], bool]:
         return timer.over()
 
     return over
-
-
-def _attribute_set(one: Any) -> tuple[str, ...]:
-    return (one,) if isinstance(one, str) else tuple(_checks.texts(one, "each of known"))
 
 
 def _limits(domain: Domain, limits: Any) -> dict[str, float]:
@@ -291,7 +293,7 @@ def _wanted(sources: Sequence[str], wanted: Any) -> dict[tuple[int, ...], float]
     tables = [wanted] if isinstance(wanted, str) else _checks.items(wanted, "wanted")
     found: dict[tuple[int, ...], float] = {}
     for one in tables:
-        names = (one,) if isinstance(one, str) else tuple(_checks.texts(one, "each of wanted"))
+        names = _names(one, "each of wanted")
         for name in names:
             _checks.choice(name, "wanted", sources)
         weight = 1.0 if given is None else _checks.weight(given[one], "a weight of wanted")
@@ -307,7 +309,7 @@ def _known_limits(
     counted: PairCounts | Records,
     sources: Sequence[str],
     limits: Mapping[str, float],
-    sets: Sequence[tuple[str, ...]],
+    sets: Sequence[Sequence[str]],
 ) -> list[RatioLimit]:
     """Return the limits given the values of attributes that an adversary may know."""
     if not sets:
@@ -323,16 +325,13 @@ def _known_limits(
         for target, limit in limits.items():
             if target in names:
                 continue
-            size = counted.domain[target].size
             if len(found) + values > MOST_KNOWN:
                 raise InputError(
                     f"known attributes must make at most {MOST_KNOWN:,} limits, and "
                     f"{', '.join(names)} makes more; give fewer or coarser ones"
                 )
-            flat = (groups * size + counted.column(target)) * many + cells
-            tables = np.bincount(flat, counted.weights, minlength=values * size * many)
             label = f"{target} given {', '.join(names)}"
-            for counts in tables.astype(np.int64).reshape(values, size, many):
+            for counts in counts_by_cell(counted, target, cells, many, groups):
                 rows = occurring(counts)
                 if len(rows) > 1:
                     found.append(RatioLimit(label, rows, limit, "known"))

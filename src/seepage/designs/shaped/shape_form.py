@@ -71,7 +71,10 @@ def form_table(
     else:
         cells = answer_cells(counted, sources)
         counts = np.bincount(cells, counted.weights, minlength=int(np.prod(sizes))).astype(np.int64)
-        tables = {name: _by_cell(counted, cells, len(counts), name) for name in targets}
+        one = counted.groups(())
+        tables = {
+            name: counts_by_cell(counted, name, cells, len(counts), one)[0] for name in targets
+        }
     if not counts.sum():
         raise InputError("shaping needs at least one record, and there is none")
     labels = itertools.product(*(domain[name].values for name in sources))
@@ -84,11 +87,15 @@ def answer_cells(records: Records, sources: Sequence[str]) -> Integers:
     return np.asarray(np.ravel_multi_index(columns, [records.domain[n].size for n in sources]))
 
 
-def _by_cell(records: Records, cells: Integers, many: int, name: str) -> Integers:
+def counts_by_cell(
+    records: Records, name: str, cells: Integers, many: int, groups: Integers
+) -> Integers:
+    """Return numbers of records by group, value of an attribute, and cell."""
     size = records.domain[name].size
-    flat = records.column(name).astype(np.int64) * many + cells
-    counts = np.bincount(flat, records.weights, minlength=size * many)
-    return counts.astype(np.int64).reshape(size, many)
+    shape = (int(groups.max(initial=0)) + 1, size, many)
+    flat = (groups * size + records.column(name)) * many + cells
+    counts = np.bincount(flat, records.weights, minlength=math.prod(shape))
+    return counts.astype(np.int64).reshape(shape)
 
 
 def shape_form(
