@@ -71,7 +71,7 @@ def joined(*children: str | Iterable[str]) -> Markup:
     return Markup("".join(parts))
 
 
-def static_page(title: str, body: Markup, styles: Sequence[str]) -> str:
+def static_page(title: str, body: Markup, styles: Sequence[str] = ()) -> str:
     """Return a page without a script.
 
     Parameters

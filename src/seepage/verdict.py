@@ -240,27 +240,23 @@ def _decision(judgements: Sequence[Judgement], twins: Sequence[Sequence[str]]) -
             f"{len(unclear)} of {count} ({names}) no total certifies it either."
         )
     closest = min(judged, key=lambda one: (one.limit or 0.0) - one.upper)
-    whole = (
-        "The attribute stays within its limit"
-        if len(judged) == 1
-        else (f"All {count} stay within their limits")
-    )
+    whole = f"all {count} stay within their limits"
+    if len(judged) == 1:
+        whole = "the attribute stays within its limit"
     return (
-        f"These budgets keep the limits: {whole[0].lower()}{whole[1:]}; closest is "
-        f"{closest.attribute} with {raised(closest.upper)} of {closest.limit:g} nats."
+        f"These budgets keep the limits: {whole}; closest is {closest.attribute} with "
+        f"{raised(closest.upper)} of {closest.limit:g} nats."
     )
 
 
 def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
     judged = [one for one in judgements if one.state is not None]
     if not judged:
-        top = max(judgements, key=lambda one: one.lower, default=None)
-        return (
-            ""
-            if top is None
-            else f"Reports are known to tell {lowered(top.lower)} nats about {top.attribute} "
-            f"({_meaning(top.lower_by)})."
-        )
+        if not judgements:
+            return ""
+        top = max(judgements, key=lambda one: one.lower)
+        told = f"{lowered(top.lower)} nats about {top.attribute}"
+        return f"Reports are known to tell {told} ({_meaning(top.lower_by)})."
     parts = []
     for state in STATES:
         chosen = [one for one in judged if one.state == state]

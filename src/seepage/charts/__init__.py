@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import wraps
-from html import escape
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any, ParamSpec, TypeAlias
@@ -19,6 +18,7 @@ import altair as alt
 
 from seepage import _checks
 from seepage._files import whole_file
+from seepage._pages import Markup, static_page
 from seepage.errors import InputError
 
 Rows: TypeAlias = list[dict[str, Any]]
@@ -187,21 +187,6 @@ def finish(chart: Any) -> Any:
 
 FORMATS = (".svg", ".png", ".pdf", ".html", ".json")
 
-PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; base-uri 'none'; \
-form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-</head>
-<body>
-{picture}
-</body>
-</html>
-"""
-
 
 def chart_ending(path: str | Path) -> str:
     """Return the ending of a chart's file; raise where charts have no such format."""
@@ -253,7 +238,7 @@ def _page(picture: str, title: str) -> str:
             tip = ElementTree.Element("title")
             tip.text = mark.get("aria-label")
             mark.insert(0, tip)
-    return PAGE.format(title=escape(title), picture=ElementTree.tostring(root, encoding="unicode"))
+    return static_page(title, Markup(ElementTree.tostring(root, encoding="unicode")))
 
 
 class _Picture:

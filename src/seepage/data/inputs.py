@@ -261,23 +261,23 @@ def _allow_only(allowed: Iterable[str], options: Mapping[str, Any], why: str) ->
 
 def is_pairs_file(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is a file of pair counts, as far as its metadata tell."""
-    return FILE_KEY in (_our_metadata(Path(path)) or ())
+    return FILE_KEY in _our_metadata(Path(path))
 
 
-def _our_metadata(file: Path) -> list[bytes] | None:
-    """Return the keys under which seepage wrote metadata; None where it is no Parquet file."""
+def _our_metadata(file: Path) -> list[bytes]:
+    """Return the keys under which seepage wrote metadata of a Parquet file; none of another."""
     from pyarrow import ArrowException
     from pyarrow.parquet import read_schema
 
     try:
         if not file.is_file():
-            return None
+            return []
         with file.open("rb") as start:
             if start.read(len(PARQUET_START)) != PARQUET_START:
-                return None
+                return []
         return [key for key in read_schema(file).metadata or () if key.startswith(b"seepage")]
     except (OSError, ValueError, ArrowException):
-        return None
+        return []
 
 
 def check_holds_records(data: str | os.PathLike[str]) -> None:
@@ -286,7 +286,7 @@ def check_holds_records(data: str | os.PathLike[str]) -> None:
 
     files = [Path(data)] if Path(data).is_file() else find_files(data)[1]
     for file in files:
-        if not file.is_fifo() and _our_metadata(file):
+        if _our_metadata(file):
             raise InputError(
                 f"{file} must hold records, got reports or counts that seepage wrote; "
                 "reports are read together with their plan"

@@ -16,7 +16,7 @@ from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError, InputError
 from seepage.leakage.likely_sets import Leakage, LikelySets, by_kind, relaxation
 from seepage.leakage.population_limits import LeakageLimits, population_limits
-from seepage.leakage.release import VIEWS, Release, View, releases
+from seepage.leakage.release import VIEWS, Release, View, releases, target_and_source
 
 
 class Leak(NamedTuple):
@@ -148,12 +148,7 @@ class LeakageMatrix(Result):
         return self.pairs.channel(target, source, **self.smoothing)
 
     def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> Leakage:
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise DomainError(
-                f"a leakage has a target and a source: give matrix[target, source], "
-                f"got {_checks.shown(pair)}"
-            )
-        target, source = (self.domain.index(name) for name in pair)
+        target, source = target_and_source(self.domain, pair, "matrix")
         if target == source:
             raise DomainError(
                 f"{self.domain.names[target]!r} is no source about itself; "

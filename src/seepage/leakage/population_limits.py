@@ -25,9 +25,9 @@ from seepage._registry import MECHANISMS
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain
 from seepage.data.recoding import pool_rare, rare_values
-from seepage.errors import DomainError, InputError
+from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets, by_kind
-from seepage.leakage.release import PUBLIC, View, releases
+from seepage.leakage.release import PUBLIC, View, releases, target_and_source
 from seepage.leakage.set_limits import (
     column_limits,
     enumerable,
@@ -132,12 +132,7 @@ class LeakageLimits(Result):
         return _table(self.matrix).values
 
     def __getitem__(self, pair: tuple[str | SupportsIndex, str | SupportsIndex]) -> LimitedLeak:
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise DomainError(
-                f"a leakage has a target and a source: give limits[target, source], "
-                f"got {_checks.shown(pair)}"
-            )
-        return self._leak(*(self.domain.index(name) for name in pair))
+        return self._leak(*target_and_source(self.domain, pair, "limits"))
 
     def strongest(self, count: int = 10) -> list[LimitedLeak]:
         """Return the leaks of the largest lower limits, largest first: what is established."""

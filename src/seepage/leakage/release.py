@@ -25,8 +25,8 @@ from seepage.data.channel import (
     rows_are_equal,
 )
 from seepage.data.domain import Domain
-from seepage.errors import ChannelError, InputError
-from seepage.leakage.likely_sets import Leakage, LikelySets, Witness, two_level_leakage
+from seepage.errors import ChannelError, DomainError, InputError
+from seepage.leakage.likely_sets import Leakage, LikelySets, named_witness, two_level_leakage
 from seepage.leakage.robust_bound import reach_of, robust_leakage
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def exact_leakage(channel: Channel | ArrayLike | SparseLike, mechanism: Any) -> 
         return Leakage(value, None)
     column = dense(columns[:, [report]])[:, 0]
     name = mechanism.output.values[report] if isinstance(mechanism, Channel) else report
-    return Leakage(value, Witness.named(channel, likelier, other, column == column.max(), name))
+    return Leakage(value, named_witness(channel, likelier, other, column == column.max(), name))
 
 
 def _most_telling(correlation: DenseOrSparse, mechanism: Floats) -> tuple[float, int, int, int]:
@@ -257,6 +257,16 @@ def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> 
                 )
             found.append(Release(how.epsilon, how.delta, how))
     return found
+
+
+def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
+    """Return the places of the two attributes in `name[target, source]`."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise DomainError(
+            f"a leakage has a target and a source: give {name}[target, source], "
+            f"got {_checks.shown(pair)}"
+        )
+    return domain.index(pair[0]), domain.index(pair[1])
 
 
 def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:

@@ -157,14 +157,10 @@ class LocalHashing(MixtureMechanism):
         for begin in range(0, len(codes), ROWS):
             rows = slice(begin, min(begin + ROWS, len(codes)))
             seeds[rows] = source.words(len(codes[rows]))
-            reported[rows] = self._buckets(seeds[rows], codes[rows], source)
+            reported[rows] = bucket_of(seeds[rows], codes[rows], self.buckets)
+            redrawn = begin + np.flatnonzero(~source.happens(self.keep, len(codes[rows])))
+            reported[redrawn] = source.below(self.buckets, len(redrawn))
         return HashReports(self.describe(), seeds, reported)
-
-    def _buckets(self, seeds: Words, codes: Integers, source: Randomness) -> Words:
-        reported = bucket_of(seeds, codes, self.buckets)
-        redrawn = np.flatnonzero(~source.happens(self.keep, len(codes)))
-        reported[redrawn] = source.below(self.buckets, len(redrawn))
-        return reported
 
     def supported(self, reports: HashReports) -> Booleans:
         """Return which values fall into each report's bucket."""

@@ -125,11 +125,11 @@ def merged_totals(
             counts = _counts(data, target)
             channel = counts / counts.sum(axis=1, keepdims=True)
             value = float(best_of_all(channel[None], np.array([budget])).value[0])
+            delta = relaxation(channel, value, budget, slack)
         else:
-            channel = np.ones((1, 1))
             value = _limit_for_people(data, target, budget, confidence)
-        known = confidence is None or budget > 0
-        delta = relaxation(channel, value, budget, slack) if known else slack
+            # the channel, which is not known among people, matters at budget 0 only
+            delta = relaxation(np.ones((1, 1)), value, budget, slack) if budget > 0 else slack
         totals[target] = summed_up((parts[target, 0], value)), summed_up((parts[target, 1], delta))
         if progress is not None:
             progress(target + 1, len(released))

@@ -89,7 +89,8 @@ def search_witness(
     first = generator.binomial(data.weights, 0.5)
     second = data.weights - first
     search = _Ascent(data, columns, target, first)
-    seen = np.flatnonzero((search.people(first) > 0) & (search.people(second) > 0))
+    both = (_sums(search.column, part, columns[target].k) > 0 for part in (first, second))
+    seen = np.flatnonzero(np.logical_and(*both))
     if len(seen) < 2:
         return None
     best, reports, pair = -math.inf, None, (0, 0)
@@ -114,17 +115,12 @@ class _Ascent:
         self.soft = [column.softened(limit) for column in self.columns]
         self.sources = [k for k in range(len(self.columns)) if k != self.target]
         self.own = self.columns[self.target].own()
-
-    def people(self, weights: Integers) -> Floats:
-        """Return how many people have each value of the target."""
-        column = self.data.column(self.target)
-        return _sums(column, weights, self.columns[self.target].k)
+        self.column = self.data.column(self.target)
 
     def _tables(self, source: int) -> Floats:
         """Return P(source given target) among those who serve the search."""
         size, values = self.columns[source].k, self.columns[self.target].k
-        index = self.data.column(self.target).astype(np.int64) * size
-        index += self.data.column(source)
+        index = self.column.astype(np.int64) * size + self.data.column(source)
         counts = _sums(index, self.weights, size * values).reshape(values, size)
         return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
 
@@ -141,7 +137,7 @@ class _Ascent:
             scores += np.log(ratios)
         for place in np.argsort(-scores, kind="stable")[:PAIRS]:
             pair = int(first[place]), int(second[place])
-            rows = np.flatnonzero((self.data.column(self.target) == pair[0]) & (self.weights > 0))
+            rows = np.flatnonzero((self.column == pair[0]) & (self.weights > 0))
             ends = [[table[pair[0]] for table in tables]]
             for _ in range(PEOPLE):
                 record = self.data.codes[generator.choice(rows)]
@@ -157,8 +153,7 @@ class _Ascent:
         is divided out of its table, not out of them.
         """
         reports = list(start)
-        column = self.data.column(self.target)
-        sides = [np.flatnonzero((column == x) & (self.weights > 0)) for x in pair]
+        sides = [np.flatnonzero((self.column == x) & (self.weights > 0)) for x in pair]
         logs = [self.soft[k].logarithms(reports[k]) for k in range(len(reports))]
         codes = [[self.data.column(k)[rows] for rows in sides] for k in range(len(reports))]
         masses = [
@@ -196,7 +191,7 @@ class _Ascent:
         """Return ln p(y given x) / p(y given x') among some of the people."""
         likelihoods = []
         for x in pair:
-            rows = np.flatnonzero((self.data.column(self.target) == x) & (weights > 0))
+            rows = np.flatnonzero((self.column == x) & (weights > 0))
             total = np.log(weights[rows] / weights[rows].sum())
             for k in self.sources:
                 total += self.columns[k].logarithms(reports[k])[self.data.column(k)[rows]]

@@ -4,7 +4,7 @@ A record is a column of an array with one row per attribute.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,37 +17,6 @@ from seepage.data.table.bins import FEWEST, PrioritySample, priorities
 from seepage.data.table.options import TableOptions
 from seepage.data.table.scan import CodedBatch, open_scan
 from seepage.errors import TableError
-
-
-class Gathering(Protocol):
-    """What is kept of the records of a table, from batches or from other parts of the table."""
-
-    @property
-    def seen(self) -> int:
-        """The number of records it was given, all parts included."""
-
-    def add(
-        self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], first: int, kept: Booleans | None
-    ) -> None:
-        """Take a batch.
-
-        Parameters
-        ----------
-        codes
-            One array per attribute.
-        sizes
-            The number of codes of each attribute; it may grow from batch to batch.
-        first
-            The number of records of the table before the batch.
-        kept
-            Which records of the batch are in `codes`; None where all are.
-        """
-
-    def merge(self, other: Any) -> None:
-        """Take all that was gathered elsewhere, with the same codes."""
-
-    def rows(self) -> tuple[Codes, Integers]:
-        """Return the distinct records kept, one row per attribute, and how often each occurs."""
 
 
 class DistinctRecords:
@@ -73,7 +42,19 @@ class DistinctRecords:
     def add(
         self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], first: int, kept: Booleans | None
     ) -> None:
-        """Take a batch; see `Gathering`."""
+        """Take a batch.
+
+        Parameters
+        ----------
+        codes
+            One array per attribute.
+        sizes
+            The number of codes of each attribute; it may grow from batch to batch.
+        first
+            The number of records of the table before the batch.
+        kept
+            Which records of the batch are in `codes`; None where all are.
+        """
         columns = np.stack(codes)
         ones = np.ones(columns.shape[1], dtype=np.int64)
         self._take(distinct(columns, ones, sizes), sizes, len(ones))
@@ -142,7 +123,7 @@ class RecordSample:
     def add(
         self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], first: int, kept: Booleans | None
     ) -> None:
-        """Take a batch; see `Gathering`."""
+        """Take a batch, as `DistinctRecords.add` does."""
         ranks = priorities(first, len(codes[0] if kept is None else kept), self._seed)
         ranks = ranks if kept is None else ranks[kept]
         self.seen += len(ranks)
@@ -161,6 +142,10 @@ class RecordSample:
         """Return the distinct records of the sample, one row per attribute, and their numbers."""
         columns, ranks = self._sample.thinned()
         return distinct(columns, np.ones(len(ranks), dtype=np.int64), self._sizes)
+
+
+Gathering: TypeAlias = DistinctRecords | RecordSample
+"""What is kept of the records of a table, from batches or from other parts of the table."""
 
 
 def gather_local(

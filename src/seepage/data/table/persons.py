@@ -6,7 +6,7 @@ the same key (a chance of 3 in 10^8 among a million) count as one, so that no pe
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,31 +23,6 @@ from seepage.data.table.sources import Source
 from seepage.errors import TableError
 
 Keys = NDArray[np.uint64]
-
-
-class RecordChoice(Protocol):
-    """Chooses records while a table is scanned."""
-
-    column: str | None
-    """The column that it looks at, None where it needs none."""
-
-    def reset(self) -> None:
-        """Begin again with the first record."""
-
-    def chosen(
-        self, people: pa.Array | None, first: int, rows: int, kept: Booleans | None
-    ) -> Booleans:
-        """Return which records of a batch are chosen.
-
-        Parameters
-        ----------
-        people
-            The column of the batch.
-        first, rows
-            The number of records before the batch, and in it.
-        kept
-            Which of them are not dropped; None for all.
-        """
 
 
 class FirstOfPerson:
@@ -87,7 +62,17 @@ class FirstOfPerson:
     def chosen(
         self, people: pa.Array | None, first: int, rows: int, kept: Booleans | None
     ) -> Booleans:
-        """Return which records are the first of a person; see `RecordChoice`."""
+        """Return which records of a batch are the first of a person.
+
+        Parameters
+        ----------
+        people
+            The column of the batch.
+        first, rows
+            The number of records before the batch, and in it.
+        kept
+            Which of them are not dropped; None for all.
+        """
         assert people is not None
         keys = person_keys(people, str(self.column), first, fields=self._fields)
         places = np.arange(rows) if kept is None else np.flatnonzero(kept)
@@ -176,11 +161,15 @@ class NumberedRecords:
     def chosen(
         self, people: pa.Array | None, first: int, rows: int, kept: Booleans | None
     ) -> Booleans:
-        """Return which records have one of the numbers; see `RecordChoice`."""
+        """Return which records of a batch have one of the numbers; see `FirstOfPerson.chosen`."""
         begin, end = np.searchsorted(self._numbers, [first, first + rows])
         mask = np.zeros(rows, dtype=np.bool_)
         mask[self._numbers[begin:end] - first] = True
         return mask if kept is None else mask & kept
+
+
+RecordChoice: TypeAlias = FirstOfPerson | NumberedRecords
+"""Chooses records while a table is scanned, by the column that it names, if any."""
 
 
 def person_keys(array: pa.Array, name: str, before: int = 0, *, fields: bool = False) -> Keys:

@@ -219,8 +219,10 @@ class TextSource:
                 f"{file} is a pipe, which can be read once only, but numbers with many values are "
                 "read twice to bin them; give a file"
             )
-        blanks = layout.delimiter == " "
-        return single_blanks(stream, self._options.skip_lines) if blanks else stream
+        if layout.delimiter == " ":
+            plain = io.BufferedReader(stream, CHUNK)
+            stream = io.BufferedReader(_SingleBlanks(plain, self._options.skip_lines), CHUNK)
+        return stream
 
     def _parse(
         self,
@@ -292,14 +294,6 @@ def join(start: bytes, stream: io.BufferedReader) -> io.BufferedReader:
     return io.BufferedReader(_Joined(start, stream), CHUNK)
 
 
-def single_blanks(stream: Any, skip_lines: int) -> io.BufferedReader:
-    """Return a text with runs of blanks replaced by one and those at line ends removed.
-
-    What is quoted stays as it is, and so do the lines that are skipped.
-    """
-    return io.BufferedReader(_SingleBlanks(io.BufferedReader(stream, CHUNK), skip_lines), CHUNK)
-
-
 class _Changed(io.RawIOBase):
     """A stream made of another one, and closed with it."""
 
@@ -327,6 +321,11 @@ class _Joined(_Changed):
 
 
 class _SingleBlanks(_Changed):
+    """A text with runs of blanks replaced by one and those at line ends removed.
+
+    What is quoted stays as it is, and so do the lines that are skipped.
+    """
+
     def __init__(self, stream: io.BufferedReader, skip_lines: int) -> None:
         super().__init__(stream)
         self._ready = b"".join(stream.readline() for _ in range(skip_lines))

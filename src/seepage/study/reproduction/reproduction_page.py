@@ -60,8 +60,7 @@ def make_page(items: Mapping[str, PaperItem], kept: Iterable[FinishedItem], fold
 
 def expected_numbers() -> dict[str, dict[str, float]]:
     """Return the numbers of the full run that is committed with the package."""
-    numbers_of = msgspec.json.decode(_file("expected.json"), type=dict[str, dict[str, float]])
-    return dict(numbers_of)
+    return msgspec.json.decode(_file("expected.json"), type=dict[str, dict[str, float]])
 
 
 def differences(found: Mapping[str, float], expected: Mapping[str, float]) -> list[str]:
