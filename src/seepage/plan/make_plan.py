@@ -14,7 +14,7 @@ from seepage.data.domain import Attribute, Domain
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.leakage.release import Release, for_each
+from seepage.leakage.release import for_each
 from seepage.mechanisms import Mechanism
 from seepage.plan.form import (
     Form,
@@ -129,8 +129,10 @@ def plan_of_forms(
     limits = [_limit(value) for value in for_each(pairs.domain, limit, "limit")]
     nominal = _nominal(pairs, forms) if frequencies is None else frequencies
     planned = [
-        PlannedAttribute.of(
-            attribute,
+        PlannedAttribute(
+            name=attribute.name,
+            values=attribute.values,
+            edges=tuple(json_ready(attribute.edges)),
             public=attribute.name in known,
             limit=limits[place],
             frequencies=tuple(map(float, nominal[place])) if len(nominal) else (),
@@ -292,8 +294,7 @@ def make_plan(
         **claim,
     )
     if isinstance(totals, TotalLeakage):
-        _check_source(totals, pairs)
-        _check_budgets(totals.matrix.releases, plan.attributes)
+        _check_computed(totals, pairs, plan)
     return plan
 
 
@@ -346,18 +347,17 @@ def check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) ->
         )
 
 
-def _check_source(totals: TotalLeakage, pairs: PairCounts) -> None:
-    """Raise where totals are of another table than the provenance names; budgets add up in any."""
+def _check_computed(totals: TotalLeakage, pairs: PairCounts, plan: Plan) -> None:
+    """Raise where totals are of another table, or attributes collected otherwise, than assumed.
+
+    Where totals are sums of budgets they hold for any table.
+    """
     if totals.guarantee != "worst" and totals.matrix.pairs != pairs:
         raise InputError(
             f"the totals must be of the plan's own table of {pairs.records:,} records, and were "
             f"computed from another one, of {totals.matrix.pairs.records:,}"
         )
-
-
-def _check_budgets(releases: Iterable[Release], planned: Iterable[PlannedAttribute]) -> None:
-    """Raise where attributes are collected otherwise than the totals assume."""
-    for release, attribute in zip(releases, planned, strict=True):
+    for release, attribute in zip(totals.matrix.releases, plan.attributes, strict=True):
         made, assumed = attribute.made, release.mechanism
         if attribute.public or release.public:
             fits = attribute.public and release.public

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 
 from seepage import __version__, _checks
-from seepage._results import json_ready
 from seepage.data.domain import Attribute
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
@@ -122,16 +121,6 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
     def __post_init__(self) -> None:
         if self.attribute.size and self.frequencies:
             check_frequencies(self.frequencies, self.attribute.size, f"{self.name!r}")
-
-    @classmethod
-    def of(cls, attribute: Attribute, **fields: object) -> "PlannedAttribute":
-        """Return a planned attribute with these values and bin edges."""
-        return cls(
-            name=attribute.name,
-            values=attribute.values,
-            edges=tuple(json_ready(attribute.edges)),
-            **fields,  # type: ignore[arg-type]
-        )
 
     @cached_property
     def attribute(self) -> Attribute:

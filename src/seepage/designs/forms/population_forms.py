@@ -73,7 +73,7 @@ class PopulationForms(FormScorer):
         compiled: bool | None = None,
     ) -> None:
         self.counter = FormCounter(records, compiled=compiled) if counter is None else counter
-        self.confidence = _open_probability(confidence)
+        self.confidence = _checks.inner_probability(confidence, "confidence")
         sizes = self.counter.sizes
         self.asked_sizes = sizes if asked is None else sizes[list(asked)]
         self.largest = min(largest, len(self.asked_sizes))
@@ -237,10 +237,3 @@ class ScreenedForms(FormScorer):
         share = 1 / min(self.learnt[asked] + 1, MEMORY)
         self.rates[asked] += share * (np.maximum(rates, 0.0) - self.rates[asked])
         self.learnt[asked] += 1
-
-
-def _open_probability(confidence: float) -> float:
-    found = _checks.probability(confidence, "confidence")
-    if found in (0, 1):
-        raise InputError(f"confidence must be above 0 and below 1, got {found:g}")
-    return found
