@@ -27,7 +27,7 @@ from seepage.totals import GUARANTEES, JointWitness, TotalLeakage
 from seepage.totals.exact_total import fits
 from seepage.totals.population_totals import SCOPES
 from seepage.totals.report_columns import columns_of
-from seepage.totals.result import GuaranteeError, refuse_sample
+from seepage.totals.result import GuaranteeError, check_whole_table
 from seepage.totals.total import TotalSettings, choose_guarantee
 from seepage.totals.witness_search import search_witness
 
@@ -246,7 +246,7 @@ def _for_people(
         can = isinstance(known, Records) and guarantee in ("auto", "exact", "merged")
         settings["scope"] = "population" if can and budgets == "equal" else "table"
     if _checks.choice(settings["scope"], "scope", SCOPES) == "table":
-        refuse_sample(known, guarantee, "budgets")
+        check_whole_table(known, guarantee, "budgets")
         return False
     if budgets != "equal":
         raise InputError(
@@ -372,7 +372,7 @@ def _to_drop(problem: Problem, epsilons: Floats) -> tuple[str, ...]:
     dropped = list[str]()
     while (problem.collected & (epsilons < problem.least)).any():
         if problem.collected.sum() == 1:
-            problem.refuse_least()
+            problem.raise_least()
         leaks = problem.matrix(problem.least).values.sum(axis=0) + problem.least
         worst = int(np.argmax(np.where(problem.collected, leaks, -np.inf)))
         dropped.append(problem.domain.names[worst])

@@ -115,7 +115,7 @@ class Problem:
         """Return budgets in the same proportions, none above its own limit."""
         return self.epsilons(np.minimum(base * share, self.limits))
 
-    def refuse_least(self) -> NoReturn:
+    def raise_least(self) -> NoReturn:
         """Raise where no attribute can have its smallest useful budget within the limit."""
         raise InputError(
             "no attribute can have its smallest useful budget within the limit; "
@@ -163,7 +163,7 @@ def make_problem(
     names = tuple(for_each(domain, mechanism, "mechanism"))
     problem = Problem(data, limits, collected, known, np.array(floors), names, **more)
     if (problem.least > limits)[collected].all():
-        problem.refuse_least()
+        problem.raise_least()
     return problem
 
 

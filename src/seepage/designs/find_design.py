@@ -25,7 +25,7 @@ from seepage.designs.strategies import DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError
 from seepage.leakage.population_limits import NAMED, SUGGESTED
 from seepage.totals.population_totals import SCOPES
-from seepage.totals.result import refuse_sample
+from seepage.totals.result import check_whole_table
 
 POOLING_SHARE, POOLING_FROM = 0.1, 1.0
 """Share of the time for a design of pooled values, and the seconds in all from which it is made."""
@@ -163,7 +163,7 @@ def find_design(
     drawn = {} if sample is None else {"sample": sample, "seed": number}
     records = as_records(data, **drawn, **table_options)
     hint = "give the table itself, or scope='population'"
-    refuse_sample(records, "exact", "designs for the table", scope, hint)
+    check_whole_table(records, "exact", "designs for the table", scope, hint)
     conditions = {
         "limit": limit,
         "public": public,

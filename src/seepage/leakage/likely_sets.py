@@ -268,16 +268,6 @@ class Witness:
     likely: tuple[Label, ...]
     report: Any = None
 
-    @classmethod
-    def named(cls, G: Any, likelier: int, other: int, likely: Booleans, report: Any) -> "Witness":
-        """Return a witness by the names along the axes of a channel, by numbers for an array."""
-        favoured = likely.nonzero()[0].tolist()
-        if not isinstance(G, Channel):
-            return cls(likelier, other, tuple(favoured), report)
-        targets, sources = G.given.values, G.output.values
-        names = tuple(sources[u] for u in favoured)
-        return cls(targets[likelier], targets[other], names, report)
-
     def sentence(self, value: float, source: str = "", target: str = "") -> str:
         """Return the evidence in words.
 
@@ -306,6 +296,18 @@ class Witness:
             f"a report that favours {favoured}{more} is {times} likelier "
             f"under {likelier} than under {other}"
         )
+
+
+def named_witness(
+    G: Channel | ArrayLike, likelier: int, other: int, likely: Booleans, report: Any
+) -> Witness:
+    """Return a witness by the names along the axes of a channel, by numbers for an array."""
+    favoured = likely.nonzero()[0].tolist()
+    if not isinstance(G, Channel):
+        return Witness(likelier, other, tuple(favoured), report)
+    targets, sources = G.given.values, G.output.values
+    names = tuple(sources[u] for u in favoured)
+    return Witness(targets[likelier], targets[other], names, report)
 
 
 @dataclass(frozen=True)
@@ -369,7 +371,7 @@ def two_level_leakage(
     certified = relaxation(matrix, value, sets.contrast, delta)
     if value == 0:
         return Leakage(0.0, None, certified, certified)
-    witness = Witness.named(G, first, second, likely, report(likely))
+    witness = named_witness(G, first, second, likely, report(likely))
     paper = delta * float(matrix[first][likely].sum()) if delta else 0.0
     return Leakage(value, witness, certified, max(certified, paper))
 

@@ -26,7 +26,7 @@ from seepage.data.channel import (
 )
 from seepage.data.domain import Domain
 from seepage.errors import ChannelError, DomainError, InputError
-from seepage.leakage.likely_sets import Leakage, LikelySets, Witness, two_level_leakage
+from seepage.leakage.likely_sets import Leakage, LikelySets, named_witness, two_level_leakage
 from seepage.leakage.robust_bound import reach_of, robust_leakage
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def exact_leakage(channel: Channel | ArrayLike | SparseLike, mechanism: Any) -> 
         return Leakage(value, None)
     column = dense(columns[:, [report]])[:, 0]
     name = mechanism.output.values[report] if isinstance(mechanism, Channel) else report
-    return Leakage(value, Witness.named(channel, likelier, other, column == column.max(), name))
+    return Leakage(value, named_witness(channel, likelier, other, column == column.max(), name))
 
 
 def _most_telling(correlation: DenseOrSparse, mechanism: Floats) -> tuple[float, int, int, int]:

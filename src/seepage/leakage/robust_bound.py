@@ -27,7 +27,7 @@ from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers, log_ratio, round_up
 from seepage.data.channel import as_matrix, is_sparse
 from seepage.errors import InputError
-from seepage.leakage.likely_sets import Leakage, LikelySets, Witness, two_level_leakage
+from seepage.leakage.likely_sets import Leakage, LikelySets, named_witness, two_level_leakage
 from seepage.leakage.solver import best_rows, sums_of_gains
 
 ENUMERATED = 12
@@ -223,7 +223,7 @@ def robust_leakage(
     certified = _relaxation(reach, value, epsilon, delta)
     if value == 0:
         return Leakage(0.0, None, certified, certified)
-    witness = Witness.named(channel, first, second, likely, None)
+    witness = named_witness(channel, first, second, likely, None)
     mass = reach.masses(likely[:, None].astype(np.float64))[0][first, 0] if delta else 0.0
     return Leakage(value, witness, certified, max(certified, delta * min(1.0, float(mass))))
 

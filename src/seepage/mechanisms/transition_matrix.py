@@ -16,7 +16,7 @@ from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
-from seepage.leakage.likely_sets import Leakage, Witness
+from seepage.leakage.likely_sets import Leakage, named_witness
 from seepage.mechanisms.base import Mechanism, nearest_distribution
 from seepage.mechanisms.randomness import (
     CERTAIN,
@@ -273,7 +273,7 @@ class MatrixMechanism(Mechanism):
             return Leakage(0.0, None)
         rows = int(seen[:, output].argmax()), int(seen[:, output].argmin())
         report = ValueReports.of(self.describe(), np.array([output]), self.outputs)
-        witness = Witness.named(G, *rows, self._likely[:, output], report)
+        witness = named_witness(G, *rows, self._likely[:, output], report)
         return Leakage(min(float(ratios[output]) + self._slack, self.epsilon), witness)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from seepage._numerics import Floats, Integers
 from seepage._results import json_ready
 from seepage.data.domain import Domain
-from seepage.data.inputs import as_counted
+from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.forms.form_totals import ExactForms
@@ -74,7 +74,7 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
     settings, table = _split(options)
     records = any(form.guarantee not in ("worst", "independent") for form in plan.forms)
     known = as_counted(data, records=records, within=plan.domain, **table)
-    pairs = known if isinstance(known, PairCounts) else known.pairs()
+    pairs = as_pairs(known)
     certified, notes, confidence = list[Form](), list[str](), plan.confidence
     for form in plan.forms:
         if isinstance(form.channel, MatrixChannel):

@@ -33,7 +33,7 @@ from seepage.plan.plan_parts import (
     check_limits,
     overall,
 )
-from seepage.totals.result import GUARANTEES, TotalLeakage, refuse_sample
+from seepage.totals.result import GUARANTEES, TotalLeakage, check_whole_table
 
 
 class FormDraft(NamedTuple):
@@ -123,7 +123,7 @@ def plan_of_forms(
     """
     forms = _forms([FormDraft(*draft) for draft in drafts], guarantee)
     for name in dict.fromkeys(form.guarantee for form in forms):
-        refuse_sample(pairs, name, "plans", scope)
+        check_whole_table(pairs, name, "plans", scope)
     together, kind = overall(forms, scope)
     known = {pairs.domain[name].name for name in public}
     limits = [_limit(value) for value in for_each(pairs.domain, limit, "limit")]
@@ -338,7 +338,7 @@ def check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) ->
     if totals.domain != domain:
         where = totals.domain.differences(domain)
         raise InputError(f"the totals must be of the same attributes: {where}")
-    refuse_sample(totals.matrix.pairs, totals.guarantee, "the totals of a plan", totals.scope)
+    check_whole_table(totals.matrix.pairs, totals.guarantee, "the totals of a plan", totals.scope)
     if totals.kind != GUARANTEES[totals.guarantee] and totals.scope == "table":
         raise InputError(
             f"a plan needs totals that are {GUARANTEES[totals.guarantee]}, and these are "

@@ -37,7 +37,7 @@ class GuaranteeError(InputError):
     """A guarantee lacks what it needs: records, memory, a mechanism's name, a structure."""
 
 
-def refuse_sample(
+def check_whole_table(
     counted: Counted,
     guarantee: str,
     what: str,

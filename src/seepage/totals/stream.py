@@ -71,18 +71,6 @@ def _are_several(given: Any) -> bool:
         return False
 
 
-def _repeated(matrices: list[Floats], steps: int, name: str) -> list[Floats]:
-    """Return one matrix for each step but one, from one for all or one for each."""
-    if len(matrices) == 1:
-        return matrices * (steps - 1)
-    if len(matrices) != steps - 1:
-        raise InputError(
-            f"{steps} steps have {steps - 1} {name}, got {len(matrices)}; give one for all, or "
-            "one for each"
-        )
-    return matrices
-
-
 def _backward_channels(
     given: list[Floats],
     onward: list[Floats],
@@ -100,7 +88,12 @@ def _backward_channels(
                 f"backward must be of the size of transitions, {given[0].shape}, "
                 f"got {matrices[0].shape}"
             )
-        return _repeated(matrices, steps, "backward transitions")
+        if len(matrices) not in (1, steps - 1):
+            raise InputError(
+                f"{steps} steps have {steps - 1} backward transitions, got {len(matrices)}; give "
+                "one for all, or one for each"
+            )
+        return matrices if len(matrices) > 1 else matrices * (steps - 1)
     if initial is None:
         if len(given) > 1:
             raise InputError("transitions that change need initial or backward beside them")
@@ -246,7 +239,7 @@ def stream_leakage(
             raise InputError(f"{min(table_options)} has no effect: transitions are no table")
         given = _read_matrices(data, "transitions")
         count = _count_steps(epsilon, steps, len(given) + 1 if len(given) > 1 else None)
-        onward = _repeated(given, count, "transitions")
+        onward = given if len(given) > 1 else given * (count - 1)
         back = _backward_channels(given, onward, backward, initial, count)
     else:
         if backward is not None or initial is not None:

@@ -15,9 +15,10 @@ the zone in which a file or a session writes it.
 import re
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime, time
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, ClassVar, TypeAlias, TypeGuard
 
 import numpy as np
 
@@ -214,6 +215,7 @@ def labels_of(markers: Iterable[str]) -> frozenset[str]:
     return frozenset({MISSING, *(key_label(field_key(marker)) for marker in markers)})
 
 
+@dataclass(eq=False)
 class FoundAlphabet:
     """Codes in the order in which the values are found.
 
@@ -231,23 +233,17 @@ class FoundAlphabet:
         Why a column of numbers has no bins, and what helps, for messages.
     """
 
-    given = False
-    outside = None
+    name: str
+    _: KW_ONLY
+    few: int | None
+    most: int
+    markers: frozenset[str]
+    unbinned: str | None = None
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        few: int | None,
-        most: int,
-        markers: frozenset[str],
-        unbinned: str | None = None,
-    ) -> None:
-        self._name = name
-        self._unbinned = unbinned
-        self._few = few
-        self._most = most
-        self._markers = markers
+    given: ClassVar[bool] = False
+    outside: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
         self._codes: dict[str, int] = {}
         self._keys: list[Key] = []
         self._words = 0
@@ -265,7 +261,7 @@ class FoundAlphabet:
     def code(self, key: Key) -> int:
         """Return the code of a value: the next one where it was not met before."""
         label = key_label(key)
-        if label in self._markers:
+        if label in self.markers:
             label, key = MISSING, None
         if label not in self._codes:
             self._codes[label] = len(self._codes)
@@ -280,17 +276,17 @@ class FoundAlphabet:
 
     def _check_number(self) -> None:
         values = self.size - (MISSING in self._codes)
-        if self._few is not None and values > self._few and not self._words:
+        if self.few is not None and values > self.few and not self._words:
             raise ManyNumbers
-        if values > self._most:
+        if values > self.most:
             raise TableError(
-                f"column {self._name!r} has more than {self._most:,} values; {self._ways_out()}"
+                f"column {self.name!r} has more than {self.most:,} values; {self._ways_out()}"
             )
 
     def _ways_out(self) -> str:
         ways = "drop it (drop) or raise the limit (max_values)"
-        if self._unbinned is not None:
-            return f"{self._unbinned} {ways}"
+        if self.unbinned is not None:
+            return f"{self.unbinned} {ways}"
         return ways if self._words else f"bin it (bins), {ways}"
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
@@ -303,9 +299,10 @@ class FoundAlphabet:
             found = [(code, key) for code, key in found if key is not None and seen[code]]
         found.sort(key=lambda pair: sort_key(pair[1]))
         codes = np.array([code for code, _ in found], dtype=np.int64)
-        return Attribute(self._name, tuple(key_label(key) for _, key in found)), codes
+        return Attribute(self.name, tuple(key_label(key) for _, key in found)), codes
 
 
+@dataclass(eq=False)
 class GivenAlphabet:
     """The codes of a given attribute; a value outside it raises `OutsideDomain`.
 
@@ -314,7 +311,7 @@ class GivenAlphabet:
 
     Parameters
     ----------
-    attribute
+    known
         The attribute of the domain.
     markers
         Labels that stand for a missing value.
@@ -326,29 +323,25 @@ class GivenAlphabet:
         Whether "(other)" is for values outside.
     """
 
-    given = True
+    known: Attribute
+    _: KW_ONLY
+    markers: frozenset[str]
+    dropping: bool
+    pooling: bool = True
 
-    def __init__(
-        self,
-        attribute: Attribute,
-        *,
-        markers: frozenset[str],
-        dropping: bool,
-        pooling: bool = True,
-    ) -> None:
+    given: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
         self.outside: int | None = None
-        self._attribute = attribute
-        self._markers = markers
-        self._dropping = dropping
-        self._codes = {value: code for code, value in enumerate(attribute.values)}
-        self._other = self._codes.get(OTHER) if pooling else None
-        if dropping:
-            self._codes.setdefault(MISSING, attribute.size)
+        self._codes = {value: code for code, value in enumerate(self.known.values)}
+        self._other = self._codes.get(OTHER) if self.pooling else None
+        if self.dropping:
+            self._codes.setdefault(MISSING, self.known.size)
 
     @property
     def size(self) -> int:
         """The number of codes: of the values, and of what is in records to be dropped."""
-        return self._attribute.size + (2 if self.outside is not None else 0)
+        return self.known.size + (2 if self.outside is not None else 0)
 
     @property
     def missing(self) -> int | None:
@@ -358,19 +351,19 @@ class GivenAlphabet:
     def code(self, key: Key) -> int:
         """Return the code of a value."""
         label = key_label(key)
-        if label in self._markers:
+        if label in self.markers:
             label = MISSING
         code = self._codes.get(label, self._other)
         if code is not None:
             return code
-        if not self._dropping:
+        if not self.dropping:
             raise OutsideDomain(missing=label == MISSING)
-        self.outside = self._attribute.size + 1
+        self.outside = self.known.size + 1
         return self.outside
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
         """Return the given attribute, and its codes as they are."""
-        return self._attribute, np.arange(self._attribute.size, dtype=np.int64)
+        return self.known, np.arange(self.known.size, dtype=np.int64)
 
 
 Alphabet: TypeAlias = FoundAlphabet | GivenAlphabet

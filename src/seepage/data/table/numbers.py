@@ -1,6 +1,7 @@
 """Numbers of Arrow arrays: in NumPy, without a copy where the memory allows it, and in bins."""
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
@@ -206,6 +207,7 @@ def binned_attribute(name: str, edges: tuple[float, ...], *, missing: bool) -> A
     return Attribute(name, (*bin_labels(edges), *([MISSING] if missing else [])), edges)
 
 
+@dataclass(eq=False)
 class BinCoder:
     """Codes numbers by the bin that holds them.
 
@@ -227,29 +229,24 @@ class BinCoder:
         None where none occurred.
     """
 
-    def __init__(
-        self,
-        name: str,
-        edges: tuple[float, ...],
-        *,
-        markers: frozenset[str],
-        given: Attribute | None = None,
-        dropping: bool = False,
-    ) -> None:
+    name: str
+    edges: tuple[float, ...]
+    _: KW_ONLY
+    markers: frozenset[str]
+    given: Attribute | None = None
+    dropping: bool = False
+
+    def __post_init__(self) -> None:
         self.outside: int | None = None
-        self._dropping = dropping
-        self._edges = edges
-        self._markers = markers
-        self._given = given
-        self._plain = binned_attribute(name, edges, missing=False)
-        self._with_missing = given or binned_attribute(name, edges, missing=True)
+        self._any_missing = False
+        self._plain = binned_attribute(self.name, self.edges, missing=False)
+        self._with_missing = self.given or binned_attribute(self.name, self.edges, missing=True)
         values = self._with_missing.values
         self._slots = np.flatnonzero([value != MISSING for value in values])
         if MISSING in values:
             self._slot_of_missing: int | None = values.index(MISSING)
         else:
-            self._slot_of_missing = len(values) if dropping else None
-        self._any_missing = False
+            self._slot_of_missing = len(values) if self.dropping else None
 
     @property
     def missing(self) -> int | None:
@@ -264,14 +261,14 @@ class BinCoder:
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
         """Return the final attribute, all its bins included, and its codes as they are."""
         kept = self._any_missing and seen is None
-        attribute = self._given or (self._with_missing if kept else self._plain)
+        attribute = self.given or (self._with_missing if kept else self._plain)
         return attribute, np.arange(attribute.size, dtype=np.int64)
 
     def code(self, array: pa.Array) -> Codes:
         """Return the code of each entry's bin."""
-        values, missing = numbers_of(array, self._markers)
+        values, missing = numbers_of(array, self.markers)
         outside = self._rows_outside(values, missing)
-        codes = _bins_of(values, self._edges[1:-1])
+        codes = _bins_of(values, self.edges[1:-1])
         if self._slots[-1] >= len(self._slots):
             codes = self._slots[codes].astype(codes.dtype)
         if missing is not None:
@@ -287,7 +284,7 @@ class BinCoder:
         return self._slot_of_missing
 
     def _admit_outside(self, outside: Booleans) -> int:
-        if not self._dropping:
+        if not self.dropping:
             raise OutsideDomain(int(np.argmax(outside)))
         self.outside = self._with_missing.size + 1
         return self.outside
@@ -301,7 +298,7 @@ class BinCoder:
         return outside if missing is None else outside & ~missing
 
     def _outside(self, values: NDArray[Any]) -> Booleans:
-        low, high = self._edges[0], self._edges[-1]
+        low, high = self.edges[0], self.edges[-1]
         below = values < _comparable(low, values.dtype)
         return np.asarray(below | (values > _comparable(high, values.dtype, up=False)))
 

@@ -6,7 +6,8 @@ the same key (a chance of 3 in 10^8 among a million) count as one, so that no pe
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -95,6 +96,7 @@ class FirstOfPerson:
             self._met[-2:] = [np.sort(np.concatenate(self._met[-2:]))]
 
 
+@dataclass(eq=False)
 class FirstRecords:
     """The first record of every person in some shards of a table, each by its number.
 
@@ -106,14 +108,19 @@ class FirstRecords:
         Each person, once, and the number of the first record.
     """
 
-    most = 1 << 24
+    person: str
+    keys: Keys
+    numbers: Integers
+
+    most: ClassVar[int] = 1 << 24
     """More people raise an error: 256 MB of keys and numbers."""
 
-    def __init__(self, person: str, keys: Keys, numbers: Integers) -> None:
-        self.person = person
-        self.keys = keys
-        self.numbers = numbers
-        self._check_number()
+    def __post_init__(self) -> None:
+        if len(self.keys) > self.most:
+            raise TableError(
+                f"person {self.person!r} has more than {self.most:,} people, which is more than "
+                "Spark's tasks share; keep one record per person before, as a DataFrame"
+            )
 
     def merge(self, other: "FirstRecords") -> None:
         """Take the people of other shards; the order does not matter."""
@@ -124,14 +131,7 @@ class FirstRecords:
         first = np.ones(len(keys), dtype=np.bool_)
         first[1:] = keys[1:] != keys[:-1]
         self.keys, self.numbers = keys[first], numbers[first]
-        self._check_number()
-
-    def _check_number(self) -> None:
-        if len(self.keys) > self.most:
-            raise TableError(
-                f"person {self.person!r} has more than {self.most:,} people, which is more than "
-                "Spark's tasks share; keep one record per person before, as a DataFrame"
-            )
+        self.__post_init__()
 
 
 def first_records(

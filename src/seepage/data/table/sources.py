@@ -29,17 +29,9 @@ PathLike: TypeAlias = str | os.PathLike[str]
 PARQUET, FEATHER, TEXT = "Parquet", "Feather", "CSV"
 
 ENDINGS = {
-    ".parquet": PARQUET,
-    ".pq": PARQUET,
-    ".feather": FEATHER,
-    ".arrow": FEATHER,
-    ".ipc": FEATHER,
-    ".csv": TEXT,
-    ".tsv": TEXT,
-    ".tab": TEXT,
-    ".txt": TEXT,
-    ".data": TEXT,
-    ".dat": TEXT,
+    **dict.fromkeys((".parquet", ".pq"), PARQUET),
+    **dict.fromkeys((".feather", ".arrow", ".ipc"), FEATHER),
+    **dict.fromkeys((".csv", ".tsv", ".tab", ".txt", ".data", ".dat"), TEXT),
 }
 SIGNATURES = {b"PAR1": PARQUET, b"ARROW1": FEATHER}
 NO_TABLES = frozenset(
@@ -261,13 +253,8 @@ def _reading_words(schema: pa.Schema) -> "ds.ParquetFileFormat":
 
     Without `pre_buffer`, which would keep every byte read until the file ends.
     """
-    words = [
-        column.name
-        for column in schema
-        if pa.types.is_string(column.type)
-        or pa.types.is_large_string(column.type)
-        or pa.types.is_string_view(column.type)
-    ]
+    texts = pa.string(), pa.large_string(), pa.string_view()
+    words = [column.name for column in schema if column.type in texts]
     return ds.ParquetFileFormat(
         read_options=ds.ParquetReadOptions(dictionary_columns=words),
         default_fragment_scan_options=ds.ParquetFragmentScanOptions(

@@ -35,7 +35,7 @@ from seepage.designs.shaped.shaped_population import (
 )
 from seepage.errors import InputError
 from seepage.totals.population_totals import SCOPES
-from seepage.totals.result import refuse_sample
+from seepage.totals.result import check_whole_table
 
 RULES = ("answer", "record")
 
@@ -156,7 +156,7 @@ def shape(
         fifth, rest = split_records(records, split)
         made = chosen_mechanism(fifth, names, allowed, options, level)
         return certified_on(rest, records, made, allowed, level)
-    refuse_sample(counted, "exact", "shaped reports")
+    check_whole_table(counted, "exact", "shaped reports")
     known_limits = _known_limits(counted, names, allowed, sets)
     return shape_form(form_table(counted, names, allowed), allowed, known=known_limits, **options)
 

@@ -18,7 +18,7 @@ from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import GRR
 from seepage.study.reproduction.findings import Comparison, Finding, PaperItem
 from seepage.study.reproduction.paper_data import SEED, Data
-from seepage.totals.result import refuse_sample
+from seepage.totals.result import check_whole_table
 
 STEP = 0.01
 """By how much the paper's Algorithm 3 raises the budget."""
@@ -48,7 +48,7 @@ def calibrate_as_the_paper(pairs: PairCounts, limit: Any) -> float:
     True
     """
     allowed = _checks.epsilon(limit, "limit")
-    refuse_sample(pairs, "independent", "budgets")
+    check_whole_table(pairs, "independent", "budgets")
     budget, largest = allowed / len(pairs.domain), 0.0
     while largest < allowed:
         leakages = leakage_matrix(pairs, budget).values
