@@ -67,6 +67,8 @@ def test_metadata_that_say_nothing(tmp_path, content):
         pa.array([1.5]),
         pa.array([[1.0]]),
         pa.array([{"seed": 1}]),
+        pa.array([{"seed": -1, "bucket": 0}]),
+        pa.array([(1, -1)], pa.struct({"seed": pa.uint64(), "bucket": pa.int8()})),
         pa.array([b"xyz"], pa.binary(3)),
     ],
 )

@@ -200,9 +200,10 @@ class HashReports(Reports):
         seeds, buckets = array.flatten()
         if seeds.null_count or buckets.null_count:
             raise InputError("reports must hold a seed and a bucket each, got empty ones")
-        return cls(
-            origin, seeds.to_numpy(zero_copy_only=False), buckets.to_numpy(zero_copy_only=False)
-        )
+        parts = [part.to_numpy(zero_copy_only=False) for part in (seeds, buckets)]
+        if parts[0].dtype != np.uint64 or parts[1].dtype.kind != "u":
+            raise TypeError("seeds and buckets must be unsigned")
+        return cls(origin, *parts)
 
 
 @dataclass(frozen=True, eq=False)
