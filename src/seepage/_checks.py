@@ -23,16 +23,16 @@ LARGEST_EPSILON = 1e300
 """Budgets add up, and their sum must be a float too."""
 
 LARGEST_WEIGHT = 1e15
-"""Of a cell that is smoothed; more would drown 2^53 records, and float counts are not exact."""
+"""Largest smoothing of a cell; more would drown 2^53 records, and float counts are not exact."""
 
 MOST_RECORDS = 2**53
 """Sums are taken in double precision, which is exact up to here."""
 
 MOST_DRAWS = 10**8
-"""Of records, reports or surrogates that are drawn: more would fill the memory."""
+"""Most records, reports or surrogates that are drawn: more would fill the memory."""
 
 LONGEST_INTEGER = 4_096
-"""In bits; Python does not write more than 4,300 digits."""
+"""Most bits of an integer; Python does not write more than 4,300 digits."""
 
 
 def epsilon(value: Any, name: str = "epsilon") -> float:

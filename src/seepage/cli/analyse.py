@@ -55,7 +55,7 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
 @click.option(
     "--epsilon-of", multiple=True, metavar="NAME=EPS", help="Another budget for one attribute."
 )
-@click.option("--delta", type=float, default=0.0, help="Of (epsilon, delta)-LDP.")
+@click.option("--delta", type=float, default=0.0, help="Delta of (epsilon, delta)-LDP.")
 @click.option("-m", "--mechanism", help="A mechanism, such as grr; by default the bound over all.")
 @click.option(
     "--mechanism-of", multiple=True, metavar="NAME=MECH", help="Another for one attribute."
@@ -77,12 +77,12 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
 @click.option(
     "--sample", type=int, metavar="N", help="Look at N records drawn at random: totals are assumed."
 )
-@click.option("--seed", type=SEED, default=0, help="Of sampled, witness and --sample.")
+@click.option("--seed", type=SEED, default=0, help="Seed of sampled, witness and --sample.")
 @click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
 @click.option(
     "--target-delta", type=float, help="For sampled totals: their delta; 0.01 if not given."
 )
-@click.option("--confidence", type=float, help="Of sampled totals; 0.95 if not given.")
+@click.option("--confidence", type=float, help="Confidence of sampled totals; 0.95 if not given.")
 @click.option(
     "--radius", type=float, default=0.0, help="Robust bounds: rows within this total variation."
 )
@@ -275,7 +275,7 @@ def report(result: str, output: str, no_counts: bool) -> None:
     type=click.Path(dir_okay=False),
     help="P(next value given value) as a CSV file of numbers, one row per value, instead of DATA.",
 )
-@click.option("-e", "--epsilon", type=float, default=1.0, help="Of each step.")
+@click.option("-e", "--epsilon", type=float, default=1.0, help="Budget of each step.")
 @click.option("--steps", type=int, help="The number of reports, with --transitions.")
 @output_options
 @table_options

@@ -162,7 +162,9 @@ MISSING_MARKER = click.option(
 DELIMITER = click.option(
     "--delimiter", metavar="CHAR", help="The CSV delimiter; detected by default."
 )
-ENCODING = click.option("--encoding", default="utf-8", help="Of text files, such as latin-1.")
+ENCODING = click.option(
+    "--encoding", default="utf-8", help="Encoding of text files, such as latin-1."
+)
 
 table_options = grouped(
     click.option("--columns", metavar="A,B,...", help="Only these columns."),

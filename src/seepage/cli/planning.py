@@ -45,7 +45,7 @@ COLLECTED = grouped(
 )
 DRAWN = grouped(
     click.option("--sample", type=int, metavar="N", help="Plan with N records drawn at random."),
-    click.option("--seed", type=SEED, default=0, help="Of sample and search."),
+    click.option("--seed", type=SEED, default=0, help="Seed of sample and search."),
 )
 WRITTEN = grouped(
     click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file."),
@@ -83,7 +83,7 @@ WRITTEN = grouped(
 @COLLECTED
 @click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
 @click.option("--delta", type=float, help="For sampled totals: the delta with which they hold.")
-@click.option("--confidence", type=float, help="Of all totals together.")
+@click.option("--confidence", type=float, help="Confidence of all totals together.")
 @DRAWN
 @click.option("--audit/--no-audit", default=True, help="Search for a witness after an assumption.")
 @click.option("--check", metavar="PLAN", help="Certify a plan that was edited, on DATA.")
@@ -246,7 +246,7 @@ FORMS_SHOWN = 12
     default="population",
     help="Whom limits hold for: the people whom the records are a random sample of, or the table.",
 )
-@click.option("--confidence", type=float, default=0.95, help="Of all limits together.")
+@click.option("--confidence", type=float, default=0.95, help="Confidence of all limits together.")
 @click.option(
     "--shape",
     type=click.Choice(["never", "single", "forms", "record"]),
@@ -254,7 +254,7 @@ FORMS_SHOWN = 12
     help="Forms that send one shaped report; record: without the rule of one answer changed.",
 )
 @DRAWN
-@click.option("--seconds", type=float, default=60.0, help="Of searching.")
+@click.option("--seconds", type=float, default=60.0, help="Longest time of searching.")
 @click.option(
     "--frontier",
     type=OutputFile(),

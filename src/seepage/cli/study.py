@@ -47,7 +47,7 @@ SHOWN_PAIRS = 20
     "--pair", multiple=True, metavar="SOURCE->TARGET", help="Only this pair; may be repeated."
 )
 @click.option("--population", is_flag=True, help="Ask about the population that DATA are from.")
-@click.option("--confidence", type=float, default=0.95, help="Of intervals.")
+@click.option("--confidence", type=float, default=0.95, help="Confidence of intervals.")
 @output_options
 @table_options
 def simulate(data: str, form: str, output: str | None, **options: Any) -> None:
@@ -137,7 +137,7 @@ EPSILON = click.option(
 )
 BENCHMARKED = grouped(
     chart_option("it"),
-    click.option("--seed", type=SEED, default=0, help="Of the simulation."),
+    click.option("--seed", type=SEED, default=0, help="Seed of the simulation."),
     output_options,
     table_options,
 )

@@ -280,7 +280,7 @@ class Frontier(Result):
 
     @property
     def half_nat(self) -> float:
-        """By which factor the error grows where a form may tell half a nat less, from the last."""
+        """Factor by which the error grows where a form may tell half a nat less than the last."""
         most = float(self.record_limits[-1])
         before = np.interp(most - 0.5, self.record_limits, self.errors)
         return float(before / self.errors[-1])

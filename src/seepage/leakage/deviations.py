@@ -30,7 +30,7 @@ MOST_BINOMIAL = 10**9
 LARGEST_C = 200.0
 
 LARGEST_SLOPE = 600.0
-"""Of the exponent h of Chernoff's inequality: e^h must be a float."""
+"""Largest exponent h of Chernoff's inequality: e^h must be a float."""
 
 ROUNDS = 6
 """Iterations; each about doubles the correct digits."""

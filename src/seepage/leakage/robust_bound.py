@@ -271,7 +271,7 @@ def _limits(matrix: Floats, uncertainty: Any) -> tuple[Floats, Floats]:
 
 
 def _relaxation(reach: Ball | Box, value: float, epsilon: float, delta: float) -> float:
-    """Return delta' as `evidence.relaxation` does, for every row in reach."""
+    """Return delta' as `likely_sets.relaxation` does, for every row in reach."""
     if delta == 0:
         return 0.0
     if epsilon == 0:

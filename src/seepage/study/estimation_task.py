@@ -1,7 +1,7 @@
 """One thing to estimate: a target, one or more sources, and how they are released.
 
-Its reports are counted from a simulation of the table's counts, or record by record for every
-mechanism: the honest simulation of clients, and the test of the fast one.
+Its reports are drawn from the table's counts, or record by record, which is slow and tests the fast
+way.  Reports are numbered: the columns of `report_channel`.
 """
 
 import math
@@ -289,7 +289,7 @@ def report_channel(how: Mechanism) -> Floats:
 
 
 def report_columns(how: Mechanism) -> Callable[[Any], Integers]:
-    """Return what tells the column of each report in `report_channel`.
+    """Return the function from reports to their columns in `report_channel`.
 
     Examples
     --------

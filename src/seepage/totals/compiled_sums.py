@@ -1,4 +1,4 @@
-"""The compiled drop-in for `report_sums`.
+"""The Numba drop-in for `drawn_reports.report_sums`.
 
 Attributes are taken in groups whose values occur in few combinations.  For each report the
 likelihood of every combination of a group is tabulated once; the likelihood of a record is the

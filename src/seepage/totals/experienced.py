@@ -46,7 +46,7 @@ ABOVE = 1.1
 """Losses above this multiple of the promised epsilon are counted."""
 
 MOST_PERMUTED = 2_000_000
-"""Of a larger table so many records are drawn, whose columns are permuted."""
+"""Records whose columns are permuted; of a larger table so many are drawn."""
 
 USUAL_PEOPLE = 1_000
 """People drawn where nothing else is asked for."""

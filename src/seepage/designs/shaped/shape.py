@@ -40,10 +40,10 @@ from seepage.totals.result import check_whole_table
 RULES = ("answer", "record")
 
 CHOICE_GAP, CHOICE_STARTS = 1e-2, 15
-"""Of `shape_form`: a finer search on a fifth of the records would fit that fifth."""
+"""Gap and starts of `shape_form` on a fifth of the records: a finer search would overfit it."""
 
 MOST_KNOWN = 5_000
-"""Limits for adversaries who know something of the person."""
+"""Most limits for adversaries who know other attributes of the person."""
 
 
 def shape(

@@ -47,7 +47,7 @@ class AnswerCounts(NamedTuple):
 
     An attribute that is asked may be among them."""
     names: tuple[str, ...] = ()
-    """Of the cells, for display."""
+    """Names of the cells, for display."""
 
     def ratio_limit(self, name: str, limit: float) -> RatioLimit:
         """Return the limit of a protected attribute, over the values that occur."""

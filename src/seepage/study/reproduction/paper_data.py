@@ -24,7 +24,7 @@ REPLICAS = 50
 """How often each record reports in a statistical estimate [paper, section III-B]."""
 
 SEED = 2025
-"""Of every random draw: the same run gives the same numbers."""
+"""Seed of every random draw: the same run gives the same numbers."""
 
 MECHANISMS = {
     "grr": "GRR",
