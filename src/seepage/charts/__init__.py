@@ -22,7 +22,11 @@ from seepage._pages import Markup, static_page
 from seepage.errors import InputError
 
 Rows: TypeAlias = list[dict[str, Any]]
+
 Drawn = ParamSpec("Drawn")
+
+
+# Names that can be drawn -------------------------------------------------------------------------
 
 OBJECT_MEMBERS = {
     "__defineGetter__",
@@ -116,9 +120,10 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
     return value
 
 
+# Colours and panels ------------------------------------------------------------------------------
+
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"]
 """Okabe and Ito's colours, and a brown: told apart by people of any colour vision."""
-
 
 DIAGONAL = {"color": "#777777", "strokeDash": [4, 3], "strokeWidth": 1}
 """The looks of lines that guide the eye."""
@@ -185,6 +190,8 @@ def finish(chart: Any) -> Any:
     )
 
 
+# Files -------------------------------------------------------------------------------------------
+
 FORMATS = (".svg", ".png", ".pdf", ".html", ".json")
 
 
@@ -239,6 +246,9 @@ def _page(picture: str, title: str) -> str:
             tip.text = mark.get("aria-label")
             mark.insert(0, tip)
     return static_page(title, Markup(ElementTree.tostring(root, encoding="unicode")))
+
+
+# Display in notebooks ----------------------------------------------------------------------------
 
 
 class _Picture:

@@ -35,6 +35,12 @@ from seepage.mechanisms.reports import Reports
 from seepage.plan.form import MatrixChannel
 from seepage.plan.plan import Plan
 
+ROUNDS = 200
+"""The most rounds of iterative proportional fitting."""
+
+CLOSE = 2.0**-20
+"""Fractions of a record that are due to rounding."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Frequencies(Result):
@@ -172,9 +178,7 @@ def _form_tally(plan: Plan, place: int) -> ProductTallies | MatrixSums:
     return ProductTallies(plan, place)
 
 
-ROUNDS = 200
-CLOSE = 2.0**-20
-"""Fractions of a record that are due to rounding."""
+# Joint tables of every two attributes ------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)

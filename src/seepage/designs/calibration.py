@@ -34,6 +34,14 @@ from seepage.totals.witness_search import search_witness
 SHARE_TOLERANCE = 0.01
 """To what share of the refuted budgets the surviving ones are found."""
 
+BudgetChoice = Literal["equal", "per-attribute"]
+
+USABLE = ("worst", "exact", "merged", "sampled", "independent", "tree")
+"""The guarantees that budgets can rest on."""
+
+OF_TOTALS = {*(field.name for field in fields(TotalSettings)), "delta", "view"}
+"""Keywords of `total_leakage` that a calibration hands on."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Result):
@@ -65,13 +73,6 @@ class Audit(Result):
             return "Audit(no reports found that exceed a limit)"
         targets = ", ".join(witness.target for witness in self.refutations)
         return f"Audit(limits exceeded: {targets}; strongest {self.strongest.counted:.4g})"
-
-
-BudgetChoice = Literal["equal", "per-attribute"]
-
-USABLE = ("worst", "exact", "merged", "sampled", "independent", "tree")
-OF_TOTALS = {*(field.name for field in fields(TotalSettings)), "delta", "view"}
-"""Keywords of `total_leakage` that a calibration hands on."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -256,17 +257,6 @@ def _for_people(
     return True
 
 
-def _promised(problem: Problem, epsilons: Floats) -> Floats:
-    """Return what is promised of each total for people: its limit, or the sum of the budgets.
-
-    Budgets are the largest that pass on the very records which certify them.  That proves the
-    limits, not that a total which happens to be lower stays there [theory-population: Budgets
-    chosen by looking].
-    """
-    worst = np.inf if problem.public.any() else summed_up(epsilons.tolist())
-    return np.minimum(problem.limits, worst)
-
-
 def _guarantee(guarantee: str, problem: Problem) -> str:
     if guarantee == "auto":
         scope = problem.options.get("scope", "table")
@@ -285,6 +275,37 @@ def _weights(problem: Problem, weights: Any) -> Floats:
     if not (found[problem.collected] > 0).any():
         raise InputError("weights must be above 0 for at least one collected attribute")
     return found
+
+
+def _promised(problem: Problem, epsilons: Floats) -> Floats:
+    """Return what is promised of each total for people: its limit, or the sum of the budgets.
+
+    Budgets are the largest that pass on the very records which certify them.  That proves the
+    limits, not that a total which happens to be lower stays there [theory-population: Budgets
+    chosen by looking].
+    """
+    worst = np.inf if problem.public.any() else summed_up(epsilons.tolist())
+    return np.minimum(problem.limits, worst)
+
+
+def _to_drop(problem: Problem, epsilons: Floats) -> tuple[str, ...]:
+    """Return the attributes to drop until every one left has its smallest useful budget.
+
+    Each time the attribute goes that leaks most in all about the others, at the smallest useful
+    budgets: dropping it frees the largest share of their totals.
+    """
+    dropped = list[str]()
+    while (problem.collected & (epsilons < problem.least)).any():
+        if problem.collected.sum() == 1:
+            problem.raise_least()
+        leaks = problem.matrix(problem.least).values.sum(axis=0) + problem.least
+        worst = int(np.argmax(np.where(problem.collected, leaks, -np.inf)))
+        dropped.append(problem.domain.names[worst])
+        collected = problem.collected.copy()
+        collected[worst] = False
+        problem = replace(problem, collected=collected)
+        epsilons = equal_budgets(problem)
+    return tuple(dropped)
 
 
 def _split_note(problem: Problem, epsilons: Floats, wanted: str) -> tuple[str, ...]:
@@ -361,23 +382,3 @@ def _exceeding(
         if progress is not None:
             progress(done, len(targets))
     return found
-
-
-def _to_drop(problem: Problem, epsilons: Floats) -> tuple[str, ...]:
-    """Return the attributes to drop until every one left has its smallest useful budget.
-
-    Each time the attribute goes that leaks most in all about the others, at the smallest useful
-    budgets: dropping it frees the largest share of their totals.
-    """
-    dropped = list[str]()
-    while (problem.collected & (epsilons < problem.least)).any():
-        if problem.collected.sum() == 1:
-            problem.raise_least()
-        leaks = problem.matrix(problem.least).values.sum(axis=0) + problem.least
-        worst = int(np.argmax(np.where(problem.collected, leaks, -np.inf)))
-        dropped.append(problem.domain.names[worst])
-        collected = problem.collected.copy()
-        collected[worst] = False
-        problem = replace(problem, collected=collected)
-        epsilons = equal_budgets(problem)
-    return tuple(dropped)

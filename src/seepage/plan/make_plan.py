@@ -1,4 +1,4 @@
-"""Plans made of forms, or of budgets for everybody: totals checked against the limits."""
+"""`plan_of_forms` and `make_plan`: plans of forms, or of one budget for each attribute, checked."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -347,6 +347,32 @@ def check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) ->
         )
 
 
+def _collected(
+    domain: Domain, budgets: Sequence[float], names: Iterable[str] | None, public: set[str]
+) -> list[bool]:
+    if names is None:
+        worth = zip(domain.names, budgets, strict=True)
+        return [budget > 0 and name not in public for name, budget in worth]
+    chosen = {domain[name].name for name in names}
+    if chosen & public:
+        raise InputError(f"{min(chosen & public)!r} cannot be both public and collected")
+    return [name in chosen for name in domain.names]
+
+
+def _question(attribute: Attribute, chosen: Any, epsilon: float, delta: float) -> Question:
+    """Return how an attribute is asked for, from what the caller chose."""
+    name, k = attribute.name, attribute.size
+    if chosen is None:
+        best = best_mechanism(k, epsilon)
+        return Question(attribute=name, mechanism=best, epsilon=epsilon)
+    if not isinstance(chosen, Mechanism):
+        named = str(chosen).casefold()
+        return Question(attribute=name, mechanism=named, epsilon=epsilon, delta=delta)
+    if chosen.k != k:
+        raise InputError(f"the mechanism of an attribute with {k} values has k = {chosen.k}")
+    return Question.of(name, chosen)
+
+
 def _check_computed(totals: TotalLeakage, pairs: PairCounts, plan: Plan) -> None:
     """Raise where totals are of another table, or attributes collected otherwise, than assumed.
 
@@ -371,29 +397,3 @@ def _check_computed(totals: TotalLeakage, pairs: PairCounts, plan: Plan) -> None
                 f"{attribute.name!r}: {assumed or f'epsilon {release.epsilon}'} against "
                 f"{made or f'epsilon {attribute.epsilon}'}"
             )
-
-
-def _question(attribute: Attribute, chosen: Any, epsilon: float, delta: float) -> Question:
-    """Return how an attribute is asked for, from what the caller chose."""
-    name, k = attribute.name, attribute.size
-    if chosen is None:
-        best = best_mechanism(k, epsilon)
-        return Question(attribute=name, mechanism=best, epsilon=epsilon)
-    if not isinstance(chosen, Mechanism):
-        named = str(chosen).casefold()
-        return Question(attribute=name, mechanism=named, epsilon=epsilon, delta=delta)
-    if chosen.k != k:
-        raise InputError(f"the mechanism of an attribute with {k} values has k = {chosen.k}")
-    return Question.of(name, chosen)
-
-
-def _collected(
-    domain: Domain, budgets: Sequence[float], names: Iterable[str] | None, public: set[str]
-) -> list[bool]:
-    if names is None:
-        worth = zip(domain.names, budgets, strict=True)
-        return [budget > 0 and name not in public for name, budget in worth]
-    chosen = {domain[name].name for name in names}
-    if chosen & public:
-        raise InputError(f"{min(chosen & public)!r} cannot be both public and collected")
-    return [name in chosen for name in domain.names]

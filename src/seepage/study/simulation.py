@@ -143,6 +143,126 @@ def simulate_row(
     return counts
 
 
+# Permutation null distribution -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Significance:
+    """Permutation test: whether an estimate exceeds its null distribution.
+
+    Parameters
+    ----------
+    statistic
+        The plug-in estimate, an empty cell counted as half a report.
+    hits
+        How many surrogates reached it.
+    draws
+        The number of surrogates.
+    null
+        The surrogates' quantiles at the probabilities `QUANTILES`; empty without surrogates.
+    """
+
+    statistic: float
+    hits: int
+    draws: int
+    null: tuple[float, ...]
+
+    @property
+    def p_value(self) -> float:
+        """(1 + hits)/(1 + draws), never 0; NaN without surrogates."""
+        return (1 + self.hits) / (1 + self.draws) if self.draws else float("nan")
+
+
+def significance(
+    collection: Collection,
+    draws: int,
+    generators: Callable[[int], np.random.Generator],
+    population: bool = False,
+) -> Significance:
+    """Return a collection's test statistic beside that of its surrogates.
+
+    Parameters
+    ----------
+    collection
+        The simulated collection.
+    draws
+        The number of surrogates; 0 for none.
+    generators
+        Gives the source of randomness of each block of surrogates.
+    population
+        Permute records before they are perturbed, rather than reports.
+
+    Notes
+    -----
+    Blocks depend on the table's shape alone, so the same generators give the same numbers
+    wherever they run.
+    """
+    counts = collection.counts[:, collection.counts.any(axis=0)]
+    totals = counts.sum(axis=1)
+    observed = float(largest_log_ratios(counts[:, :, None], totals)[0])
+    if not draws:
+        return Significance(observed, 0, 0, ())
+    widest = max(collection.table.shape[1], collection.channel.shape[1])
+    step = max(1, CELLS_AT_ONCE // widest)
+    surrogates = np.empty(draws)
+    for block, begin in enumerate(range(0, draws, step)):
+        size = min(step, draws - begin)
+        generator = generators(block)
+        if population:
+            rows = _collected_rows(generator, collection, size)
+        else:
+            rows = random_rows(generator, totals, counts.sum(axis=0), size)
+        surrogates[begin : begin + size] = largest_log_ratios(rows, totals)
+    hits = int(np.count_nonzero(surrogates >= observed * (1.0 - RELATIVE_TIE)))
+    return Significance(observed, hits, draws, _quantiles(surrogates))
+
+
+def _collected_rows(
+    generator: np.random.Generator, collection: Collection, size: int
+) -> Iterator[Integers]:
+    """Yield the reports of each target value after the records were permuted."""
+    table = collection.table
+    for cells in random_rows(generator, table.sum(axis=1), table.sum(axis=0), size):
+        yield simulate_row(cells, collection.channel, collection.replicas, generator)
+
+
+def _quantiles(values: Floats) -> tuple[float, ...]:
+    return tuple(float(value) for value in np.quantile(values, QUANTILES))
+
+
+def largest_log_ratios(rows: Iterable[Integers], totals: Integers) -> Floats:
+    """Return ln max over columns y, rows x and x', of the share of y in x over that in x'.
+
+    An empty cell counts as half a report, so that the result is finite and tables with empty
+    cells can still be compared; where none is empty it is the plug-in estimate.  Columns without
+    reports are left out.
+
+    Parameters
+    ----------
+    rows
+        One row of every table at a time, shape (columns, size).
+    totals
+        The sum of each row, none of them 0.
+
+    Examples
+    --------
+    >>> largest_log_ratios([np.array([[6], [2]]), np.array([[3], [5]])], np.array([8, 8])).round(
+    ...     4
+    ... ).tolist()
+    [0.9163]
+    """
+    highest: Floats = np.zeros(1)
+    lowest: Floats = np.full(1, np.inf)
+    seen: Booleans = np.zeros(1, dtype=np.bool_)
+    for row, total in zip(rows, totals, strict=True):
+        shares = np.maximum(row, EMPTY_CELL) / total
+        highest = np.maximum(highest, shares)
+        lowest = np.minimum(lowest, shares)
+        seen = seen | (row > 0)
+    ratios = np.where(seen, highest / lowest, 1.0)
+    return np.asarray(np.log(ratios.max(axis=0)))
+
+
 def random_rows(
     generator: np.random.Generator, rows: Integers, columns: Integers, size: int
 ) -> Iterator[Integers]:
@@ -241,120 +361,3 @@ def _halve(
     sample[chosen] -= np.where(inside, position, 0)
     good[chosen] = np.where(inside, goods - middle, middle - 1)
     bad[chosen] = np.where(inside, bads - before, before)
-
-
-def largest_log_ratios(rows: Iterable[Integers], totals: Integers) -> Floats:
-    """Return ln max over columns y, rows x and x', of the share of y in x over that in x'.
-
-    An empty cell counts as half a report, so that the result is finite and tables with empty
-    cells can still be compared; where none is empty it is the plug-in estimate.  Columns without
-    reports are left out.
-
-    Parameters
-    ----------
-    rows
-        One row of every table at a time, shape (columns, size).
-    totals
-        The sum of each row, none of them 0.
-
-    Examples
-    --------
-    >>> largest_log_ratios([np.array([[6], [2]]), np.array([[3], [5]])], np.array([8, 8])).round(
-    ...     4
-    ... ).tolist()
-    [0.9163]
-    """
-    highest: Floats = np.zeros(1)
-    lowest: Floats = np.full(1, np.inf)
-    seen: Booleans = np.zeros(1, dtype=np.bool_)
-    for row, total in zip(rows, totals, strict=True):
-        shares = np.maximum(row, EMPTY_CELL) / total
-        highest = np.maximum(highest, shares)
-        lowest = np.minimum(lowest, shares)
-        seen = seen | (row > 0)
-    ratios = np.where(seen, highest / lowest, 1.0)
-    return np.asarray(np.log(ratios.max(axis=0)))
-
-
-@dataclass(frozen=True)
-class Significance:
-    """Permutation test: whether an estimate exceeds its null distribution.
-
-    Parameters
-    ----------
-    statistic
-        The plug-in estimate, an empty cell counted as half a report.
-    hits
-        How many surrogates reached it.
-    draws
-        The number of surrogates.
-    null
-        The surrogates' quantiles at the probabilities `QUANTILES`; empty without surrogates.
-    """
-
-    statistic: float
-    hits: int
-    draws: int
-    null: tuple[float, ...]
-
-    @property
-    def p_value(self) -> float:
-        """(1 + hits)/(1 + draws), never 0; NaN without surrogates."""
-        return (1 + self.hits) / (1 + self.draws) if self.draws else float("nan")
-
-
-def significance(
-    collection: Collection,
-    draws: int,
-    generators: Callable[[int], np.random.Generator],
-    population: bool = False,
-) -> Significance:
-    """Return a collection's test statistic beside that of its surrogates.
-
-    Parameters
-    ----------
-    collection
-        The simulated collection.
-    draws
-        The number of surrogates; 0 for none.
-    generators
-        Gives the source of randomness of each block of surrogates.
-    population
-        Permute records before they are perturbed, rather than reports.
-
-    Notes
-    -----
-    Blocks depend on the table's shape alone, so the same generators give the same numbers
-    wherever they run.
-    """
-    counts = collection.counts[:, collection.counts.any(axis=0)]
-    totals = counts.sum(axis=1)
-    observed = float(largest_log_ratios(counts[:, :, None], totals)[0])
-    if not draws:
-        return Significance(observed, 0, 0, ())
-    widest = max(collection.table.shape[1], collection.channel.shape[1])
-    step = max(1, CELLS_AT_ONCE // widest)
-    surrogates = np.empty(draws)
-    for block, begin in enumerate(range(0, draws, step)):
-        size = min(step, draws - begin)
-        generator = generators(block)
-        if population:
-            rows = _collected_rows(generator, collection, size)
-        else:
-            rows = random_rows(generator, totals, counts.sum(axis=0), size)
-        surrogates[begin : begin + size] = largest_log_ratios(rows, totals)
-    hits = int(np.count_nonzero(surrogates >= observed * (1.0 - RELATIVE_TIE)))
-    return Significance(observed, hits, draws, _quantiles(surrogates))
-
-
-def _collected_rows(
-    generator: np.random.Generator, collection: Collection, size: int
-) -> Iterator[Integers]:
-    """Yield the reports of each target value after the records were permuted."""
-    table = collection.table
-    for cells in random_rows(generator, table.sum(axis=1), table.sum(axis=0), size):
-        yield simulate_row(cells, collection.channel, collection.replicas, generator)
-
-
-def _quantiles(values: Floats) -> tuple[float, ...]:
-    return tuple(float(value) for value in np.quantile(values, QUANTILES))

@@ -1,4 +1,4 @@
-"""Bins of numbers: the rules, what is collected to find their edges, and the names of the bins.
+"""Bins of numbers: what is collected to find their edges, the rules, and the names of the bins.
 
 Numbers, and samples of records, are collected in bounded memory from batches or shards of a table
 in any order, and merged.
@@ -39,6 +39,9 @@ SPARE = 1.1
 
 FINEST = 2
 """Edges of fractional numbers are rounded to 10^-2 of the order of the bins beside them."""
+
+
+# Samples of records, and the numbers of a column -------------------------------------------------
 
 
 def priorities(first: int, count: int, seed: int = SEED) -> Priorities:
@@ -218,6 +221,9 @@ class Collector:
             return (present + self._first).astype(np.float64), self._counts[present]
         values, counts = np.unique(self._sample.thinned()[0], return_counts=True)
         return values, counts.astype(np.int64)
+
+
+# Rules, edges and names --------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

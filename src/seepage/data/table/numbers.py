@@ -1,4 +1,4 @@
-"""Numbers of Arrow arrays: in NumPy, without a copy where the memory allows it, and in bins."""
+"""Numbers of Arrow arrays as NumPy arrays, and `BinCoder`, which codes them by their bins."""
 
 import math
 from dataclasses import KW_ONLY, dataclass
@@ -200,6 +200,9 @@ def _narrowest(numbers: list[Number | None]) -> pa.Array:
             if np.iinfo(kind).min <= min(wholes) and max(wholes) <= np.iinfo(kind).max:
                 return pa.array(numbers, pa.from_numpy_dtype(kind))
     return pa.array([None if number is None else float(number) for number in numbers], pa.float64())
+
+
+# Codes of bins -----------------------------------------------------------------------------------
 
 
 def binned_attribute(name: str, edges: tuple[float, ...], *, missing: bool) -> Attribute:
