@@ -24,6 +24,9 @@ SHAPED = "#c8c8c8"
 
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
 
+STEP = 22
+"""Height of an attribute's row, in pixels."""
+
 
 @printable_names
 def bar_panels(
@@ -184,10 +187,6 @@ def spread_panels(rows: Rows, y_title: str) -> Any:
         )
 
     return in_panels(rows, draw, SPREAD)
-
-
-STEP = 22
-"""Height of an attribute's row, in pixels."""
 
 
 @printable_names

@@ -38,6 +38,9 @@ TOGETHER = 0.02
 SIDE_BY_SIDE = 0.13
 """Two names fit beside each other at this share of the axis."""
 
+EXPERIENCED = ["promised epsilon", "nine in ten people", "the median person"]
+"""What the marks of `experience_chart` are."""
+
 
 def _titled(title: str, name: str) -> str:
     """Return a chart's title with the name of the data, where it has one."""
@@ -207,10 +210,6 @@ def _together(rows: Rows) -> Rows:
             if first or len(group) > 1
         ]
     return labels
-
-
-EXPERIENCED = ["promised epsilon", "nine in ten people", "the median person"]
-"""What the marks of `experience_chart` are."""
 
 
 @printable_names

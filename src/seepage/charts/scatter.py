@@ -36,6 +36,11 @@ LEAST, SHARE = 0.05, 0.25
 
 TICKS = 6
 
+AGREEMENT_SIDE = 380
+
+MANY = 100
+"""More points than this are drawn small."""
+
 
 @printable_names
 def analyser_chart(rows: Rows) -> Any:
@@ -156,11 +161,6 @@ def mechanism_chart(rows: Rows) -> Any:
             ).properties(width=SIDE - 60, height=SIDE - 60, title=title)
         )
     return finish(alt.hconcat(*charts))
-
-
-AGREEMENT_SIDE = 380
-MANY = 100
-"""More points than this are drawn small."""
 
 
 @printable_names

@@ -55,6 +55,9 @@ WRITTEN = grouped(
     table_options,
 )
 
+FORMS_SHOWN = 12
+"""Forms of a design that are printed."""
+
 
 @click.command("calibrate", cls=FileCommand)
 @click.argument("data")
@@ -177,6 +180,9 @@ def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) 
     emit(f"every total is within its limit ({plan.guarantee}, {plan.kind})", None)
 
 
+# What both commands read and write ---------------------------------------------------------------
+
+
 def _limits(records: Any, options: dict[str, Any], *, may_lack: bool = False) -> Any:
     """Return the limit for all, or one for each attribute.
 
@@ -221,7 +227,7 @@ def _write(plan: Any, data: str, output: str | None, page: str | None) -> None:
         click.echo(f"wrote {page}: open it in a browser", err=True)
 
 
-FORMS_SHOWN = 12
+# seepage design ----------------------------------------------------------------------------------
 
 
 @click.command("design", cls=FileCommand)
@@ -371,7 +377,7 @@ def _others(found: Any) -> str:
 
 
 def _basis(found: Any, one: Any) -> str:
-    """Return how sure a strategy's limits are."""
+    """Return whether a strategy's limits are certified, or hold with a confidence."""
     if not one.certified:
         return ""
     statistical = found.scope == "population" and "exact" in one.rests_on

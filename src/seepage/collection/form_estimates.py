@@ -39,6 +39,12 @@ from seepage.plan.form import MatrixChannel, Unbounded, best_mechanism, build_me
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import Alternative
 
+TOLERANCE = 1e-6
+"""How far C A may be from B' by rounding; further off, the reports do not tell the marginal."""
+
+NORMAL = 1.96
+"""Half the width of a 95 % interval, in standard errors."""
+
 
 class FormPart(NamedTuple):
     """What the reports of one form say about some frequencies.
@@ -173,10 +179,6 @@ def _second_moments(mechanism: Mechanism) -> tuple[float, float]:
     return 1.0 + own, other
 
 
-TOLERANCE = 1e-6
-"""How far C A may be from B' by rounding; further off, the reports do not tell the marginal."""
-
-
 class MatrixEstimator:
     """Estimates from the reports of one matrix form.
 
@@ -253,10 +255,6 @@ class MatrixEstimator:
         nominal = self.marginal_of(*names) @ self._cells
         second = float((self._cells @ self._channel) @ (found**2).sum(axis=1))
         return second - float(nominal @ nominal)
-
-
-NORMAL = 1.96
-"""Half the width of a 95 % interval, in standard errors."""
 
 
 def expected_variances(plan: Plan) -> dict[str, float]:

@@ -49,6 +49,9 @@ STEPS = 500
 ENOUGH = 0.05
 """The gap in nats at which the iteration ends: far below what chance moves the likelihood by."""
 
+METHODS = ("inversion", "em")
+"""Ways to estimate a joint distribution."""
+
 
 class PairLikelihoods(NamedTuple):
     """Distinct pairs of reports: their likelihoods and how often each occurs.
@@ -189,9 +192,6 @@ def _sampled(source: ReportSource, place: int, made: Mapping[str, Mechanism]) ->
             part.append(np.exp(logarithms - logarithms.max(axis=1, keepdims=True)))
     first, second = (np.concatenate(part) for part in parts)
     return PairLikelihoods(first, second, np.ones(len(first)))
-
-
-METHODS = ("inversion", "em")
 
 
 def pair_columns(first: Attribute, second: Attribute, frequencies: Floats) -> dict[str, list[Any]]:

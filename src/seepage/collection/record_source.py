@@ -28,6 +28,9 @@ from seepage.data.table.options import ALL_OTHERS, Choice
 from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_files, open_source
 from seepage.errors import DomainError, InputError, TableError
 
+FIXED = ("domain", "bins", "pool", "person")
+"""What a plan decides about reading a table, so that callers cannot."""
+
 
 @dataclass(frozen=True)
 class FormColumn:
@@ -120,10 +123,6 @@ def identifier_text(value: Any) -> str | None:
     if not math.isfinite(value) or value != int(value):
         return None
     return number_label(value)
-
-
-FIXED = ("domain", "bins", "pool", "person")
-"""What a plan decides about reading a table, so that callers cannot."""
 
 
 def open_records(

@@ -32,7 +32,7 @@ from seepage.totals.total import TotalSettings, choose_guarantee
 from seepage.totals.witness_search import search_witness
 
 SHARE_TOLERANCE = 0.01
-"""To what share of the refuted budgets the surviving ones are found."""
+"""Accuracy of the surviving budgets, as a share of the refuted ones."""
 
 BudgetChoice = Literal["equal", "per-attribute"]
 

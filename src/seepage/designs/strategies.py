@@ -21,6 +21,13 @@ from seepage.designs.forms.a_optimal import best_shares
 from seepage.designs.forms.form_problem import FittedForm, FormProblem
 from seepage.mechanisms import mechanism
 
+SPLIT = "equal split (SPL)"
+CALIBRATED = "everyone asked everything, calibrated"
+UNIFORM_SMP = "one random attribute each (SMP)"
+OPTIMAL_SMP = "one attribute each, best shares (SMP)"
+DESIGN = "some attributes each (forms)"
+SHAPED = "some attributes each (shaped forms)"
+
 
 @dataclass(frozen=True)
 class Strategy:
@@ -106,14 +113,6 @@ def _with_fakes(pairs: PairCounts, index: int, budget: float) -> tuple[float, st
         spread = count**2 * chance * (1 - chance) / (pairs.records * (true - other) ** 2)
         errors.append((float(spread.sum()), name))
     return min(errors)
-
-
-SPLIT = "equal split (SPL)"
-CALIBRATED = "everyone asked everything, calibrated"
-UNIFORM_SMP = "one random attribute each (SMP)"
-OPTIMAL_SMP = "one attribute each, best shares (SMP)"
-DESIGN = "some attributes each (forms)"
-SHAPED = "some attributes each (shaped forms)"
 
 
 def compare_designs(

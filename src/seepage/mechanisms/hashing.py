@@ -53,6 +53,9 @@ _ROUNDS = (
     (np.uint64(27), np.uint64(0x94D049BB133111EB)),
 )
 
+MOST_SEEDS = 1 << 22
+"""Seeds tried in search of a witness, about a tenth of a second."""
+
 
 def bucket_of(seeds: ArrayLike, values: ArrayLike, buckets: int) -> Words:
     """Return the bucket of each value under each seed's hash function.
@@ -103,10 +106,6 @@ def _first_of(bucket: Words, buckets: int) -> Words:
     """Return the least x of a bucket, ceil(b 2^48 / g) 2^16, modulo 2^64: 0 for b = g."""
     upper = (bucket << np.uint64(48)) + np.uint64(buckets - 1)
     return upper // np.uint64(buckets) << np.uint64(16)
-
-
-MOST_SEEDS = 1 << 22
-"""Seeds tried in search of a witness, about a tenth of a second."""
 
 
 class LocalHashing(MixtureMechanism):

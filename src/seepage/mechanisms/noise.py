@@ -1,10 +1,10 @@
-"""Secure noise on a grid, drawn by comparing integers, for additive mechanisms.
+"""Secure noise on a grid for additive mechanisms: its law, its scale, and how often it misleads.
 
 The last bits of floating-point noise can reveal what it was added to [Mironov 2012].  Here a
 noisy entry is an integer number of cells, drawn from integer thresholds, so its probabilities are
-exact fractions and so is the budget it realises.  Entries of a one-hot
-vector are 0 or 1; both grids map onto themselves when 0 and 1 trade places (cell c becomes
-`mirror - c`), so one law serves both.
+exact fractions and so is the budget it realises.  Entries of a one-hot vector are 0 or 1; both
+grids map onto themselves when 0 and 1 trade places (cell c becomes `mirror - c`), so one law serves
+both.
 
 The tail of the normal distribution, and the noise that (epsilon, delta) asks for: double precision
 cannot tell delta = 1e-12 at epsilon 0, nor delta at epsilon 700, where a tail of 1e-300 is
@@ -300,7 +300,7 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
     return high
 
 
-# The largest entry -------------------------------------------------------------------------------
+# Probability that the largest entry is not the true one -------------------------------------------
 
 
 def laplace_miss_rate(scale: float, k: int) -> float:

@@ -31,6 +31,9 @@ from seepage.plan.plan_parts import PlannedAttribute, Provenance, check_limits
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.total import TotalSettings
 
+BY_MATRIX = ("exact", "worst")
+"""The guarantees that the totals of a matrix can rest on."""
+
 
 def certify(plan: Plan, data: Any, **options: Any) -> Plan:
     """Return a plan with its totals computed again; a total above its limit raises an InputError.
@@ -203,10 +206,6 @@ def exact_form_totals(
     every[places[0]] = budgets[0]
     totals = leakage_matrix(records.pairs(), every, mechanism=names.pop()).values[:, places[0]]
     return np.where(np.arange(len(domain)) == places[0], budgets[0], totals)
-
-
-BY_MATRIX = ("exact", "worst")
-"""The guarantees that the totals of a matrix can rest on."""
 
 
 def matrix_totals(

@@ -1,4 +1,4 @@
-"""The parts of a plan besides its forms: attributes, provenance; and what must hold of them all."""
+"""Attributes, provenance and alternatives of a plan, and the checks that its parts agree."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -17,6 +17,21 @@ from seepage.totals.result import GUARANTEES
 
 if TYPE_CHECKING:
     from seepage.plan.plan import Plan
+
+ASKED = "forms that ask for it"
+"""Key under which an attribute of a plan knows its forms."""
+
+CLAIMS = [name for name, kind in GUARANTEES.items() if kind != "lower bound"]
+"""The guarantees that a plan can rest on: all but lower bounds."""
+
+BY_FORM = "by form"
+"""The guarantee of a plan whose forms rest on different ones."""
+
+MOST_FORMS = 65_535
+"""Reports carry the number of their form in 16 bits."""
+
+WEAKEST = ("assumed", "statistical", "certified")
+"""Kinds of guarantees, the weakest first."""
 
 
 class Provenance(Stored, frozen=True, kw_only=True):
@@ -74,10 +89,6 @@ class Alternative(Stored, frozen=True, kw_only=True):
     rests_on: str
     certified: bool
     variances: dict[str, Unbounded]
-
-
-ASKED = "forms that ask for it"
-"""Key under which an attribute of a plan knows its forms."""
 
 
 class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
@@ -190,19 +201,6 @@ def asked_in(forms: Iterable[Form], planned: PlannedAttribute) -> PlannedAttribu
     asking = [(n, form) for n, form in enumerate(forms, 1) if planned.name in form.attributes]
     known.__dict__[ASKED] = tuple(asking)
     return known
-
-
-CLAIMS = [name for name, kind in GUARANTEES.items() if kind != "lower bound"]
-"""The guarantees that a plan can rest on: all but lower bounds."""
-
-BY_FORM = "by form"
-"""The guarantee of a plan whose forms rest on different ones."""
-
-MOST_FORMS = 65_535
-"""Reports carry the number of their form in 16 bits."""
-
-WEAKEST = ("assumed", "statistical", "certified")
-"""Kinds of guarantees, the weakest first."""
 
 
 def overall(forms: tuple[Form, ...], scope: str = "table") -> tuple[str, Any]:

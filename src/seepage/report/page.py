@@ -57,6 +57,30 @@ MODULES = (
 IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 EXPORT = re.compile(r"^export ", re.MULTILINE)
 
+AGREEMENT = 5e-4
+"""How far a total on the page may lie above the exact sum of leakages, in nats."""
+
+LARGEST_BUDGET = 10.0
+"""The end of the page's sliders, if no analysed budget is larger."""
+
+LARGEST_SUBSETS = 64
+"""Attributes with more values have no curves for subset selection; the bound takes their place."""
+
+MOST_CELLS = 1 << 19
+"""Above so many pair cells the page has no tables, and so no distributions of a pair."""
+
+LEAKS = 5
+"""How many leaks the page puts into words."""
+
+KEPT = (
+    *("seepage", "name", "command", "digest", "view", "delta"),
+    *("smoothing", "refused", "refuted"),
+)
+"""What the page shows of a saved result as it is."""
+
+NAMED_REPORTS = 5
+"""How many reports of a joint witness the page names."""
+
 
 def report_page(result: Analysis | Mapping[str, Any], *, counts: bool = True) -> str:
     """Return the report of a result as one HTML page.
@@ -107,7 +131,7 @@ def write_report(
 
 
 def render_page(content: Mapping[str, Any]) -> str:
-    """Return the page of what `page_content` gave.
+    """Return the page that shows the content, see `page_content`.
 
     Examples
     --------
@@ -121,17 +145,7 @@ def render_page(content: Mapping[str, Any]) -> str:
     return filled(static_text("page.html"), title, joined_styles(STYLES), script, content)
 
 
-AGREEMENT = 5e-4
-"""How far a total on the page may lie above the exact sum of leakages, in nats."""
-
-LARGEST_BUDGET = 10.0
-"""The end of the page's sliders, if no analysed budget is larger."""
-
-LARGEST_SUBSETS = 64
-"""Attributes with more values have no curves for subset selection; the bound takes their place."""
-
-MOST_CELLS = 1 << 19
-"""Above so many pair cells the page has no tables, and so no distributions of a pair."""
+# The content of the page -------------------------------------------------------------------------
 
 
 def page_content(
@@ -183,10 +197,6 @@ def page_content(
     }
 
 
-LEAKS = 5
-"""How many leaks the page puts into words."""
-
-
 def _leak(leak: EstablishedLeak) -> dict[str, Any]:
     """Return a leak with what attains it."""
     witness = leak.witness
@@ -199,16 +209,6 @@ def _leak(leak: EstablishedLeak) -> dict[str, Any]:
         }
     )
     return found
-
-
-KEPT = (
-    *("seepage", "name", "command", "digest", "view", "delta"),
-    *("smoothing", "refused", "refuted"),
-)
-"""What the page shows of a saved result as it is."""
-
-NAMED_REPORTS = 5
-"""How many reports of a joint witness the page names."""
 
 
 def _total(name: str, total: Mapping[str, Any]) -> dict[str, Any]:

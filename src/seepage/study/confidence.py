@@ -39,6 +39,16 @@ from seepage.study.simulation import Collection
 MANY_REPORTS = 1e5
 """From so many reports on, Wilson and Hilferty's normal approximation is exact to 1e-9."""
 
+SCREENING = 20.0
+"""The share 1/20 of alpha goes into setting aside log-ratios that cannot be the largest."""
+
+LOWER: Literal[-1] = -1
+
+UPPER: Literal[1] = 1
+
+CELLS_AT_ONCE = 1 << 18
+"""Log-ratios handled at once, so that memory does not grow with the alphabets."""
+
 
 def poisson_distances(reports: Floats, level: float) -> tuple[Floats, Floats]:
     """Return how far a count's lower and upper limits are from it, in logarithms.
@@ -120,16 +130,6 @@ def sampling_distances(table: Integers, channel: Floats, level: float) -> tuple[
         down = reference - np.log(low + width * least)
         up = np.log(low + width * most) - reference
     return np.where(known, np.maximum(down, 0.0), 0.0), np.where(known, np.maximum(up, 0.0), 0.0)
-
-
-SCREENING = 20.0
-"""The share 1/20 of alpha goes into setting aside log-ratios that cannot be the largest."""
-
-LOWER: Literal[-1] = -1
-UPPER: Literal[1] = 1
-
-CELLS_AT_ONCE = 1 << 18
-"""Log-ratios handled at once, so that memory does not grow with the alphabets."""
 
 
 class Interval(NamedTuple):

@@ -1,6 +1,7 @@
-"""The totals that add up: `worst`, of all budgets, and `independent`, of the pairwise leakages.
+"""`worst`, `independent` and `merged`: totals from sums of budgets or of leakages.
 
-`merged`: all sources seen as one, released with the sum of their budgets.
+`worst` is the sum of all budgets, `independent` that of the pairwise leakages; `merged` is the
+bound for all sources as one, released with the sum of their budgets.
 """
 
 import math
@@ -16,6 +17,15 @@ from seepage.leakage.likely_sets import best_of_all, relaxation
 from seepage.leakage.linear_limits import upper_over_all_sets
 from seepage.leakage.release import View
 from seepage.totals.result import GuaranteeError, direct
+
+MOST_CELLS = 1 << 27
+"""The largest channel from a target to all other attributes: 1 GB."""
+
+MOST_POPULATION_CELLS = 1 << 24
+"""The same where limits for people are computed from it."""
+
+LARGEST_RADIUS = 50.0
+"""Relative entropy beyond which nothing is known of a row."""
 
 
 def check_pure(matrix: LeakageMatrix) -> None:
@@ -65,16 +75,6 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
         summed_up((own, *row)) for own, row in zip(parts[:, 1], matrix.relaxations, strict=True)
     ]
     return np.array(values), np.array(deltas)
-
-
-MOST_CELLS = 1 << 27
-"""The largest channel from a target to all other attributes: 1 GB."""
-
-MOST_POPULATION_CELLS = 1 << 24
-"""The same where limits for people are computed from it."""
-
-LARGEST_RADIUS = 50.0
-"""Relative entropy beyond which nothing is known of a row."""
 
 
 def merged_totals(

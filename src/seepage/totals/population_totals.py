@@ -1,4 +1,4 @@
-"""`exact` totals for the people behind a table, from a sample of them: of all reports, or a form's.
+"""Upper limits of `exact` totals for the people behind a table: of all reports, or of one form.
 
 A report y of several attributes has the likelihood E[w_y(z) given x] under the target value x, up
 to a factor: the mean of a weight over the answers z of the people with x.  From n_x people drawn

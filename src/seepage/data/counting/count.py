@@ -1,9 +1,9 @@
 """Pair counts: batches added up while alphabets still grow, by all cores of this machine.
 
-Batches are decoded ahead while threads count the ones before.
-The caller's thread decodes, which spends its time in PyArrow without the GIL; worker threads count,
-each into its own accumulator.  At most a few batches are in memory.  Counts are integers, so
-the result does not depend on which thread counted what.
+Batches are decoded ahead while threads count the ones before.  The caller's thread decodes, which
+spends its time in PyArrow without the GIL; worker threads count, each into its own accumulator.  At
+most a few batches are in memory.  Counts are integers, so the result does not depend on which
+thread counted what.
 """
 
 import os

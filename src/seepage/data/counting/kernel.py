@@ -27,6 +27,32 @@ from seepage.errors import DomainError
 LARGEST_CELLS = 1 << 29
 """Pair cells up to which counts are kept: 4 GB."""
 
+PACK_COST = 8.0
+"""What it costs to make one bitmap (measured: 6 to 10)."""
+
+TRIPLE_CELLS = 1 << 16
+"""Cells up to which three columns are counted by one histogram."""
+
+NUMPY_COMPARISON = 1.1e-9 / 64
+"""Seconds that NumPy takes to compare two bitmaps, per row (measured)."""
+
+NUMPY_TALLY = 2e-9
+"""Seconds that NumPy takes for a histogram of two columns, per row (measured)."""
+
+NUMPY_LIMIT = NUMPY_TALLY / NUMPY_COMPARISON
+
+LOADING = 0.4
+"""Seconds of NumPy's work on each core for which the compiled kernel is loaded.
+
+That takes 0.4 to 1 s; compiling it, once for each installation, 5 to 8 s.
+"""
+
+PLAUSIBLE_LIMITS = 20.0, 400.0
+"""Within these `bitmap_limit` believes what it measures."""
+
+BLOCK = 1 << 16
+"""Rows that NumPy handles at once, so that they stay in cache."""
+
 
 class PairCells:
     """Room for the counts of every code of each column, and of every two codes of each two.
@@ -123,11 +149,6 @@ class PairCells:
 Codes: TypeAlias = NDArray[np.unsignedinteger]
 """The codes of one column: uint8 or uint16."""
 
-PACK_COST = 8.0
-"""What it costs to make one bitmap (measured: 6 to 10)."""
-TRIPLE_CELLS = 1 << 16
-"""Cells up to which three columns are counted by one histogram."""
-
 
 @dataclass(frozen=True, eq=False)
 class PairSchedule:
@@ -222,22 +243,6 @@ def schedule_pairs(sizes: tuple[int, ...], limit: float) -> PairSchedule:
 def _places(matrix: Booleans) -> Integers:
     """Return row and column of what is true, in the memory layout that compiled code expects."""
     return np.ascontiguousarray(np.argwhere(matrix), dtype=np.int64)
-
-
-NUMPY_COMPARISON = 1.1e-9 / 64
-"""Seconds that NumPy takes to compare two bitmaps, per row (measured)."""
-NUMPY_TALLY = 2e-9
-"""Seconds that NumPy takes for a histogram of two columns, per row (measured)."""
-NUMPY_LIMIT = NUMPY_TALLY / NUMPY_COMPARISON
-LOADING = 0.4
-"""Seconds of NumPy's work on each core for which the compiled kernel is loaded.
-
-That takes 0.4 to 1 s; compiling it, once for each installation, 5 to 8 s.
-"""
-PLAUSIBLE_LIMITS = 20.0, 400.0
-"""Within these `bitmap_limit` believes what it measures."""
-BLOCK = 1 << 16
-"""Rows that NumPy handles at once, so that they stay in cache."""
 
 
 def compiled_pays(rows: int, sizes: Sequence[int]) -> bool:

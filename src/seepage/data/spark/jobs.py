@@ -30,7 +30,19 @@ if TYPE_CHECKING:
 
 SCHEMA = "shard bigint, content binary"
 MOST_BYTES = 2**29
-"""The most that is handed over in one value; at twice as much a Java machine went silent."""
+"""The most that is handed over in one value; at twice as much a Java virtual machine hung."""
+
+METHOD_LIMIT = "spark.sql.codegen.hugeMethodLimit"
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+
+PARTITION = 2**40
+"""Records of a DataFrame have no numbers: those of partition p count from p 2^40 on."""
+
+TREE_FROM = 64
+"""From this many shards on, what they made is put together in groups first."""
+
+MOST_GROUPS = 16
+"""Groups of a DataFrame's partitions, whose number only running it would tell."""
 
 
 class Mergeable(Protocol):
@@ -45,12 +57,6 @@ TaskWork: TypeAlias = Callable[[Source, int], Mergeable]
 
 Finish: TypeAlias = Callable[[Any], Any]
 """What becomes of all that the tasks made, on the executor that put it together."""
-
-METHOD_LIMIT = "spark.sql.codegen.hugeMethodLimit"
-SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
-
-PARTITION = 2**40
-"""Records of a DataFrame have no numbers: those of partition p count from p 2^40 on."""
 
 
 @dataclass
@@ -168,13 +174,6 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
         [pa.array([number], pa.int64()), pa.array([content], pa.binary())],
         names=["shard", "content"],
     )
-
-
-TREE_FROM = 64
-"""From this many shards on, what they made is put together in groups first."""
-
-MOST_GROUPS = 16
-"""Groups of a DataFrame's partitions, whose number only running it would tell."""
 
 
 def run(table: Input, work: TaskWork, finish: Finish | None = None) -> Any:

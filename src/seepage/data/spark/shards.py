@@ -29,6 +29,28 @@ WORD = 64
 WIDTHS = {"boolean": 2, "byte": 8, "short": 16, "integer": 16, "long": 16}
 """The bits of a lane for each type of Spark that has lanes."""
 
+BLOCK = 2**17
+"""Rows of a DataFrame that are coded and counted at once; Spark's own batches are smaller."""
+
+LARGEST_SHARD = 2**26
+"""Records of the largest task, unless one row group has more: about ten seconds of one core."""
+
+TASKS_A_CORE = 3
+"""Tasks for each core, so that cores that finish early find more to do."""
+
+SAME_IN_BOTH = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "date": pa.date32(),
+}
+"""Spark's types whose values are those that Arrow reads from the same file."""
+
 
 class Escaped(Exception):  # noqa: N818
     """Numbers that do not fit their lanes: these columns have to travel as they are."""
@@ -145,16 +167,6 @@ def _numbers(values: NDArray[Any], lane: Lane) -> pa.Array:
     return pa.array((values ^ half).view(f"i{lane.width // 8}"), mask=mask)
 
 
-BLOCK = 2**17
-"""Rows of a DataFrame that are coded and counted at once; Spark's own batches are smaller."""
-
-LARGEST_SHARD = 2**26
-"""Records of the largest task, unless one row group has more: about ten seconds of one core."""
-
-TASKS_A_CORE = 3
-"""Tasks for each core, so that cores that finish early find more to do."""
-
-
 class Piece(NamedTuple):
     """Some row groups of one file."""
 
@@ -242,20 +254,6 @@ class PartitionSource:
                 held, rows = [], 0
         if held:
             yield unpack(held, self._layout, columns)
-
-
-SAME_IN_BOTH = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "date": pa.date32(),
-}
-"""Spark's types whose values are those that Arrow reads from the same file."""
 
 
 def files_of(frame: "DataFrame", columns: Sequence[str]) -> list[Path]:

@@ -39,6 +39,22 @@ NO_TABLES = frozenset(
 )
 """Endings of files that are not delimited text, though they can often be parsed as such."""
 
+BATCH = 2**17
+
+AHEAD = 4
+"""Batches decoded ahead of the reader."""
+
+CELL = 8
+
+SHOWN = 20
+"""Columns that a message about two schemas names."""
+
+HUGE = 2**29
+"""Row groups of more bytes, at 8 a cell, are decoded batch by batch: slower, but in less memory."""
+
+CONVERSION = (TypeError, ValueError, OverflowError)
+"""What conversions to Arrow raise beside its own exceptions."""
+
 
 def find_files(data: PathLike | Iterable[PathLike]) -> tuple[str, list[Path]]:
     """Return the kind of the data files and the files: of a file, folder, glob or list of them.
@@ -139,18 +155,6 @@ def naming(file: Path, kind: str) -> Iterator[None]:
                 f"{file} is not text in the encoding expected; name it (encoding), e.g. 'latin-1'"
             ) from None
         raise TableError(f"{file} cannot be read as {kind}: {what[:200]}") from None
-
-
-BATCH = 2**17
-AHEAD = 4
-"""Batches decoded ahead of the reader."""
-
-CELL = 8
-SHOWN = 20
-"""Columns that a message about two schemas names."""
-
-HUGE = 2**29
-"""Row groups of more bytes, at 8 a cell, are decoded batch by batch: slower, but in less memory."""
 
 
 class ColumnarSource:
@@ -283,10 +287,6 @@ def _listed(columns: dict[str, str]) -> str:
     shown = [f"{name!r} {kind}" for name, kind in list(columns.items())[:SHOWN]]
     more = [f"{len(columns) - SHOWN} more"] if len(columns) > SHOWN else []
     return ", ".join([*shown, *more]) or "nothing more"
-
-
-CONVERSION = (TypeError, ValueError, OverflowError)
-"""What conversions to Arrow raise beside its own exceptions."""
 
 
 def open_frame(data: Any) -> "FrameSource":

@@ -25,6 +25,12 @@ from seepage.mechanisms import mechanism, registered
 GRID = 1024
 """Budgets at which precisions are tabulated, to tell which forms can pay."""
 
+ROUNDS = 400
+"""Updates between two looks at which shares have vanished."""
+
+VANISHED = 1e-12
+"""A share below this is taken for 0 where it still falls."""
+
 
 def grr_terms(k: int, epsilon: float) -> tuple[float, float]:
     """Return (alpha, beta) with E[a_u^2 given x] = alpha + beta [x = u].
@@ -151,13 +157,6 @@ class Precisions:
                 table[j] = 1 / (squares[size] - self.squares[j])
                 table[j, grid > cap] = self.single(j, cap)
         return grid, table
-
-
-ROUNDS = 400
-"""Updates between two looks at which shares have vanished."""
-
-VANISHED = 1e-12
-"""A share below this is taken for 0 where it still falls."""
 
 
 class Shares(NamedTuple):

@@ -26,6 +26,12 @@ from seepage.errors import InputError
 MOST_SPLIT = 10**9
 """Fewer people than this can be split, which is where NumPy's draw ends."""
 
+TOLERANCE = 5e-4
+"""Relative accuracy to which budgets are found."""
+
+PRIMED = 3
+"""Forms of each size that are looked at before the search."""
+
 
 def halved(confidence: float) -> float:
     """Return the confidence of each of two parts that together have this one.
@@ -45,13 +51,6 @@ def check_split(records: Records) -> None:
             f"limits for the population need fewer than 10^9 records, got {records.records:,}; "
             "give a sample of them, or scope='table'"
         )
-
-
-TOLERANCE = 5e-4
-"""To what share of them budgets are found."""
-
-PRIMED = 3
-"""Forms of each size that are looked at before the search."""
 
 
 class PopulationCertifier:
