@@ -190,9 +190,7 @@ def analyse_reports(
     True
     """
     _checks.choice(view, "view", VIEWS)
-    level = _checks.probability(confidence, "confidence")
-    if not 0 < level < 1:
-        raise InputError(f"confidence must be above 0 and below 1, got {confidence!r}")
+    level = _checks.inner_probability(confidence, "confidence")
     pairs = estimate_pairs(plan, reports, method=method)
     names = pairs.domain.names
     releases = tuple(_release(plan, name) for name in names)

@@ -178,9 +178,7 @@ class LeakageLimits(Result):
 
 def population_limits(matrix: "LeakageMatrix", confidence: float) -> LeakageLimits:
     """Return the limits of a matrix, see `LeakageMatrix.interval`."""
-    level = _checks.probability(confidence, "confidence")
-    if level in (0, 1):
-        raise InputError(f"confidence must be above 0 and below 1, got {level:g}")
+    level = _checks.inner_probability(confidence, "confidence")
     if matrix.radius:
         raise InputError("radius must be 0 for limits, which are of the table's own leakages")
     search = _Search(matrix, 1.0 - level)

@@ -142,7 +142,7 @@ def shape(
         "record_limit": None if record_limit is None else _checks.epsilon(record_limit),
         "rule": _checks.choice(rule, "rule", RULES),
         "wanted": _wanted(names, wanted),
-        "gap": _gap(gap),
+        "gap": _checks.inner_probability(gap, "gap"),
         "stop": _stopping(seconds, progress),
     }
     counted = as_counted(data, records=people or len(names) > 1 or bool(sets), **table_options)
@@ -236,13 +236,6 @@ def _sources(sources: Any) -> list[str]:
     if not names or len(set(names)) < len(names):
         raise InputError(f"sources must be different attributes, at least one, got {names}")
     return names
-
-
-def _gap(gap: Any) -> float:
-    found = _checks.real(gap, "gap")
-    if not 0 < found < 1:
-        raise InputError(f"gap must be above 0 and below 1, got {_checks.shown(gap)}")
-    return found
 
 
 def _stopping(seconds: Any, progress: Progress | None) -> Callable[[], bool]:
