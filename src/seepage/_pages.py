@@ -106,7 +106,7 @@ def filled(template: str, title: str, style: str, script: str, data: Any, connec
     style, script
         The only style and script that the page permits.
     data
-        What the script reads: JSON in which nothing can end the element that it stands in.
+        What the script reads, as JSON with <, > and & escaped, so that it cannot end its element.
     connect
         The one address that the page may send to.
     """

@@ -137,7 +137,7 @@ def _difference(function: Callable[[float], float], at: float) -> float:
 
 
 def _variance_and_slope(problem: Problem, index: int, epsilon: float) -> tuple[float, float]:
-    """Return the least variance at a budget, and its slope: that of the mechanism which has it."""
+    """Return the least variance at a budget, and the slope of the mechanism that attains it."""
     value, name = _least_variance(problem, index, epsilon)
     return value, _difference(lambda at: _least_variance(problem, index, at, name)[0], epsilon)
 
@@ -145,9 +145,9 @@ def _variance_and_slope(problem: Problem, index: int, epsilon: float) -> tuple[f
 def _least_variance(
     problem: Problem, index: int, epsilon: float, name: str | None = None
 ) -> tuple[float, str]:
-    """Return one report's variance, summed over the values, and the mechanism that has it.
+    """Return one report's variance, summed over the values, and the mechanism that attains it.
 
-    That of the name given, else the attribute's own, else the best of all that have delta 0.
+    Of the mechanism given by name, else of the attribute's own, else of the best one with delta 0.
     """
     k, chosen = problem.domain[index].size, name or problem.mechanism[index]
     shares = problem.pairs.marginals[index] / problem.pairs.records

@@ -55,7 +55,7 @@ def search_design(
     seconds: float,
     progress: Progress | None,
 ) -> Design:
-    """Return the best design for some records that is found in a time.
+    """Return the best design for some records that a search of limited time finds.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def search_design(
     confidence, shape, mechanism, seed
         As in `find_design`.
     records, seconds, progress
-        The people, the time, and what is called with it.
+        The records, the longest time, and the function that is told of progress.
     """
     timer = Timer(seconds)
     problem = make_form_problem(records, **conditions)

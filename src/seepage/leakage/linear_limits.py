@@ -38,7 +38,7 @@ ROUNDS = 3
 """Brackets of the search for the point where the lines of a pair touch."""
 
 DINKELBACH_ROUNDS = 6
-"""Rounds that raise the ratio of two lines."""
+"""Rounds of Dinkelbach's iteration for the ratio of two lines."""
 
 KL_ROUNDS = 3
 """Iterations for the kl limits on the way there."""

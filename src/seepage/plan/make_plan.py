@@ -374,9 +374,9 @@ def _question(attribute: Attribute, chosen: Any, epsilon: float, delta: float) -
 
 
 def _check_computed(totals: TotalLeakage, pairs: PairCounts, plan: Plan) -> None:
-    """Raise where totals are of another table, or attributes collected otherwise, than assumed.
+    """Raise unless totals were computed for this table and for the plan's mechanisms and budgets.
 
-    Where totals are sums of budgets they hold for any table.
+    Totals that are sums of budgets hold for any table.
     """
     if totals.guarantee != "worst" and totals.matrix.pairs != pairs:
         raise InputError(

@@ -55,7 +55,7 @@ class AttributeVersion1(Stored, frozen=True, kw_only=True):
 
     @property
     def planned(self) -> PlannedAttribute:
-        """The same attribute, without its question."""
+        """The attribute as version 2 has it: its question is part of a form."""
         kept = ("name", "public", "limit", "total", "total_delta", "values", "edges")
         return PlannedAttribute(**{name: getattr(self, name) for name in kept})
 
@@ -229,7 +229,7 @@ def _read(place: str) -> bytes:
 def _decode(place: str, content: bytes) -> tuple[Plan, bool]:
     """Return the plan of a file, and whether its digest matches its content.
 
-    One that matches may have been computed for promises that do not follow.
+    A matching digest does not prove the totals, so they are checked against the forms.
     """
     try:
         version = msgspec.json.decode(content, type=_PlanVersion).version

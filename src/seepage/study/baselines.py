@@ -137,7 +137,7 @@ def register_analyser(found: Analyser) -> Analyser:
 
 
 def as_analysers(chosen: Any) -> list[Analyser]:
-    """Return analysers, or those of names; all registered ones for None."""
+    """Return analysers given by name or as such; all registered ones for None."""
     if chosen is None:
         return list(analysers().values())
     wanted = _checks.items(chosen, "chosen")
@@ -201,7 +201,7 @@ def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Float
 
 
 def reference_leakages(reference: str, pairs: PairCounts, epsilon: float, seed: int) -> Floats:
-    """Return what analysers are compared with, see `benchmark_analysers`."""
+    """Return the reference leakages of a benchmark, see `benchmark_analysers`."""
     kind, _, name = reference.partition(":")
     if kind == "statistical":
         from seepage.study.statistical import estimate_leakage

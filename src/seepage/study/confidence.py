@@ -169,7 +169,7 @@ def interval(collection: Collection, confidence: float, population: bool = False
     screening = alpha / SCREENING
     rounding = 16.0 * collection.table.shape[1] * UNIT
     level = screening / (reports * targets * (targets - 1))
-    best = cells.largest(level, LOWER)  # how many may be the largest, judging all at once?
+    best = cells.largest(level, LOWER)  # to count the cells that may be the largest
     near = sum(int(np.count_nonzero(part >= best)) for part in cells.limits(level, UPPER))
     candidates = max(1, near)
     middle = 0.5 if candidates == 1 else 1.0 - 0.5 ** (1.0 / candidates)

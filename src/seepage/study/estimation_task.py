@@ -235,7 +235,7 @@ def _plug_in(task: Task, collection: Collection) -> tuple[float, DecidingCells |
 def make_task(
     known: PairCounts | Records, mechanisms: Sequence[Mechanism], view: View, key: Key
 ) -> Task:
-    """Return the task of a target and its sources: several sources take records."""
+    """Return the task of a target and its sources; several sources need records."""
     target, *sources = key
     if isinstance(known, PairCounts):
         seen = np.flatnonzero(known.marginal(target))

@@ -137,7 +137,7 @@ def merged_totals(
 
 
 def _counts(data: Records, target: int, people: bool = False) -> Floats:
-    """Return people by target value and combination of the others, of both those that occurred."""
+    """Return people by target value and combination of the others, as far as these occur."""
     groups = data.groups(k for k in range(len(data.domain)) if k != target)
     columns = int(groups.max()) + 1
     seen, rows = np.unique(data.column(target), return_inverse=True)

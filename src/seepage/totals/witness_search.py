@@ -41,7 +41,7 @@ def witness_totals(
     seed: int | None,
     progress: Progress | None = None,
 ) -> tuple[Floats, list[JointWitness | None], list[str]]:
-    """Return the total and evidence of every attribute; and those whose own report tells as much.
+    """Return totals, evidence, and the attributes about which their own report tells as much.
 
     A total is never below what the own report says, rounded down.
     """

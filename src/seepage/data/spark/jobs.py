@@ -87,7 +87,7 @@ class Input:
     layout: LaneLayout | None = None
 
     def unpack(self, columns: Sequence[str]) -> None:
-        """Let columns of the DataFrame, beside those before them, travel as they are."""
+        """Send these columns of the DataFrame unpacked, beside those that are so already."""
         assert self.frame is not None
         assert self.layout is not None
         plain = [*self.layout.plain, *columns]

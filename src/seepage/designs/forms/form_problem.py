@@ -55,7 +55,7 @@ class ToldAnswers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @classmethod
     def of(cls, made: "ShapedMechanism") -> "ToldAnswers":
-        """Compute everything for a mechanism, rounded up."""
+        """Return what a mechanism tells, rounded up."""
         others, xor = len(made.sources) - 1, made.worst_xor
         return cls(
             answer=max(made.answer_changes.values()),
@@ -193,7 +193,7 @@ class FormProblem:
         return tuple(sorted(j for item in self.items for j in item))
 
     def clashes(self, form: Sequence[int]) -> bool:
-        """Return whether a form asks together what must not be."""
+        """Return whether a form has attributes that must not be asked together."""
         return bool(self.apart[np.ix_(form, form)].any())
 
     def listed(self, form: Iterable[int]) -> str:
@@ -207,7 +207,7 @@ class FormProblem:
         return max(float(over.max()), summed_up(epsilons.tolist()) - self.record_limit)
 
     def allowed(self, form: Sequence[int]) -> bool:
-        """Return whether a form is small enough, and asks nothing together that must not be."""
+        """Return whether a form is small enough and has no attributes that clash."""
         places = list(form)
         if len(places) > self.largest or not self.scorer.fits(places):
             return False
@@ -230,7 +230,7 @@ class FormProblem:
     def fit_table(
         self, table: FormTable, most: float = math.inf, tolerance: float = TOLERANCE
     ) -> FittedForm:
-        """Return the same of a table, where no budget is known to exceed `most`."""
+        """Return the same from a counted form, with no budget above `most`."""
 
         def excess(level: float) -> float:
             budgets = self.level_budgets(table.attributes, level)

@@ -22,8 +22,7 @@ from seepage.designs.forms.form_problem import FittedForm, FormProblem, Places, 
 from seepage.errors import InputError
 
 Accept = Callable[[FittedForm, Floats, bool], FittedForm]
-"""Returns a form that the search found as it may enter the pool, certified, at some prices; and
-whether the search is thorough."""
+"""Certifies a form for the pool, from the form, the prices, and whether the search is thorough."""
 
 BETTER = 1e-6
 """A gain counts as larger from this share on."""

@@ -159,7 +159,7 @@ class PopulationCertifier:
     def by_budget(self, j: int, timer: Timer) -> FittedForm | None:
         """Return a single question that rests on its budget, where nothing is public.
 
-        Where limits differ an attribute may have more, which is not looked for late.
+        Where limits differ an attribute may have more, searched for while there is time.
         """
         more = self.problem.caps[j] > self.least_limit and not timer.over()
         return None if self.people.public or more else self._question(j, "grr", "exact")

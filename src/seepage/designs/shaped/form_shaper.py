@@ -54,19 +54,19 @@ WORTHWHILE = 3e-3
 """Shaping ends after a round that lowers the error by less than this share."""
 
 SPARE = 0.98
-"""The share of the record's limit that is used by a fifth, which tells it with an error."""
+"""Share of the record's limit used on a fifth of the records, whose estimate has an error."""
 
 BETTER = 1e-3
-"""By which share a shaped report must gain more than the product of the same form."""
+"""Least relative gain of a shaped report over the product of the same form."""
 
 IN_USE = 1e-3
-"""The share from which on a form is shaped."""
+"""Forms with a smaller share of people are not shaped."""
 
 WORKERS = 2
 """Forms shaped at once; each is made by one thread and depends on no other."""
 
 POLLED = 0.2
-"""Seconds between two looks at the time."""
+"""Seconds between two checks of the time."""
 
 
 FormMaker: TypeAlias = Callable[[FittedForm, dict[str, Any]], tuple[ShapedMechanism, Floats]]

@@ -82,7 +82,7 @@ class TableReading(NamedTuple):
     ) -> dict[str, Any]:
         """Return how far estimates are from a theory, beside the printed error.
 
-        The mechanism may have another size than its name alone would give it: `how`.
+        `how` replaces the mechanism that the name stands for, such as one with another set size.
         """
         found = [nmse(one, theory) for one in self.estimates(how or name, epsilon)]
         errors, infinite = zip(*found, strict=True)

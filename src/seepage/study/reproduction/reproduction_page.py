@@ -162,7 +162,7 @@ def _summary(items: Mapping[str, PaperItem], found: Mapping[str, FinishedItem]) 
 
 
 def _tally(comparisons: Iterable[Comparison]) -> dict[Verdict, int]:
-    """Return how often each verdict was given, of those that were."""
+    """Return how often each verdict occurs, without those that do not."""
     counts = Counter(one.verdict for one in comparisons)
     return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
