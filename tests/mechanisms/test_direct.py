@@ -1,4 +1,4 @@
-"""GRR and approximate GRR against their formulas, in exact fractions and by simulation."""
+"""GRR, approximate GRR and subset selection against their formulas, exactly and by simulation."""
 
 import itertools
 import math
@@ -176,7 +176,7 @@ def test_only_singletons_have_a_witness(likely):
         GRR(3, 1.0).witness_report(np.array(likely))
 
 
-# Subset selection against enumeration of every subset
+# Subset selection against enumeration of every subset ---------------------------------------------
 
 
 def all_subsets(mechanism):
@@ -208,7 +208,7 @@ def p_value(table, mechanism, count):
 
 @pytest.mark.parametrize("k", [2, 3, 16, 128, 1000])
 @pytest.mark.parametrize("epsilon", [0.0, 0.1, 1.0, 3.0, 8.0])
-def test_size_and_probabilities_are_the_papers(k, epsilon):
+def test_subset_size_and_probabilities_are_the_papers(k, epsilon):
     mechanism = SubsetSelection(k, epsilon)
     growth = math.exp(epsilon)
     size = max(1, math.floor(k / (growth + 1)))
@@ -223,7 +223,7 @@ def test_size_and_probabilities_are_the_papers(k, epsilon):
 
 @pytest.mark.parametrize("k", [2, 3, 16, 1000])
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_the_budget_is_recomputed_and_kept_in_exact_fractions(k, epsilon):
+def test_the_subset_budget_is_recomputed_and_kept_in_exact_fractions(k, epsilon):
     mechanism = SubsetSelection(k, epsilon)
     assert mechanism.epsilon == epsilon
     forced = Fraction(mechanism.keep, CERTAIN)
@@ -235,7 +235,7 @@ def test_the_budget_is_recomputed_and_kept_in_exact_fractions(k, epsilon):
         assert mechanism.realised_epsilon == pytest.approx(epsilon, rel=1e-12)
 
 
-def test_a_wrong_parameterisation_shows_of_subsets():
+def test_a_wrong_subset_parameterisation_shows():
     mechanism = SubsetSelection(9, 1.0)
     mechanism.true += Fraction(1, 100)
     assert mechanism.epsilon > 1.03
@@ -271,7 +271,7 @@ def test_every_subset_is_as_likely_as_the_channel_says(k, epsilon, secure):
             assert p_value(table, other, 40_000) < 1e-9
 
 
-def test_draws_with_ties_are_made_again_without_bias(monkeypatch):
+def test_subset_draws_with_ties_are_made_again_without_bias(monkeypatch):
     """Keys of two bits collide nearly always, and what is left must still be uniform."""
     mechanism = SubsetSelection(6, 0.5)
     assert mechanism.size == 2
@@ -290,7 +290,7 @@ def test_draws_with_ties_are_made_again_without_bias(monkeypatch):
 
 
 @pytest.mark.parametrize("k", [63, 64, 65, 128, 1000, 5000])
-def test_large_alphabets_have_the_right_members(k):
+def test_subsets_of_large_alphabets_have_the_right_members(k):
     mechanism = SubsetSelection(k, 1.0)
     count = 400_000 // k + 200
     codes = np.full(count, k - 1)
@@ -305,7 +305,7 @@ def test_large_alphabets_have_the_right_members(k):
     assert np.array_equal(mechanism.tally(reports), bits.sum(axis=0))
 
 
-def test_the_guess_is_a_member_and_right_as_often_as_stated():
+def test_the_guess_is_a_member_of_the_subset_and_right_as_often_as_stated():
     mechanism = SubsetSelection(7, 0.6)
     assert mechanism.size == 2
     codes = np.arange(210_000) % 7
@@ -340,7 +340,7 @@ def test_a_channel_with_too_many_subsets_is_refused():
     [[[0b0]], [[0b1]], [[0b111]], [[0b11], [0b1]], [[1 << 6 | 1]], [[0b11, 0]]],
     ids=["empty", "too few", "too many", "one of two", "outside", "too wide"],
 )
-def test_damaged_reports_are_refused_of_subsets(words):
+def test_damaged_subset_reports_are_refused(words):
     mechanism = SubsetSelection(6, 0.5)
     assert mechanism.size == 2
     damaged = BitReports(mechanism.describe(), np.array(words, dtype=np.uint64))
@@ -350,6 +350,6 @@ def test_damaged_reports_are_refused_of_subsets(words):
 
 
 @pytest.mark.parametrize("likely", [[True] * 6, [True] + [False] * 5, [True, True]])
-def test_only_sets_of_the_right_size_have_a_witness(likely):
+def test_only_subsets_of_the_right_size_have_a_witness(likely):
     with pytest.raises(InputError, match="exactly 2 of 6"):
         SubsetSelection(6, 0.5).witness_report(np.array(likely))

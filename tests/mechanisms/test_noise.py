@@ -1,4 +1,4 @@
-"""Grid noise: its law in exact fractions, by enumeration; its draws, by tests with power."""
+"""Grid noise: its law in exact fractions, its draws by tests with power; tails of the normal."""
 
 import math
 from decimal import Decimal, localcontext

@@ -1,4 +1,4 @@
-"""Draws made from known bytes: every chance is exact to the last bit, and nothing is favoured."""
+"""Draws made from known bytes are exact to the last bit; powers and logarithms of e are rounded."""
 
 import math
 from decimal import Decimal, localcontext
@@ -141,7 +141,7 @@ def test_a_tiny_budget_comes_back_no_larger(budget):
 
 
 @pytest.mark.parametrize("budget", [0.0, 1e-12, 700.0, 800.0, 10_000.0])
-def test_named_budgets(budget):
+def test_edge_budgets_come_back_exactly(budget):
     assert log_above(exp_below(budget)) == budget
     assert exp_below(0.0) == 1
 
@@ -172,6 +172,6 @@ def test_float_above_is_the_next_double(value):
 
 
 @given(st.fractions(min_value=1, max_value=10**40))
-def test_square_root_below(value):
+def test_square_root_below_is_just_below(value):
     root = square_root_below(value)
     assert root**2 <= value < (root + Fraction(1, 2**128)) ** 2

@@ -1,4 +1,4 @@
-"""Files of one column of reports: what is damaged raises an InputError, in one line."""
+"""Files of one column of reports, whole and damaged; and counting among packed bits."""
 
 import contextlib
 

@@ -160,7 +160,7 @@ def artifact(alpha, delta, phi, epsilon):
 
 @settings(max_examples=200)
 @given(tables(least=2), st.floats(0.01, 20.0))
-def test_never_below_the_bound_and_at_most_epsilon(counts, epsilon):
+def test_triad_is_never_below_the_bound_and_at_most_epsilon(counts, epsilon):
     _, channel = shares(counts)
     found = triad_leakage(*triad(np.asarray(channel)), epsilon)
     assert sp.leakage_bound(channel, epsilon).value <= found + 1e-9
@@ -169,7 +169,7 @@ def test_never_below_the_bound_and_at_most_epsilon(counts, epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("zeros", [False, True])
-def test_the_formulas_of_the_artifact(epsilon, zeros):
+def test_triad_has_the_formulas_of_the_artifact(epsilon, zeros):
     rng = np.random.default_rng(7)
     for _ in range(60):
         channel = rng.dirichlet(np.ones(5), size=3)
@@ -182,7 +182,7 @@ def test_the_formulas_of_the_artifact(epsilon, zeros):
         assert triad_leakage(*three, epsilon) == pytest.approx(expected, rel=1e-9)
 
 
-def test_two_source_values_have_the_bound():
+def test_triad_of_two_source_values_is_the_bound():
     rng = np.random.default_rng(3)
     for _ in range(50):
         channel = rng.dirichlet(np.ones(2), size=4)
@@ -198,11 +198,11 @@ def test_two_source_values_have_the_bound():
         ([[0.5, 0.5, 0.0], [0.5, 0.0, 0.5]], math.log1p(0.5 * math.expm1(1.5))),  # alpha = 0
     ],
 )
-def test_limits(channel, expected):
+def test_triad_of_extreme_channels(channel, expected):
     assert triad_leakage(*triad(np.array(channel)), 1.5) == pytest.approx(expected)
 
 
-def test_adult_has_numbers_everywhere_though_it_has_zero_cells():
+def test_triad_of_adult_is_finite_though_it_has_zero_cells():
     pairs = sp.load_pairs("adult")
     values = analyser("triad").leakages(pairs, np.ones(15))
     bound = sp.leakage_matrix(pairs, 1.0).values
