@@ -16,6 +16,18 @@ from seepage.errors import InputError
 Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with the steps done and the steps in all, None where their number is not known."""
 
+Column: TypeAlias = Sequence[Any] | NDArray[Any]
+
+SHOWN_ROWS = 20
+"""Rows of a result that a notebook displays."""
+
+CAPTION = "text-align: left; white-space: nowrap"
+
+FORMULA = re.compile(
+    r"'+[=+\-@\t\r\n]|[=+\-@\t\r\n](?!(?<=[+-])(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\Z)", re.IGNORECASE
+)
+"""The beginning of a text that a spreadsheet could run as a formula, and that is no number."""
+
 
 def begin_stage(progress: Progress | None, name: str) -> None:
     """Tell a display of progress the name of the work that begins, if it can show names.
@@ -25,14 +37,6 @@ def begin_stage(progress: Progress | None, name: str) -> None:
     show = getattr(progress, "stage", None)
     if callable(show):
         show(name)
-
-
-Column: TypeAlias = Sequence[Any] | NDArray[Any]
-
-SHOWN_ROWS = 20
-"""Rows of a result that a notebook displays."""
-
-CAPTION = "text-align: left; white-space: nowrap"
 
 
 class Result:
@@ -122,12 +126,6 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-FORMULA = re.compile(
-    r"'+[=+\-@\t\r\n]|[=+\-@\t\r\n](?!(?<=[+-])(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\Z)", re.IGNORECASE
-)
-"""The beginning of a text that a spreadsheet could run as a formula, and that is no number."""
 
 
 def csv_text(columns: Mapping[str, Column]) -> str:

@@ -1,10 +1,8 @@
-"""The upper bound on leakage from epsilon and delta alone: the paper's Algorithm 2.
+"""The bound on leakage from epsilon and delta (Algorithm 2), as a curve, and its inverse.
 
 Channels with thousands of values, most of whose cells are zero, come as sparse matrices of SciPy.
 Only the cells that are not zero are held.  A set S that favours target value x over x' holds source
 values that x can have, so that x is compared with all others over these alone.
-
-Leakage against epsilon, and the way back: the budget at which a leakage is reached.
 """
 
 import math
@@ -155,62 +153,7 @@ def channel_profile(matrix: DenseOrSparse, value: float) -> float:
     return profile(matrix, value)
 
 
-# Sparse channels ----------------------------------------------------------------------------------
-
-RowPair = tuple[int, int]
-"""Two target values x and x' by their numbers; twice the same where nothing tells any apart."""
-
-
-def _rows(channel: Sparse, pair: RowPair) -> Floats:
-    """Return two rows, zeros included: 2 t numbers."""
-    return dense(channel[list(pair)])
-
-
-def _use_compiled(channel: Sparse) -> bool:
-    return compiled_pays(SPARSE_COST * channel.shape[0] * channel.nnz)
-
-
-def _best_sparse_pair(channel: Sparse, epsilon: float) -> RowPair:
-    """Return the x and x' with the largest ratio over every S."""
-    if _use_compiled(channel):
-        from seepage.leakage.compiled_solver import best_sparse_pair
-
-        return best_sparse_pair(channel, epsilon)
-    value, pair = 0.0, (0, 0)
-    for likelier, cells, others in _each_row(channel):
-        found = climb_rows(cells[None], others, epsilon, value) if len(cells) else None
-        if found is not None:
-            value, pair = found.value, (likelier, found.other)
-    return pair
-
-
-def _furthest_sparse_pair(channel: Sparse, value: float) -> RowPair:
-    """Return the x and x' with the largest sum of max(0, G[x,u] - H G[x',u]), H = exp(value).
-
-    An H beyond e^1380 needs no distinction.
-    """
-    if _use_compiled(channel):
-        from seepage.leakage.compiled_solver import furthest_sparse_pair
-
-        return furthest_sparse_pair(channel, value)
-    half = min(value / 2, LARGE_EPSILON)
-    most, pair = 0.0, (0, 0)
-    for likelier, cells, others in _each_row(channel):
-        with np.errstate(over="ignore"):
-            rise = 2 * math.sinh(half) * others * math.exp(half)
-        sums = np.maximum(cells - others - rise, 0.0).sum(axis=1)
-        other = int(sums.argmax())
-        if sums[other] > most:
-            most, pair = float(sums[other]), (likelier, other)
-    return pair
-
-
-def _each_row(channel: Sparse) -> Iterator[tuple[int, Floats, Floats]]:
-    """Yield each x, its cells that are not zero, and all rows' cells at the same source values."""
-    by_columns = channel.tocsc()
-    for row, (begin, end) in enumerate(zip(channel.indptr, channel.indptr[1:], strict=False)):
-        sources = channel.indices[begin:end]
-        yield row, channel.data[begin:end], dense(by_columns[:, sources])
+# Leakage against epsilon, and its inverse --------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -340,3 +283,61 @@ def _invert(leakage: float, share: float) -> float:
     """Return ln(1 + (e^l - 1)/E) for l > 0, rounded down, without overflow."""
     quotient = leakage + math.log(-math.expm1(-leakage)) - math.log(share)
     return round_down(float(np.logaddexp(0.0, quotient)), 40)
+
+
+# Sparse channels ---------------------------------------------------------------------------------
+
+RowPair = tuple[int, int]
+"""Two target values x and x' by their numbers; twice the same where nothing tells any apart."""
+
+
+def _rows(channel: Sparse, pair: RowPair) -> Floats:
+    """Return two rows, zeros included: 2 t numbers."""
+    return dense(channel[list(pair)])
+
+
+def _use_compiled(channel: Sparse) -> bool:
+    return compiled_pays(SPARSE_COST * channel.shape[0] * channel.nnz)
+
+
+def _best_sparse_pair(channel: Sparse, epsilon: float) -> RowPair:
+    """Return the x and x' with the largest ratio over every S."""
+    if _use_compiled(channel):
+        from seepage.leakage.compiled_solver import best_sparse_pair
+
+        return best_sparse_pair(channel, epsilon)
+    value, pair = 0.0, (0, 0)
+    for likelier, cells, others in _each_row(channel):
+        found = climb_rows(cells[None], others, epsilon, value) if len(cells) else None
+        if found is not None:
+            value, pair = found.value, (likelier, found.other)
+    return pair
+
+
+def _furthest_sparse_pair(channel: Sparse, value: float) -> RowPair:
+    """Return the x and x' with the largest sum of max(0, G[x,u] - H G[x',u]), H = exp(value).
+
+    An H beyond e^1380 needs no distinction.
+    """
+    if _use_compiled(channel):
+        from seepage.leakage.compiled_solver import furthest_sparse_pair
+
+        return furthest_sparse_pair(channel, value)
+    half = min(value / 2, LARGE_EPSILON)
+    most, pair = 0.0, (0, 0)
+    for likelier, cells, others in _each_row(channel):
+        with np.errstate(over="ignore"):
+            rise = 2 * math.sinh(half) * others * math.exp(half)
+        sums = np.maximum(cells - others - rise, 0.0).sum(axis=1)
+        other = int(sums.argmax())
+        if sums[other] > most:
+            most, pair = float(sums[other]), (likelier, other)
+    return pair
+
+
+def _each_row(channel: Sparse) -> Iterator[tuple[int, Floats, Floats]]:
+    """Yield each x, its cells that are not zero, and all rows' cells at the same source values."""
+    by_columns = channel.tocsc()
+    for row, (begin, end) in enumerate(zip(channel.indptr, channel.indptr[1:], strict=False)):
+        sources = channel.indices[begin:end]
+        yield row, channel.data[begin:end], dense(by_columns[:, sources])

@@ -1,6 +1,7 @@
 """The LDP mechanisms: each perturbs, estimates, infers and states what its report leaks.
 
-A new mechanism is one class in one file and one `register(...)`; see `Mechanism`.
+A new mechanism is one class in one file and its name in `BUILT_IN`; one of another package calls
+`register`.  See `Mechanism`.
 """
 
 import inspect
