@@ -1,7 +1,4 @@
-"""DATA on the command line: read through the same public function as in Python.
-
-Options that several commands share.
-"""
+"""DATA on the command line, read as in Python, and the options that several commands share."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -44,6 +41,9 @@ def all_options_but(*names: str) -> list[str]:
     """Return the parameters of the command that runs, without these."""
     params = click.get_current_context().command.params
     return [option.name for option in params if option.name and option.name not in names]
+
+
+# DATA --------------------------------------------------------------------------------------------
 
 
 def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
@@ -94,6 +94,9 @@ def announce_reading(data: str, found: Any, arguments: dict[str, Any]) -> None:
         parts.append(f"columns that look like ids: {listed(ids, 4)} (--drop leaves them out)")
     if parts:
         click.echo("; ".join(parts), err=True)
+
+
+# Options that several commands share -------------------------------------------------------------
 
 
 def grouped(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
@@ -222,6 +225,9 @@ def chart_option(what: str) -> Callable[[Command], Command]:
     return click.option(
         "--chart", type=OutputFile(), help=f"Draw {what}: a .svg, .png, .pdf or .html file."
     )
+
+
+# What was given ----------------------------------------------------------------------------------
 
 
 def table_arguments(options: dict[str, Any]) -> dict[str, Any]:

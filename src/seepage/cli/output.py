@@ -1,4 +1,4 @@
-"""Files that a command reads and writes, looked at before any work; results in whole files."""
+"""What commands print and write: files checked before any work, messages by option names."""
 
 import os
 import re
@@ -100,6 +100,8 @@ def columns(rows: Sequence[Sequence[str]], *, left: bool = False) -> str:
         lines.append("  " + "  ".join([first.ljust(widths[0]), *cells]).rstrip())
     return "\n".join(lines)
 
+
+# Files, checked before any work ------------------------------------------------------------------
 
 READ = (
     "data",
@@ -210,6 +212,9 @@ class FileCommand(click.Command):
             return super().invoke(ctx)
         except SeepageError as problem:
             raise InputError(_in_options(str(problem), self.params)) from problem
+
+
+# Messages in the words of a command's options ----------------------------------------------------
 
 
 def _in_options(message: str, params: Sequence[click.Parameter]) -> str:

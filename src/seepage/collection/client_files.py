@@ -1,4 +1,4 @@
-"""A plan for clients as files: module, types, plan and test vectors in one folder.
+"""A plan for clients: the questionnaire, or a folder with module, types, plan and test vectors.
 
 The questionnaire is one page that asks, adds noise and sends, and needs nothing else.
 """
@@ -47,6 +47,10 @@ KINDS = {
 BIN = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)([)\]])")
 """The value of a bin that has two ends."""
 
+MOST_VECTORS = 1_000_000
+
+PACKAGE = b'{"name": "seepage-client", "private": true, "type": "module", "main": "seepage.js"}\n'
+
 
 def client_plan(plan: Plan) -> dict[str, Any]:
     """Return what a client loads: the wire form of a plan and its digest."""
@@ -56,6 +60,9 @@ def client_plan(plan: Plan) -> dict[str, Any]:
         "collection": plan.collection,
         "wire": plan.wire,
     }
+
+
+# The questionnaire -------------------------------------------------------------------------------
 
 
 def read_labels(path: str | os.PathLike[str], domain: Domain) -> list[Label]:
@@ -216,7 +223,7 @@ def _factor(total: float) -> str | None:
     return f"{math.ceil(factor / unit * (1 - 1e-12)) * unit:.4g}"
 
 
-MOST_VECTORS = 1_000_000
+# The folder of a client --------------------------------------------------------------------------
 
 
 def client_vectors(wire: Mapping[str, Any], count: int = 100, *, seed: int = 0) -> dict[str, Any]:
@@ -267,9 +274,6 @@ def _record(
     data = source.bytes(form_bytes(wire, form)).tobytes()
     report = perturb_record(wire, form, answers, data)
     return {"form": form, "answers": answers, "bytes": data.hex(), "report": report}
-
-
-PACKAGE = b'{"name": "seepage-client", "private": true, "type": "module", "main": "seepage.js"}\n'
 
 
 def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 100) -> list[Path]:

@@ -38,6 +38,9 @@ LONGEST_ID = 64
 NAMED = 10
 """Line numbers that a note names."""
 
+MALFORMED, FOREIGN, TWICE = "malformed", "reports of another plan", "sent twice"
+"""Why a line is left out."""
+
 
 class ReportLine(msgspec.Struct):
     """One line; fields that a collector adds are ignored."""
@@ -141,10 +144,6 @@ def read_report_lines(plan: Plan, files: list[Path]) -> ReportLines:
         told = f": {'; '.join(reader.notes)}" if reader.notes else ""
         raise InputError(f"{_checks.shown(str(files[0]))} holds no report of the plan{told}")
     return ReportLines(reader.table(), tuple(reader.notes))
-
-
-MALFORMED, FOREIGN, TWICE = "malformed", "reports of another plan", "sent twice"
-"""Why a line is left out."""
 
 
 def _note(file: Path, reason: str, numbers: Sequence[int]) -> str:

@@ -1,4 +1,4 @@
-"""Counting with Spark: the same kernel on executors, the same integers.
+"""Sessions of Spark, and its jobs that count, gather or sample the records of a table.
 
 Parquet files on storage that all executors can read are read by the executors themselves, row
 group by row group, past the JVM.  A Spark DataFrame goes through `mapInArrow`, integers and
@@ -59,6 +59,14 @@ if TYPE_CHECKING:
 LARGEST_CELLS = MOST_BYTES // 8 - 2**17
 """Pair cells whose counts Spark hands over in one value."""
 
+_TURN = threading.Lock()
+
+_OURS: list["SparkSession"] = []
+"""A session that was started here, once for each block that uses it."""
+
+MOST_RECORD_BYTES = 2**29 - 2**17
+"""The most that distinct records may take: they pass through one task and return to the driver."""
+
 
 @contextmanager
 def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
@@ -86,11 +94,6 @@ def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
                 _OURS.remove(session)
                 if not _OURS:
                     session.stop()
-
-
-_TURN = threading.Lock()
-_OURS: list["SparkSession"] = []
-"""A session that was started here, once for each block that uses it."""
 
 
 def _running() -> "SparkSession | None":
@@ -315,10 +318,6 @@ def _one_per_person(
             )
         table.frame = table.frame.dropDuplicates([person])
     return None
-
-
-MOST_RECORD_BYTES = 2**29 - 2**17
-"""The most that distinct records may take: they pass through one task and return to the driver."""
 
 
 def gather_with_spark(
