@@ -72,9 +72,9 @@ def probability(value: Any, name: str) -> float:
 
 def inner_probability(value: Any, name: str) -> float:
     """Return a probability as a float, in (0, 1)."""
-    number = probability(value, name)
-    if number in (0, 1):
-        raise InputError(f"{name} must be above 0 and below 1, got {number:g}")
+    number = real(value, name)
+    if not 0 < number < 1:
+        raise InputError(f"{name} must be above 0 and below 1, got {shown(value)}")
     return number
 
 

@@ -2,6 +2,7 @@
 
 import math
 from decimal import Decimal
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -34,6 +35,30 @@ def test_the_example_of_the_paper(epsilon, forward, backward):
 
 
 # Against oracles ----------------------------------------------------------------------------------
+
+
+def largest_ratio(rows, epsilon):
+    """Return ln max (1 + lambda A)/(1 + lambda B) over pairs of rows and all S, by enumeration."""
+    gain, found = math.expm1(epsilon), 1.0
+    for size in range(1, len(rows[0]) + 1):
+        for S in combinations(range(len(rows[0])), size):
+            masses = [math.fsum(row[u] for u in S) for row in rows]
+            found = max(found, (1 + gain * max(masses)) / (1 + gain * min(masses)))
+    return math.log(found)
+
+
+def test_cells_too_small_to_move_a_sum_do_not_end_the_search():
+    rows = [[0.25, 2.5e-19, 0.25, 0.5], [0.0, 0.0, 1.0, 0.0]]
+    assert leakage_bound(rows, 2.0).value == pytest.approx(largest_ratio(rows, 2.0), rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
+def test_never_below_the_truth_with_cells_of_any_magnitude(epsilon):
+    rng = np.random.default_rng(5)
+    for _ in range(150):
+        rows = given_rows(10.0 ** -rng.choice([0, 0.3, 1, 16, 17, 18, 300], (3, 5)))
+        found, true = leakage_bound(rows, epsilon).value, largest_ratio(rows.tolist(), epsilon)
+        assert true * (1 - 1e-13) <= found <= true * (1 + 1e-11) + 1e-14
 
 
 @settings(max_examples=120)

@@ -354,7 +354,7 @@ def test_edges():
     ("option", "message"),
     [
         ({"target_delta": 0}, "target_delta must be above 0 and below 1"),
-        ({"target_delta": 2}, "target_delta must be between 0 and 1"),
+        ({"target_delta": 2}, "target_delta must be above 0 and below 1"),
         ({"confidence": 1}, "confidence must be above 0 and below 1"),
         ({"reports": 0}, "reports must be an integer at least 1"),
     ],

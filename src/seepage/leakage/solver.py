@@ -322,23 +322,27 @@ def best_of_pairs(
 def _between_two(
     likelier: Floats, other: Floats, epsilon: float, value: float, size: int | None
 ) -> tuple[float, Booleans]:
-    """Return the same for two rows; rows that are short without NumPy, whose calls cost more."""
+    """Return the same for two rows; rows that are short without NumPy, whose calls cost more.
+
+    In exact numbers the quotient falls after its maximum.  Rounded, a source of next to no mass
+    leaves it as it is before others raise it, so every beginning is tried.
+    """
     if size is not None or len(other) > SHORT or epsilon > LARGE_EPSILON:
         budget, known = np.array([epsilon]), np.array([value])
         found, chosen = _between(likelier[None], other[None], budget, known, size)
         return float(found[0]), chosen[0]
     scale, floor = _scale_and_floor(epsilon)
-    gaps, lows = (likelier - other).tolist(), other.tolist()
-    order = sorted([(lows[u] / gap, u) for u, gap in enumerate(gaps) if gap > 0])
-    gap_sum, low_sum, most = 0.0, 0.0, 0.0
-    chosen = np.zeros(len(other), dtype=np.bool_)
-    for _, source in order:
-        gap_sum += gaps[source]
-        low_sum += lows[source]
+    terms = zip((likelier - other).tolist(), other.tolist(), strict=True)
+    order = sorted([(low / gap, u, gap, low) for u, (gap, low) in enumerate(terms) if gap > 0])
+    gap_sum, low_sum, most, length = 0.0, 0.0, 0.0, 0
+    for place, (_, _, gap, low) in enumerate(order):
+        gap_sum += gap
+        low_sum += low
         quotient = scale * gap_sum / (floor + scale * low_sum)
-        if quotient <= most:  # from here on every source lowers it
-            break
-        most, chosen[source] = quotient, True
+        if quotient > most:
+            most, length = quotient, place + 1
+    chosen = np.zeros(len(other), dtype=np.bool_)
+    chosen[[term[1] for term in order[:length]]] = True
     return float(np.log1p(most)), chosen
 
 

@@ -67,7 +67,7 @@ def _are_several(given: Any) -> bool:
         return False
     try:
         return isinstance(given[0], Channel) or np.ndim(given[0]) == 2
-    except (TypeError, ValueError, IndexError):
+    except (TypeError, ValueError, LookupError):
         return False
 
 

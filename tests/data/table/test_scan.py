@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_oracle import final_codes, labels, read, values
 
+import seepage as sp
 from seepage.data.domain import MISSING, Attribute, Domain
 from seepage.data.table import TableOptions, open_scan
 from seepage.data.table.labels import number_label
@@ -410,3 +411,10 @@ def test_options_that_contradict():
         TableOptions(domain=DOMAIN, bins=4)
     with pytest.raises(TableError, match="domain: there is no column 'age'"):
         read(record(), domain=DOMAIN, drop=["age"])
+
+
+@pytest.mark.parametrize(("values", "column"), [(("true",), [None, False]), (("1",), [None, 0])])
+def test_the_record_outside_a_domain_is_named_behind_missing_ones(values, column):
+    domain = Domain([Attribute("b", values), Attribute("c", ("x",))])
+    with pytest.raises(DomainError, match="record 2: column 'b' has a value outside the domain"):
+        sp.count_pairs(pa.table({"b": column, "c": ["x", "x"]}), domain=domain)

@@ -169,12 +169,14 @@ class NumberCoder(CategoryCoder):
         numbers = _nan_to_null(exact_numbers(array))
         if not numbers.null_count:
             return self._code_full(numbers)
-        if numbers.null_count == len(numbers):
-            codes = np.zeros(len(numbers), dtype=np.uint16)
-        else:
-            known = numbers[int(np.argmax(present(numbers)))]
-            codes = self._code_full(numbers.fill_null(known)).astype(np.uint16)
-        np.putmask(codes, ~present(numbers), self._code_of_missing(numbers))
+        there = present(numbers)
+        codes = np.zeros(len(numbers), dtype=np.uint16)
+        try:
+            codes[there] = self._code_full(numbers.drop_null()) if there.any() else 0
+        except OutsideDomain as problem:
+            problem.position = int(np.flatnonzero(there)[problem.position])
+            raise
+        np.putmask(codes, ~there, self._code_of_missing(numbers))
         return codes.astype(code_type(self.alphabet.size + 1))
 
     def _code_full(self, numbers: pa.Array) -> Codes:
