@@ -345,6 +345,8 @@ def _questions(form: Any) -> str:
 
 
 def _attributes(found: Any) -> str:
+    from seepage.plan.plan_text import attaining_form
+
     rows = [["attribute", "largest total", "in form", "limit", "error"]]
     for k, name in enumerate(found.domain.names):
         limit = found.limits[k]
@@ -352,7 +354,7 @@ def _attributes(found: Any) -> str:
             [
                 name,
                 "public" if name in found.public else rounded_up(found.totals[k]),
-                str(found.attained[k] + 1),
+                attaining_form([form.totals[k] for form in found.forms]),
                 "-" if limit == math.inf else f"{limit:g}",
                 f"{found.errors[k]:.3g}" if found.errors[k] < math.inf else "not asked",
             ]

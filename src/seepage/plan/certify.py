@@ -245,7 +245,7 @@ def matrix_totals(
         return [channel.epsilon] * len(known.domain)
     if not isinstance(known, Records):
         raise InputError("the exact totals of a matrix need records, got pair counts")
-    from seepage.designs.shaped.shape_form import answer_cells, counts_by_cell  # load SciPy
+    from seepage.designs.shaped.shape_form import answer_cells, counts_by_cell  # imports SciPy
 
     cells, seen = answer_cells(known, channel.attributes), known.groups(public)
     thresholds = exact_cells(int, channel.made.thresholds)

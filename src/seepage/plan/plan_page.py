@@ -15,6 +15,7 @@ from seepage.plan.plan_text import (
     Precision,
     Way,
     assessment,
+    attaining_form,
     factor,
     ground,
     nats,
@@ -148,7 +149,9 @@ def _attribute(plan: Plan, planned: PlannedAttribute, most: float) -> Markup:
     total = float(planned.total)
     how = "public" if planned.public else "" if planned.asking else "not collected"
     form = plan.forms[planned.form - 1]
-    several = [element("td", str(planned.form))] if len(plan.forms) > 1 else []
+    place = plan.attributes.index(planned)
+    attaining = attaining_form([float(form.totals[place]) for form in plan.forms])
+    several = [element("td", attaining)] if len(plan.forms) > 1 else []
     delta = f", but for delta {planned.total_delta:g}" if planned.total_delta > 0 else ""
     if planned.public or not math.isfinite(total):
         told, picture = "known" if planned.public else "everything: no bound", Markup("")

@@ -1,7 +1,7 @@
 """What a plan promises and does not promise, and how precise it is, in numbers and sentences."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from seepage._numerics import shortest_above
@@ -25,6 +25,19 @@ RESTS: dict[str, str] = {
     "tree": "It RESTS ON AN ASSUMPTION and is not proven: that the attributes depend on each other "
     "along a tree",
 }
+
+
+def attaining_form(totals: Sequence[float]) -> str:
+    """Return the form with the largest of these totals, from 1; "each" where all forms have it.
+
+    Examples
+    --------
+    >>> attaining_form([1.5, 2.0]), attaining_form([2.0, 2.0]), attaining_form([2.0])
+    ('2', 'each', '1')
+    """
+    largest = max(totals)
+    alike = len(totals) > 1 and min(totals) == largest
+    return "each" if alike else str(totals.index(largest) + 1)
 
 
 def nats(value: float) -> str:
