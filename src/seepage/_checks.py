@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 Kind = TypeVar("Kind")
 
-LARGEST_EPSILON = 1e300
+MAX_EPSILON = 1e300
 """Budgets add up, and their sum must be a float too."""
 
-LARGEST_WEIGHT = 1e15
+MAX_WEIGHT = 1e15
 """Largest smoothing of a cell; more would drown 2^53 records, and float counts are not exact."""
 
-MOST_RECORDS = 2**53
+MAX_RECORDS = 2**53
 """Sums are taken in double precision, which is exact up to here."""
 
-MOST_DRAWS = 10**8
+MAX_DRAWS = 10**8
 """Most records, reports or surrogates that are drawn: more would fill the memory."""
 
 LONGEST_INTEGER = 4_096
@@ -37,12 +37,12 @@ LONGEST_INTEGER = 4_096
 
 def epsilon(value: Any, name: str = "epsilon") -> float:
     """Return a privacy budget as a float: a finite number of at least 0, at most 1e300."""
-    return _up_to(LARGEST_EPSILON, value, name)
+    return _up_to(MAX_EPSILON, value, name)
 
 
 def weight(value: Any, name: str) -> float:
     """Return a number of records, which may be a fraction: at least 0, at most 1e15."""
-    return _up_to(LARGEST_WEIGHT, value, name)
+    return _up_to(MAX_WEIGHT, value, name)
 
 
 def _up_to(largest: float, value: Any, name: str) -> float:

@@ -92,11 +92,11 @@ def _nameless(folder: Path) -> IO[bytes] | None:
         probe.unlink(missing_ok=True)
 
 
-def _give_name(file: IO[bytes], place: Path) -> None:
+def _give_name(file: IO[bytes], index: Path) -> None:
     """Let a file without a name appear at a place.
 
     The descriptor beside the absolute path is not looked at; it makes Python call `linkat`, which
     can follow the link in /proc, where `link` cannot.
     """
     descriptor = file.fileno()
-    os.link(f"/proc/self/fd/{descriptor}", place, src_dir_fd=descriptor, follow_symlinks=True)
+    os.link(f"/proc/self/fd/{descriptor}", index, src_dir_fd=descriptor, follow_symlinks=True)

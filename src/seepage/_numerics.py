@@ -116,7 +116,7 @@ def clustered_order(strengths: Floats) -> list[int]:
     return [int(leaf) for leaf in leaves_list(tree)]
 
 
-def rounded_up(value: float, places: int = 4) -> str:
+def rounded_up(value: float, indices: int = 4) -> str:
     """Return a number with so many decimals, never below the number that `repr` shows.
 
     Examples
@@ -126,7 +126,7 @@ def rounded_up(value: float, places: int = 4) -> str:
     """
     if not math.isfinite(value):
         return str(float(value))
-    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-places), ROUND_CEILING):f}"
+    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-indices), ROUND_CEILING):f}"
 
 
 def shortest_above(value: float) -> str:

@@ -270,7 +270,7 @@ def analyse(
     """
     names = _chosen_guarantees(guarantees, structure)
     settings = TotalSettings(structure, target_delta, confidence, reports, seed, progress)
-    drawn = None if people is None else _checks.integer(people, "people", 0, _checks.MOST_DRAWS)
+    drawn = None if people is None else _checks.integer(people, "people", 0, _checks.MAX_DRAWS)
     records = bool(sample is not None or drawn or not set(names) <= set(FROM_PAIRS))
     if sample is not None:
         table_options |= {"sample": sample, "seed": seed}

@@ -132,8 +132,8 @@ def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[EstablishedLeak]:
     order = np.lexsort((-limits.values.ravel(), -limits.lower.ravel()))
     waiting, found = list[tuple[float, int, EstablishedLeak]](), list[EstablishedLeak]()
     seen = set[tuple[tuple[int, ...], ...]]()
-    for place in order.tolist():
-        target, source = divmod(place, len(matrix.domain))
+    for index in order.tolist():
+        target, source = divmod(index, len(matrix.domain))
         ends = group_of[target], group_of[source]
         while waiting and len(found) < count and -waiting[0][0] >= limits.lower[target, source]:
             found.append(heapq.heappop(waiting)[2])

@@ -132,8 +132,8 @@ def test_groups_do_not_change_sums(monkeypatch):
     plan = plan_for(counts(), 1.0)
     reports = plan.perturb(people(1000))
     whole = pool_reports(plan, reports).forms[0]
-    monkeypatch.setattr(sums, "MOST_GROUPS", 3)
-    monkeypatch.setattr(sums, "LEAST_GROUPS", 1)
+    monkeypatch.setattr(sums, "MAX_GROUPS", 3)
+    monkeypatch.setattr(sums, "MIN_GROUPS", 1)
     monkeypatch.setattr(sums, "ENTRIES", 100)
     few = pool_reports(plan, reports).forms[0]
     assert (len(whole.sizes), len(few.sizes)) == (128, 3)
@@ -152,6 +152,6 @@ def test_groups_take_turns():
 
 def test_too_many_values_are_refused(monkeypatch):
     plan = plan_for(counts(), 1.0)
-    monkeypatch.setattr(sums, "MOST_CELLS", 1000)
+    monkeypatch.setattr(sums, "MAX_CELLS", 1000)
     with pytest.raises(InputError, match="11 values in all, too many"):
         plan.estimate_pairs(plan.perturb(people(100)))

@@ -74,7 +74,7 @@ def test_a_plain_em_comes_to_the_same(name):
 def test_counting_sets_and_single_reports_agree(name, monkeypatch):
     plan, reports = case(name)
     counted = plan.estimate_joint(reports, "a", "b", method="em")
-    monkeypatch.setattr(likelihood, "MOST_SETS", 0)
+    monkeypatch.setattr(likelihood, "MAX_SETS", 0)
     single = plan.estimate_joint(reports, "a", "b", method="em")
     first, second = likelihoods(plan, reports)
     reached = [level(first, second, f.frequencies) for f in (counted, single)]
@@ -84,7 +84,7 @@ def test_counting_sets_and_single_reports_agree(name, monkeypatch):
 
 def test_a_sample_says_how_many_reports_it_rests_on(monkeypatch):
     plan, reports = case("oue")
-    monkeypatch.setattr(likelihood, "MOST_SETS", 0)
+    monkeypatch.setattr(likelihood, "MAX_SETS", 0)
     monkeypatch.setattr(likelihood, "SAMPLE", 400)
     found, again = (plan.estimate_joint(reports, "a", "b", method="em") for _ in range(2))
     assert 300 < found.records < 500

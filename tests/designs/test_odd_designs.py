@@ -70,7 +70,7 @@ def test_a_table_too_large_for_exact_totals_is_not_made(scope: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(form_totals.FormCounter, "table", watched)
         found = sp.find_design(wide, 1.0, scope=scope, seconds=1)
-    assert max(made) <= form_totals.MOST_CELLS
+    assert max(made) <= form_totals.MAX_CELLS
     assert found.totals.max() <= 1.0
 
 

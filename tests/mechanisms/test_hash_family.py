@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from seepage.mechanisms.hashing import MOST_BUCKETS, bucket_of, hashes_to
+from seepage.mechanisms.hashing import MAX_BUCKETS, bucket_of, hashes_to
 
 BUCKETS = [2, 3, 4, 5, 17]
 LEVEL = 1e-7
@@ -112,7 +112,7 @@ def test_the_tests_reject_bad_families():
         assert worst_value(slightly_dependent, seeds, values, buckets) > LEVEL
 
 
-@pytest.mark.parametrize("buckets", [2, 3, 4, 5, 17, 255, 256, 1000, 65_535, MOST_BUCKETS])
+@pytest.mark.parametrize("buckets", [2, 3, 4, 5, 17, 255, 256, 1000, 65_535, MAX_BUCKETS])
 def test_the_interval_test_agrees_with_the_buckets(buckets):
     seeds = random_seeds(500)
     found = bucket_of(seeds[:, None], np.arange(40), buckets)
@@ -125,7 +125,7 @@ def test_the_interval_test_agrees_with_the_buckets(buckets):
     assert (own == (found == found[:, 7:8])).all()
 
 
-@pytest.mark.parametrize("buckets", [2, 3, 5, 17, 1000, MOST_BUCKETS])
+@pytest.mark.parametrize("buckets", [2, 3, 5, 17, 1000, MAX_BUCKETS])
 def test_buckets_are_equal_intervals_up_to_one_of_48_bits(buckets):
     """The mixing is a bijection, so the intervals' lengths are the buckets' probabilities."""
     ends = [-(-bucket * 2**48 // buckets) for bucket in range(buckets + 1)]

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from seepage.errors import InputError
-from seepage.mechanisms.hashing import BLH, MOST_BUCKETS, OLH, LocalHashing, bucket_of
+from seepage.mechanisms.hashing import BLH, MAX_BUCKETS, OLH, LocalHashing, bucket_of
 from seepage.mechanisms.reports import HashReports, load_reports
 
 EPSILONS = [0.0, 1e-12, 1e-3, 1 / 3, 1.0, 7.7, 50.0, 700.0, 800.0]
@@ -100,7 +100,7 @@ def test_the_number_of_buckets(epsilon, buckets):
     assert BLH(5, epsilon).buckets == 2
 
 
-@pytest.mark.parametrize("buckets", [1, 0, MOST_BUCKETS + 1, 2.5])
+@pytest.mark.parametrize("buckets", [1, 0, MAX_BUCKETS + 1, 2.5])
 def test_bad_numbers_of_buckets_are_refused(buckets):
     with pytest.raises(InputError, match="buckets must be"):
         LocalHashing(4, 1.0, buckets)
@@ -241,7 +241,7 @@ def test_a_split_out_of_reach_has_no_witness_but_its_leakage():
 
 
 def test_the_search_for_a_witness_ends(monkeypatch):
-    monkeypatch.setattr("seepage.mechanisms.hashing.MOST_SEEDS", 1 << 16)
+    monkeypatch.setattr("seepage.mechanisms.hashing.MAX_SEEDS", 1 << 16)
     mechanism = BLH(17, 1.0)
     found = [mechanism.witness_report(np.arange(17) == value) for value in range(17)]
     assert any(report is None for report in found)

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from seepage.errors import InputError
-from seepage.mechanisms.histogram import LEAST_EPSILON, SHE, Gaussian
+from seepage.mechanisms.histogram import MIN_EPSILON, SHE, Gaussian
 from seepage.mechanisms.reports import VectorReports
 
 EPSILONS = [0.0, 1e-12, 1e-6, 0.3, 1.0, 5.0, 50.0, 700.0, 800.0, 1e5]
@@ -59,7 +59,7 @@ def test_she_realises_at_most_its_epsilon(epsilon: float) -> None:
         assert mechanism.realised_epsilon == pytest.approx(epsilon, rel=1e-9)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 5e-324, LEAST_EPSILON / 2])
+@pytest.mark.parametrize("epsilon", [0.0, 5e-324, MIN_EPSILON / 2])
 def test_she_without_a_budget_says_nothing(epsilon: float) -> None:
     mechanism = SHE(3, epsilon)
     assert mechanism.epsilon == mechanism.realised_epsilon == 0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seepage.errors import InputError
 from seepage.mechanisms.randomness import (
     CERTAIN,
-    LARGEST_EPSILON,
+    MAX_EPSILON,
     Randomness,
     chance,
     exp_below,
@@ -147,7 +147,7 @@ def test_edge_budgets_come_back_exactly(budget):
 
 
 def test_budgets_beyond_the_largest_count_as_the_largest():
-    assert exp_below(1e300) == exp_below(float(LARGEST_EPSILON))
+    assert exp_below(1e300) == exp_below(float(MAX_EPSILON))
 
 
 @given(RATIOS)

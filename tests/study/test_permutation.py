@@ -80,7 +80,7 @@ def test_tables_have_the_distribution_of_permuted_records():
     [(30, 50, 20), (1, 200, 100), (200, 1, 100), (90, 90, 179), (7, 0, 3), (0, 9, 3), (40, 40, 0)],
 )
 def test_halving_large_populations_is_exact(monkeypatch, good, bad, sample):
-    monkeypatch.setattr(simulation, "LARGEST_POPULATION", 12)
+    monkeypatch.setattr(simulation, "MAX_POPULATION", 12)
     size = 20_000
     parts = [np.full(size, part) for part in (good, bad, sample)]
     found = hypergeometric(np.random.default_rng(3), *parts)

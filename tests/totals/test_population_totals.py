@@ -12,7 +12,7 @@ import seepage as sp
 from seepage.errors import InputError
 from seepage.leakage.deviations import kl_inf_limits, mixture_radius
 from seepage.totals.population_totals import (
-    MOST_ATOMS,
+    MAX_ATOMS,
     counts_by_difference,
     difference_weights,
     form_level,
@@ -173,8 +173,8 @@ def test_many_reports_have_limits_by_their_range(monkeypatch):
     """Where answers are too many, kl on the range of a report is used: wider, and still valid."""
     data = drawn(np.random.default_rng(4), 5000, (2, 3, 3))
     narrow = sp.total_leakage(data, 0.8, mechanism="oue", scope="population", guarantee="exact")
-    assert MOST_ATOMS > 1
-    monkeypatch.setattr("seepage.totals.population_totals.MOST_ATOMS", 1)
+    assert MAX_ATOMS > 1
+    monkeypatch.setattr("seepage.totals.population_totals.MAX_ATOMS", 1)
     wide = sp.total_leakage(data, 0.8, mechanism="oue", scope="population", guarantee="exact")
     table = sp.total_leakage(data, 0.8, mechanism="oue", guarantee="exact")
     assert (table.values <= wide.values).all()

@@ -95,7 +95,7 @@ def test_auto_takes_the_strongest_that_fits(monkeypatch):
     assert total_leakage(joint, 1.0, mechanism="grr").guarantee == "exact"
     assert chosen(joint.pairs()) == "independent"
     assert total_leakage(joint.pairs(), 1.0, mechanism="grr").guarantee == "independent"
-    monkeypatch.setattr(exact_module, "MOST_CELLS", 1000)
+    monkeypatch.setattr(exact_module, "MAX_CELLS", 1000)
     assert chosen(joint, "grr") == "sampled"
     assert chosen(joint) == "merged"
     coins = tuples_of(np.ones((2,) * 11, dtype=np.int64))

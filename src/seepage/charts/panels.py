@@ -104,8 +104,8 @@ def curve_panels(
     legend
         Its title.
     """
-    place: Any = "top" if len(distinct_in(rows, "panel")) > 1 else "right"
-    entries = alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=300, orient=place)
+    index: Any = "top" if len(distinct_in(rows, "panel")) > 1 else "right"
+    entries = alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=300, orient=index)
     dashes = [DASHES[(dashed or {}).get(one, 0)] for one in series]
 
     def draw(panel: str, chosen: Rows) -> Any:

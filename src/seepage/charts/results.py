@@ -17,10 +17,10 @@ from seepage.charts import (
 from seepage.errors import InputError
 
 CELL = 26
-LEAST_SIDE = 220
+MIN_SIDE = 220
 """So long are the titles of the axes, however few the cells."""
 
-LARGEST_WITH_NUMBERS = 24
+MAX_WITH_NUMBERS = 24
 
 WIDTH = 460
 STEP = 22
@@ -77,7 +77,7 @@ def matrix_chart(
         for source, value in zip(names, line, strict=True)
         if target != source
     ]
-    side = max(CELL * len(names), LEAST_SIDE)
+    side = max(CELL * len(names), MIN_SIDE)
     slanted = alt.Axis(labelAngle=-45, labelLimit=160)
     base = chart_of(rows).encode(
         x=alt.X("source:N", sort=order, title="Source: what is released", axis=slanted),
@@ -92,7 +92,7 @@ def matrix_chart(
         tooltip=["source:N", "target:N", alt.Tooltip("leakage:Q", format=".4f")],
     )
     layers = [cells]
-    if len(names) <= LARGEST_WITH_NUMBERS:
+    if len(names) <= MAX_WITH_NUMBERS:
         dark = f"datum.leakage < {0.6 * (most or 1.0)}"
         layers.append(
             base.mark_text(fontSize=10).encode(
@@ -235,13 +235,13 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
     base = chart_of(drawn).encode(y=alt.Y("attribute:N", sort=order, title=None))
     colours = alt.Scale(domain=EXPERIENCED, range=[PALETTE[1], "#9CCDEB", PALETTE[0]])
 
-    def mark(layer: Any, field: str, place: int, **more: Any) -> Any:
+    def mark(layer: Any, field: str, index: int, **more: Any) -> Any:
         return layer.encode(
             x=alt.X(f"{field}:Q", title="Realised privacy loss (nats)", scale=alt.Scale(zero=True)),
             color=alt.Color("mark:N", title=None, scale=colours, legend=alt.Legend(orient="top")),
             tooltip=["attribute:N", "promised:Q", "median:Q", "high:Q", "told:N"],
             **more,
-        ).transform_calculate(mark=f"'{EXPERIENCED[place]}'")
+        ).transform_calculate(mark=f"'{EXPERIENCED[index]}'")
 
     layers = [
         mark(base.mark_bar(height=12), "low", 1, x2="high:Q"),
@@ -371,5 +371,5 @@ def report_chart(rows: Rows, cells: list[str], subtitle: str) -> Any:
         ],
     )
     title = alt.TitleParams("What each report says", subtitle=subtitle)
-    height = max(STEP * len(cells), LEAST_SIDE)
+    height = max(STEP * len(cells), MIN_SIDE)
     return finish(chart.properties(width=WIDTH, height=height, title=title))

@@ -38,7 +38,7 @@ HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 INTERRUPTED = 130
 FAILED = 1
 
-LEAST_ADDRESS_SPACE = 1 << 30
+MIN_ADDRESS_SPACE = 1 << 30
 """With less, libraries that allocate in threads of their own crash or hang."""
 
 
@@ -121,7 +121,7 @@ def _check_address_space() -> None:
     except ImportError:  # not on Windows
         return
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if soft != resource.RLIM_INFINITY and soft < LEAST_ADDRESS_SPACE:
+    if soft != resource.RLIM_INFINITY and soft < MIN_ADDRESS_SPACE:
         raise InputError(
             f"the limit of the address space (ulimit -v) must be at least 1 GiB, got "
             f"{soft / 2**30:.2f} GiB"

@@ -140,6 +140,6 @@ def fetch_files(name: str) -> None:
     if not found.files:
         click.echo(f"{name} has no files: it is {found.address}")
     with progress_bar("downloading") as progress:
-        places = fetch(found, progress)
-    for place in places:
-        click.echo(str(place))
+        indices = fetch(found, progress)
+    for index in indices:
+        click.echo(str(index))

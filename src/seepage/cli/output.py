@@ -125,13 +125,13 @@ class OutputFile(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the path if a file can be written there."""
-        place = writable(value, param.opts[-1] if param is not None else "the output")
-        if not os.access(place.parent, os.W_OK):
+        index = writable(value, param.opts[-1] if param is not None else "the output")
+        if not os.access(index.parent, os.W_OK):
             raise InputError(f"cannot write {value!r}: its folder does not permit it")
         if param is not None and param.name == "chart":
             from seepage.charts import chart_ending
 
-            chart_ending(place)
+            chart_ending(index)
         return str(value)
 
 

@@ -47,7 +47,7 @@ KINDS = {
 BIN = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)([)\]])")
 """The value of a bin that has two ends."""
 
-MOST_VECTORS = 1_000_000
+MAX_VECTORS = 1_000_000
 
 PACKAGE = b'{"name": "seepage-client", "private": true, "type": "module", "main": "seepage.js"}\n'
 
@@ -252,7 +252,7 @@ def client_vectors(wire: Mapping[str, Any], count: int = 100, *, seed: int = 0) 
     >>> client_vectors(wire, 1)["records"][0]["report"]
     {'form': 1, 'reports': {'ill': 1}}
     """
-    pairs = _checks.integer(count, "count", 1, MOST_VECTORS)
+    pairs = _checks.integer(count, "count", 1, MAX_VECTORS)
     rng = np.random.default_rng(_checks.integer(seed, "seed", 0))
     source = Randomness(rng)
     words = [source.bytes(WORD).tobytes() for _ in range(pairs)]
@@ -296,7 +296,7 @@ def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 1
     """
     plan.check_certified()
     wire = plan.wire
-    place = _checks.path(folder, "folder")
+    target = _checks.path(folder, "folder")
     contents = {
         **{name: (CLIENT / name).read_bytes() for name in ("seepage.js", "seepage.d.ts")},
         "package.json": PACKAGE,
@@ -306,15 +306,15 @@ def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 1
         )
         + b"\n",
     }
-    _check_ours(place)
+    _check_ours(target)
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        target.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise InputError(f"cannot make the folder {str(place)!r}: {problem.strerror}") from None
+        raise InputError(f"cannot make the folder {str(target)!r}: {problem.strerror}") from None
     for name, content in contents.items():
-        with whole_file(place / name) as file:
+        with whole_file(target / name) as file:
             file.write(content)
-    return [place / name for name in contents]
+    return [target / name for name in contents]
 
 
 def _check_ours(folder: Path) -> None:

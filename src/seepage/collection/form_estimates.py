@@ -215,10 +215,10 @@ class MatrixEstimator:
 
     def marginal_of(self, *names: str) -> Floats:
         """Return B: for each cell of some attributes' values, the cells of all answers in it."""
-        places = [self.names.index(name) for name in names]
+        indices = [self.names.index(name) for name in names]
         codes = np.unravel_index(np.arange(len(self._cells)), self.sizes)
-        shape = [self.sizes[place] for place in places]
-        own = np.ravel_multi_index([codes[place] for place in places], shape)
+        shape = [self.sizes[index] for index in indices]
+        own = np.ravel_multi_index([codes[index] for index in indices], shape)
         return np.asarray(own == np.arange(np.prod(shape))[:, None], dtype=np.float64)
 
     def coefficients(self, *names: str) -> Floats | None:
@@ -276,15 +276,15 @@ def expected_variances(plan: Plan) -> dict[str, float]:
     True
     """
     precisions = dict.fromkeys(plan.collected.names, 0.0)
-    for place, form in enumerate(plan.forms):
-        for name, spread in _spreads(plan, place).items():
+    for index, form in enumerate(plan.forms):
+        for name, spread in _spreads(plan, index).items():
             precisions[name] += form.chance / CERTAIN / spread if spread > 0 else math.inf
     return {name: 1 / each if each else math.inf for name, each in precisions.items()}
 
 
-def _spreads(plan: Plan, place: int) -> dict[str, float]:
+def _spreads(plan: Plan, index: int) -> dict[str, float]:
     """Return v(f) of each attribute that a form asks for."""
-    channel, made = plan.forms[place].channel, plan.channels[place]
+    channel, made = plan.forms[index].channel, plan.channels[index]
     if isinstance(channel, MatrixChannel):
         estimator = MatrixEstimator(plan, channel)
         return {name: estimator.spread(name) for name in channel.attributes}

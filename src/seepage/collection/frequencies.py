@@ -121,9 +121,9 @@ def estimate_frequencies(plan: Plan, reports: Any, *, consistent: bool = False) 
     source = open_reports(plan, reports)
     if not source.records:
         raise InputError("there is no estimate without reports, got none")
-    tallies = [_form_tally(plan, place) for place in range(len(plan.forms))]
-    for place, found in source.by_form({k: tally.columns for k, tally in enumerate(tallies)}):
-        tallies[place].add(found)
+    tallies = [_form_tally(plan, index) for index in range(len(plan.forms))]
+    for index, found in source.by_form({k: tally.columns for k, tally in enumerate(tallies)}):
+        tallies[index].add(found)
     estimates = dict[str, Estimate]()
     for planned in plan.attributes:
         asked = [tallies[number - 1] for number, _ in planned.asking]
@@ -142,13 +142,13 @@ class ProductTallies:
     ----------
     plan
         The plan.
-    place
-        The place of the form.
+    index
+        The index of the form.
     """
 
-    def __init__(self, plan: Plan, place: int) -> None:
+    def __init__(self, plan: Plan, index: int) -> None:
         self._plan, self.records = plan, 0
-        self._made = {n: made for n, made in plan.channels[place].items() if made.informative}
+        self._made = {n: made for n, made in plan.channels[index].items() if made.informative}
         self._sums = {name: np.zeros(made.k) for name, made in self._made.items()}
 
     @property
@@ -171,11 +171,11 @@ class ProductTallies:
         return marginal_part(self._plan, name, made, frequencies, self.records)
 
 
-def _form_tally(plan: Plan, place: int) -> ProductTallies | MatrixSums:
-    channel = plan.forms[place].channel
+def _form_tally(plan: Plan, index: int) -> ProductTallies | MatrixSums:
+    channel = plan.forms[index].channel
     if isinstance(channel, MatrixChannel):
         return MatrixSums(MatrixEstimator(plan, channel))
-    return ProductTallies(plan, place)
+    return ProductTallies(plan, index)
 
 
 # Joint tables of every two attributes ------------------------------------------------------------
@@ -193,7 +193,7 @@ class EstimatedPairs(Result):
         The estimated number of records with each value, by attribute: real numbers whose sum is
         the number of reports.
     tables
-        The estimated number of records with each two values, by the places a < b of the two
+        The estimated number of records with each two values, by the indices a < b of the two
         attributes; rows and columns sum to the marginals.  Of pairs that some form asks for.
     method
         How the joint tables were estimated.
@@ -226,8 +226,8 @@ class EstimatedPairs(Result):
 
     def channel(self, target: str | SupportsIndex, source: str | SupportsIndex) -> Channel:
         """Return the estimated P(source given target), for target values that seem to occur."""
-        attribute, place = self.domain[target], self.domain.index(target)
-        seen = np.flatnonzero(self.marginals[place])
+        attribute, index = self.domain[target], self.domain.index(target)
+        seen = np.flatnonzero(self.marginals[index])
         cells = self.table(target, source)[seen]
         return Channel(
             cells / cells.sum(axis=1, keepdims=True),
@@ -299,11 +299,11 @@ def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> Es
 
 
 def _products(plan: Plan, pooled: PooledSums, first: str, second: str) -> list[int]:
-    """Return the places of the forms with a report of its own for each of two attributes."""
+    """Return the indices of the forms with a report of its own for each of two attributes."""
     return [
-        place
-        for place in pooled.forms
-        if plan.forms[place].is_product and {first, second} <= set(plan.channels[place])
+        index
+        for index in pooled.forms
+        if plan.forms[index].is_product and {first, second} <= set(plan.channels[index])
     ]
 
 

@@ -35,10 +35,10 @@ from seepage.mechanisms import Mechanism
 from seepage.mechanisms.base import nearest_distribution
 from seepage.plan.plan import Plan
 
-MOST_SETS = 1 << 22
+MAX_SETS = 1 << 22
 """Pairs of supported sets up to which reports are counted rather than sampled: 32 MB."""
 
-MOST_BITS = 62
+MAX_BITS = 62
 """Sets of up to so many values have a number of 64 bits."""
 
 SAMPLE = 1 << 16
@@ -138,15 +138,15 @@ def _extrapolated(start: Floats, once: Floats, twice: Floats) -> Floats:
 
 
 def _likelihoods(
-    source: ReportSource, place: int, made: Mapping[str, Mechanism]
+    source: ReportSource, index: int, made: Mapping[str, Mechanism]
 ) -> PairLikelihoods:
     """Return the likelihoods of one form's reports of two attributes."""
-    rows, columns = (_seen_sets(source, place, name, made[name]) for name in made)
-    if rows is None or columns is None or len(rows) * len(columns) > MOST_SETS:
-        return _sampled(source, place, made)
+    rows, columns = (_seen_sets(source, index, name, made[name]) for name in made)
+    if rows is None or columns is None or len(rows) * len(columns) > MAX_SETS:
+        return _sampled(source, index, made)
     first, second = made.values()
     counts = np.zeros((len(rows), len(columns)))
-    for one, two in source.batches(list(made), place):
+    for one, two in source.batches(list(made), index):
         row = np.searchsorted(rows, _set_numbers(first, one))
         column = np.searchsorted(columns, _set_numbers(second, two))
         cells = np.bincount(row * counts.shape[1] + column, minlength=counts.size)
@@ -154,14 +154,14 @@ def _likelihoods(
     return PairLikelihoods(_two_levels(first, rows), _two_levels(second, columns), counts)
 
 
-def _seen_sets(source: ReportSource, place: int, name: str, made: Mechanism) -> Integers | None:
+def _seen_sets(source: ReportSource, index: int, name: str, made: Mechanism) -> Integers | None:
     """Return the numbers of all sets that reports support, None where they are too many."""
-    if not made.is_two_level or made.k > MOST_BITS:
+    if not made.is_two_level or made.k > MAX_BITS:
         return None
     seen = np.zeros(0, dtype=np.int64)
-    for (batch,) in source.batches([name], place):
+    for (batch,) in source.batches([name], index):
         seen = np.union1d(seen, _set_numbers(made, batch))
-        if len(seen) > MOST_SETS:
+        if len(seen) > MAX_SETS:
             return None
     return seen
 
@@ -180,12 +180,12 @@ def _two_levels(mechanism: Mechanism, numbers: Integers) -> Floats:
     return np.where(likely, 1.0, np.exp(-contrast))
 
 
-def _sampled(source: ReportSource, place: int, made: Mapping[str, Mechanism]) -> PairLikelihoods:
+def _sampled(source: ReportSource, index: int, made: Mapping[str, Mechanism]) -> PairLikelihoods:
     """Take each report with the same chance, so that about `SAMPLE` are expected."""
     generator = np.random.default_rng(SEED)
-    chance = min(1.0, SAMPLE / int(source.people[place]))
+    chance = min(1.0, SAMPLE / int(source.people[index]))
     parts: list[list[Floats]] = [[], []]
-    for batch in source.batches(list(made), place):
+    for batch in source.batches(list(made), index):
         chosen = np.flatnonzero(generator.random(len(batch[0])) < chance)
         for part, mechanism, column in zip(parts, made.values(), batch, strict=True):
             logarithms = mechanism.log_likelihood(column)[chosen]
@@ -265,16 +265,16 @@ def estimate_joint(
     one, two = plan.collected[first], plan.collected[second]
     if one == two:
         raise InputError(f"the two attributes must differ, got {one.name!r} twice")
-    places = asking_both(plan, one.name, two.name)
+    indices = asking_both(plan, one.name, two.name)
     if method == "em":
-        places = [place for place in places if plan.forms[place].is_product]
-        if not places:
+        indices = [index for index in indices if plan.forms[index].is_product]
+        if not indices:
             raise InputError(
                 f"maximum likelihood needs a form with a report of its own for {one.name!r} and "
                 f"for {two.name!r}; use the method 'inversion'"
             )
     source = open_reports(plan, reports)
-    pooled = pool_reports(plan, source, places, [one.name, two.name])
+    pooled = pool_reports(plan, source, indices, [one.name, two.name])
     inverted = join(pooled, one, two)
     if method == "inversion":
         return inverted
@@ -282,15 +282,15 @@ def estimate_joint(
 
 
 def asking_both(plan: Plan, first: str, second: str) -> list[int]:
-    """Return the places of the forms that ask for two attributes; raise where none does."""
-    places = [
-        place
-        for place, form in enumerate(plan.forms)
+    """Return the indices of the forms that ask for two attributes; raise where none does."""
+    indices = [
+        index
+        for index, form in enumerate(plan.forms)
         if first in form.attributes and second in form.attributes
     ]
-    if not places:
+    if not indices:
         raise asked_apart(first, second)
-    return places
+    return indices
 
 
 def asked_apart(first: str, second: str) -> InputError:
@@ -318,7 +318,7 @@ def join(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint:
     )
 
 
-def most_likely(plan: Plan, source: ReportSource, inverted: Joint, places: Sequence[int]) -> Joint:
+def most_likely(plan: Plan, source: ReportSource, inverted: Joint, indices: Sequence[int]) -> Joint:
     """Return the joint frequencies of maximum likelihood.
 
     Parameters
@@ -327,14 +327,14 @@ def most_likely(plan: Plan, source: ReportSource, inverted: Joint, places: Seque
         The plan and its reports.
     inverted
         The unbiased estimate: where the iteration begins, and the standard errors.
-    places
-        The places of the forms that ask for both, products.
+    indices
+        The indices of the forms that ask for both, products.
     """
     names = inverted.first.name, inverted.second.name
     likelihoods = PooledLikelihoods(
         tuple(
-            _likelihoods(source, place, {name: plan.channels[place][name] for name in names})
-            for place in places
+            _likelihoods(source, index, {name: plan.channels[index][name] for name in names})
+            for index in indices
         )
     )
     start = nearest_distribution(inverted.frequencies.ravel()).reshape(inverted.frequencies.shape)

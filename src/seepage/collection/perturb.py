@@ -139,15 +139,15 @@ def perturbed_columns(
     answers
         The code of everybody's answer, by attribute.
     forms
-        The place of everybody's form.
+        The index of everybody's form.
     source
         Where the noise comes from.
     """
 
-    def drawn(place: int, name: str, rows: Any) -> pa.Array:
-        form = plan.forms[place]
+    def drawn(index: int, name: str, rows: Any) -> pa.Array:
+        form = plan.forms[index]
         codes = answers[name][rows] if form.is_product else _cells(plan, form, answers, rows)
-        return plan.channels[place][name].perturb(codes, rng=source).array()
+        return plan.channels[index][name].perturb(codes, rng=source).array()
 
     return spread_reports(plan, forms, drawn)
 
@@ -182,8 +182,8 @@ def _repeating(plan: Plan) -> list[str]:
     """Return the columns whose reports repeat, so that a dictionary makes the file smaller."""
     repeating = [
         column
-        for column, place, name in report_columns(plan)
-        if plan.channels[place][name].reports is ValueReports
+        for column, index, name in report_columns(plan)
+        if plan.channels[index][name].reports is ValueReports
     ]
     return repeating if plan.is_single else [FORM, *repeating]
 
@@ -201,20 +201,20 @@ def _check_not_input(data: Any, output: str | os.PathLike[str]) -> None:
 PURPOSE = b"seepage form\0"
 """What precedes the identifier, so that other uses of the key give other bytes."""
 
-LEAST_KEY = 16
+MIN_KEY = 16
 KEY_BYTES = 32
 
 
 def new_key(path: str | os.PathLike[str]) -> bytes:
     """Write a new random key to a file that must not exist, for its owner only; return the key."""
     key = secrets.token_bytes(KEY_BYTES)
-    place = _checks.path(path, "key file")
+    file = _checks.path(path, "key file")
     try:
-        number = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as problem:
-        raise InputError(f"{place} cannot be written: {problem.strerror}") from None
-    with os.fdopen(number, "w") as file:
-        file.write(f"{key.hex()}\n")
+        raise InputError(f"{file} cannot be written: {problem.strerror}") from None
+    with os.fdopen(number, "w") as stream:
+        stream.write(f"{key.hex()}\n")
     return key
 
 
@@ -224,21 +224,21 @@ def checked_key(key: Any) -> bytes:
     if isinstance(key, bytes):
         given = key
     else:
-        place = _checks.path(key, "key")
+        file = _checks.path(key, "key")
         try:
-            given = bytes.fromhex(place.read_text())
+            given = bytes.fromhex(file.read_text())
         except (OSError, ValueError):
             raise InputError(
-                f"{place} must be a file that holds a key as hexadecimal digits; "
+                f"{file} must be a file that holds a key as hexadecimal digits; "
                 "`new_key` and --key-file write one"
             ) from None
-    if len(given) < LEAST_KEY:
-        raise InputError(f"a key must have at least {LEAST_KEY} bytes, got {len(given)}")
+    if len(given) < MIN_KEY:
+        raise InputError(f"a key must have at least {MIN_KEY} bytes, got {len(given)}")
     return given
 
 
 def form_of_words(plan: Plan, words: NDArray[np.uint64]) -> Integers:
-    """Return the place, from 0, of the form that each uniform word stands for."""
+    """Return the index, from 0, of the form that each uniform word stands for."""
     ends = np.array(cumulative(plan.forms)[:-1], dtype=np.uint64)
     return np.asarray(np.searchsorted(ends, words, side="right"))
 

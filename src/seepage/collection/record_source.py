@@ -43,7 +43,7 @@ class FormColumn:
     count
         How many forms there are.
     derive
-        Gives the places of the forms of identifiers; None for a column of numbers.
+        Gives the indices of the forms of identifiers; None for a column of numbers.
     """
 
     name: str
@@ -61,7 +61,7 @@ class FormColumn:
         return Domain([*domain, Attribute(self.name, numbers)])
 
     def column(self, choice: Choice, options: TableOptions, *, fields: bool) -> Column:
-        """Return the column of a scan whose codes are the forms' places."""
+        """Return the column of a scan whose codes are the forms' indices."""
         if self.derive is None:
             return _NumberColumn(choice, options, fields=fields)
         return _IdentifierColumn(choice, options, self, fields=fields)
@@ -95,11 +95,11 @@ class _IdentifierColumn(Column):
 
     def code(self, array: pa.Array, before: int) -> Codes | None:
         texts = list[str]()
-        for place, value in enumerate(array.to_pylist()):
+        for index, value in enumerate(array.to_pylist()):
             text = identifier_text(value)
             if text is None:
                 raise InputError(
-                    f"record {before + place + 1:,}: column {self.name!r} must be an identifier, "
+                    f"record {before + index + 1:,}: column {self.name!r} must be an identifier, "
                     "text or an integer"
                 )
             texts.append(text)
@@ -144,7 +144,7 @@ def open_records(
     other
         The value that stands for values outside the domain, see `catch_alls`.
     assigned
-        The column that says which form each person has; its codes, the forms' places, come last.
+        The column that says which form each person has; its codes, the forms' indices, come last.
     table
         Options of `TableOptions`.
 

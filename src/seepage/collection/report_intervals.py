@@ -35,7 +35,7 @@ from seepage.leakage.likely_sets import LikelySets
 NEGLIGIBLE = 2.0**-10
 """An estimate of 0 is taken for this share of its upper limit, where a logarithm is needed."""
 
-FEWEST_GROUPS = 8
+MIN_GROUPS = 8
 """With fewer groups of reports their spread tells nothing, and the limits are all there can be."""
 
 
@@ -110,7 +110,7 @@ def leakage_interval(
     groups, targets, sources = terms.joint.shape
     if targets < 2 or sources < 2 or sets.contrast == 0 or _favours_all(sets, sources):
         return LeakageInterval(0.0, 0.0, 0.0)
-    if groups < FEWEST_GROUPS:
+    if groups < MIN_GROUPS:
         return LeakageInterval(0.0, 0.0, sets.contrast)
     alpha = 1.0 - confidence
     upper = max(
@@ -131,13 +131,13 @@ def _favours_all(sets: LikelySets, sources: int) -> bool:
 
 def _cross(choosing: PairTerms, judging: PairTerms, sets: LikelySets, level: float) -> RatioLimits:
     """Return what one half says about the (x, x', S) that the other half finds most telling."""
-    best, place = -np.inf, (0, 0, 0)
+    best, index = -np.inf, (0, 0, 0)
     for x in range(choosing.marginal.shape[1]):
         found = _limits(choosing, x, _orders(choosing, x, sets), sets, level).lower
         other, last = divmod(int(found.argmax()), found.shape[1])
         if found[other, last] > best:
-            best, place = float(found[other, last]), (x, other, last)
-    x, other, last = place
+            best, index = float(found[other, last]), (x, other, last)
+    x, other, last = index
     limits = _limits(judging, x, _orders(choosing, x, sets), sets, level)
     return RatioLimits(*(part[other, last] for part in limits))
 

@@ -77,7 +77,7 @@ class ReportAnalysis(Result):
 
     @property
     def watched(self) -> list[tuple[int, int]]:
-        """The places of target and source of every leakage that is estimated."""
+        """The indices of target and source of every leakage that is estimated."""
         pairs = permutations(range(len(self.domain)), 2)
         return [pair for pair in pairs if not np.isnan(self.estimates[pair])]
 

@@ -76,16 +76,16 @@ def line_files(reports: Any) -> list[Path]:
     """
     if not isinstance(reports, (str, os.PathLike, list, tuple)):
         return []
-    places = [reports] if isinstance(reports, (str, os.PathLike)) else reports
-    found = [_lines_at(place) for place in places if isinstance(place, (str, os.PathLike))]
+    indices = [reports] if isinstance(reports, (str, os.PathLike)) else reports
+    found = [_lines_at(index) for index in indices if isinstance(index, (str, os.PathLike))]
     files = [file for part in found for file in part]
     if files and not all(found):
         raise InputError("files of reports must be of one kind, got JSON Lines and others")
     return files
 
 
-def _lines_at(place: str | os.PathLike[str]) -> list[Path]:
-    path = _checks.input_path(place).expanduser()
+def _lines_at(index: str | os.PathLike[str]) -> list[Path]:
+    path = _checks.input_path(index).expanduser()
     if path.is_dir():
         inside = sorted(path.iterdir())
         lines = [file for file in inside if _is_named_so(file)]
@@ -231,7 +231,7 @@ class _Reader:
         arrays = spread_reports(
             self._plan,
             np.array(self._forms) - 1,
-            lambda place, name, _: self._columns[place][name].made_reports().array(),
+            lambda index, name, _: self._columns[index][name].made_reports().array(),
         )
         return pa.Table.from_arrays(arrays, schema=schema)
 

@@ -34,24 +34,24 @@ FORM = "form"
 """The column that says which form a person has, from 1, where not all have the same."""
 
 
-def report_column(plan: Plan, place: int, name: str) -> str:
-    """Return the column of a report, from the place of its form and its name.
+def report_column(plan: Plan, index: int, name: str) -> str:
+    """Return the column of a report, from the index of its form and its name.
 
     The attribute's name where everyone is asked the same; else `"<form>:<attribute>"`, or
     `"<form>:report"` where all answers are one report.
     """
-    return name if plan.is_single else f"{place + 1}:{name}"
+    return name if plan.is_single else f"{index + 1}:{name}"
 
 
 def report_columns(plan: Plan) -> list[tuple[str, int, str]]:
-    """Return the columns of reports: their names, the place of their form, and their report's name.
+    """Return the columns of reports: their names, the index of their form, and their report's name.
 
     A plan in which everyone is asked the same has them in the order of its attributes.
     """
     made = [plan.mechanisms] if plan.is_single else plan.channels
     return [
-        (report_column(plan, place, name), place, name)
-        for place, names in enumerate(made)
+        (report_column(plan, index, name), index, name)
+        for index, names in enumerate(made)
         for name in names
     ]
 
@@ -61,8 +61,8 @@ def reports_schema(plan: Plan) -> pa.Schema:
     plan.check_certified()
     nothing = np.zeros(0, dtype=np.int64)
     fields = [
-        plan.channels[place][name].perturb(nothing).field(column).with_nullable(not plan.is_single)
-        for column, place, name in report_columns(plan)
+        plan.channels[index][name].perturb(nothing).field(column).with_nullable(not plan.is_single)
+        for column, index, name in report_columns(plan)
     ]
     if not plan.is_single:
         fields.insert(0, pa.field(FORM, pa.uint16(), nullable=False))
@@ -79,9 +79,9 @@ def spread_reports(
     plan
         The plan.
     forms
-        The place of everybody's form.
+        The index of everybody's form.
     reports_of
-        Gives the reports of a form's people, from its place, the report's name and their rows.
+        Gives the reports of a form's people, from its index, the report's name and their rows.
     """
     if plan.is_single:
         return [reports_of(place, name, slice(None)) for _, place, name in report_columns(plan)]
@@ -141,26 +141,26 @@ class ReportSource:
             yield found
 
     def by_form(self, names: Mapping[int, Sequence[str]]) -> Iterator[tuple[int, list[Reports]]]:
-        """Yield some reports of some forms, each with the place of its form, from one pass.
+        """Yield some reports of some forms, each with the index of its form, from one pass.
 
         Parameters
         ----------
         names
-            The reports' names, by the place of the form: attributes, or "report".
+            The reports' names, by the index of the form: attributes, or "report".
         """
         chosen = {
             form: {report_column(self._plan, form, name): name for name in some}
             for form, some in names.items()
         }
         columns = [column for part in chosen.values() for column in part]
-        for batch, forms, place in self._batches(columns):
+        for batch, forms, index in self._batches(columns):
             for form, part in chosen.items():
                 having = None if forms is None else forms == form
                 made = self._plan.channels[form]
                 found = [
                     reports
                     for column, name in part.items()
-                    if (reports := _read(batch, column, made[name], having, place)) is not None
+                    if (reports := _read(batch, column, made[name], having, index)) is not None
                 ]
                 if found:
                     yield form, found
@@ -178,23 +178,23 @@ class ReportSource:
     def _batches(
         self, columns: Sequence[str]
     ) -> Iterator[tuple[pa.RecordBatch, Integers | None, _Place]]:
-        """Yield batches of columns with the place of everybody's form, None where all have one."""
+        """Yield batches of columns with the index of everybody's form, None where all have one."""
         wanted = [*columns] if self._plan.is_single else [FORM, *columns]
         for part in self._parts:
             before = 0
             for batch in _part_batches(part, wanted):
-                place = _Place("the table" if isinstance(part, pa.Table) else str(part), before)
-                yield batch, self._forms(batch, place), place
+                index = _Place("the table" if isinstance(part, pa.Table) else str(part), before)
+                yield batch, self._forms(batch, index), index
                 before += batch.num_rows
 
-    def _forms(self, batch: pa.RecordBatch, place: _Place) -> Integers | None:
+    def _forms(self, batch: pa.RecordBatch, index: _Place) -> Integers | None:
         if self._plan.is_single:
             return None
         count, numbers = len(self._plan.forms), batch.column(FORM)
         forms = numbers.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64) - 1
         wrong = (forms < 0) | (forms >= count)
         if wrong.any():
-            raise place.damaged(
+            raise index.damaged(
                 int(wrong.argmax()), FORM, f"it must hold integers from 1 to {count}"
             )
         return np.asarray(forms)
@@ -205,7 +205,7 @@ def _read(
     column: str,
     made: Mechanism,
     having: Booleans | None,
-    place: _Place,
+    index: _Place,
 ) -> Reports | None:
     """Return the reports of one column of a batch, None without any; damaged ones raise."""
     array, field = batch.column(column), batch.schema.field(column)
@@ -213,7 +213,7 @@ def _read(
         wrong = array.is_valid().to_numpy(zero_copy_only=False) != having
         if wrong.any():
             rule = f"it must hold the reports of form {column.partition(':')[0]} and no others"
-            raise place.damaged(int(wrong.argmax()), column, rule)
+            raise index.damaged(int(wrong.argmax()), column, rule)
         array = array.drop_null()
     if not len(array):
         return None
@@ -222,7 +222,7 @@ def _read(
         made.check_drawn(reports)
     except DamagedReportError as damage:
         row = damage.row if having is None else int(np.flatnonzero(having)[damage.row])
-        raise place.damaged(row, column, damage.rule) from None
+        raise index.damaged(row, column, damage.rule) from None
     return reports
 
 
@@ -236,7 +236,7 @@ def _part_batches(part: pa.Table | Path, columns: Sequence[str]) -> Iterator[pa.
 
 def _row_count(metadata: Any, file: Path) -> int:
     """Return the number of rows of a Parquet file; raise where its parts add up to another."""
-    parts = [metadata.row_group(place).num_rows for place in range(metadata.num_row_groups)]
+    parts = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
     if sum(parts) != metadata.num_rows or any(rows < 0 for rows in parts):
         raise InputError(f"{file} is damaged: it does not have as many reports as it states")
     return sum(parts)

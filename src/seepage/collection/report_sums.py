@@ -35,12 +35,12 @@ from seepage.mechanisms.reports import Reports
 from seepage.plan.form import REPORT, MatrixChannel
 from seepage.plan.plan import Plan
 
-MOST_GROUPS = 128
-LEAST_GROUPS = 16
+MAX_GROUPS = 128
+MIN_GROUPS = 16
 CELLS = 1 << 24
 """Sums that are kept in all groups together, if that leaves at least 16 groups: 128 MB."""
 
-MOST_CELLS = 1 << 28
+MAX_CELLS = 1 << 28
 """Sums that are kept at most: 2 GB."""
 
 ENTRIES = 1 << 23
@@ -190,7 +190,7 @@ class PooledSums:
     plan
         The plan.
     forms
-        The sums of each form that people have and whose reports tell anything, by its place.
+        The sums of each form that people have and whose reports tell anything, by its index.
     records
         The number of all people who reported.
 
@@ -246,7 +246,7 @@ class PooledSums:
 def pool_reports(
     plan: Plan,
     reports: Any,
-    places: Iterable[int] | None = None,
+    indices: Iterable[int] | None = None,
     names: Sequence[str] | None = None,
 ) -> PooledSums:
     """Return the sums over the reports of some forms, from one pass over them.
@@ -255,8 +255,8 @@ def pool_reports(
     ----------
     plan, reports
         The plan and its reports.
-    places
-        The places of the forms; by default all.
+    indices
+        The indices of the forms; by default all.
     names
         The attributes; by default all, and forms whose reports tell nothing are left out.
 
@@ -266,37 +266,37 @@ def pool_reports(
     mechanisms) and 8 K^2 bytes for each of 16 to 128 groups, whatever the number of reports.
     """
     source = open_reports(plan, reports)
-    chosen = range(len(plan.forms)) if places is None else places
-    answered = [place for place in chosen if source.people[place]]
+    chosen = range(len(plan.forms)) if indices is None else indices
+    answered = [index for index in chosen if source.people[index]]
     if not answered:
         raise InputError("there is no estimate without reports, got none")
-    telling = [place for place in answered if _tells(plan, place, names)]
+    telling = [index for index in answered if _tells(plan, index, names)]
     if not telling and names is None:
         raise InputError("reports at epsilon 0 carry no information, so nothing is estimated")
     sums = {
-        place: _sums_of(plan, place, names, int(source.people[place]))
-        for place in telling or answered
+        index: _sums_of(plan, index, names, int(source.people[index]))
+        for index in telling or answered
     }
-    for place, found in source.by_form({place: sums[place].columns for place in sums}):
-        sums[place].add(found)
+    for index, found in source.by_form({index: sums[index].columns for index in sums}):
+        sums[index].add(found)
     return PooledSums(plan, sums, source.records)
 
 
-def _tells(plan: Plan, place: int, names: Sequence[str] | None) -> bool:
+def _tells(plan: Plan, index: int, names: Sequence[str] | None) -> bool:
     """Return whether the reports of a form tell all of these attributes, or any one."""
-    made = plan.channels[place]
-    if not plan.forms[place].is_product:
+    made = plan.channels[index]
+    if not plan.forms[index].is_product:
         return True
     if names is None:
         return any(mechanism.informative for mechanism in made.values())
     return all(made[name].informative for name in names)
 
 
-def _sums_of(plan: Plan, place: int, names: Sequence[str] | None, records: int) -> FormSums:
+def _sums_of(plan: Plan, index: int, names: Sequence[str] | None, records: int) -> FormSums:
     """Return sums to which reports of a form can be added."""
-    channel, made = plan.forms[place].channel, plan.channels[place]
+    channel, made = plan.forms[index].channel, plan.channels[index]
     if isinstance(channel, MatrixChannel):
-        return MatrixSums(MatrixEstimator(plan, channel), min(MOST_GROUPS, records))
+        return MatrixSums(MatrixEstimator(plan, channel), min(MAX_GROUPS, records))
     if names is None:
         told = [name for name in plan.domain.names if name in made and made[name].informative]
         return ProductSums(plan, {name: made[name] for name in told}, records)
@@ -308,8 +308,8 @@ def _sums_of(plan: Plan, place: int, names: Sequence[str] | None, records: int) 
 
 
 def _group_count(width: int, records: int) -> int:
-    groups = min(MOST_GROUPS, max(LEAST_GROUPS, CELLS // width**2), records)
-    if groups * width**2 > MOST_CELLS:
+    groups = min(MAX_GROUPS, max(MIN_GROUPS, CELLS // width**2), records)
+    if groups * width**2 > MAX_CELLS:
         raise InputError(
             f"the attributes have {width - 1:,} values in all, too many for all their pairs at "
             "once; choose fewer attributes"
@@ -340,9 +340,9 @@ class _BitSums:
         for turn in _turns(matrix, self.turn).reshape(-1, 64, self._groups, matrix.shape[1]):
             octets = np.packbits(turn, axis=0).transpose(2, 1, 0)
             words = np.ascontiguousarray(octets).view(np.uint64)[:, :, 0]
-            for place, word in enumerate(words):
-                together = words[: place + 1] & word
-                self._counts[place, : place + 1] += np.bitwise_count(together)
+            for index, word in enumerate(words):
+                together = words[: index + 1] & word
+                self._counts[index, : index + 1] += np.bitwise_count(together)
 
     def by_group(self) -> Floats:
         """Return one symmetric matrix per group."""

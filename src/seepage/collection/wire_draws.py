@@ -119,11 +119,11 @@ def _subset(channel: Mapping[str, Any], code: int, words: Words) -> list[int]:
     row, taken = list(range(k)), 0
     if next(words) < int(channel["force"]):
         row[0], row[code], taken = row[code], row[0], 1
-    for place in range(size):
+    for index in range(size):
         word = next(words)
-        if place >= taken:
-            chosen = place + (word * (k - place) >> 64)
-            row[place], row[chosen] = row[chosen], row[place]
+        if index >= taken:
+            chosen = index + (word * (k - index) >> 64)
+            row[index], row[chosen] = row[chosen], row[index]
     return sorted(row[:size])
 
 

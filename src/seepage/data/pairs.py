@@ -19,7 +19,7 @@ from seepage.errors import DomainError
 
 Place = TypeVar("Place", int, Integers)
 
-LARGEST_COUNT = np.iinfo(np.int64).max
+MAX_COUNT = np.iinfo(np.int64).max
 CELLS_AT_ONCE = 1 << 22
 FILE_KEY = b"seepage"
 """Metadata of a Parquet file of pair counts are under this key."""
@@ -42,12 +42,12 @@ def marginal_offsets(sizes: Sequence[int] | Integers) -> Integers:
 
 
 def pair_numbers(first: Place, second: Place, attributes: int) -> Place:
-    """Return the place of each pair (a, b), a < b, in the order of `pair_offsets`."""
+    """Return the index of each pair (a, b), a < b, in the order of `pair_offsets`."""
     return first * (2 * attributes - first - 1) // 2 + second - first - 1
 
 
 def pairs_by_shape(*sizes: Sequence[int]) -> Iterator[tuple[Integers, Integers, Integers]]:
-    """Yield all pairs (a, b), a < b, in groups of one shape each: their places, all a and all b.
+    """Yield all pairs (a, b), a < b, in groups of one shape each: their indices, all a and all b.
 
     With several sizes per attribute, each of them is the same throughout a group.  Large groups
     come in parts of about `CELLS_AT_ONCE` cells.
@@ -67,7 +67,7 @@ def pairs_by_shape(*sizes: Sequence[int]) -> Iterator[tuple[Integers, Integers, 
 
 
 def stacked(flat: Integers, begins: Integers, *shape: int) -> Integers:
-    """Return the arrays of this shape that begin at these places of a flat one, as a stack.
+    """Return the arrays of this shape that begin at these indices of a flat one, as a stack.
 
     A view where they lie side by side, else a copy.
     """
@@ -149,7 +149,7 @@ class PairCounts(Result):
 
     def _check_sums(self) -> None:
         totals = {_exact_sum(part) for part in self._marginals}
-        if max(totals) > LARGEST_COUNT:
+        if max(totals) > MAX_COUNT:
             raise DomainError(f"the number of records must fit 64 bits, got {max(totals)}")
         if len(totals) > 1:
             raise DomainError(
@@ -343,7 +343,7 @@ class PairCounts(Result):
                 f"counts of different domains cannot be merged: {where}; "
                 "`merge_pairs` puts shards together that have other categories"
             )
-        if self.records + other.records > LARGEST_COUNT:
+        if self.records + other.records > MAX_COUNT:
             raise DomainError("the merged counts exceed 64 bits")
         marginals = [a + b for a, b in zip(self._marginals, other._marginals, strict=True)]
         population = None
@@ -382,7 +382,7 @@ def _frozen(counts: ArrayLike) -> Integers:
     array = _checks.array(counts, "counts")
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise DomainError("counts must be one-dimensional arrays of integers")
-    if array.size and (array.min() < 0 or int(array.max()) > LARGEST_COUNT):
+    if array.size and (array.min() < 0 or int(array.max()) > MAX_COUNT):
         raise DomainError("counts must be at least 0 and fit 64 bits")
     result = array.astype(np.int64)
     result.flags.writeable = False

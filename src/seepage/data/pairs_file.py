@@ -126,55 +126,55 @@ def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
     Everything is checked: that each cell comes once and is in the domain, and that all tables sum
     to their marginals and the marginals to the number of records.
     """
-    place = _checks.input_path(path)
-    table = _read(place)
-    header = _read_header(place, (table.schema.metadata or {}).get(FILE_KEY))
+    file = _checks.input_path(path)
+    table = _read(file)
+    header = _read_header(file, (table.schema.metadata or {}).get(FILE_KEY))
     try:
         domain = Domain.from_dicts(map(msgspec.structs.asdict, header.attributes))
         pairs = _from_table(table, domain, header.population)
     except (InputError, UnicodeError) as problem:
-        raise _damaged(place, str(problem)) from None
+        raise _damaged(file, str(problem)) from None
     if pairs.records != header.records:
-        raise _damaged(place, f"{header.records:,} records, but counts of {pairs.records:,}")
+        raise _damaged(file, f"{header.records:,} records, but counts of {pairs.records:,}")
     return pairs
 
 
-def _read(place: Path) -> "pa.Table":
+def _read(file: Path) -> "pa.Table":
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if place.is_fifo():
-        raise TableError(f"{place} is a pipe: pair counts can be read from files only")
-    if not place.is_file():
-        raise TableError(f"there is no file {str(place)!r}")
+    if file.is_fifo():
+        raise TableError(f"{file} is a pipe: pair counts can be read from files only")
+    if not file.is_file():
+        raise TableError(f"there is no file {str(file)!r}")
     try:
-        with pq.ParquetFile(place, page_checksum_verification=True) as file:
-            return file.read()
+        with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
+            return parquet.read()
     except PermissionError:
-        raise TableError(f"{place} cannot be read: permission denied") from None
+        raise TableError(f"{file} cannot be read: permission denied") from None
     except (OSError, pa.ArrowException):
-        raise TableError(f"{place} is no Parquet file, or is truncated or damaged") from None
+        raise TableError(f"{file} is no Parquet file, or is truncated or damaged") from None
 
 
-def _read_header(place: Path, metadata: bytes | None) -> _Header:
+def _read_header(file: Path, metadata: bytes | None) -> _Header:
     if metadata is None:
         raise TableError(
-            f"{place} is a Parquet file, but not of pair counts; if it is a table, count it first"
+            f"{file} is a Parquet file, but not of pair counts; if it is a table, count it first"
         )
     try:
         version = msgspec.json.decode(metadata, type=_FormatVersion).version
         if version != VERSION:
             raise TableError(
-                f"{place} has version {version} of the format, this seepage reads {VERSION}; "
+                f"{file} has version {version} of the format, this seepage reads {VERSION}; "
                 "use the seepage that wrote it, or a newer one"
             )
         return msgspec.json.decode(metadata, type=_Header)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as problem:
-        raise _damaged(place, str(problem)) from None
+        raise _damaged(file, str(problem)) from None
 
 
-def _damaged(place: Path, problem: str) -> TableError:
-    return TableError(f"{place} is no valid file of pair counts: {problem}")
+def _damaged(file: Path, problem: str) -> TableError:
+    return TableError(f"{file} is no valid file of pair counts: {problem}")
 
 
 def _from_table(table: "pa.Table", domain: Domain, population: int | None) -> PairCounts:
@@ -211,8 +211,8 @@ def _positions(table: "pa.Table", name: str, known: list[str]) -> Integers:
     except pa.ArrowException:
         raise DomainError(f"column {name} must hold text") from None
     coded = column.combine_chunks()
-    places = pc.index_in(coded.dictionary, value_set=pa.array(known, pa.string()))
-    found = places.take(coded.indices)
+    positions = pc.index_in(coded.dictionary, value_set=pa.array(known, pa.string()))
+    found = positions.take(coded.indices)
     if found.null_count:
         odd = coded.filter(found.is_null())[0].as_py()
         raise DomainError(f"column {name} has {odd!r}, which is not in its domain")
@@ -223,7 +223,7 @@ def _codes(words: Integers, attributes: Integers, domain: Domain) -> Integers:
     """Return the code of each word as a value of its attribute."""
     number = {word: index for index, word in enumerate(_words(domain))}
     keys = np.array(
-        [place * len(number) + number[v] for place, a in enumerate(domain) for v in a.values]
+        [index * len(number) + number[v] for index, a in enumerate(domain) for v in a.values]
     )
     codes = np.concatenate([np.arange(size) for size in domain.sizes])
     order = np.argsort(keys)

@@ -29,7 +29,7 @@ from seepage.errors import DomainError, InputError
 
 Counts = TypeVar("Counts", bound=PairCounts | Records)
 
-LARGEST_JOINING = 1 / 20
+MAX_JOINING = 1 / 20
 """The share of the records that a value has at most to join others that are rarer than allowed."""
 
 HEAD = ("attribute", "value", "label")
@@ -74,9 +74,9 @@ def _recoded_pairs(pairs: PairCounts, domain: Domain, codes: Sequence[Integers])
         rows, columns = (stacked(flat, starts[part], sizes[part[0]]) for part in (a, b))
         tables = np.zeros((len(numbers), domain.sizes[a[0]], domain.sizes[b[0]]), dtype=np.int64)
         row = np.arange(len(numbers))[:, None] * tables.shape[1] + rows
-        place = row[:, :, None] * tables.shape[2] + columns[:, None, :]
+        index = row[:, :, None] * tables.shape[2] + columns[:, None, :]
         old = stacked(pairs.counts, begins[numbers], sizes[a[0]], sizes[b[0]])
-        np.add.at(tables.reshape(-1), place.reshape(-1), old.reshape(-1))
+        np.add.at(tables.reshape(-1), index.reshape(-1), old.reshape(-1))
         put_stack(cells, offsets[numbers], tables)
     return PairCounts(domain, marginals, cells, population=pairs.population)
 
@@ -139,7 +139,7 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
             raise DomainError(
                 f"counts of different attributes cannot be merged: {first.differences(part.domain)}"
             )
-    domain = Domain(_union([part.domain[place] for part in parts]) for place in range(len(first)))
+    domain = Domain(_union([part.domain[index] for part in parts]) for index in range(len(first)))
     total = widened(parts[0], domain)
     for part in parts[1:]:
         total += widened(part, domain)
@@ -162,9 +162,9 @@ def _union(attributes: Sequence[Attribute]) -> Attribute:
     if first.edges:
         values.sort(key=MISSING.__eq__)
         return Attribute(first.name, tuple(values), first.edges)
-    for place in (_as_number, _as_text):
-        if all(_ascends(attribute, place) for attribute in attributes):
-            values.sort(key=place)
+    for key in (_as_number, _as_text):
+        if all(_ascends(attribute, key) for attribute in attributes):
+            values.sort(key=key)
             break
     return Attribute(first.name, tuple(values))
 
@@ -183,8 +183,8 @@ def _as_text(value: str) -> tuple[Any, ...]:
     return value == MISSING, value
 
 
-def _ascends(attribute: Attribute, place: Callable[[str], Any]) -> bool:
-    return sorted(attribute.values, key=place) == list(attribute.values)
+def _ascends(attribute: Attribute, key: Callable[[str], Any]) -> bool:
+    return sorted(attribute.values, key=key) == list(attribute.values)
 
 
 def rare_values(pairs: PairCounts | Records, pool: float) -> dict[str, tuple[str, ...]]:
@@ -213,7 +213,7 @@ def rare_values(pairs: PairCounts | Records, pool: float) -> dict[str, tuple[str
     found = {}
     for attribute in pairs.domain:
         counts = dict(zip(attribute.values, pairs.marginal(attribute.name).tolist(), strict=True))
-        merged = _merged_values(counts, least, pairs.records * LARGEST_JOINING)
+        merged = _merged_values(counts, least, pairs.records * MAX_JOINING)
         if set(merged) - {OTHER} and not attribute.edges:
             found[attribute.name] = tuple(value for value in attribute.values if value in merged)
     return found
@@ -269,14 +269,14 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
     path
         The file; a head line is needed, further columns are ignored.
     """
-    place = _checks.path(path, "labels")
+    file = _checks.path(path, "labels")
     try:
-        with place.open(newline="", encoding="utf-8-sig") as lines:
+        with file.open(newline="", encoding="utf-8-sig") as lines:
             rows = csv.DictReader(lines)
             known = [name.strip().lower() for name in rows.fieldnames or ()]
             if not set(HEAD) <= set(known):
                 raise InputError(
-                    f"{place} must have the columns attribute, value, label, "
+                    f"{file} must have the columns attribute, value, label, "
                     f"got {', '.join(known) or 'none'}"
                 )
             rows.fieldnames = known
@@ -286,9 +286,9 @@ def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
                 if label:
                     found.setdefault(attribute, {})[value] = label
     except OSError as problem:
-        raise InputError(f"{place} cannot be read: {problem.strerror}") from None
+        raise InputError(f"{file} cannot be read: {problem.strerror}") from None
     except (csv.Error, UnicodeDecodeError) as problem:
-        raise InputError(f"{place} must be a CSV file in UTF-8: {problem}") from None
+        raise InputError(f"{file} must be a CSV file in UTF-8: {problem}") from None
     return found
 
 

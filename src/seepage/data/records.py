@@ -30,7 +30,7 @@ from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError
 
-MOST_CELLS = 1 << 27
+MAX_CELLS = 1 << 27
 """The largest table of counts that is made: 1 GB."""
 
 
@@ -198,10 +198,10 @@ class Records(Result):
         chosen = self._positions(names)
         shape = tuple(self.domain.sizes[position] for position in chosen)
         cells = math.prod(shape)
-        if cells > MOST_CELLS:
+        if cells > MAX_CELLS:
             raise DomainError(
                 f"the joint table of {len(chosen)} attributes has {cells:.3g} cells, and at most "
-                f"{MOST_CELLS:.3g} fit; choose fewer attributes or coarser bins"
+                f"{MAX_CELLS:.3g} fit; choose fewer attributes or coarser bins"
             )
         index = np.zeros(len(self), dtype=np.int64)
         for position in chosen:
@@ -267,7 +267,7 @@ class Records(Result):
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Codes:
         """Return the codes of n people drawn with replacement, one row each."""
-        size = _checks.integer(n, "n", 0, _checks.MOST_DRAWS)
+        size = _checks.integer(n, "n", 0, _checks.MAX_DRAWS)
         if not self.records:
             raise DomainError("sampling needs at least one record, and these have none")
         ends = np.cumsum(self.weights)
@@ -332,6 +332,6 @@ def _checked_weights(rows: int, weights: ArrayLike | None) -> Integers:
     array = _checks.array(weights, "weights")
     if array.shape != (rows,) or (array.size and array.dtype.kind not in "iu"):
         raise DomainError(f"weights must be {rows} integers, one for each row")
-    if array.size and (array.min() < 0 or sum(array.tolist()) > _checks.MOST_RECORDS):
+    if array.size and (array.min() < 0 or sum(array.tolist()) > _checks.MAX_RECORDS):
         raise DomainError("weights must be at least 0 and sum to at most 2^53")
     return array.astype(np.int64)

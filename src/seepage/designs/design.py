@@ -229,7 +229,7 @@ class Design(Result):
 
     def _columns(self) -> dict[str, Sequence[Any]]:
         rows = list(self.questions())
-        place = {name: k for k, name in enumerate(self.domain.names)}
+        index = {name: k for k, name in enumerate(self.domain.names)}
         limits = [limit if math.isfinite(limit) else None for limit in self.limits.tolist()]
         return {
             "form": [number for number, *_ in rows],
@@ -237,8 +237,8 @@ class Design(Result):
             "attribute": [name for _, _, name, _, _ in rows],
             "mechanism": [mechanism for _, _, _, mechanism, _ in rows],
             "epsilon": [epsilon for *_, epsilon in rows],
-            "total": [form.totals[place[name]] for _, form, name, _, _ in rows],
-            "limit": [limits[place[name]] for _, _, name, _, _ in rows],
+            "total": [form.totals[index[name]] for _, form, name, _, _ in rows],
+            "limit": [limits[index[name]] for _, _, name, _, _ in rows],
             "record": [form.record for _, form, *_ in rows],
             "guarantee": [form.guarantee for _, form, *_ in rows],
         }

@@ -12,12 +12,12 @@ from seepage.data.domain import Domain
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import chosen, positive_limit
 from seepage.designs.forms.a_optimal import Precisions
-from seepage.designs.forms.form_problem import LARGEST_FORM, FormProblem, Places
+from seepage.designs.forms.form_problem import MAX_FORM, FormProblem, Indices
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.errors import InputError
 from seepage.leakage.release import for_each
 
-SMALLEST_LIMIT = 1e-6
+MIN_LIMIT = 1e-6
 """Budgets are found to 1e-7; a smaller limit means millions of times the error of limit 1."""
 
 
@@ -48,13 +48,13 @@ def make_form_problem(
     pairs = [_pair(domain, pair, "joint") for pair in _checks.items(joint, "joint")]
     apart = _apart(domain, never)
     items = _items(domain, collected, _groups(domain, together))
-    most = max(LARGEST_FORM, *map(len, items))
+    most = max(MAX_FORM, *map(len, items))
     if largest is not None:
         most = _checks.integer(largest, "largest", 1)
     _check_items(domain, items, apart, most)
     _check_joint(domain, pairs, collected, apart)
-    public_places, known_places = (np.flatnonzero(part).tolist() for part in (clear, held))
-    scorer = ExactForms(records, public_places, known_places)
+    public_indices, known_indices = (np.flatnonzero(part).tolist() for part in (clear, held))
+    scorer = ExactForms(records, public_indices, known_indices)
     if scope == "table":  # the certifier does so for the population
         _check_public(domain, scorer, limits)
     problem = FormProblem(
@@ -70,8 +70,8 @@ def make_form_problem(
         math.inf if record_limit is None else _limit(record_limit, "record_limit"),
         most,
         scope == "population",
-        tuple(public_places),
-        tuple(known_places),
+        tuple(public_indices),
+        tuple(known_indices),
     )
     _check_least(problem)
     return problem
@@ -102,8 +102,8 @@ def _limits(domain: Domain, limit: Any, unprotected: Booleans) -> Floats:
 
 def _limit(value: Any, what: str = "limit") -> float:
     limit = positive_limit(value, what)
-    if limit < SMALLEST_LIMIT:
-        raise InputError(f"{what} must be at least {SMALLEST_LIMIT:g} for a design, got {limit:g}")
+    if limit < MIN_LIMIT:
+        raise InputError(f"{what} must be at least {MIN_LIMIT:g} for a design, got {limit:g}")
     return limit
 
 
@@ -115,25 +115,25 @@ def _weights(domain: Domain, weights: Any, collected: Booleans, joint: int) -> F
     return np.concatenate([found, np.ones(joint)])
 
 
-def _places(domain: Domain, names: Any, what: str) -> list[int]:
-    places = [domain.index(name) for name in _checks.items(names, f"each of {what}")]
-    if len(set(places)) < max(2, len(places)):
+def _indices(domain: Domain, names: Any, what: str) -> list[int]:
+    indices = [domain.index(name) for name in _checks.items(names, f"each of {what}")]
+    if len(set(indices)) < max(2, len(indices)):
         raise InputError(f"each of {what} must name different attributes, at least two")
-    return places
+    return indices
 
 
 def _pair(domain: Domain, names: Any, what: str) -> tuple[int, int]:
-    places = _places(domain, names, what)
-    if len(places) != 2:
-        raise InputError(f"each of {what} must name two attributes, got {len(places)}")
-    return min(places), max(places)
+    indices = _indices(domain, names, what)
+    if len(indices) != 2:
+        raise InputError(f"each of {what} must name two attributes, got {len(indices)}")
+    return min(indices), max(indices)
 
 
 def _groups(domain: Domain, together: Any) -> list[set[int]]:
     """Return groups of attributes asked together, those with a common attribute joined."""
     groups = list[set[int]]()
     for names in _checks.items(together, "together"):
-        merged = set(_places(domain, names, "together"))
+        merged = set(_indices(domain, names, "together"))
         apart = [group for group in groups if not group & merged]
         for group in groups:
             if group & merged:
@@ -150,7 +150,7 @@ def _apart(domain: Domain, never: Any) -> Booleans:
     return apart
 
 
-def _items(domain: Domain, collected: Booleans, groups: list[set[int]]) -> tuple[Places, ...]:
+def _items(domain: Domain, collected: Booleans, groups: list[set[int]]) -> tuple[Indices, ...]:
     for group in groups:
         absent = [domain.names[j] for j in sorted(group) if not collected[j]]
         if absent:
@@ -160,11 +160,11 @@ def _items(domain: Domain, collected: Booleans, groups: list[set[int]]) -> tuple
     return tuple(sorted([*single, *(tuple(sorted(group)) for group in groups)]))
 
 
-def _check_items(domain: Domain, items: tuple[Places, ...], apart: Booleans, largest: int) -> None:
+def _check_items(domain: Domain, items: tuple[Indices, ...], apart: Booleans, largest: int) -> None:
     for item in items:
         clash = np.argwhere(apart[np.ix_(item, item)])
         if len(clash):
-            first, second = (domain.names[item[place]] for place in clash[0].tolist())
+            first, second = (domain.names[item[index]] for index in clash[0].tolist())
             raise InputError(f"{first!r} and {second!r} are both together and never together")
         if len(item) > largest:
             raise InputError(

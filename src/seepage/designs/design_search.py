@@ -18,14 +18,14 @@ from seepage.data.records import Records
 from seepage.designs.design import Design, DesignedForm
 from seepage.designs.design_options import make_form_problem
 from seepage.designs.forms.a_optimal import Precisions, Shares, best_shares, evaluate
-from seepage.designs.forms.form_problem import FittedForm, FormProblem, Places
+from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import FormPool, FormSearch, Timer, generate
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.designs.forms.population_certifier import PopulationCertifier, halved
 from seepage.designs.forms.table_certifier import TableCertifier
 from seepage.designs.shaped.form_shaper import (
     IN_USE,
-    MOST_SHAPED,
+    MAX_SHAPED,
     FormShaper,
     people_shapes,
     table_shapes,
@@ -34,7 +34,7 @@ from seepage.designs.shaped.shaped_population import CHOSEN_ON, split_records
 from seepage.designs.strategies import compare_designs
 from seepage.errors import InputError
 
-SMALLEST_SHARE = 1e-3
+MIN_SHARE = 1e-3
 """A form with a smaller share is left out at the end; the gap counts what that costs."""
 
 VARIANT = 0.1
@@ -68,7 +68,7 @@ def search_design(
     """
     timer = Timer(seconds)
     problem = make_form_problem(records, **conditions)
-    strata = problem.public_places or problem.known_places
+    strata = problem.public_indices or problem.known_indices
     shaped = mechanism is None and shape != "never" and not strata
     certifier: Certifier
     if problem.fixed_caps:  # half of what the confidence leaves is for shaped forms
@@ -126,7 +126,7 @@ class DesignRun:
             )
         self.pool.settle(1e-6, 4000)
 
-    def _item(self, item: Places) -> FittedForm:
+    def _item(self, item: Indices) -> FittedForm:
         """Return a form of one item; with coarser totals where its table is too large."""
         problem, found = self.problem, None
         single = self.certifier.by_budget(item[0], self.timer) if len(item) == 1 else None
@@ -144,7 +144,7 @@ class DesignRun:
             )
         return found
 
-    def _certified(self, form: Places) -> FittedForm | None:
+    def _certified(self, form: Indices) -> FittedForm | None:
         found = self.search_forms.fit(form[:-1], form[-1:])
         certified = None if found is None else self.certifier.first(found)
         return certified if certified is not None and self.problem.useful(certified) else None
@@ -191,9 +191,9 @@ class DesignRun:
     def result(self, seed: int) -> Design:
         """Return the design, its forms checked once more."""
         problem = self.problem
-        places, state = self._final()
-        order = sorted(places, key=lambda place: -state.shares[place])
-        forms = self.certifier.settled([self.pool.forms[place] for place in order])
+        indices, state = self._final()
+        order = sorted(indices, key=lambda index: -state.shares[index])
+        forms = self.certifier.settled([self.pool.forms[index] for index in order])
         if any(problem.excess(form.totals, form.spent) > 0 for form in forms):
             raise AssertionError("a total of a designed form exceeds its limit")
         with np.errstate(divide="ignore"):
@@ -202,7 +202,7 @@ class DesignRun:
         names = problem.domain.names
         alone = errors[:count].copy()
         alone[np.array(problem.domain.sizes) == 1] = 0.0
-        shares, plain = [float(state.shares[place]) for place in order], self._product_design()
+        shares, plain = [float(state.shares[index]) for index in order], self._product_design()
         comparison = compare_designs(
             problem, self.records, self.singles, self.whole, forms, alone, plain
         )
@@ -210,8 +210,8 @@ class DesignRun:
         return Design(
             self.records.pairs(),
             problem.limits,
-            tuple(names[j] for j in problem.public_places),
-            tuple(names[j] for j in problem.known_places),
+            tuple(names[j] for j in problem.public_indices),
+            tuple(names[j] for j in problem.known_indices),
             tuple(_named(problem, form, part) for form, part in zip(forms, shares, strict=True)),
             alone,
             dict(zip(pairs, errors[count:].tolist(), strict=True)),
@@ -243,10 +243,10 @@ class DesignRun:
         """Return the forms that stay, without those of vanishing shares, and the state."""
         pool, weights = self.pool, self.problem.weights
         pool.settle(1e-4, 20_000)
-        most: dict[Places, float] = {}
+        most: dict[Indices, float] = {}
         for form, share in zip(pool.forms, pool.shares.tolist(), strict=True):
             most[form.attributes] = max(share, most.get(form.attributes, 0.0))
-        least = [max(SMALLEST_SHARE, VARIANT * most[form.attributes]) for form in pool.forms]
+        least = [max(MIN_SHARE, VARIANT * most[form.attributes]) for form in pool.forms]
         start = np.where(pool.shares >= least, pool.shares, 0.0)
         fewer = evaluate(pool.rows, weights, start / start.sum())
         if math.isfinite(fewer.objective):
@@ -283,7 +283,7 @@ def _named(problem: FormProblem, form: FittedForm, share: float) -> DesignedForm
 
 # Shaped reports ---------------------------------------------------------------------------------
 
-MOST_CHOSEN = 16
+MAX_CHOSEN = 16
 """Combinations of answers of a form that is shaped for the population."""
 
 PRODUCT_TIME = 0.3
@@ -301,7 +301,7 @@ def _shape_forms(run: DesignRun, how: str, seed: int) -> None:
         _shape_for_people(run, how, rule, seed)
         return
     if how != "single":
-        timer.seconds, problem.most_cells = whole * PRODUCT_TIME, MOST_SHAPED
+        timer.seconds, problem.most_cells = whole * PRODUCT_TIME, MAX_SHAPED
         run.search(seed)
         timer.seconds, problem.most_cells = whole, math.inf
     maker = table_shapes(problem, run.records, rule)
@@ -319,7 +319,7 @@ def _shape_for_people(run: DesignRun, how: str, rule: str, seed: int) -> None:
         run.problem,
         scorer=ExactForms(grown),
         precisions=Precisions(grown, run.problem.precisions.joint),
-        most_cells=MOST_CHOSEN,
+        most_cells=MAX_CHOSEN,
     )
     inner = run.on(PopulationCertifier(problem, grown, confidence))
     maker = people_shapes(problem, fifth, rule, confidence)

@@ -368,9 +368,9 @@ def frontier(
         ),
         last,
     ]
-    for place in range(1, number):
-        if found[place].error > found[place - 1].error:
-            found[place] = found[place - 1]
+    for index in range(1, number):
+        if found[index].error > found[index - 1].error:
+            found[index] = found[index - 1]
     return Frontier(tuple(found), grid)
 
 

@@ -138,28 +138,28 @@ def compare_designs(
         Where reports are shaped: the forms and errors of the design without.
     """
     asked = np.flatnonzero(problem.collected & (problem.weights[: len(problem.domain)] > 0))
-    places, people, found = asked.tolist(), records.records, list[Strategy]()
+    indices, people, found = asked.tolist(), records.records, list[Strategy]()
     limit, precise = float(problem.limits.min()), problem.precisions
-    clear = bool(problem.public_places)
+    clear = bool(problem.public_indices)
     if not clear:
-        split = (equal_split(limit, len(places)),) * len(places)
-        names = tuple(map(precise.best_mechanism, places, split))
-        precisions = list(map(precise.of_mechanism, places, names, split))
+        split = (equal_split(limit, len(indices)),) * len(indices)
+        names = tuple(map(precise.best_mechanism, indices, split))
+        precisions = list(map(precise.of_mechanism, indices, names, split))
         found.append(Strategy(SPLIT, split, _errors(precisions, people), names, "worst", True))
     if whole:
         best = min(whole, key=lambda form: (1 / problem.row(form)[asked]).sum())
         errors_of_all = _errors(problem.row(best)[asked], people)
-        found.append(_of_forms(CALIBRATED, [best], errors_of_all, places, best.guarantee))
-    found += _sampled(problem, singles, places, people)
-    if len(places) > 1 and not clear:
-        pairs = records.pairs().select([problem.domain.names[j] for j in places])
+        found.append(_of_forms(CALIBRATED, [best], errors_of_all, indices, best.guarantee))
+    found += _sampled(problem, singles, indices, people)
+    if len(indices) > 1 and not clear:
+        pairs = records.pairs().select([problem.domain.names[j] for j in indices])
         found += [sampling_with_fake_data(pairs, limit, amplified=more) for more in (False, True)]
     designs = [(DESIGN if product is None else SHAPED, forms, errors)]
     if product is not None:
         designs.insert(0, (DESIGN, *product))
     for name, chosen, of_each in designs:
         rests = ", ".join(sorted({form.guarantee for form in chosen}))
-        found.append(_of_forms(name, chosen, tuple(of_each[asked].tolist()), places, rests))
+        found.append(_of_forms(name, chosen, tuple(of_each[asked].tolist()), indices, rests))
     return tuple(found)
 
 
@@ -174,8 +174,8 @@ def _of_forms(
     largest, mechanisms = list[float](), list[str]()
     for j in asked:
         asking = [(form, form.attributes.index(j)) for form in forms if j in form.attributes]
-        largest.append(max(float(form.epsilons[place]) for form, place in asking))
-        mechanisms.append(next(form.mechanisms[place] for form, place in asking))
+        largest.append(max(float(form.epsilons[index]) for form, index in asking))
+        mechanisms.append(next(form.mechanisms[index] for form, index in asking))
     return Strategy(name, tuple(largest), errors, tuple(mechanisms), rests_on, True)
 
 
@@ -197,7 +197,7 @@ def _sampled(
     budgets = tuple(float(best[j].epsilons[0]) for j in asked)
     names = tuple(best[j].mechanisms[0] for j in asked)
     within = problem.fixed_caps and max(budgets) <= float(problem.limits.min())
-    rests = "worst" if within and not problem.public_places else "exact"
+    rests = "worst" if within and not problem.public_indices else "exact"
     return [
         Strategy(name, budgets, _errors(precisions * part, people), names, rests, True)
         for name, part in ((UNIFORM_SMP, uniform), (OPTIMAL_SMP, optimal))

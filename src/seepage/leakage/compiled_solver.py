@@ -160,12 +160,12 @@ def _between(likelier, other, epsilon):
     order = np.argsort(np.where(more > 0, other / more, math.inf))
     chosen = np.zeros(likelier.shape[0], dtype=np.bool_)
     gap, low, best, last = 0.0, 0.0, 0.0, -1
-    for place, source in enumerate(order):
+    for index, source in enumerate(order):
         gap += more[source]
         low += other[source]
         ratio = math.log1p(weight * gap / (floor + weight * low))
         if ratio > best:
-            best, last = ratio, place
+            best, last = ratio, index
     chosen[order[: last + 1]] = True
     return best, chosen
 
@@ -214,8 +214,8 @@ def _common(by_row, by_column, likelier, scale):
     common = np.zeros(len(starts) - 1)
     for mine in range(starts[likelier], starts[likelier + 1]):
         source, cell = columns[mine], scale * cells[mine]
-        for place in range(column_starts[source], column_starts[source + 1]):
-            common[rows[place]] += min(cell, column_cells[place])
+        for index in range(column_starts[source], column_starts[source + 1]):
+            common[rows[index]] += min(cell, column_cells[index])
     return common
 
 

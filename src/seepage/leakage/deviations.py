@@ -24,12 +24,12 @@ from seepage._numerics import Floats
 GUARD = 1e-11
 """Relative rounding of every limit to its safe side."""
 
-MOST_BINOMIAL = 10**9
-"""Records up to which binomial tails are inverted; beyond, and for c above `LARGEST_C`, kl."""
+MAX_BINOMIAL = 10**9
+"""Records up to which binomial tails are inverted; beyond, and for c above `MAX_C`, kl."""
 
-LARGEST_C = 200.0
+MAX_C = 200.0
 
-LARGEST_SLOPE = 600.0
+MAX_SLOPE = 600.0
 """Largest exponent h of Chernoff's inequality: e^h must be a float."""
 
 ROUNDS = 6
@@ -77,7 +77,7 @@ def binomial_upper(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Floats
     """Return the upper limits of `clopper_pearson`."""
     k, n, level = _as_floats(counts, totals, c)
     upper = np.ones(k.shape)
-    exact = (n > 0) & (n <= MOST_BINOMIAL) & (level <= LARGEST_C)
+    exact = (n > 0) & (n <= MAX_BINOMIAL) & (level <= MAX_C)
     none, inner = exact & (k == 0), exact & (k > 0) & (k < n)
     upper[none] = -np.expm1(np.log(_alpha(level[none])) / n[none])
     if inner.any():
@@ -94,7 +94,7 @@ def binomial_lower(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Floats
     """Return the lower limits of `clopper_pearson`."""
     k, n, level = _as_floats(counts, totals, c)
     lower = np.zeros(k.shape)
-    exact = (n > 0) & (n <= MOST_BINOMIAL) & (level <= LARGEST_C)
+    exact = (n > 0) & (n <= MAX_BINOMIAL) & (level <= MAX_C)
     whole, inner = exact & (k == n), exact & (k > 0) & (k < n)
     lower[whole] = np.exp(np.log(_alpha(level[whole])) / n[whole])
     if inner.any():
@@ -182,10 +182,10 @@ def upper_slope(a: Floats, b: Floats, r: Floats, rounds: int = ROUNDS) -> Floats
         left = np.where(wilson <= 0.5, np.maximum(left, 1.0 - wilson), left)
         q, rest = np.maximum(1.0 - left, a), np.clip(left, 1e-300, b)
         for _ in range(rounds):
-            h = np.clip(np.log(q) - np.log(rest) + apart, 1e-12, LARGEST_SLOPE)
+            h = np.clip(np.log(q) - np.log(rest) + apart, 1e-12, MAX_SLOPE)
             q = np.clip(_chernoff(a, r, h), a, 1.0)
             rest = np.clip(np.expm1(h * b - r) / np.expm1(h), 1e-300, b)
-    return np.asarray(np.clip(np.log(q) - np.log(rest) + apart, 1e-12, LARGEST_SLOPE))
+    return np.asarray(np.clip(np.log(q) - np.log(rest) + apart, 1e-12, MAX_SLOPE))
 
 
 class StraightLines(NamedTuple):

@@ -155,19 +155,19 @@ class LikelySets:
 
 
 def by_kind(
-    sets: Sequence[LikelySets | None], places: Integers
+    sets: Sequence[LikelySets | None], indices: Integers
 ) -> Iterator[tuple[LikelySets, Integers, Floats]]:
-    """Group places, such as sources, by the kind and size of their likely sets.
+    """Group indices, such as sources, by the kind and size of their likely sets.
 
-    Yields an example of such sets, which of the places have them, and the contrast of each;
-    places without likely sets are left out.
+    Yields an example of such sets, which of the indices have them, and the contrast of each;
+    indices without likely sets are left out.
     """
     kinds = [own and (own.kind, own.size) for own in sets]
     contrasts = np.array([np.nan if own is None else own.contrast for own in sets])
     for kind, example in dict(zip(kinds, sets, strict=True)).items():
-        chosen = np.flatnonzero(np.array([kind == other for other in kinds])[places])
+        chosen = np.flatnonzero(np.array([kind == other for other in kinds])[indices])
         if example is not None and len(chosen):
-            yield example, chosen, contrasts[places[chosen]]
+            yield example, chosen, contrasts[indices[chosen]]
 
 
 def best_singleton(channels: Floats, epsilon: Floats) -> Best:

@@ -46,12 +46,12 @@ KL_ROUNDS = 3
 GRID = np.linspace(-1.0, 1.0, 7)
 """Points of each bracket, in units of the distance between the points before."""
 
-MOST_SPLITS = 12
+MAX_SPLITS = 12
 
-MOST_PARTS = 1 << 10
+MAX_PARTS = 1 << 10
 """Parts of the search that are looked at together; with more the bounds are left as they are."""
 
-MOST_CELLS = 1 << 16
+MAX_CELLS = 1 << 16
 """Differences of rows that are computed at once: what a core's cache holds."""
 
 
@@ -265,9 +265,9 @@ class _RowPairs:
             self.bounds[self._place(first, second)],
         )
 
-    def _batches(self, places: Integers) -> Iterator[Integers]:
-        step = max(1, MOST_CELLS // self.rows.shape[1])
-        return (places[start : start + step] for start in range(0, len(places), step))
+    def _batches(self, indices: Integers) -> Iterator[Integers]:
+        step = max(1, MAX_CELLS // self.rows.shape[1])
+        return (indices[start : start + step] for start in range(0, len(indices), step))
 
     def _loose(self) -> Booleans:
         """Return which bounds are not within the tolerance of what is attained in their table."""
@@ -300,10 +300,10 @@ def _certified(ratio: Floats, gain: Floats, bottom: Floats) -> Floats:
 
 def _split(parts: _Parts, contrast: float, attained: Floats, certified: Floats) -> None:
     """Raise what is certified and what is attained of each table by those of the parts."""
-    for depth in range(MOST_SPLITS + 1):
+    for depth in range(MAX_SPLITS + 1):
         bound = _bounds(parts, contrast, attained)
         wide = bound > attained[parts.table] + TOLERANCE
-        last = depth == MOST_SPLITS or 2 * wide.sum() > MOST_PARTS * len(attained)
+        last = depth == MAX_SPLITS or 2 * wide.sum() > MAX_PARTS * len(attained)
         done = slice(None) if last else ~wide
         np.maximum.at(certified, parts.table[done], bound[done])
         if last or not wide.any():
@@ -315,10 +315,10 @@ def _bounds(parts: _Parts, contrast: float, attained: Floats) -> Floats:
     """Return a certified value for each part; raise what is attained by the sets seen."""
     bound, size = parts.bound.copy(), parts.likelier.shape[1]
     curve, proper = _curve(parts)
-    going, places = np.arange(len(bound)), np.tile(np.arange(size + 1.0), (len(bound), 1))
+    going, indices = np.arange(len(bound)), np.tile(np.arange(size + 1.0), (len(bound), 1))
     for number in range(ROUNDS):
         now = parts.select(going) if number else parts
-        above, below = (_along(line, places) for line in curve)
+        above, below = (_along(line, indices) for line in curve)
         high = kl_upper(above, now.radii[:, :1], KL_ROUNDS)
         low = kl_lower(below, now.radii[:, 1:], KL_ROUNDS)
         reached = log_ratio(high - low, low, contrast)
@@ -332,9 +332,9 @@ def _bounds(parts: _Parts, contrast: float, attained: Floats) -> Floats:
         kept = bound[going] > limit + TOLERANCE
         if not kept.any():
             break
-        width = (places[:, 1] - places[:, 0])[kept, None]
-        centre = np.take_along_axis(places, best, axis=1)[kept]
-        places = np.clip(centre + width * GRID, 0.0, size)
+        width = (indices[:, 1] - indices[:, 0])[kept, None]
+        centre = np.take_along_axis(indices, best, axis=1)[kept]
+        indices = np.clip(centre + width * GRID, 0.0, size)
         going, curve = going[kept], [line[kept] for line in curve]
     return bound
 
@@ -361,12 +361,12 @@ def _curve(parts: _Parts) -> tuple[list[Floats], Booleans]:
     return [np.minimum(along(row) + mass[:, None], 1.0) for row, mass in masses], some_in & some_out
 
 
-def _along(curve: Floats, places: Floats) -> Floats:
-    """Return the points of piecewise linear curves at fractional places."""
-    before = np.minimum(places.astype(np.int64), curve.shape[1] - 2)
+def _along(curve: Floats, indices: Floats) -> Floats:
+    """Return the points of piecewise linear curves at fractional indices."""
+    before = np.minimum(indices.astype(np.int64), curve.shape[1] - 2)
     start = np.take_along_axis(curve, before, axis=1)
     step = np.take_along_axis(curve, before + 1, axis=1) - start
-    return np.asarray(start + (places - before) * step)
+    return np.asarray(start + (indices - before) * step)
 
 
 def _best_sets(scores: Floats, parts: _Parts) -> Booleans:

@@ -99,8 +99,8 @@ class LeakageMatrix(Result):
         if row == column or len(kept) < 2:
             return Leakage(0.0, None)
         channel = self.channel(row, column)
-        places = [channel.given.code(label) for label in kept]
-        part = Channel(channel.matrix[places], channel.given.restrict(places), channel.output)
+        indices = [channel.given.code(label) for label in kept]
+        part = Channel(channel.matrix[indices], channel.given.restrict(indices), channel.output)
         return self.releases[column].leakage(part, self.view, self.radius)
 
     @cached_property
@@ -208,7 +208,7 @@ class LeakageMatrix(Result):
 
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         off = ~np.eye(len(self.domain), dtype=np.bool_)
-        targets, sources = (place.tolist() for place in np.nonzero(off))
+        targets, sources = (index.tolist() for index in np.nonzero(off))
         names, epsilons = self.domain.names, self.epsilons.tolist()
         return {
             "target": [names[target] for target in targets],

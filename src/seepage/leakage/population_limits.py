@@ -245,9 +245,9 @@ class _Search:
             both = (low, high, tables), (high, low, tables.transpose(0, 2, 1))
             for targets, sources, counts in both:
                 for sets, chosen, contrast in by_kind(tried, sources):
-                    places = targets[chosen], sources[chosen]
-                    found = set_limits(counts[chosen], sets, self.c[places], contrast)
-                    self.lower[places], self.upper[places] = found
+                    indices = targets[chosen], sources[chosen]
+                    found = set_limits(counts[chosen], sets, self.c[indices], contrast)
+                    self.lower[indices], self.upper[indices] = found
         for source, size in enumerate(self.sizes):
             if size > 1 and tried[source] is None:
                 self._one_source(source)

@@ -126,10 +126,10 @@ def _most_telling(correlation: DenseOrSparse, mechanism: Floats) -> tuple[float,
     columns -= shared
     seen = correlation @ columns
     ratios = _log_ratios(seen, shared, len(mechanism))
-    place = int(ratios.argmax())
-    column = seen[:, place]
+    index = int(ratios.argmax())
+    column = seen[:, index]
     rows = int(column.argmax()), int(column.argmin())
-    return float(ratios[place]), *rows, int(possible[place])
+    return float(ratios[index]), *rows, int(possible[index])
 
 
 def _log_ratios(seen: Floats, shared: Floats, terms: int) -> Floats:
@@ -260,7 +260,7 @@ def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> 
 
 
 def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
-    """Return the places of the two attributes in `name[target, source]`."""
+    """Return the indices of the two attributes in `name[target, source]`."""
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise DomainError(
             f"a leakage has a target and a source: give {name}[target, source], "

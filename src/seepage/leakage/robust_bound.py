@@ -81,12 +81,12 @@ class Ball:
             low = np.maximum(low, least[:, None]) - self.radius
             ratios = _ratios(high, low, epsilon, guard)
             best = ratios.max(axis=1)
-            place = int(best.argmax())
-            if found is None or best[place] > found[0]:
-                size = 1 + int(ratios[place, : len(row) - 1].argmax())
+            index = int(best.argmax())
+            if found is None or best[index] > found[0]:
+                size = 1 + int(ratios[index, : len(row) - 1].argmax())
                 likely = np.zeros(len(row), dtype=np.bool_)
-                likely[order[place, :size]] = True
-                found = float(best[place]), likelier, int(others[place]), likely
+                likely[order[index, :size]] = True
+                found = float(best[index]), likelier, int(others[index]), likely
         assert found is not None
         return found
 
@@ -294,9 +294,9 @@ def _enumerated(
     high, low = reach.masses(choices)
     guard = _guard(len(choices))
     found = best_rows(high + guard, low - guard, epsilon)
-    place = int(found.ratio.argmax())
-    rows = int(found.likelier[place]), int(found.other[place])
-    return float(found.ratio[place]), *rows, choices[:, place] > 0
+    index = int(found.ratio.argmax())
+    rows = int(found.likelier[index]), int(found.other[index])
+    return float(found.ratio[index]), *rows, choices[:, index] > 0
 
 
 def _curve(row: Floats, others: Floats) -> tuple[Integers, Floats, Floats]:

@@ -30,16 +30,16 @@ from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.linear_limits import upper_over_all_sets
 from seepage.leakage.solver import best_rows, best_sets, sums_of_gains
 
-MOST_VALUES = 12
+MAX_VALUES = 12
 """Source values of which all sets are enumerated; beyond, straight lines."""
 
-MOST_SETS = 1 << 12
+MAX_SETS = 1 << 12
 """Sets of one size that are enumerated."""
 
 DIRECT = 128
 """Masses up to which every limit is computed; of more, those that a simpler inequality leaves."""
 
-MOST_ROWS = 128
+MAX_ROWS = 128
 """Target values told apart by lower limits: of many, those with most records establish most."""
 
 BATCH = 16
@@ -57,7 +57,7 @@ def statements(sets: LikelySets, size: int) -> int:
 
 def enumerable(sets: LikelySets, size: int) -> bool:
     """Return whether `set_limits` tries every set of a family over `size` values."""
-    return size <= MOST_VALUES if sets.kind == "all" else statements(sets, size) <= MOST_SETS
+    return size <= MAX_VALUES if sets.kind == "all" else statements(sets, size) <= MAX_SETS
 
 
 def set_limits(counts: Integers, sets: LikelySets, c: Floats, contrast: Floats) -> Limits:
@@ -175,7 +175,7 @@ def _established(hits: Floats, totals: Integers, c: float, contrast: float, gues
 
 
 def _largest(values: Floats, count: int) -> Integers:
-    """Return the places of the largest values."""
+    """Return the indices of the largest values."""
     return (
         np.argpartition(-values, count)[:count] if count < len(values) else np.arange(len(values))
     )
@@ -222,13 +222,13 @@ def column_limits(tables: Sequence[Integers], columns: Floats, c: Floats) -> Lim
     with np.errstate(divide="ignore"):
         contrast = np.log(most) - np.log(least)
     lower, upper = np.zeros((2, len(tables)))
-    for place, (table, level) in enumerate(zip(tables, c.tolist(), strict=True)):
+    for index, (table, level) in enumerate(zip(tables, c.tolist(), strict=True)):
         totals = table.sum(axis=1)[:, None]
         people = np.maximum(totals, 1)
         share = np.clip(table @ scaled / people, 0.0, 1.0)
         high = np.where(totals > 0, kl_upper(share, level / people), 1.0)
         low = np.where(totals > 0, kl_lower(share, level / people), 0.0)
-        lower[place], upper[place] = _over_sets(Limits(low, high), contrast)
+        lower[index], upper[index] = _over_sets(Limits(low, high), contrast)
     cap = float(contrast.max())
     return Limits(np.clip(lower - 1e-9, 0.0, cap), np.clip(upper + 1e-9, 0.0, cap))
 
@@ -251,7 +251,7 @@ def line_limits(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> Limi
     Notes
     -----
     Upper limits are over all sets, whatever their size; lower ones are from the target values that
-    most records have, `MOST_ROWS` of them at most.
+    most records have, `MAX_ROWS` of them at most.
     """
     contrast = sets.contrast
     lower, upper = np.zeros(len(tables)), np.full(len(tables), contrast)
@@ -259,7 +259,7 @@ def line_limits(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> Limi
     some = [k for k, number in enumerate(people) if (number > 0).sum() > 1]
     full = [k for k in some if people[k].all()]
     if some and contrast > 0:
-        known = [tables[k][_largest(people[k], MOST_ROWS)] for k in some]
+        known = [tables[k][_largest(people[k], MAX_ROWS)] for k in some]
         known = [table[table.any(axis=1)] for table in known]
         lower[some] = _found_lower(known, c[some], sets)
     if full and contrast > 0:

@@ -108,8 +108,8 @@ def _climb_together(channels: Floats, epsilon: Floats, size: int | None, best: l
             measured = _ratios(best_sets(scores, size), rows, others, budget[:, None, None])
         else:
             measured = _gains(scores, size)
-        places = measured.reshape(len(active), -1).argmax(axis=1)
-        first, second = np.divmod(places, channels.shape[1])
+        indices = measured.reshape(len(active), -1).argmax(axis=1)
+        first, second = np.divmod(indices, channels.shape[1])
         pairs = channels[active, first], channels[active, second]
         ratios, sets = _between(*pairs, budget, known, size)
         better = ratios > known
@@ -212,11 +212,11 @@ def climb_rows(
             measured = _ratios(sets, each, others, epsilon)
         else:
             measured = _gains(np.subtract(above, below, out=scratch), size)
-        place = int(measured.argmax())
+        index = int(measured.argmax())
         by_gain = scratch is not None and not guess
-        if by_gain and not _can_raise(measured.item(place), epsilon, half):
+        if by_gain and not _can_raise(measured.item(index), epsilon, half):
             break
-        chosen = divmod(place, len(others))
+        chosen = divmod(index, len(others))
         if size is None and chosen == pair:
             break
         found, its = _between_two(rows[chosen[0]], others[chosen[1]], epsilon, value, size)
@@ -335,12 +335,12 @@ def _between_two(
     terms = zip((likelier - other).tolist(), other.tolist(), strict=True)
     order = sorted([(low / gap, u, gap, low) for u, (gap, low) in enumerate(terms) if gap > 0])
     gap_sum, low_sum, most, length = 0.0, 0.0, 0.0, 0
-    for place, (_, _, gap, low) in enumerate(order):
+    for index, (_, _, gap, low) in enumerate(order):
         gap_sum += gap
         low_sum += low
         quotient = scale * gap_sum / (floor + scale * low_sum)
         if quotient > most:
-            most, length = quotient, place + 1
+            most, length = quotient, index + 1
     chosen = np.zeros(len(other), dtype=np.bool_)
     chosen[[term[1] for term in order[:length]]] = True
     return float(np.log1p(most)), chosen

@@ -156,7 +156,7 @@ class Mechanism(ABC):
     ) -> Iterator[Any]:
         """Yield the reports in batches of so many rows, in memory that does not grow."""
         checked, source = self.checked_codes(codes), randomness(rng)
-        _checks.integer(rows, "rows", 1, _checks.MOST_RECORDS)
+        _checks.integer(rows, "rows", 1, _checks.MAX_RECORDS)
         for begin in range(0, len(checked), rows):
             yield self.draw(checked[begin : begin + rows], source)
 

@@ -42,7 +42,7 @@ from seepage.mechanisms.randomness import ROWS, Randomness, exp_below, log_neare
 from seepage.mechanisms.reports import DamagedReportError, HashReports
 from seepage.mechanisms.two_level import MixtureMechanism
 
-MOST_BUCKETS = 1 << 16
+MAX_BUCKETS = 1 << 16
 """The largest g: the product of g and 48 bits still fits a 64-bit word."""
 
 Words = NDArray[np.uint64]
@@ -53,7 +53,7 @@ _ROUNDS = (
     (np.uint64(27), np.uint64(0x94D049BB133111EB)),
 )
 
-MOST_SEEDS = 1 << 22
+MAX_SEEDS = 1 << 22
 """Seeds tried in search of a witness, about a tenth of a second."""
 
 
@@ -134,7 +134,7 @@ class LocalHashing(MixtureMechanism):
     reports: ClassVar[type[HashReports]] = HashReports
 
     def __init__(self, k: int, epsilon: float, buckets: int) -> None:
-        self.buckets = _checks.integer(buckets, "buckets", 2, MOST_BUCKETS)
+        self.buckets = _checks.integer(buckets, "buckets", 2, MAX_BUCKETS)
         growth = exp_below(epsilon)
         right = growth / (growth + self.buckets - 1)
         super().__init__(k, right, Fraction(1, self.buckets), epsilon=epsilon)
@@ -186,12 +186,12 @@ class LocalHashing(MixtureMechanism):
     def witness_report(self, likely: Booleans) -> HashReports | None:
         """Return a report whose bucket holds exactly these values, or None if none is in reach.
 
-        Seeds are tried in turn, at most `MOST_SEEDS`, and none where success is unlikely.
+        Seeds are tried in turn, at most `MAX_SEEDS`, and none where success is unlikely.
         """
         wanted = np.asarray(likely, dtype=np.bool_)
-        if self._tries_needed(int(wanted.sum())) > MOST_SEEDS:
+        if self._tries_needed(int(wanted.sum())) > MAX_SEEDS:
             return None
-        for begin in range(0, MOST_SEEDS, ROWS):
+        for begin in range(0, MAX_SEEDS, ROWS):
             seeds = np.arange(begin, begin + ROWS, dtype=np.uint64)
             found = self._splitting(seeds, wanted)
             if found is not None:
@@ -278,5 +278,5 @@ class OLH(LocalHashing):
     name = "olh"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        growth = math.exp(min(_checks.epsilon(epsilon), math.log(MOST_BUCKETS)))
-        super().__init__(k, epsilon, min(round(growth) + 1, MOST_BUCKETS))
+        growth = math.exp(min(_checks.epsilon(epsilon), math.log(MAX_BUCKETS)))
+        super().__init__(k, epsilon, min(round(growth) + 1, MAX_BUCKETS))

@@ -34,7 +34,7 @@ from seepage.mechanisms.noise import (
     normal_miss_rate,
 )
 from seepage.mechanisms.randomness import (
-    LARGEST_EPSILON,
+    MAX_EPSILON,
     Randomness,
     Seed,
     float_above,
@@ -43,10 +43,10 @@ from seepage.mechanisms.randomness import (
 )
 from seepage.mechanisms.reports import VectorReports
 
-LEAST_EPSILON = 2.0**-48
+MIN_EPSILON = 2.0**-48
 """A smaller budget of SHE counts as 0: its noise would not fit a double."""
 
-LEAST_DELTA = 1e-280
+MIN_DELTA = 1e-280
 """A smaller delta of the Gaussian mechanism raises: parts of it would not be doubles."""
 
 CENTRE = 0.5 - 2.0**-54
@@ -124,7 +124,7 @@ class HistogramEncoding(Mechanism):
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
         """Return the variance of one entry's noise over n, at any frequency; 0 for one value."""
-        count = _checks.integer(n, "n", 1, _checks.MOST_RECORDS)
+        count = _checks.integer(n, "n", 1, _checks.MAX_RECORDS)
         share = _checks.probabilities(frequency, "frequency")
         return np.full(share.shape, self.noise_variance / count if self.k > 1 else 0.0)
 
@@ -232,7 +232,7 @@ class SHE(HistogramEncoding):
     def __init__(self, k: int, epsilon: float) -> None:
         super().__init__(k, epsilon=epsilon)
         stated = self.parameters["epsilon"]
-        enough = stated >= LEAST_EPSILON
+        enough = stated >= MIN_EPSILON
         self.scale = float_above(2 / Fraction(stated)) if enough else math.inf
         # Chances: e^-100 of 100 b, and 2^-256 of 4 even where b is tiny.
         self.reach = 100 * self.scale + 4 if enough else 0.0
@@ -329,12 +329,12 @@ class Gaussian(HistogramEncoding):
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
         super().__init__(k, epsilon=epsilon, delta=delta)
-        if self.parameters["delta"] < LEAST_DELTA:
+        if self.parameters["delta"] < MIN_DELTA:
             raise InputError(
-                f"delta of the Gaussian mechanism must be at least {LEAST_DELTA}, got {delta!r}; "
+                f"delta of the Gaussian mechanism must be at least {MIN_DELTA}, got {delta!r}; "
                 "for a delta of 0 use SHE"
             )
-        self._budget = min(self.parameters["epsilon"], float(LARGEST_EPSILON))
+        self._budget = min(self.parameters["epsilon"], float(MAX_EPSILON))
         self.sigma = gaussian_sigma(self._budget, self.parameters["delta"])
         self.reach = 16 * self.sigma + 1  # the grid ends at 12 sigma, NumPy's noise below 14
 

@@ -39,7 +39,7 @@ LAPLACE_CELLS = 10
 GAUSSIAN_CELLS = 5
 """The standard deviation is at least 2^5 cells wide: the variance is larger by a share of 1e-4."""
 
-MOST_FRACTION_BITS = 52
+MAX_FRACTION_BITS = 52
 """The finest grid: 2^-52, what a double between 1 and 2 can hold."""
 
 WHOLE_RANGE = 8.0
@@ -118,7 +118,7 @@ class LaplaceGrid(NoiseGrid):
     def __init__(self, shift_budget: float) -> None:
         allowed = exp_below(shift_budget)
         width = math.frexp(shift_budget)[1] + LAPLACE_CELLS
-        self.fraction_bits = min(max(0, width), MOST_FRACTION_BITS)
+        self.fraction_bits = min(max(0, width), MAX_FRACTION_BITS)
         scaled = [math.ldexp(shift_budget, j) for j in range(-self.fraction_bits, 0)]
         self.chances = [threshold(exp_below(exponent)) for exponent in scaled]
         worst = math.prod(map(odds_against, self.chances[1:]), start=Fraction(1))
@@ -145,8 +145,8 @@ class LaplaceGrid(NoiseGrid):
 
     def _magnitude(self, source: Randomness, size: int) -> Integers:
         magnitude = np.zeros(size, dtype=np.int64)
-        for place, chance in enumerate(self.chances):
-            magnitude |= source.happens(chance, size).astype(np.int64) << place
+        for index, chance in enumerate(self.chances):
+            magnitude |= source.happens(chance, size).astype(np.int64) << index
         counting = np.arange(size)
         while len(counting):
             counting = counting[source.happens(self.farther, len(counting))]
@@ -207,13 +207,13 @@ class GaussianGrid(NoiseGrid):
     def draw(self, source: Randomness, size: int) -> Integers:
         """Return so many independent draws around 0, in cells."""
         words = source.bytes(4 * size).view("<u4")
-        places = np.searchsorted(self.leads, words, side="right")
-        undecided = np.flatnonzero(self.leads[np.maximum(places, 1) - 1] == words)
-        for place in undecided:
+        indices = np.searchsorted(self.leads, words, side="right")
+        undecided = np.flatnonzero(self.leads[np.maximum(indices, 1) - 1] == words)
+        for index in undecided:
             rest = int.from_bytes(source.bytes((self.bits - LEAD) // 8).tobytes(), "little")
-            whole = (int(words[place]) << (self.bits - LEAD)) | rest
-            places[place] = bisect_right(self.thresholds, whole)
-        return np.asarray(places - self.edge, dtype=np.int64)
+            whole = (int(words[index]) << (self.bits - LEAD)) | rest
+            indices[index] = bisect_right(self.thresholds, whole)
+        return np.asarray(indices - self.edge, dtype=np.int64)
 
     def values(self, cells: Integers) -> Floats:
         """Return the entries that stand in these cells."""

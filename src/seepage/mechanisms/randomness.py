@@ -37,7 +37,7 @@ LOG_DIGITS = 80
 
 ROOT_BITS = 128
 
-LARGEST_EPSILON = 10_000
+MAX_EPSILON = 10_000
 """Larger budgets are drawn, and stated, as this one."""
 
 CERTAIN = 1 << 64
@@ -73,7 +73,7 @@ def exp_below(epsilon: float) -> Fraction:
     True
     """
     with localcontext(prec=EXP_DIGITS):
-        value = Decimal(min(_checks.epsilon(epsilon), LARGEST_EPSILON)).exp().next_minus()
+        value = Decimal(min(_checks.epsilon(epsilon), MAX_EPSILON)).exp().next_minus()
     return max(Fraction(value), Fraction(1))
 
 
@@ -308,6 +308,6 @@ def draw_outputs(chances: Thresholds, codes: Integers, source: Randomness) -> In
         borders = np.searchsorted(block[order], np.arange(len(chances) + 1))
         for value in np.flatnonzero(np.diff(borders)):
             rows = order[borders[value] : borders[value + 1]]
-            places = np.searchsorted(ends[value], words[rows], side="right")
-            outputs[begin + rows] = np.minimum(places, last[value])
+            indices = np.searchsorted(ends[value], words[rows], side="right")
+            outputs[begin + rows] = np.minimum(indices, last[value])
     return outputs

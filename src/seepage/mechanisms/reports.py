@@ -103,7 +103,7 @@ class ValueReports(Reports):
 
     def below(self, outputs: int) -> Integers:
         """Return the values; raise where one is not an integer from 0 to `outputs` - 1."""
-        _checks.integer(outputs, "outputs", 1, _checks.MOST_RECORDS)
+        _checks.integer(outputs, "outputs", 1, _checks.MAX_RECORDS)
         values = self.values
         rule = f"reports must hold integers from 0 to {outputs - 1}"
         if values.dtype.kind != "u":
@@ -333,10 +333,10 @@ def count_bits(words: NDArray[np.uint64], k: int) -> Integers:
         if len(block) < 255 * side:
             block = np.pad(block, ((0, 255 * side - len(block)), (0, 0)))
         stack = block.reshape(255, side * width)
-        for place in range(8):
-            sums = ((stack >> np.uint64(place)) & np.uint64(0x0101010101010101)).sum(axis=0)
+        for index in range(8):
+            sums = ((stack >> np.uint64(index)) & np.uint64(0x0101010101010101)).sum(axis=0)
             octets = sums.astype("<u8", copy=False).view(np.uint8).reshape(side, width, 8)
-            totals[:, :, place] += octets.sum(axis=0, dtype=np.int64)
+            totals[:, :, index] += octets.sum(axis=0, dtype=np.int64)
     return totals.ravel()[:k]
 
 
@@ -388,12 +388,12 @@ def _below_each(limits: Integers, source: Randomness) -> Integers:
 
 
 def _set_bit(words: NDArray[np.uint64], ranks: Integers) -> Integers:
-    """Return the place of the set bit with this rank, counted from the least significant."""
-    place = np.zeros(len(words), dtype=np.int64)
+    """Return the index of the set bit with this rank, counted from the least significant."""
+    index = np.zeros(len(words), dtype=np.int64)
     for half in (32, 16, 8, 4, 2, 1):
         below = np.bitwise_count(words & np.uint64((1 << half) - 1)).astype(np.int64)
         upper = ranks >= below
         ranks = np.where(upper, ranks - below, ranks)
         words = np.where(upper, words >> np.uint64(half), words)
-        place += np.where(upper, half, 0)
-    return place
+        index += np.where(upper, half, 0)
+    return index

@@ -191,7 +191,7 @@ class MatrixMechanism(Mechanism):
             All k frequencies f, moved to the nearest distribution; or one frequency, taken for
             each value in turn with the rest spread evenly over the others.
         """
-        count = _checks.integer(n, "n", 1, _checks.MOST_RECORDS)
+        count = _checks.integer(n, "n", 1, _checks.MAX_RECORDS)
         share = _checks.probabilities(frequency, "frequency")
         squares = self.channel() @ self._weights() ** 2
         if share.shape not in ((), (self.k,)):

@@ -27,7 +27,7 @@ from seepage.mechanisms.base import Mechanism
 from seepage.mechanisms.randomness import CERTAIN, Randomness, chance, log_above, log_nearest
 from seepage.mechanisms.reports import BitReports, DamagedReportError, count_bits, guess_supported
 
-MOST_CELLS = 1 << 24
+MAX_CELLS = 1 << 24
 """The largest transition matrix that `channel` returns: 128 MB, 32 MB for sets of several."""
 
 CELLS = 1 << 15
@@ -167,7 +167,7 @@ class TwoLevelMechanism(Mechanism):
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
         """Return (f p (1-p) + (1-f) q (1-q)) / (n (p - q)^2); infinite where p = q."""
-        count = _checks.integer(n, "n", 1, _checks.MOST_RECORDS)
+        count = _checks.integer(n, "n", 1, _checks.MAX_RECORDS)
         true, other = self.support
         share = _checks.probabilities(frequency, "frequency")
         spread = share * true * (1 - true) + (1 - share) * other * (1 - other)
@@ -235,7 +235,7 @@ class TwoLevelMechanism(Mechanism):
         Columns are in the order of `itertools.combinations(range(k), w)`: (0, 1), (0, 2), ...
         """
         w = self.size
-        if w is None or math.comb(self.k, w) * self.k > (MOST_CELLS if w == 1 else MOST_CELLS // 4):
+        if w is None or math.comb(self.k, w) * self.k > (MAX_CELLS if w == 1 else MAX_CELLS // 4):
             return super().channel()
         sets = list(itertools.combinations(range(self.k), w))
         inside = float(self.true / math.comb(self.k - 1, w - 1))
@@ -361,6 +361,6 @@ def _chosen_over(q: float, k: int) -> float:
     """
     if k * q > 1:
         return 1.0 + math.expm1(k * math.log1p(-q)) / (k * q)
-    places, weights = np.polynomial.legendre.leggauss(16)
-    exponents = (k - 1) * np.log1p(-q * (places + 1) / 2)
+    indices, weights = np.polynomial.legendre.leggauss(16)
+    exponents = (k - 1) * np.log1p(-q * (indices + 1) / 2)
     return float(weights @ -np.expm1(exponents)) / 2

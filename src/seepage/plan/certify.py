@@ -94,8 +94,8 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
     renewed = msgspec.structs.replace(
         plan,
         attributes=tuple(
-            msgspec.structs.replace(planned, **largest_total(certified, place, planned.name))
-            for place, planned in enumerate(plan.attributes)
+            msgspec.structs.replace(planned, **largest_total(certified, index, planned.name))
+            for index, planned in enumerate(plan.attributes)
         ),
         forms=tuple(certified),
         provenance=Provenance.of(pairs, plan.provenance.settings),
@@ -194,18 +194,18 @@ def exact_form_totals(
     if not isinstance(channel, ProductChannel):
         return None
     names = {question.mechanism for question in channel.questions}
-    places = [domain.index(question.attribute) for question in channel.questions]
+    indices = [domain.index(question.attribute) for question in channel.questions]
     budgets = np.array([question.epsilon for question in channel.questions])
     if names == {"grr"}:
         clear, held = ([domain.index(name) for name in part] for part in (public, known))
         scorer = ExactForms(records, clear, held)
-        return scorer.totals(scorer.table(places), budgets) if scorer.fits(places) else None
-    if len(places) > 1 or public or known or channel.questions[0].parameters:
+        return scorer.totals(scorer.table(indices), budgets) if scorer.fits(indices) else None
+    if len(indices) > 1 or public or known or channel.questions[0].parameters:
         return None
     every = np.zeros(len(domain))
-    every[places[0]] = budgets[0]
-    totals = leakage_matrix(records.pairs(), every, mechanism=names.pop()).values[:, places[0]]
-    return np.where(np.arange(len(domain)) == places[0], budgets[0], totals)
+    every[indices[0]] = budgets[0]
+    totals = leakage_matrix(records.pairs(), every, mechanism=names.pop()).values[:, indices[0]]
+    return np.where(np.arange(len(domain)) == indices[0], budgets[0], totals)
 
 
 def matrix_totals(

@@ -45,8 +45,8 @@ def budget(epsilon: float) -> str:
     """
     if epsilon == 0 or not math.isfinite(epsilon):
         return f"{epsilon:g}"
-    places = max(2, 1 - math.floor(math.log10(epsilon)))
-    return str(Decimal(epsilon).quantize(Decimal(1).scaleb(-places), ROUND_FLOOR))
+    indices = max(2, 1 - math.floor(math.log10(epsilon)))
+    return str(Decimal(epsilon).quantize(Decimal(1).scaleb(-indices), ROUND_FLOOR))
 
 
 def scroll_table(label: str, *parts: str, class_: str) -> Markup:
@@ -195,7 +195,7 @@ def _words(form: Form) -> Markup:
         question = form.question(name)
         told = f" {budget(question.epsilon)} ({question.mechanism})" if question else ""
         asked.append(joined(element("bdi", name), told))
-    commas = [joined(", " if place else "", each) for place, each in enumerate(asked)]
+    commas = [joined(", " if index else "", each) for index, each in enumerate(asked)]
     how = "" if form.is_product else " as one report for all answers together"
     told_all = nats(float(form.record))
     return joined(

@@ -134,11 +134,11 @@ def plan_of_forms(
             values=attribute.values,
             edges=tuple(json_ready(attribute.edges)),
             public=attribute.name in known,
-            limit=limits[place],
-            frequencies=tuple(map(float, nominal[place])) if len(nominal) else (),
-            **largest_total(forms, place, attribute.name),
+            limit=limits[index],
+            frequencies=tuple(map(float, nominal[index])) if len(nominal) else (),
+            **largest_total(forms, index, attribute.name),
         )
-        for place, attribute in enumerate(pairs.domain)
+        for index, attribute in enumerate(pairs.domain)
     ]
     plan = Plan(
         attributes=tuple(planned),
@@ -173,18 +173,18 @@ def _forms(drafts: Sequence[FormDraft], guarantee: str | None) -> tuple[Form, ..
     )
 
 
-def largest_total(forms: Sequence[Form], place: int, name: str) -> dict[str, Any]:
+def largest_total(forms: Sequence[Form], index: int, name: str) -> dict[str, Any]:
     """Return the fields of an attribute that say what its worst form tells."""
     try:
-        totals = [float(form.totals[place]) for form in forms]
+        totals = [float(form.totals[index]) for form in forms]
     except IndexError:
         raise InputError(
             f"every form must have a total of every attribute, {name!r} has none"
         ) from None
     worst = int(np.argmax(totals))
     return {
-        "total": forms[worst].totals[place],
-        "total_delta": max(form.deltas[place] for form in forms),
+        "total": forms[worst].totals[index],
+        "total_delta": max(form.deltas[index] for form in forms),
         "form": worst + 1,
     }
 

@@ -206,27 +206,27 @@ def load_plan(path: str | os.PathLike[str], *, unchecked: bool = False) -> Plan:
         Accept a plan whose digest does not match its content; it is good for `certify` only.
     """
     _checks.flag(unchecked, "unchecked")
-    place = str(_checks.path(path))
-    plan, intact = _decode(place, _read(place))
+    file = str(_checks.path(path))
+    plan, intact = _decode(file, _read(file))
     if intact:
         return plan
     if not unchecked:
-        again = f"certify it again with `seepage calibrate --check {place} DATA`"
+        again = f"certify it again with `seepage calibrate --check {file} DATA`"
         if plan.scope == "population":
             again = "limits for the population cannot be checked again: design the plan anew"
-        raise InputError(f"{place} was edited: its content does not match its digest; {again}")
+        raise InputError(f"{file} was edited: its content does not match its digest; {again}")
     plan.__dict__[EDITED] = True
     return plan
 
 
-def _read(place: str) -> bytes:
+def _read(file: str) -> bytes:
     try:
-        return Path(place).read_bytes()
+        return Path(file).read_bytes()
     except OSError as problem:
-        raise InputError(f"{place} cannot be read: {problem.strerror}") from None
+        raise InputError(f"{file} cannot be read: {problem.strerror}") from None
 
 
-def _decode(place: str, content: bytes) -> tuple[Plan, bool]:
+def _decode(file: str, content: bytes) -> tuple[Plan, bool]:
     """Return the plan of a file, and whether its digest matches its content.
 
     A matching digest does not prove the totals, so they are checked against the forms.
@@ -239,8 +239,8 @@ def _decode(place: str, content: bytes) -> tuple[Plan, bool]:
                 check_promises(plan)
             return plan, intact
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, InputError) as problem:
-        raise InputError(f"{place} is no valid plan: {problem}") from None
+        raise InputError(f"{file} is no valid plan: {problem}") from None
     raise InputError(
-        f"{place} has version {version} of the plan format, this seepage reads up to "
+        f"{file} has version {version} of the plan format, this seepage reads up to "
         f"{max(VERSIONS)}; use the seepage that wrote it, or a newer one"
     )

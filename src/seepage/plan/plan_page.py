@@ -125,8 +125,8 @@ def _attributes(plan: Plan) -> Markup:
         titles.append("in form")
     titles.append("rests on")
     head = [
-        element("th", text, scope="col", class_="told" if place == 1 else None)
-        for place, text in enumerate(titles)
+        element("th", text, scope="col", class_="told" if index == 1 else None)
+        for index, text in enumerate(titles)
     ]
     rows = [_attribute(plan, planned, most) for planned in plan.attributes]
     return joined(
@@ -149,8 +149,8 @@ def _attribute(plan: Plan, planned: PlannedAttribute, most: float) -> Markup:
     total = float(planned.total)
     how = "public" if planned.public else "" if planned.asking else "not collected"
     form = plan.forms[planned.form - 1]
-    place = plan.attributes.index(planned)
-    attaining = attaining_form([float(form.totals[place]) for form in plan.forms])
+    index = plan.attributes.index(planned)
+    attaining = attaining_form([float(form.totals[index]) for form in plan.forms])
     several = [element("td", attaining)] if len(plan.forms) > 1 else []
     delta = f", but for delta {planned.total_delta:g}" if planned.total_delta > 0 else ""
     if planned.public or not math.isfinite(total):
@@ -179,8 +179,8 @@ def _against(total: float, limit: float | None, most: float) -> Markup:
     drawn = bar(share, "ours")
     if limit is None or not most > 0:
         return drawn
-    place = min(99.0, 100 * limit / most)
-    mark = element("rect", class_="limit", x=place, width=1, height=10)
+    index = min(99.0, 100 * limit / most)
+    mark = element("rect", class_="limit", x=index, width=1, height=10)
     return Markup(drawn.replace("</svg>", f"{mark}</svg>"))
 
 

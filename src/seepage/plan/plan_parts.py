@@ -27,7 +27,7 @@ CLAIMS = [name for name, kind in GUARANTEES.items() if kind != "lower bound"]
 BY_FORM = "by form"
 """The guarantee of a plan whose forms rest on different ones."""
 
-MOST_FORMS = 65_535
+MAX_FORMS = 65_535
 """Reports carry the number of their form in 16 bits."""
 
 WEAKEST = ("assumed", "statistical", "certified")
@@ -221,11 +221,9 @@ def check_plan(plan: "Plan") -> None:
         _checks.instance(form, "each of forms", Form, "a Form")
     for planned in _checks.items(plan.attributes, "attributes"):
         _checks.instance(planned, "each of attributes", PlannedAttribute, "a PlannedAttribute")
-    if not 1 <= len(plan.forms) <= MOST_FORMS:
+    if not 1 <= len(plan.forms) <= MAX_FORMS:
         many = len(plan.forms) or "none"
-        raise InputError(
-            f"a plan must have at least one form, and at most {MOST_FORMS}, got {many}"
-        )
+        raise InputError(f"a plan must have at least one form, and at most {MAX_FORMS}, got {many}")
     _checks.choice(plan.guarantee, "guarantee", [*CLAIMS, BY_FORM])
     guarantee, kind = overall(plan.forms, plan.scope)
     if plan.guarantee != guarantee:
@@ -291,10 +289,10 @@ def check_promises(plan: "Plan") -> None:
                 f"form {number} tells up to {form.channel.record!r} about the whole record, "
                 f"and says {form.record!r}"
             )
-    for place, planned in enumerate(plan.attributes):
-        largest = max(float(form.totals[place]) for form in plan.forms)
-        delta = max(form.deltas[place] for form in plan.forms)
-        attained = float(plan.forms[planned.form - 1].totals[place])
+    for index, planned in enumerate(plan.attributes):
+        largest = max(float(form.totals[index]) for form in plan.forms)
+        delta = max(form.deltas[index] for form in plan.forms)
+        attained = float(plan.forms[planned.form - 1].totals[index])
         if not (float(planned.total) == largest == attained and planned.total_delta == delta):
             raise InputError(
                 f"the total of {planned.name!r} must be the largest of its forms, {largest!r} "

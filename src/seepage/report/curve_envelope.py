@@ -23,10 +23,10 @@ from seepage.leakage.likely_sets import LikelySets
 
 Singles: TypeAlias = NDArray[np.float32]
 
-LEAST_CONTRAST = 1e-7
+MIN_CONTRAST = 1e-7
 """Where the search begins; E at H = 1 lies above its value there by no more than this."""
 
-LARGEST_CONTRAST = 700.0
+MAX_CONTRAST = 700.0
 """Where the search ends: soon after, e^c overflows, and all that saturates has long done so."""
 
 SLACK = 2.0**-22
@@ -58,7 +58,7 @@ def profile_lines(
     channels: Floats,
     sets: LikelySets,
     tolerance: float,
-    least: float = LEAST_CONTRAST,
+    least: float = MIN_CONTRAST,
     most: float = 12.0,
 ) -> Lines:
     """Return the lines of a stack of channels for contrasts between two ends.
@@ -81,7 +81,7 @@ def profile_lines(
     """
     if sets.kind == "singletons":
         return _singleton_lines(channels, most)
-    ends = max(least, LEAST_CONTRAST), min(most, LARGEST_CONTRAST)
+    ends = max(least, MIN_CONTRAST), min(most, MAX_CONTRAST)
     pairs, points = _refined(len(channels), _questions(channels, sets), tolerance, *ends)
     return _chords(pairs, points, len(channels))
 
@@ -216,7 +216,7 @@ def _chords(pairs: Integers, points: Floats, count: int) -> Lines:
     following = np.minimum(np.arange(1, len(pairs) + 1), max(0, len(pairs) - 1))
     flat = np.stack([_height(points), np.zeros(len(points))], axis=1)
     lines = np.where(last[:, None], flat, _chord(points, points[following]))
-    lines[:, 0] += LEAST_CONTRAST * lines[:, 1]
+    lines[:, 0] += MIN_CONTRAST * lines[:, 1]
     return Lines(np.bincount(pairs, minlength=count), _safe(lines))
 
 

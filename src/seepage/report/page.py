@@ -60,13 +60,13 @@ EXPORT = re.compile(r"^export ", re.MULTILINE)
 AGREEMENT = 5e-4
 """How far a total on the page may lie above the exact sum of leakages, in nats."""
 
-LARGEST_BUDGET = 10.0
+MAX_BUDGET = 10.0
 """The end of the page's sliders, if no analysed budget is larger."""
 
-LARGEST_SUBSETS = 64
+MAX_SUBSETS = 64
 """Attributes with more values have no curves for subset selection; the bound takes their place."""
 
-MOST_CELLS = 1 << 19
+MAX_CELLS = 1 << 19
 """Above so many pair cells the page has no tables, and so no distributions of a pair."""
 
 LEAKS = 5
@@ -172,7 +172,7 @@ def page_content(
     if math.inf in epsilons:
         name = pairs.domain.names[epsilons.index(math.inf)]
         raise InputError(f"epsilon must be finite for a page, and {name!r} is public")
-    reach = max(LARGEST_BUDGET, 1.25 * max(epsilons))
+    reach = max(MAX_BUDGET, 1.25 * max(epsilons))
     bound = leakage_matrix(pairs, epsilons, **matrix.smoothing)
     return {
         **{key: result.get(key) for key in KEPT},
@@ -269,7 +269,7 @@ def _kinds(values: int, reach: float) -> Iterator[tuple[LikelySets, float, float
     if values == 2:
         return
     yield LikelySets("all", reach), 0.0, reach
-    if values > LARGEST_SUBSETS:
+    if values > MAX_SUBSETS:
         return
     for size in range(2, (values + 1) // 2):
         most = np.log(values / size - 1)
@@ -295,7 +295,7 @@ def _store(
 
 def _tables(pairs: PairCounts) -> dict[str, str] | None:
     """Return all pair counts, in the narrowest type that holds them."""
-    if len(pairs.counts) > MOST_CELLS:
+    if len(pairs.counts) > MAX_CELLS:
         return None
     kind = "<u2" if pairs.records < 1 << 16 else "<u4" if pairs.records < 1 << 32 else "<f8"
     return {"type": kind, "values": _bytes(pairs.counts, kind)}

@@ -122,16 +122,16 @@ def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
     path
         A file that `Analysis.save` or `seepage analyse --format json` wrote.
     """
-    place = str(_checks.path(path))
+    file = str(_checks.path(path))
     try:
-        return as_result(msgspec.json.decode(Path(place).read_bytes()), place)
+        return as_result(msgspec.json.decode(Path(file).read_bytes()), file)
     except OSError as problem:
-        raise InputError(f"{place} cannot be read: {problem.strerror}") from None
+        raise InputError(f"{file} cannot be read: {problem.strerror}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise InputError(f"{place} is no JSON: {problem}; {HINT}") from None
+        raise InputError(f"{file} is no JSON: {problem}; {HINT}") from None
 
 
-def as_result(result: Any, place: str = "the result") -> dict[str, Any]:
+def as_result(result: Any, file: str = "the result") -> dict[str, Any]:
     """Return what `Analysis.to_dict` gave.
 
     Everything in it that is read later has its type and size; else an InputError.
@@ -139,10 +139,10 @@ def as_result(result: Any, place: str = "the result") -> dict[str, Any]:
     try:
         saved = msgspec.convert(result, _SavedResult)
     except (msgspec.ValidationError, RecursionError) as problem:
-        raise InputError(f"{place} is no saved result: {problem}; {HINT}") from None
+        raise InputError(f"{file} is no saved result: {problem}; {HINT}") from None
     odd = _misfit(saved)
     if odd:
-        raise InputError(f"{place} was edited: {odd}")
+        raise InputError(f"{file} was edited: {odd}")
     return dict(result)
 
 
@@ -215,7 +215,7 @@ def pairs_of(result: Mapping[str, Any]) -> PairCounts:
     return pairs
 
 
-def analysis_of(saved: Mapping[str, Any], place: str = "the result") -> Analysis:
+def analysis_of(saved: Mapping[str, Any], file: str = "the result") -> Analysis:
     """Return the analysis whose `to_dict` this is, after `as_result` checked it."""
     matrix = leakage_matrix(
         pairs_of(saved),
@@ -228,7 +228,7 @@ def analysis_of(saved: Mapping[str, Any], place: str = "the result") -> Analysis
     )
     cpl = [[from_json_number(value) for value in row] for row in saved["cpl"]]
     if not np.allclose(matrix.values, cpl, rtol=1e-9, atol=1e-12):
-        raise InputError(f"{place}: the leakages are not those of the saved counts and mechanisms")
+        raise InputError(f"{file}: the leakages are not those of the saved counts and mechanisms")
     totals = tuple(_read_total(name, t, matrix) for name, t in saved["totals"].items())
     refuted = {name: tuple(names) for name, names in (saved.get("refuted") or {}).items()}
     comparison = TotalsComparison(totals, dict(saved.get("refused") or {}), refuted)

@@ -71,8 +71,8 @@ class CorrelationMatrix(Result):
         names = self.domain.names
         first, second = np.triu_indices(len(names), 1)
         return {
-            "attribute": [names[place] for place in first],
-            "other": [names[place] for place in second],
+            "attribute": [names[index] for index in first],
+            "other": [names[index] for index in second],
             self.metric: self.values[first, second].tolist(),
         }
 

@@ -18,14 +18,14 @@ from seepage.study.simulation import QUANTILES, Significance
 Method = Literal["aggregate", "records"]
 METHODS = ("aggregate", "records")
 
-LARGEST_SEED = 2**63 - 1
+MAX_SEED = 2**63 - 1
 
 RARE = 10
 """A cell seen fewer times decides an estimate that is worth little."""
 
 REPORTED = ("target", "source", "plug_in", "corrected", "lower", "upper", "p_value")
 
-MOST_SURROGATES = 10**7
+MAX_SURROGATES = 10**7
 """Enough for p-values of 1e-7; each takes 8 bytes."""
 
 
@@ -53,8 +53,8 @@ class EstimateSettings:
     def __post_init__(self) -> None:
         for name, least, most in (
             ("replicas", 1, None),
-            ("surrogates", 0, MOST_SURROGATES),
-            ("seed", 0, LARGEST_SEED),
+            ("surrogates", 0, MAX_SURROGATES),
+            ("seed", 0, MAX_SEED),
         ):
             number = _checks.integer(getattr(self, name), name, least, most)
             object.__setattr__(self, name, number)

@@ -28,10 +28,10 @@ from seepage.study.simulation import Collection, significance, simulate
 Key = tuple[int, ...]
 """The numbers of a target and of its sources."""
 
-MOST_CELLS = 1 << 24
+MAX_CELLS = 1 << 24
 """The largest channel from source values to reports: 128 MB."""
 
-MOST_BITS = 12
+MAX_BITS = 12
 """Reports of so many bits are told apart, 4,096 of them."""
 
 ROWS = 1 << 18
@@ -93,12 +93,12 @@ class Task:
     def channel(self) -> Floats:
         """P(all reports given source tuple): each source is perturbed independently."""
         reports = math.prod(part.shape[1] for part in self.channels)
-        if len(self.values) * reports > MOST_CELLS:
+        if len(self.values) * reports > MAX_CELLS:
             raise InputError(
                 f"{len(self.values):,} source values with {reports:,} reports are too many for "
-                f"one estimate, at most {MOST_CELLS:,} cells fit; choose fewer sources"
+                f"one estimate, at most {MAX_CELLS:,} cells fit; choose fewer sources"
             )
-        rows = [part[self.values[:, place]] for place, part in enumerate(self.channels)]
+        rows = [part[self.values[:, index]] for index, part in enumerate(self.channels)]
         joint = reduce(
             lambda one, two: (one[:, :, None] * two[:, None, :]).reshape(len(one), -1), rows
         )
@@ -145,10 +145,10 @@ class Task:
         for target, source in _expanded(self.table, replicas):
             pulse()
             joint = np.zeros(len(source), dtype=np.int64)
-            for place, how in enumerate(self.mechanisms):
-                released = how.perturb(self.values[source, place], generator)
-                told = whole[place](released) if whole else how.infer(released, generator)
-                joint = joint * self._sizes[place] + told
+            for index, how in enumerate(self.mechanisms):
+                released = how.perturb(self.values[source, index], generator)
+                told = whole[index](released) if whole else how.infer(released, generator)
+                joint = joint * self._sizes[index] + told
             counts += np.bincount(target * reports + joint, minlength=len(counts))
             pooled += np.bincount(source * reports + joint, minlength=len(pooled))
         shape = -1, reports
@@ -278,7 +278,7 @@ def report_channel(how: Mechanism) -> Floats:
     try:
         return how.channel()
     except InputError:
-        if how.reports is not BitReports or how.k > MOST_BITS:
+        if how.reports is not BitReports or how.k > MAX_BITS:
             raise
     sets = np.arange(1 << how.k)[:, None] >> np.arange(how.k) & 1
     reports = BitReports(how.describe(), BitReports.pack(sets.astype(np.bool_)))

@@ -25,7 +25,7 @@ import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
 
-LARGEST_POPULATION = 10**9
+MAX_POPULATION = 10**9
 """NumPy draws hypergeometric numbers from populations below this; larger ones are halved first."""
 
 EMPTY_CELL = 0.5
@@ -328,16 +328,16 @@ def hypergeometric(
     >>> hypergeometric(np.random.default_rng(1), ten, 0 * ten, np.array([4])).tolist()
     [4]
     """
-    large = np.flatnonzero(good + bad >= LARGEST_POPULATION)
+    large = np.flatnonzero(good + bad >= MAX_POPULATION)
     if not len(large):
         return np.asarray(generator.hypergeometric(good, bad, sample))
     good, bad, sample = good.copy(), bad.copy(), sample.copy()
     found = np.zeros(len(good), dtype=np.int64)
     while len(large):
         _halve(generator, good, bad, sample, found, large)
-        undecided = (good > 0) & (sample > 0) & (good + bad >= LARGEST_POPULATION)
+        undecided = (good > 0) & (sample > 0) & (good + bad >= MAX_POPULATION)
         large = np.flatnonzero(undecided)
-    small = good + bad < LARGEST_POPULATION
+    small = good + bad < MAX_POPULATION
     found[small] += generator.hypergeometric(good[small], bad[small], sample[small])
     return found
 

@@ -27,7 +27,7 @@ from seepage.mechanisms import Mechanism, registered
 from seepage.study.estimates import EstimateSettings, LeakageEstimate, LeakageEstimates, Method
 from seepage.study.estimation_task import Key, Task, make_task
 
-MOST_REPORTS = 2**53
+MAX_REPORTS = 2**53
 """Shares of reports are taken in double precision, which is exact up to here."""
 
 
@@ -137,9 +137,9 @@ def estimate_leakage(
         known = as_records(data, **_only(names, table_options)).select(names)
         keys = [tuple(range(len(names)))]
     mechanisms = mechanisms_of(known.domain, epsilon, mechanism, delta)
-    if known.records * settings.replicas > MOST_REPORTS:
+    if known.records * settings.replicas > MAX_REPORTS:
         raise InputError(
-            f"records times replicas must be at most {MOST_REPORTS:,}, "
+            f"records times replicas must be at most {MAX_REPORTS:,}, "
             f"got {known.records:,} times {_checks.shown(replicas)}"
         )
     make = partial(make_task, known, mechanisms, settings.view)

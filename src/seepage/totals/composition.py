@@ -18,13 +18,13 @@ from seepage.leakage.linear_limits import upper_over_all_sets
 from seepage.leakage.release import View
 from seepage.totals.result import GuaranteeError, direct
 
-MOST_CELLS = 1 << 27
+MAX_CELLS = 1 << 27
 """The largest channel from a target to all other attributes: 1 GB."""
 
-MOST_POPULATION_CELLS = 1 << 24
+MAX_POPULATION_CELLS = 1 << 24
 """The same where limits for people are computed from it."""
 
-LARGEST_RADIUS = 50.0
+MAX_RADIUS = 50.0
 """Relative entropy beyond which nothing is known of a row."""
 
 
@@ -141,7 +141,7 @@ def _counts(data: Records, target: int, people: bool = False) -> Floats:
     groups = data.groups(k for k in range(len(data.domain)) if k != target)
     columns = int(groups.max()) + 1
     seen, rows = np.unique(data.column(target), return_inverse=True)
-    most = MOST_POPULATION_CELLS if people else MOST_CELLS
+    most = MAX_POPULATION_CELLS if people else MAX_CELLS
     if len(seen) * columns > most:
         raise GuaranteeError(
             f"merged totals{' for the population' * people} need a table of {len(seen):,} values "
@@ -162,7 +162,7 @@ def _limit_for_people(data: Records, target: int, budget: float, confidence: flo
     c = math.log(len(sizes) * sizes[target]) - math.log1p(-confidence)
     c += min(float(cells), 1e300) * math.log(2.0)
     people = data.marginal(target)
-    if c > LARGEST_RADIUS * people.min():
+    if c > MAX_RADIUS * people.min():
         return budget
     counts = _counts(data, target, people=True)
     rows = counts / counts.sum(axis=1, keepdims=True)
@@ -175,4 +175,4 @@ def merged_may_tell(data: Records) -> bool:
     """Return whether `merged` totals for people can be below the sum of budgets at all."""
     sizes = data.domain.sizes
     cells = min(math.prod(sizes) / size for size in sizes)
-    return cells * math.log(2.0) <= LARGEST_RADIUS * data.records
+    return cells * math.log(2.0) <= MAX_RADIUS * data.records

@@ -26,7 +26,7 @@ IMPOSSIBLE = -1e6
 LOWEST = -1e300
 """Below any logarithm of a likelihood but that of 0, and finite."""
 
-MOST_NUMBERS = 1 << 28
+MAX_NUMBERS = 1 << 28
 """The most log-likelihoods of reports held at once: 2 GB."""
 
 RECORDS = 2048
@@ -93,7 +93,7 @@ def simulated(
     A GuaranteeError is raised where one is not known, or where likelihoods do not fit.
     """
     values = sum(domain.sizes)
-    if values * count > MOST_NUMBERS:
+    if values * count > MAX_NUMBERS:
         raise GuaranteeError(
             f"{count:,} reports of {values:,} values need {values * count / 2**27:.1f} GB, at most "
             f"2 fit; draw fewer reports or choose fewer attributes"
@@ -198,10 +198,10 @@ def sums_in_blocks(data: Records, draws: Draws, progress: Progress | None = None
     relative = np.ascontiguousarray(relative[kept])
     sums = np.zeros((values + 1, draws.count))
     scale = np.full(draws.count, -np.inf)
-    places = data.codes.astype(np.int64) + begins[:-1]
+    indices = data.codes.astype(np.int64) + begins[:-1]
     for begin in range(0, len(data), RECORDS):
         rows = slice(begin, begin + RECORDS)
-        indicators = _indicators(places[rows], values)
+        indicators = _indicators(indices[rows], values)
         weights = data.weights[rows].astype(np.float64)
         adding = np.vstack([indicators.T * weights, weights * draws.density[rows]])
         chosen = np.ascontiguousarray(indicators[:, kept])
@@ -216,10 +216,10 @@ def sums_in_blocks(data: Records, draws: Draws, progress: Progress | None = None
     return sums
 
 
-def _indicators(places: Integers, values: int) -> Floats:
+def _indicators(indices: Integers, values: int) -> Floats:
     """Return 1 where a record (row) has a value (column)."""
-    indicators = np.zeros((len(places), values))
-    np.put_along_axis(indicators, places, 1.0, axis=1)
+    indicators = np.zeros((len(indices), values))
+    np.put_along_axis(indicators, indices, 1.0, axis=1)
     return indicators
 
 

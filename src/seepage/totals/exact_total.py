@@ -21,7 +21,7 @@ from seepage.data.records import Records
 from seepage.totals.report_columns import MatrixColumns, Reals, ReportColumns, joint_witness
 from seepage.totals.result import GuaranteeError, JointWitness
 
-MOST_CELLS = 1 << 27
+MAX_CELLS = 1 << 27
 """The most (target value, report tuple) combinations of one target: 1 GB, some 27 binary."""
 
 BLOCK = 1 << 16
@@ -84,11 +84,11 @@ def _precision(columns: Sequence[ReportColumns], records: int) -> type[np.floati
 def _obstacle(columns: Sequence[ReportColumns], records: int) -> str | None:
     """Return why `exact` cannot be computed, with the size and the way out; None where it can."""
     size = exact_size(columns)
-    if size > MOST_CELLS:
+    if size > MAX_CELLS:
         shown = f"{size:.3g}" if size < 10**300 else f"10^{len(str(size)) - 1}"
         return (
             f"exact totals of these {len(columns)} attributes need {shown} combinations of "
-            f"reports, at most {MOST_CELLS:.3g} fit; use 'sampled' or 'merged', or choose fewer "
+            f"reports, at most {MAX_CELLS:.3g} fit; use 'sampled' or 'merged', or choose fewer "
             "attributes"
         )
     if _precision(columns, records) is None:

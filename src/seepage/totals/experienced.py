@@ -45,7 +45,7 @@ ESTIMATE, LOW, HIGH = range(3)
 ABOVE = 1.1
 """Losses above this multiple of the promised epsilon are counted."""
 
-MOST_PERMUTED = 2_000_000
+MAX_PERMUTED = 2_000_000
 """Records whose columns are permuted; of a larger table so many are drawn."""
 
 USUAL_PEOPLE = 1_000
@@ -153,9 +153,9 @@ class Experience(Result):
             **_limited("share_above", self.shares),
             "permuted_share": self.permuted_shares,
         }
-        for place, level in enumerate(LEVELS):
-            columns |= _limited(f"loss_{level:g}", self.quantiles[:, place])
-            columns[f"permuted_loss_{level:g}"] = self.permuted_quantiles[:, place]
+        for index, level in enumerate(LEVELS):
+            columns |= _limited(f"loss_{level:g}", self.quantiles[:, index])
+            columns[f"permuted_loss_{level:g}"] = self.permuted_quantiles[:, index]
         return columns | {
             "guess_before": self.before,
             **_limited("guess_own", self.own),
@@ -232,7 +232,7 @@ def experienced_loss(
     Experience(...)
     """
     _checks.choice(view, "view", VIEWS)
-    count = _checks.integer(people, "people", 1, _checks.MOST_DRAWS)
+    count = _checks.integer(people, "people", 1, _checks.MAX_DRAWS)
     least = _checks.integer(rare, "rare", 1)
     level = _checks.inner_probability(confidence, "confidence")
     _checks.progress(progress)
@@ -315,8 +315,8 @@ def _half(progress: Progress | None, number: int, people: int) -> Progress | Non
 def permuted(data: Records, generator: np.random.Generator) -> Records:
     """Return a table with the same values in each column, in an order of their own."""
     everybody = np.arange(len(data))
-    if data.records > MOST_PERMUTED:
-        people = drawn(data.weights, everybody, MOST_PERMUTED, generator)
+    if data.records > MAX_PERMUTED:
+        people = drawn(data.weights, everybody, MAX_PERMUTED, generator)
     else:
         people = np.repeat(everybody, data.weights)
     columns = [generator.permutation(column) for column in data.codes[people].T]
@@ -382,11 +382,11 @@ def quantile_limits(samples: Floats, levels: Iterable[float], beta: float) -> Fl
     count = samples.shape[1]
     ends = ((0, 0), (0.0, np.inf))
     padded = np.pad(np.sort(samples, axis=1), ((0, 0), (1, 1)), constant_values=ends)
-    places = np.arange(count)
+    indices = np.arange(count)
     found = []
     for level in levels:
-        low = int(np.count_nonzero(bdtr(places, count, level) <= beta / 2))
-        high = 1 + int(np.count_nonzero(bdtrc(places, count, level) > beta / 2))
+        low = int(np.count_nonzero(bdtr(indices, count, level) <= beta / 2))
+        high = 1 + int(np.count_nonzero(bdtrc(indices, count, level) > beta / 2))
         middle = max(1, int(np.ceil(level * count - 1e-9)))
         found.append(padded[:, [middle, low, min(high, count + 1)]])
     return np.stack(found, axis=1)

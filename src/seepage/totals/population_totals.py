@@ -45,10 +45,10 @@ from seepage.totals.result import GuaranteeError
 SCOPES = ("table", "population")
 """Whom totals hold for: the people in the table, or those whom it was drawn from."""
 
-MOST_CELLS = 1 << 24
+MAX_CELLS = 1 << 24
 """The most (target value, report tuple) combinations of one target."""
 
-MOST_ATOMS = 1 << 22
+MAX_ATOMS = 1 << 22
 """Combinations of report, target value and answers up to which KL_inf is used in general."""
 
 BLOCK = 1 << 16
@@ -148,7 +148,7 @@ def form_limits(
     starts
         The first column of each attribute's values.
     attributes, sizes, epsilons
-        The attributes asked, by place, with their numbers of values and budgets.
+        The attributes asked, by index, with their numbers of values and budgets.
     c
         Each statement errs with probability e^-c: see `form_level`.
     rounds
@@ -249,17 +249,17 @@ def largest_log_ratios(found: Limits, starts: Integers) -> Floats:
 def _different_values(upper: Floats, lower: Floats) -> Floats:
     """Return the largest quotient of an upper and another value's lower limit, last axis values."""
     first, last = upper.argmax(axis=-1), lower.argmin(axis=-1)
-    most, second = (-np.partition(-upper, 1, axis=-1)[..., place] for place in (0, 1))
-    least, other = (np.partition(lower, 1, axis=-1)[..., place] for place in (0, 1))
+    most, second = (-np.partition(-upper, 1, axis=-1)[..., index] for index in (0, 1))
+    least, other = (np.partition(lower, 1, axis=-1)[..., index] for index in (0, 1))
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.maximum(second / least, most / other)
         return np.where(first == last, apart, most / least)
 
 
 class _Target(NamedTuple):
-    """One target: its place, the other attributes' columns, reports and combinations of answers."""
+    """A target: its column, the columns of the others, reports and combinations of answers."""
 
-    place: int
+    column: int
     sources: list[int]
     reports: int
     cells: int
@@ -267,20 +267,20 @@ class _Target(NamedTuple):
 
 def _targets(columns: Sequence[ReportColumns]) -> list[_Target]:
     found = []
-    for place in range(len(columns)):
-        sources = [k for k in range(len(columns)) if k != place and columns[k].k > 1]
+    for index in range(len(columns)):
+        sources = [k for k in range(len(columns)) if k != index and columns[k].k > 1]
         reports = math.prod(columns[k].count for k in sources)
-        found.append(_Target(place, sources, reports, math.prod(columns[k].k for k in sources)))
+        found.append(_Target(index, sources, reports, math.prod(columns[k].k for k in sources)))
     return found
 
 
 def _table_cells(columns: Sequence[ReportColumns]) -> int:
-    return max(max(t.reports, t.cells) * columns[t.place].k for t in _targets(columns))
+    return max(max(t.reports, t.cells) * columns[t.column].k for t in _targets(columns))
 
 
 def population_fits(columns: Sequence[ReportColumns]) -> bool:
     """Return whether `exact` totals for people can be computed."""
-    return _table_cells(columns) <= MOST_CELLS
+    return _table_cells(columns) <= MAX_CELLS
 
 
 def exact_population_totals(
@@ -296,13 +296,13 @@ def exact_population_totals(
     between x and x' is added.  O(s^2) passes over the report tuples of each target.
     """
     size = _table_cells(columns)
-    if size > MOST_CELLS:
+    if size > MAX_CELLS:
         raise GuaranteeError(
             f"exact totals for the population need {size:.3g} combinations of reports, at most "
-            f"{MOST_CELLS:.3g} fit; choose fewer attributes, or guarantee 'merged' or 'worst'"
+            f"{MAX_CELLS:.3g} fit; choose fewer attributes, or guarantee 'merged' or 'worst'"
         )
     targets = _targets(columns)
-    number = 2 * sum(columns[target.place].k * target.reports for target in targets)
+    number = 2 * sum(columns[target.column].k * target.reports for target in targets)
     c = math.log(max(number, 1)) - math.log1p(-confidence)
     totals = []
     for target in targets:
@@ -315,12 +315,12 @@ def exact_population_totals(
 def _exact_total(
     data: Records, columns: Sequence[ReportColumns], target: _Target, c: float
 ) -> float:
-    column = columns[target.place]
+    column = columns[target.column]
     own = column.own()
     best = float(own.max())
     if column.k < 2 or not target.sources:
         return best
-    counts = data.counts((*target.sources, target.place)).reshape(-1, column.k)
+    counts = data.counts((*target.sources, target.column)).reshape(-1, column.k)
     for limits in _likelihood_limits(columns, target, counts.astype(np.float64), c):
         with np.errstate(divide="ignore"):
             upper, lower = np.log(limits.upper), np.log(limits.lower)
@@ -348,7 +348,7 @@ def _likelihood_limits(
             yield kl_inf_limits(levels, shares, radius, levels[-1], levels[0], FORM_ROUNDS)
         return
     matrices = [source.matrix().astype(np.float64) for source in sources]
-    if target.reports * target.cells * len(people) <= MOST_ATOMS:
+    if target.reports * target.cells * len(people) <= MAX_ATOMS:
         yield _by_answers(matrices, counts, people, c)
     else:
         yield _by_range(matrices, counts, people, c)

@@ -31,14 +31,14 @@ from seepage.leakage.likely_sets import LikelySets, best_of_all
 STATIONARY_TOLERANCE = 1e-9
 """A second singular value of P - 1 below this means a second stationary distribution."""
 
-MOST_STEPS = 10**6
+MAX_STEPS = 10**6
 
 DIRECTIONS = ("backward", "forward", "total")
 
 
 def _count_steps(epsilon: Any, steps: int | None, known: int | None) -> int:
     """Return the number of steps, on which all that is given must agree."""
-    told = None if steps is None else _checks.integer(steps, "steps", 1, MOST_STEPS)
+    told = None if steps is None else _checks.integer(steps, "steps", 1, MAX_STEPS)
     each = _checks.array(epsilon, "epsilon")
     given = (known, told, None if each.ndim == 0 else len(each))
     counts = {count for count in given if count is not None}

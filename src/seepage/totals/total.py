@@ -57,7 +57,7 @@ class TotalSettings:
 
     def __post_init__(self) -> None:
         _checks.choice(self.scope, "scope", SCOPES)
-        if _checks.integer(self.reports, "reports", 1) > _checks.MOST_RECORDS:
+        if _checks.integer(self.reports, "reports", 1) > _checks.MAX_RECORDS:
             raise InputError(f"reports must be at most 2^53, got {_checks.shown(self.reports)}")
         _checks.progress(self.progress)
         _checks.inner_probability(self.target_delta, "target_delta")

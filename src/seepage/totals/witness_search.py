@@ -135,8 +135,8 @@ class _Ascent:
         for source in self.sources:
             ratios = self.soft[source].best(tables[source][first], tables[source][second])
             scores += np.log(ratios)
-        for place in np.argsort(-scores, kind="stable")[:PAIRS]:
-            pair = int(first[place]), int(second[place])
+        for index in np.argsort(-scores, kind="stable")[:PAIRS]:
+            pair = int(first[index]), int(second[index])
             rows = np.flatnonzero((self.column == pair[0]) & (self.weights > 0))
             ends = [[table[pair[0]] for table in tables]]
             for _ in range(PEOPLE):

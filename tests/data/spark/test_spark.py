@@ -226,7 +226,7 @@ def test_numbers_that_leave_their_lanes_in_a_given_domain(spark):
 
 
 def test_too_many_distinct_records_are_refused(spark, monkeypatch):
-    monkeypatch.setattr("seepage.data.spark.engine.MOST_RECORD_BYTES", 1000)
+    monkeypatch.setattr("seepage.data.spark.engine.MAX_RECORD_BYTES", 1000)
     frame = spark.range(5000).selectExpr("id % 100 as a", "id div 100 as b")
     with pytest.raises(TableError, match=r"^2,500 of 2,500 records are distinct, .* take a sample"):
         Records.from_data(frame, bins="none")

@@ -9,7 +9,7 @@ import pytest
 
 from seepage.data.spark.jobs import _join_task, _one_line, in_one_line, task_row
 from seepage.data.spark.shards import (
-    LARGEST_SHARD,
+    MAX_SHARD,
     Escaped,
     Lane,
     LaneLayout,
@@ -57,7 +57,7 @@ def test_outcomes_are_put_together_whatever_the_groups():
 
 
 def test_what_is_too_large_to_hand_over_is_refused(monkeypatch):
-    monkeypatch.setattr("seepage.data.spark.jobs.MOST_BYTES", 2000)
+    monkeypatch.setattr("seepage.data.spark.jobs.MAX_BYTES", 2000)
     fits, exceeds = (task_row(4, lambda size=size: bytes(size)) for size in (1900, 2000))
     assert outcome([fits]) == [(0, bytes(1900))]
     ((number, problem),) = outcome([exceeds])
@@ -174,7 +174,7 @@ def test_one_shard_may_have_row_groups_of_several_files(tmp_path):
     shards = plan_shards(files, cores=1)
     assert [shard.first for shard in shards] == [0, 20, 40]
     assert [len(shard.pieces) for shard in shards] == [2, 2, 2]
-    assert LARGEST_SHARD == 2**26
+    assert MAX_SHARD == 2**26
 
 
 def test_a_file_that_is_given_twice_is_read_twice(tmp_path):
@@ -187,6 +187,6 @@ def test_a_file_that_is_given_twice_is_read_twice(tmp_path):
 
 
 def test_no_shard_is_larger_than_the_largest(tmp_path, monkeypatch):
-    monkeypatch.setattr("seepage.data.spark.shards.LARGEST_SHARD", 15)
+    monkeypatch.setattr("seepage.data.spark.shards.MAX_SHARD", 15)
     files = [written(tmp_path / "0.parquet", [5] * 9)]
     assert [len(shard.pieces[0].groups) for shard in plan_shards(files, cores=1)] == [3, 3, 3]

@@ -110,7 +110,7 @@ def test_too_many_values_are_refused_as_here_and_never_all_held(order):
 def test_too_many_cells_are_counted_later(monkeypatch):
     whole, options = table(2), TableOptions()
     parts = list(shards(whole, [50, 100], options))
-    monkeypatch.setattr(spark_found, "MOST_CELLS", 20)
+    monkeypatch.setattr(spark_found, "MAX_CELLS", 20)
     found = joined(parts, 0)
     assert (found.counted, found.counts) == (False, None)
     settled = settle(found, whole.column_names, options, 1.0)

@@ -3,7 +3,7 @@
 
 const survey = JSON.parse(document.getElementById("survey").textContent);
 const stage = document.getElementById("stage");
-const MOST_BUTTONS = 12;
+const MAX_BUTTONS = 12;
 
 function element(tag, settings = {}, ...children) {
   const made = Object.assign(document.createElement(tag), settings);
@@ -39,7 +39,7 @@ function button(text, act, first = false) {
 
 function choices({ attribute, values }, number) {
   const name = `question-${number}`;
-  if (values.length > MOST_BUTTONS) {
+  if (values.length > MAX_BUTTONS) {
     const empty = element("option", { value: "" }, "Please choose");
     const options = values.map((value, code) =>
       element("option", { value: String(code) }, label(attribute, value)),

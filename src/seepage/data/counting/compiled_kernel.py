@@ -138,7 +138,7 @@ class Room(NamedTuple):
 def count_rows(columns, rows, groups, totals):
     """Add every chunk of rows; return the first column with a code too large, else -1."""
     bits = np.zeros((-(-groups.first[-1] // TILE) * TILE, STRETCH), dtype=np.uint64)
-    places = _bitmap_places(groups, len(bits))
+    indices = _bitmap_indices(groups, len(bits))
     room = Room(
         np.empty(2, np.int64),
         np.empty(JOINT_ROWS, np.uint16),
@@ -155,8 +155,8 @@ def count_rows(columns, rows, groups, totals):
             stretch = _from_row(chunk, start)
             _pack_all(stretch, min(STRETCH * WORD, count - start), groups, bits)
             used = min(STRETCH, -(-(count - start) // WORD))
-            _add_bitmaps(bits, used, places, totals)
-            _compare(bits, used, places, totals)
+            _add_bitmaps(bits, used, indices, totals)
+            _compare(bits, used, indices, totals)
         _tally_all(chunk, count, groups, totals, room)
     return -1
 
@@ -185,24 +185,24 @@ def _largest_code(codes):
 
 
 @compiled
-def _bitmap_places(groups, padded):
+def _bitmap_indices(groups, padded):
     """Return, for each bitmap, its column, its code and how many bitmaps it is compared with."""
-    places = np.zeros((padded, 3), dtype=np.int64)
-    for place in range(len(groups.packed)):
-        for bitmap in range(groups.first[place], groups.first[place + 1]):
-            places[bitmap, 0] = groups.packed[place]
-            places[bitmap, 1] = bitmap - groups.first[place] + 1
-            places[bitmap, 2] = groups.stop[place]
-    return places
+    indices = np.zeros((padded, 3), dtype=np.int64)
+    for index in range(len(groups.packed)):
+        for bitmap in range(groups.first[index], groups.first[index + 1]):
+            indices[bitmap, 0] = groups.packed[index]
+            indices[bitmap, 1] = bitmap - groups.first[index] + 1
+            indices[bitmap, 2] = groups.stop[index]
+    return indices
 
 
 @compiled
 def _pack_all(columns, rows, groups, bits):
     """Write the bitmaps of a stretch: one for each code of a packed column but 0."""
-    for place in range(len(groups.packed)):
-        own = bits[groups.first[place] : groups.first[place + 1]]
-        address = columns.addresses[groups.packed[place]]
-        if columns.widths[groups.packed[place]] == 1:
+    for index in range(len(groups.packed)):
+        own = bits[groups.first[index] : groups.first[index + 1]]
+        address = columns.addresses[groups.packed[index]]
+        if columns.widths[groups.packed[index]] == 1:
             _pack(bytes_at(address, rows), own)
         else:
             _pack(shorts_at(address, rows), own)
@@ -222,28 +222,28 @@ def _pack(codes, bits):
 
 
 @compiled
-def _add_bitmaps(bits, words, places, totals):
+def _add_bitmaps(bits, words, indices, totals):
     """Add the bits of each bitmap to its code's marginal count."""
     for bitmap in range(len(bits)):
         found = np.uint64(0)
         for word in range(words):
             found += popcount(bits[bitmap, word])
-        column, code, _ = places[bitmap]
+        column, code, _ = indices[bitmap]
         totals.marginals[totals.begins[column, column] + code] += np.int64(found)
 
 
 @compiled
-def _compare(bits, words, places, totals):
+def _compare(bits, words, indices, totals):
     """Add the bits that each two bitmaps share to the count of their codes."""
     for tile in range(0, len(bits), TILE):
         others = 0
         for bitmap in range(tile, tile + TILE):
-            others = max(others, places[bitmap, 2])
+            others = max(others, indices[bitmap, 2])
         for other in range(others):
             shared = _compare_tile(bits, tile, other, words)
             for lane in range(TILE):
-                if other < places[tile + lane, 2]:
-                    cell = _cell(places[other], places[tile + lane], totals)
+                if other < indices[tile + lane, 2]:
+                    cell = _cell(indices[other], indices[tile + lane], totals)
                     totals.tables[cell] += np.int64(shared[lane])
 
 
@@ -279,8 +279,8 @@ def _tally_all(columns, rows, groups, totals, room):
     alone = np.ones(len(columns.sizes), dtype=np.bool_)
     for column in groups.packed:
         alone[column] = False
-    for place in range(len(groups.triples)):
-        triple = groups.triples[place]
+    for index in range(len(groups.triples)):
+        triple = groups.triples[index]
         cells = columns.sizes[triple[0]] * columns.sizes[triple[1]] * columns.sizes[triple[2]]
         if cells <= rows:
             copies = np.int64(2)
@@ -290,8 +290,8 @@ def _tally_all(columns, rows, groups, totals, room):
             for one, two in ((0, 1), (0, 2), (1, 2)):
                 room.pair[0], room.pair[1] = triple[one], triple[two]
                 _tally_pair(columns, rows, room.pair, totals, room)
-    for place in range(len(groups.pairs)):
-        _tally_pair(columns, rows, groups.pairs[place], totals, room)
+    for index in range(len(groups.pairs)):
+        _tally_pair(columns, rows, groups.pairs[index], totals, room)
     for column in range(len(alone)):
         if alone[column]:
             room.pair[0] = column
@@ -359,13 +359,13 @@ def _histogram(columns, rows, group, strides, copies, joint, cells, size):
     cells[: copies * size] = 0
     for begin in range(0, rows, JOINT_ROWS):
         part = joint[: min(JOINT_ROWS, rows - begin)]
-        for place in range(len(group)):
-            column = group[place]
+        for index in range(len(group)):
+            column = group[index]
             address = columns.addresses[column] + np.uintp(begin * columns.widths[column])
             if columns.widths[column] == 1:
-                _fold(bytes_at(address, len(part)), strides[column], place == 0, part)
+                _fold(bytes_at(address, len(part)), strides[column], index == 0, part)
             else:
-                _fold(shorts_at(address, len(part)), strides[column], place == 0, part)
+                _fold(shorts_at(address, len(part)), strides[column], index == 0, part)
         _increment(part, cells, size * (1 % copies), size * (2 % copies), size * (3 % copies))
 
 

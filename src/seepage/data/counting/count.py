@@ -163,13 +163,13 @@ class PairAccumulator:
         marginals = cells.marginals.copy()
         for column, start in enumerate(cells.starts[:-1]):
             marginals[start] = self.rows - cells.marginal(column)[1:].sum()
-        places = np.concatenate(orders)
+        indices = np.concatenate(orders)
         starts, offsets = marginal_offsets(domain.sizes), pair_offsets(domain.sizes)
         counts = np.empty(offsets[-1], dtype=np.int64)
         for pairs, a, b in pairs_by_shape(cells.capacities, domain.sizes):
             tables = _completed(cells, marginals, pairs, a, b)
-            rows = stacked(places, starts[a], domain.sizes[a[0]])
-            columns = stacked(places, starts[b], domain.sizes[b[0]])
+            rows = stacked(indices, starts[a], domain.sizes[a[0]])
+            columns = stacked(indices, starts[b], domain.sizes[b[0]])
             every = np.arange(len(pairs))[:, None, None]
             put_stack(counts, offsets[pairs], tables[every, rows[:, :, None], columns[:, None, :]])
         parts = np.split(marginals, cells.starts[1:-1])

@@ -24,7 +24,7 @@ from seepage._numerics import Booleans, Integers
 from seepage.data.pairs import marginal_offsets, pair_offsets, pairs_by_shape, put_stack, stacked
 from seepage.errors import DomainError
 
-LARGEST_CELLS = 1 << 29
+MAX_CELLS = 1 << 29
 """Pair cells up to which counts are kept: 4 GB."""
 
 PACK_COST = 8.0
@@ -77,10 +77,10 @@ class PairCells:
         self.starts = marginal_offsets(self.capacities)
         self.offsets = pair_offsets(self.capacities)
         cells = int(self.offsets[-1])
-        if cells > LARGEST_CELLS:
+        if cells > MAX_CELLS:
             raise DomainError(
                 f"{len(self.capacities)} attributes of up to {max(self.capacities):,} values have "
-                f"{cells:,} pair cells, more than the {LARGEST_CELLS:,} that can be counted; "
+                f"{cells:,} pair cells, more than the {MAX_CELLS:,} that can be counted; "
                 "choose fewer columns or coarser bins"
             )
         self.marginals = np.zeros(self.starts[-1], dtype=np.int64)
@@ -116,7 +116,7 @@ class PairCells:
             wanted + wanted // 4 if wanted > room > 1 else wanted
             for wanted, room in zip(exact, self.capacities, strict=True)
         ]
-        grown = PairCells(spare if pair_offsets(spare)[-1] <= LARGEST_CELLS else exact)
+        grown = PairCells(spare if pair_offsets(spare)[-1] <= MAX_CELLS else exact)
         grown.add(self)
         return grown
 
@@ -199,7 +199,7 @@ class PairSchedule:
                 triple = sorted((a, b, int(thirds[len(thirds) // 2])))
                 open_pairs[np.ix_(triple, triple)] = False
                 triples.append(triple)
-        return np.array(triples, dtype=np.int64).reshape(-1, 3), _places(np.triu(open_pairs))
+        return np.array(triples, dtype=np.int64).reshape(-1, 3), _indices(np.triu(open_pairs))
 
 
 @lru_cache(maxsize=16)
@@ -237,10 +237,10 @@ def schedule_pairs(sizes: tuple[int, ...], limit: float) -> PairSchedule:
     for position, number in enumerate(partners):
         mine, theirs = packed[position], packed[:number]
         tallied[np.minimum(mine, theirs), np.maximum(mine, theirs)] = False
-    return PairSchedule(sizes, packed, first, first[partners], _places(tallied))
+    return PairSchedule(sizes, packed, first, first[partners], _indices(tallied))
 
 
-def _places(matrix: Booleans) -> Integers:
+def _indices(matrix: Booleans) -> Integers:
     """Return row and column of what is true, in the memory layout that compiled code expects."""
     return np.ascontiguousarray(np.argwhere(matrix), dtype=np.int64)
 
@@ -322,16 +322,16 @@ def _compare(codes: Sequence[Codes], schedule: PairSchedule, cells: PairCells) -
             shared = np.bitwise_count(bits[:stop] & bitmap).sum(axis=1, dtype=np.int64)
             below = own_code * room[theirs] + their_code
             above = their_code * room[mine] + own_code
-            place = cells.begins[mine, theirs] + np.where(mine < theirs, below, above)
-            cells.tables[place] += shared
+            index = cells.begins[mine, theirs] + np.where(mine < theirs, below, above)
+            cells.tables[index] += shared
 
 
 def _bitmaps(codes: Sequence[Codes], schedule: PairSchedule) -> NDArray[np.uint64]:
     """Return the bitmaps of all packed columns, one per row."""
     bits = np.zeros((schedule.first[-1], -(-len(codes[0]) // 64) * 8), dtype=np.uint8)
-    for place, column in enumerate(schedule.packed):
+    for index, column in enumerate(schedule.packed):
         for code, row in enumerate(
-            bits[schedule.first[place] : schedule.first[place + 1]], start=1
+            bits[schedule.first[index] : schedule.first[index + 1]], start=1
         ):
             packed = np.packbits(codes[column] == code)
             row[: len(packed)] = packed

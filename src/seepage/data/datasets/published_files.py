@@ -45,23 +45,23 @@ class PublishedFile:
 
     def read(self) -> bytes:
         """Return the uncompressed content; a missing, truncated or altered file raises."""
-        place = self.locate()
-        if place is None:
+        path = self.locate()
+        if path is None:
             raise TableError(
                 f"{self.path} is not at hand; set {FOLDER_VARIABLE} to the folder that has it"
             )
         try:
-            content = place.read_bytes()
+            content = path.read_bytes()
         except OSError as reason:
-            raise TableError(f"{place} cannot be read: {reason.strerror}") from None
-        if place.suffix == ".gz":
+            raise TableError(f"{path} cannot be read: {reason.strerror}") from None
+        if path.suffix == ".gz":
             try:
                 content = gzip.decompress(content)
             except (OSError, EOFError, zlib.error) as reason:
                 raise TableError(
-                    f"{place.name} is truncated, damaged or no gzip file: {reason}"
+                    f"{path.name} is truncated, damaged or no gzip file: {reason}"
                 ) from None
-        self.check(content, place.name)
+        self.check(content, path.name)
         return content
 
     def check(self, content: bytes, name: str) -> None:
@@ -163,8 +163,8 @@ def fetch(found: Dataset, progress: Progress | None = None) -> list[Path]:
             _download(found, found.archive, archive, progress)
             for file in missing:
                 _keep(archive, file)
-    places = [file.locate() for file in found.files]
-    return [place for place in places if place is not None]
+    paths = [file.locate() for file in found.files]
+    return [path for path in paths if path is not None]
 
 
 class _Meter:

@@ -104,7 +104,7 @@ def make_survey(records: int = 10_000, seed: int | None = 0) -> Any:
     import pyarrow as pa
 
     joint = survey_joint()
-    codes = joint.sample(_checks.integer(records, "records", 1, _checks.MOST_DRAWS), seed)
+    codes = joint.sample(_checks.integer(records, "records", 1, _checks.MAX_DRAWS), seed)
     columns = {
         attribute.name: pa.array(np.array(attribute.values)[codes[:, k]])
         for k, attribute in enumerate(joint.domain)

@@ -24,7 +24,7 @@ from seepage.data.counting.distinct import DistinctRecords, Gathering
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.spark.jobs import (
-    MOST_BYTES,
+    MAX_BYTES,
     Input,
     in_one_line,
     pandas_accepted,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-LARGEST_CELLS = MOST_BYTES // 8 - 2**17
+MAX_CELLS = MAX_BYTES // 8 - 2**17
 """Pair cells whose counts Spark hands over in one value."""
 
 _TURN = threading.Lock()
@@ -64,7 +64,7 @@ _TURN = threading.Lock()
 _OURS: list["SparkSession"] = []
 """A session that was started here, once for each block that uses it."""
 
-MOST_RECORD_BYTES = 2**29 - 2**17
+MAX_RECORD_BYTES = 2**29 - 2**17
 """The most that distinct records may take: they pass through one task and return to the driver."""
 
 
@@ -118,19 +118,19 @@ def _started(master: str | None) -> "SparkSession":
     """Return a session of our own."""
     from pyspark.sql import SparkSession
 
-    place = master or "local[*]"
+    address = master or "local[*]"
     builder: Any = SparkSession.builder.appName("seepage").config("spark.ui.enabled", "false")
-    if place.startswith("local"):
+    if address.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         builder = builder.config("spark.log.level", "ERROR")
     if master or "SPARK_REMOTE" not in os.environ:
-        builder = builder.master(place)
+        builder = builder.master(address)
     problems: tuple[type[Exception], ...] = (*spark_errors(), OSError)
     try:
         with pandas_accepted():
             session: SparkSession = builder.getOrCreate()
     except problems as problem:
-        raise InputError(f"Spark does not start at {place}: {_reason(str(problem))}") from None
+        raise InputError(f"Spark does not start at {address}: {_reason(str(problem))}") from None
     return session
 
 
@@ -247,7 +247,7 @@ def _find_domain(
         settled = _settle_late(table, options, settled)
     if settled.kept:
         choices = options.choose(names)
-        kept = keeping(options, [choices[place].name for place in settled.kept])
+        kept = keeping(options, [choices[index].name for index in settled.kept])
         return _find_domain(table, kept, count=count)
     return settled.domain, settled.counts
 
@@ -255,22 +255,22 @@ def _find_domain(
 def _settle_late(table: Input, options: TableOptions, settled: Settled) -> Settled:
     """Find edges that the first job did not: of numbers crowded late, or missing often."""
     choices = options.choose(table.names)
-    places, shares = list(settled.wanted), list(settled.wanted.values())
-    columns = [Column(choices[place], options, fields=False) for place in places]
+    indices, shares = list(settled.wanted), list(settled.wanted.values())
+    columns = [Column(choices[index], options, fields=False) for index in indices]
     late: Settled = run(
         table,
         lambda source, first: collect_shard(source, columns, first, shares),
-        lambda numbers: settle_late(settled, places, columns, numbers),
+        lambda numbers: settle_late(settled, indices, columns, numbers),
     )
     return late
 
 
 def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> PairCounts:
     cells = int(pair_offsets(domain.sizes)[-1])
-    if cells > LARGEST_CELLS:
+    if cells > MAX_CELLS:
         raise DomainError(
             f"{len(domain)} attributes of up to {max(domain.sizes):,} values have {cells:,} pair "
-            f"cells, more than the {LARGEST_CELLS:,} that Spark can hand over; choose fewer "
+            f"cells, more than the {MAX_CELLS:,} that Spark can hand over; choose fewer "
             "columns or coarser bins, or count without Spark"
         )
     begin = partial(PairAccumulator, len(domain), table.rows_a_core)
@@ -338,7 +338,7 @@ def gather_with_spark(
     -----
     One job finds the domain where none is given, and one gathers.
     """
-    begin = partial(DistinctRecords, MOST_RECORD_BYTES) if start is DistinctRecords else start
+    begin = partial(DistinctRecords, MAX_RECORD_BYTES) if start is DistinctRecords else start
     with opened(data, options) as table:
         domain, _ = _find_domain(table, options, count=False)
         return domain, _make_in_domain(table, options, domain, begin)

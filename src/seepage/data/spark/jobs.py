@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA = "shard bigint, content binary"
-MOST_BYTES = 2**29
+MAX_BYTES = 2**29
 """The most that is handed over in one value; at twice as much a Java virtual machine hung."""
 
 METHOD_LIMIT = "spark.sql.codegen.hugeMethodLimit"
@@ -41,7 +41,7 @@ PARTITION = 2**40
 TREE_FROM = 64
 """From this many shards on, what they made is put together in groups first."""
 
-MOST_GROUPS = 16
+MAX_GROUPS = 16
 """Groups of a DataFrame's partitions, whose number only running it would tell."""
 
 
@@ -162,10 +162,10 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
     """
     try:
         content = pickle.dumps(work())
-        if len(content) > MOST_BYTES:
+        if len(content) > MAX_BYTES:
             raise TableError(
                 f"{len(content) / 1e9:.3g} GB of counts or records are more than the "
-                f"{MOST_BYTES / 1e9:.2g} GB that Spark hands over; choose fewer columns or coarser "
+                f"{MAX_BYTES / 1e9:.2g} GB that Spark hands over; choose fewer columns or coarser "
                 "bins, take a sample (sample=...), or count without Spark"
             )
     except (SeepageError, Escaped) as problem:
@@ -217,7 +217,7 @@ def _outcome(table: Input, work: TaskWork, finish: Finish | None) -> Any:
 def _groups(table: Input) -> int:
     """Return in how many groups outcomes are put together first; 0 where that does not pay."""
     if table.frame is not None:
-        return min(int(table.session.conf.get(SHUFFLE_PARTITIONS) or 1), MOST_GROUPS)
+        return min(int(table.session.conf.get(SHUFFLE_PARTITIONS) or 1), MAX_GROUPS)
     shards = len(table.shards)
     return round(shards**0.5) if shards >= TREE_FROM else 0
 

@@ -32,7 +32,7 @@ WIDTHS = {"boolean": 2, "byte": 8, "short": 16, "integer": 16, "long": 16}
 BLOCK = 2**17
 """Rows of a DataFrame that are coded and counted at once; Spark's own batches are smaller."""
 
-LARGEST_SHARD = 2**26
+MAX_SHARD = 2**26
 """Records of the largest task, unless one row group has more: about ten seconds of one core."""
 
 TASKS_A_CORE = 3
@@ -90,8 +90,8 @@ def plan_lanes(frame: "DataFrame", columns: Sequence[str], plain: Sequence[str] 
         chosen = [name for name in columns if WIDTHS.get(kinds[name]) == width]
         chosen = [name for name in chosen if name not in plain]
         for number, name in enumerate(chosen):
-            place, lane = divmod(number, WORD // width)
-            lanes[name] = Lane(word + place, lane * width, width, kinds[name] == "boolean")
+            index, lane = divmod(number, WORD // width)
+            lanes[name] = Lane(word + index, lane * width, width, kinds[name] == "boolean")
         word += -(-len(chosen) * width // WORD)
     return LaneLayout(tuple(columns), tuple(lanes.get(name, Lane(-1)) for name in columns))
 
@@ -99,18 +99,18 @@ def plan_lanes(frame: "DataFrame", columns: Sequence[str], plain: Sequence[str] 
 def pack(frame: "DataFrame", layout: LaneLayout) -> "DataFrame":
     """Return the DataFrame of words `w0`, `w1`, ... and then `p0`, `p1`, ..., the plain columns.
 
-    Columns go by their place, since Spark does not tell `A` from `a`; and as SQL, which is one
+    Columns go by their index, since Spark does not tell `A` from `a`; and as SQL, which is one
     message to Java where expressions are several per column.
     """
-    places = {name: place for place, name in enumerate(frame.columns)}
+    indices = {name: index for index, name in enumerate(frame.columns)}
     words: dict[int, list[str]] = {}
     for name, lane in zip(layout.names, layout.lanes, strict=True):
         if lane.word >= 0:
-            part = f"shiftleft({_in_lane(f'c{places[name]}', lane)}, {lane.shift})"
+            part = f"shiftleft({_in_lane(f'c{indices[name]}', lane)}, {lane.shift})"
             words.setdefault(lane.word, []).append(part)
     packed = [f"{' | '.join(parts)} AS w{word}" for word, parts in sorted(words.items())]
-    plain = [f"c{places[name]} AS p{i}" for i, name in enumerate(layout.plain)]
-    return frame.toDF(*(f"c{place}" for place in places.values())).selectExpr(*packed, *plain)
+    plain = [f"c{indices[name]} AS p{i}" for i, name in enumerate(layout.plain)]
+    return frame.toDF(*(f"c{index}" for index in indices.values())).selectExpr(*packed, *plain)
 
 
 def _in_lane(column: str, lane: Lane) -> str:
@@ -130,7 +130,7 @@ def unpack(
     table = pa.Table.from_batches(received)
     whole = {name: _whole(table.column(name)) for name in table.column_names}
     lanes = dict(zip(layout.names, layout.lanes, strict=True))
-    plain = {name: f"p{place}" for place, name in enumerate(layout.plain)}
+    plain = {name: f"p{index}" for index, name in enumerate(layout.plain)}
     arrays = {}
     escaped = []
     for name in columns:
@@ -189,7 +189,7 @@ def plan_shards(files: Sequence[Path], cores: int) -> list[Shard]:
     """
     source = ColumnarSource(PARQUET, files)
     rows = source.rows_total or 0
-    size = min(max(1, -(-rows // (cores * TASKS_A_CORE))), LARGEST_SHARD)
+    size = min(max(1, -(-rows // (cores * TASKS_A_CORE))), MAX_SHARD)
     shards: list[Shard] = []
     pieces: dict[int, Piece] = {}
     first = before = 0
@@ -277,9 +277,9 @@ def files_of(frame: "DataFrame", columns: Sequence[str]) -> list[Path]:
     if relation is None:
         return []
     addresses = [urlsplit(name) for name in relation.location().inputFiles()]
-    if not addresses or any(place.scheme != "file" or place.netloc for place in addresses):
+    if not addresses or any(index.scheme != "file" or index.netloc for index in addresses):
         return []
-    files = [Path(unquote(place.path)) for place in addresses]
+    files = [Path(unquote(index.path)) for index in addresses]
     kinds = dict(frame.dtypes)
     return files if _alike(files, {name: kinds[name] for name in columns}) else []
 

@@ -26,13 +26,13 @@ from seepage.data.table.persons import RecordChoice
 from seepage.data.table.scan import TableScan, check_records
 from seepage.data.table.sources import Source
 
-MOST_CELLS = 2**20
+MAX_CELLS = 2**20
 """Pair cells up to which tasks count while they are finding values: 8 MB."""
 
 
 def too_many_cells(sizes: Sequence[int]) -> bool:
     """Say whether alphabets of these sizes are not counted while values are found."""
-    return int(pair_offsets(sizes)[-1]) > MOST_CELLS
+    return int(pair_offsets(sizes)[-1]) > MAX_CELLS
 
 
 @dataclass
@@ -150,7 +150,7 @@ class Settled:
     Parameters
     ----------
     attributes
-        The attribute of each column, by its place, unless bin edges are still to be found.
+        The attribute of each column, by its index, unless bin edges are still to be found.
     missing
         Whether each column needs a category of missing values.
     wanted
@@ -171,20 +171,20 @@ class Settled:
     @property
     def domain(self) -> Domain:
         """The domain, once all columns are settled."""
-        return Domain(self.attributes[place] for place in sorted(self.attributes))
+        return Domain(self.attributes[index] for index in sorted(self.attributes))
 
-    def take(self, place: int, column: Column, numbers: Collector) -> None:
+    def take(self, index: int, column: Column, numbers: Collector) -> None:
         """Settle a column by its numbers, as far as these tell its edges."""
-        self.wanted.pop(place, None)
+        self.wanted.pop(index, None)
         if not numbers.complete:
-            self.wanted[place] = numbers.wider_share
+            self.wanted[index] = numbers.wider_share
             return
         edges = column.edges_of(numbers)
         if edges:
-            missing = self.missing[place]
-            self.attributes[place] = binned_attribute(column.name, edges, missing=missing)
+            missing = self.missing[index]
+            self.attributes[index] = binned_attribute(column.name, edges, missing=missing)
         else:
-            self.kept.append(place)
+            self.kept.append(index)
 
 
 def keeping(options: TableOptions, names: Sequence[str]) -> TableOptions:
@@ -202,31 +202,31 @@ def settle(found: Found, names: Sequence[str], options: TableOptions, share: flo
     columns = [Column(choice, options, fields=False) for choice in options.choose(names)]
     check_records(found.rows, found.left)
     settled = Settled()
-    for place, (column, part) in enumerate(zip(columns, found.columns, strict=True)):
+    for index, (column, part) in enumerate(zip(columns, found.columns, strict=True)):
         missing = part.missing and not options.dropping
         settled.missing.append(missing)
         if not column.edges and part.crowded:
             column.settle_given()
         if column.edges:
             edges = column.edges
-            settled.attributes[place] = binned_attribute(column.name, edges, missing=missing)
+            settled.attributes[index] = binned_attribute(column.name, edges, missing=missing)
         elif part.alphabet is not None:
-            settled.attributes[place] = part.alphabet.attribute(part.seen)[0]
+            settled.attributes[index] = part.alphabet.attribute(part.seen)[0]
         elif part.gathered is not None:
-            settled.take(place, column, part.gathered)
+            settled.take(index, column, part.gathered)
         else:
-            settled.wanted[place] = share
+            settled.wanted[index] = share
     if found.counted and found.counts is not None:
         settled.counts = widened(found.counts, settled.domain)
     return settled
 
 
 def settle_late(
-    settled: Settled, places: Sequence[int], columns: Sequence[Column], numbers: CollectedNumbers
+    settled: Settled, indices: Sequence[int], columns: Sequence[Column], numbers: CollectedNumbers
 ) -> Settled:
     """Return what was settled, with columns whose numbers have been gathered since."""
-    for place, column, gathered in zip(places, columns, numbers.columns, strict=True):
-        settled.take(place, column, gathered)
+    for index, column, gathered in zip(indices, columns, numbers.columns, strict=True):
+        settled.take(index, column, gathered)
     return settled
 
 
@@ -259,23 +259,23 @@ def find_values(
         elif len(batch.codes[0]):
             counts.add(batch.codes, batch.sizes)
     left = scan.rows_read - scan.rows_dropped
-    parts = [_found_column(scan, place) for place in range(len(columns))]
+    parts = [_found_column(scan, index) for index in range(len(columns))]
     found = Found(parts, scan.rows_read, left, counts is not None and scan.rows_read > 0)
     if counts is not None and left:
         found.counts = counts.counts(*scan.finish())
     return found
 
 
-def _found_column(scan: TableScan, place: int) -> FoundColumn:
+def _found_column(scan: TableScan, index: int) -> FoundColumn:
     """Return what a shard says about one column."""
     if not scan.rows_read:
         return FoundColumn()
-    column = scan.columns[place]
-    missing = column.alphabet.missing is not None or place in scan.lacking
+    column = scan.columns[index]
+    missing = column.alphabet.missing is not None or index in scan.lacking
     if column.needs_edges:
-        return FoundColumn(missing, crowded=True, gathered=scan.numbers.get(place))
+        return FoundColumn(missing, crowded=True, gathered=scan.numbers.get(index))
     alphabet = column.alphabet if isinstance(column.alphabet, FoundAlphabet) else None
-    return FoundColumn(missing, alphabet=alphabet, seen=scan.seen(place))
+    return FoundColumn(missing, alphabet=alphabet, seen=scan.seen(index))
 
 
 def collect_shard(

@@ -234,16 +234,16 @@ def collect_numbers(
     before = first
     for batch in source.batches([column.source for column in columns]):
         ranks = priorities(before, batch.num_rows)
-        for place, column in enumerate(columns):
-            if found[place] is None:
+        for index, column in enumerate(columns):
+            if found[index] is None:
                 continue
             try:
-                column.collect(unpacked(batch.column(column.source)), ranks, found[place])
+                column.collect(unpacked(batch.column(column.source)), ranks, found[index])
             except NotANumber as problem:
                 if column.named:
                     raise column.not_a_number(problem, before) from None
                 column.settle((), stray=problem.word)
-                found[place] = None
+                found[index] = None
         before += batch.num_rows
         if all(numbers is None for numbers in found):
             break

@@ -183,7 +183,7 @@ def key_label(key: Key) -> str:
 
 
 def sort_key(key: Key) -> tuple[int, int | Decimal, str]:
-    """Return the place of a key among others: numbers ascending, then text, missing last."""
+    """Return the index of a key among others: numbers ascending, then text, missing last."""
     if key is None:
         return 2, 0, ""
     return (1, 0, key) if isinstance(key, str) else (0, Decimal(number_label(key)), "")
@@ -199,7 +199,7 @@ class OutsideDomain(Exception):  # noqa: N818
     Attributes
     ----------
     position
-        Its place, counted from the batch's start.
+        Its index, counted from the batch's start.
     missing
         Whether it is a missing value.
     """

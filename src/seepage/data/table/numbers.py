@@ -39,7 +39,7 @@ class NotANumber(Exception):  # noqa: N818
     Attributes
     ----------
     position
-        Its place, counted from the batch's start.
+        Its index, counted from the batch's start.
     word
         The field.
     """
@@ -310,8 +310,8 @@ def _bins_of(values: NDArray[Any], inner: tuple[float, ...]) -> Codes:
     """Return how many of the inner edges each value reaches."""
     edges = [_comparable(edge, values.dtype) for edge in inner]
     if len(edges) > FEW_EDGES:
-        places = np.searchsorted(_in_type(edges, values.dtype), values, side="right")
-        return np.asarray(places.astype(code_type(len(edges) + 4)))
+        indices = np.searchsorted(_in_type(edges, values.dtype), values, side="right")
+        return np.asarray(indices.astype(code_type(len(edges) + 4)))
     codes = np.zeros(len(values), dtype=np.uint8)
     for edge in edges:
         codes += (values >= edge).view(np.uint8)

@@ -12,12 +12,12 @@ from seepage.data.table.bins import BinningRule, Edges, Keep, Quantile, Width
 from seepage.data.table.labels import number_label
 from seepage.errors import InputError, TableError
 
-LARGEST_ALPHABET = 2**16 - 2
+MAX_ALPHABET = 2**16 - 2
 """Codes have 16 bits, one of them kept for values that have no code yet."""
 
 ALL_OTHERS = "*"
 
-MOST_BINS = 10_000
+MAX_BINS = 10_000
 FORMS = "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascending edges"
 DEFAULT_RULE = Quantile(10)
 
@@ -109,8 +109,8 @@ class TableOptions:
         if self.domain is not None:
             _checks.instance(self.domain, "domain", Domain, "a Domain")
         _checks.choice(self.missing, "missing", ("category", "drop"))
-        _checks.integer(self.max_values, "max_values", 1, LARGEST_ALPHABET)
-        _checks.integer(self.few, "few", 0, LARGEST_ALPHABET)
+        _checks.integer(self.max_values, "max_values", 1, MAX_ALPHABET)
+        _checks.integer(self.few, "few", 0, MAX_ALPHABET)
         _checks.integer(self.skip_lines, "skip_lines", 0)
         self._check_text_format()
         self._check_bins()
@@ -282,7 +282,7 @@ def read_rule(rule: Any, name: str = "bins") -> BinningRule:
     if isinstance(rule, str):
         return _read_text(rule.strip(), name)
     if isinstance(rule, (bytes, bool)) or not hasattr(rule, "__iter__"):
-        return Quantile(_checks.integer(rule, f"the number of {name}", 1, MOST_BINS))
+        return Quantile(_checks.integer(rule, f"the number of {name}", 1, MAX_BINS))
     return Edges(_read_edges(rule, name))
 
 
@@ -297,7 +297,7 @@ def _read_text(text: str, name: str) -> BinningRule:
         hint = _checks.near_miss(kind, [*kinds, "none"])
         raise InputError(f"{name} must be {FORMS}, got {text!r}{hint}")
     bins = int(count) if colon else DEFAULT_RULE.bins
-    return kinds[kind](_checks.integer(bins, f"the number of {name}", 1, MOST_BINS))
+    return kinds[kind](_checks.integer(bins, f"the number of {name}", 1, MAX_BINS))
 
 
 def _read_edges(edges: Any, name: str) -> tuple[float, ...]:
@@ -305,6 +305,6 @@ def _read_edges(edges: Any, name: str) -> tuple[float, ...]:
     if len(numbers) < 2 or any(not a < b for a, b in pairwise(numbers)):
         shown = ", ".join(number_label(number) for number in numbers)
         raise InputError(f"{name} must have at least two edges, ascending, got [{shown}]")
-    if len(numbers) > MOST_BINS + 1:
-        raise InputError(f"{name} must have at most {MOST_BINS + 1} edges, got {len(numbers)}")
+    if len(numbers) > MAX_BINS + 1:
+        raise InputError(f"{name} must have at most {MAX_BINS + 1} edges, got {len(numbers)}")
     return numbers

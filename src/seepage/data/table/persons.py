@@ -76,14 +76,14 @@ class FirstOfPerson:
         """
         assert people is not None
         keys = person_keys(people, str(self.column), first, fields=self._fields)
-        places = np.arange(rows) if kept is None else np.flatnonzero(kept)
-        distinct, begins = np.unique(keys[places], return_index=True)
+        indices = np.arange(rows) if kept is None else np.flatnonzero(kept)
+        distinct, begins = np.unique(keys[indices], return_index=True)
         new = np.ones(len(distinct), dtype=np.bool_)
         for met in self._met:
             at = np.minimum(np.searchsorted(met, distinct), len(met) - 1)
             new &= met[at] != distinct
         mask = np.zeros(rows, dtype=np.bool_)
-        mask[places[begins[new]]] = True
+        mask[indices[begins[new]]] = True
         self.keys = keys[mask]
         self._meet(distinct[new])
         return mask
@@ -190,8 +190,8 @@ def person_keys(array: pa.Array, name: str, before: int = 0, *, fields: bool = F
     encoded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
     words = encoded.dictionary.to_pylist()
     there = np.array([_is_person(word, fields) for word in words] or [False], dtype=np.bool_)
-    places = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    missing = ~present(encoded) | ~there[places]
+    indices = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    missing = ~present(encoded) | ~there[indices]
     if missing.any():
         number = before + int(np.argmax(missing)) + 1
         raise TableError(
@@ -199,7 +199,7 @@ def person_keys(array: pa.Array, name: str, before: int = 0, *, fields: bool = F
             "record; leave such records out"
         )
     hashes = np.array([_hash(word) for word in words], dtype=np.uint64)
-    return np.asarray(hashes[places])
+    return np.asarray(hashes[indices])
 
 
 def _is_person(word: Any, fields: bool) -> bool:

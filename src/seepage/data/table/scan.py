@@ -81,9 +81,9 @@ class TableScan:
     rows_read, rows_dropped
         Records read so far, and of these the ones dropped for a missing value.
     numbers
-        The numbers that `find` collected, by the place of their column.
+        The numbers that `find` collected, by the index of their column.
     lacking
-        The places of columns in which `find` met missing numbers, of those without codes.
+        The indices of columns in which `find` met missing numbers, of those without codes.
 
     Examples
     --------
@@ -162,15 +162,15 @@ class TableScan:
         for arrays in batches:
             before = self.rows_read
             codes = self._code(arrays)
-            crowded = [place for place, part in enumerate(codes) if part is None]
+            crowded = [index for index, part in enumerate(codes) if part is None]
             if crowded and before:
                 self._settle_late(crowded, batches)
                 return
             if crowded:
                 self._settle(crowded)
-                for place in crowded:
-                    self.columns[place].begin(arrays[place].type)
-                    codes[place] = self.columns[place].code(arrays[place], self._number(before))
+                for index in crowded:
+                    self.columns[index].begin(arrays[index].type)
+                    codes[index] = self.columns[index].code(arrays[index], self._number(before))
             batch = self._chosen(self._left(codes, {}, before), len(arrays[0]))
             if len(batch.codes[0]):
                 yield batch
@@ -221,10 +221,10 @@ class TableScan:
         """Find all columns that need bins, in the rest of the table too, and their edges."""
         needing = set(crowded)
         for arrays in rest:
-            needing |= {place for place, part in enumerate(self._code(arrays)) if part is None}
+            needing |= {index for index, part in enumerate(self._code(arrays)) if part is None}
         self._settle(sorted(needing))
 
-    def _settle(self, places: list[int]) -> None:
+    def _settle(self, indices: list[int]) -> None:
         """Find the bin edges of columns, reading these columns of the whole table once.
 
         A column of a text file that also has fields that are no numbers stays a column of
@@ -233,7 +233,7 @@ class TableScan:
         """
         from seepage.data.table.column import collect_numbers
 
-        columns = [self.columns[place] for place in places]
+        columns = [self.columns[index] for index in indices]
         pending = [column for column in columns if not column.settle_given()]
         if pending:
             found = collect_numbers(self._source, pending)
@@ -255,14 +255,14 @@ class TableScan:
             before = self.rows_read
             codes = self._code(arrays)
             absent: dict[int, Booleans | None] = {}
-            crowded = [place for place, part in enumerate(codes) if part is None]
+            crowded = [index for index, part in enumerate(codes) if part is None]
             ranks = priorities(self._number(before), len(arrays[0])) if crowded else None
-            for place in crowded:
+            for index in crowded:
                 if not before:
-                    self.numbers[place] = Collector(share)
-                numbers = self.numbers.get(place)
-                absent[place] = self.columns[place].collect(arrays[place], ranks, numbers)
-            self.lacking |= {place for place, mask in absent.items() if _any(mask)}
+                    self.numbers[index] = Collector(share)
+                numbers = self.numbers.get(index)
+                absent[index] = self.columns[index].collect(arrays[index], ranks, numbers)
+            self.lacking |= {index for index, mask in absent.items() if _any(mask)}
             batch = self._left(codes, absent, before)
             yield None if absent else batch
         self._complete = True
@@ -288,19 +288,19 @@ class TableScan:
         if kept is not None:
             self.rows_dropped += len(kept) - int(np.count_nonzero(kept))
         complete = [
-            self._left_in(place, part, kept, first, sizes[place])
-            for place, part in enumerate(codes)
+            self._left_in(index, part, kept, first, sizes[index])
+            for index, part in enumerate(codes)
             if part is not None
         ]
         return CodedBatch(tuple(complete), sizes, first, kept)
 
     def _left_in(
-        self, place: int, codes: "Codes", kept: Booleans | None, first: int, size: int
+        self, index: int, codes: "Codes", kept: Booleans | None, first: int, size: int
     ) -> "Codes":
         """Return the codes of a column in the records kept, and note which these are."""
         from seepage.data.table.numbers import code_type
 
-        column, seen = self.columns[place], self._seen[place]
+        column, seen = self.columns[index], self._seen[index]
         column.check_inside(codes, kept, first)
         if kept is not None:
             codes = codes[kept].astype(code_type(size), copy=False)
@@ -308,15 +308,15 @@ class TableScan:
         if self._options.domain is None and np.count_nonzero(seen) < expected:
             counts = np.bincount(codes, minlength=size)
             counts[: len(seen)] += seen
-            self._seen[place] = counts > 0
+            self._seen[index] = counts > 0
         return codes
 
-    def seen(self, place: int) -> Booleans | None:
+    def seen(self, index: int) -> Booleans | None:
         """Return which codes of a column are in records that are not dropped; None for all."""
         if not self._options.dropping:
             return None
-        seen = self._seen[place]
-        return np.pad(seen, (0, max(self.columns[place].alphabet.size - len(seen), 0)))
+        seen = self._seen[index]
+        return np.pad(seen, (0, max(self.columns[index].alphabet.size - len(seen), 0)))
 
     def finish(self) -> tuple[Domain, tuple[Integers, ...]]:
         """Return the domain and, for each column, the codes in the order of its values.
@@ -328,7 +328,7 @@ class TableScan:
         if not self._complete:
             raise TableError("the domain is known only after all batches were read")
         parts = [
-            column.alphabet.attribute(self.seen(place)) for place, column in enumerate(self.columns)
+            column.alphabet.attribute(self.seen(index)) for index, column in enumerate(self.columns)
         ]
         return Domain(attribute for attribute, _ in parts), tuple(order for _, order in parts)
 

@@ -63,9 +63,9 @@ def find_files(data: PathLike | Iterable[PathLike]) -> tuple[str, list[Path]]:
     or an underscore are ignored.  All files must be of one kind and none may be empty.  A pipe
     is taken for text, and not read here.
     """
-    places = [data] if isinstance(data, (str, os.PathLike)) else list(data)
+    paths = [data] if isinstance(data, (str, os.PathLike)) else list(data)
     try:
-        files = [file for place in places for file in _expand(place)]
+        files = [file for one in paths for file in _expand(one)]
         empty = [file for file in files if file.is_file() and file.stat().st_size == 0]
         kinds = {kind_of(file): file for file in files if not empty}
     except TableError:
@@ -109,10 +109,10 @@ def _kind_by_name(file: Path) -> str | None:
     return ENDINGS.get(Path(name).suffix)
 
 
-def _expand(place: PathLike) -> list[Path]:
-    if not isinstance(place, (str, os.PathLike)):
-        raise TableError(f"a list of files must hold paths, got {type(place).__name__}")
-    path = Path(place).expanduser()
+def _expand(given: PathLike) -> list[Path]:
+    if not isinstance(given, (str, os.PathLike)):
+        raise TableError(f"a list of files must hold paths, got {type(given).__name__}")
+    path = Path(given).expanduser()
     if path.is_dir():
         return _in_folder(path)
     if path.exists():
@@ -121,11 +121,11 @@ def _expand(place: PathLike) -> list[Path]:
         found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207
         files = [file for file in found if file.is_file() and _visible(file)]
         if not files:
-            raise TableError(f"no file matches {str(place)!r}")
+            raise TableError(f"no file matches {str(given)!r}")
         return files
     siblings = [s.name for s in path.parent.iterdir()] if path.parent.is_dir() else []
     hint = _checks.near_miss(path.name, siblings)
-    raise TableError(f"there is no file or folder {str(place)!r}{hint}")
+    raise TableError(f"there is no file or folder {str(given)!r}{hint}")
 
 
 def _in_folder(folder: Path) -> list[Path]:

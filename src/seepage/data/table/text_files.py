@@ -74,7 +74,7 @@ def _layout(file: Path, options: TableOptions, start: bytes, complete: bool) -> 
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=mark)
     header, names = 0, options.column_names
     if names is None:
-        header, names = next(((place, row) for place, row in enumerate(rows, 1) if row), (0, []))
+        header, names = next(((index, row) for index, row in enumerate(rows, 1) if row), (0, []))
     left = any(rows) if len(names) > 1 else next(rows, None) is not None
     if options.column_names is None:
         if not left and not complete:
@@ -357,12 +357,12 @@ def _cut_off_last_line(parts: list[bytes]) -> bytes:
 
     A carriage return at the very end does not count: the rest of the line end may follow.
     """
-    for place in range(len(parts) - 1, -1, -2):
-        text = parts[place]
+    for index in range(len(parts) - 1, -1, -2):
+        text = parts[index]
         end = max(text.rfind(b"\n"), text.rfind(b"\r", 0, -1)) + 1
         if end:
-            last = b"".join([text[end:], *parts[place + 1 :]])
-            parts[place:] = [text[:end]]
+            last = b"".join([text[end:], *parts[index + 1 :]])
+            parts[index:] = [text[:end]]
             return last
     last = b"".join(parts)
     parts[:] = [b""]

@@ -54,7 +54,7 @@ class Precisions:
     records
         The people, for the frequencies.
     joint
-        Pairs of places whose joint distribution is wanted.
+        Pairs of indices whose joint distribution is wanted.
 
     Notes
     -----
@@ -132,10 +132,10 @@ class Precisions:
         budgets = dict(zip(attributes, epsilons, strict=True))
         for j, epsilon in budgets.items():
             found[j] = self.single(j, epsilon)
-        for place, (i, j) in enumerate(self.joint, len(self.sizes)):
+        for index, (i, j) in enumerate(self.joint, len(self.sizes)):
             if min(budgets.get(i, 0.0), budgets.get(j, 0.0)) > 0:
                 square = self._square(i, budgets[i]) * self._square(j, budgets[j])
-                found[place] = 1 / (square - self._joint_squares[place - len(self.sizes)])
+                found[index] = 1 / (square - self._joint_squares[index - len(self.sizes)])
         return found
 
     def tabulate(self, caps: Floats) -> tuple[Floats, Floats]:

@@ -34,9 +34,9 @@ def sort_rows(
     width: int,
 ) -> SortedRows:
     """Return the rows sorted by stratum and answers to the stem, as bitmaps."""
-    places = np.array(stem, dtype=np.int64)
+    indices = np.array(stem, dtype=np.int64)
     spread = int(bits.max(initial=0)) + 1
-    keys = _keys(columns, bits, strata, places, starts, sizes, spread)
+    keys = _keys(columns, bits, strata, indices, starts, sizes, spread)
     count = (int(strata.max(initial=0)) + 1) * int(np.prod(sizes)) * spread
     order = _order(keys, count) if count <= 4 * len(keys) else np.argsort(keys, kind="stable")
     found: SortedRows = _pack(columns, keys, order, spread, width)
@@ -44,12 +44,12 @@ def sort_rows(
 
 
 @entry
-def _keys(columns, bits, strata, places, starts, sizes, spread):
+def _keys(columns, bits, strata, indices, starts, sizes, spread):
     keys = np.empty(len(columns), np.int64)
     for row in range(len(columns)):
         cell = strata[row]
-        for s in range(len(places)):
-            cell = cell * sizes[s] + columns[row, places[s]] - starts[places[s]]
+        for s in range(len(indices)):
+            cell = cell * sizes[s] + columns[row, indices[s]] - starts[indices[s]]
         keys[row] = cell * spread + bits[row]
     return keys
 
@@ -150,8 +150,8 @@ def _ratios(shares, sizes, floors, weights, seen, starts, alphabet, buffer):
                             total += buffer[first + z * stride, v]
                         total *= floor
                         for z in range(size):
-                            place = first + z * stride
-                            buffer[place, v] = total + weight * buffer[place, v]
+                            index = first + z * stride
+                            buffer[index, v] = total + weight * buffer[index, v]
     best = np.ones(len(alphabet))
     for row in range(rows):
         stratum = row // answers

@@ -17,16 +17,16 @@ from seepage.designs.forms.form_totals import FormScorer, FormTable
 if TYPE_CHECKING:
     from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 
-Places = tuple[int, ...]
-"""Attributes asked together, by place, ascending."""
+Indices = tuple[int, ...]
+"""Attributes asked together, by index, ascending."""
 
-LARGEST_BUDGET = 16.0
+MAX_BUDGET = 16.0
 """The budget of an attribute that nothing limits: its noise is 10^-7 of the sampling error."""
 
 TOLERANCE = 1e-7
 """To what share of it a budget is found while searching."""
 
-LARGEST_FORM = 8
+MAX_FORM = 8
 """The most attributes of a form that is searched for, where no other number is given."""
 
 
@@ -82,7 +82,7 @@ class FittedForm:
     Parameters
     ----------
     attributes
-        The attributes asked, by place, ascending.
+        The attributes asked, by index, ascending.
     epsilons
         Their budgets.
     totals
@@ -96,7 +96,7 @@ class FittedForm:
         quantity from it.  Budgets are then what changing one answer changes a report by at most.
     """
 
-    attributes: Places
+    attributes: Indices
     epsilons: Floats
     totals: Floats
     mechanisms: tuple[str, ...] = ()
@@ -151,7 +151,7 @@ class FormProblem:
     fixed_caps
         Whether no budget depends on the records but by the level of its form: then the largest
         budget of an attribute is its limit, else what it may have alone.
-    public_places, known_places
+    public_indices, known_indices
         Attributes released in the clear, and those that the adversary knows of the person.
     most_cells
         The most combinations of answers of a form, while forms that can be shaped are searched for.
@@ -164,18 +164,18 @@ class FormProblem:
     collected: Booleans
     weights: Floats
     least: Floats
-    items: tuple[Places, ...]
+    items: tuple[Indices, ...]
     apart: Booleans
     record_limit: float = math.inf
-    largest: int = LARGEST_FORM
+    largest: int = MAX_FORM
     fixed_caps: bool = False
-    public_places: Places = ()
-    known_places: Places = ()
+    public_indices: Indices = ()
+    known_indices: Indices = ()
     most_cells: float = math.inf
     caps: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        most = np.minimum(self.limits, min(self.record_limit, LARGEST_BUDGET))
+        most = np.minimum(self.limits, min(self.record_limit, MAX_BUDGET))
         self.caps = np.where(self.collected, most, 0.0)
         if not self.fixed_caps:
             for j in np.flatnonzero(self.collected).tolist():
@@ -188,7 +188,7 @@ class FormProblem:
         return min(float(self.limits.min()), self.record_limit)
 
     @property
-    def everything(self) -> Places:
+    def everything(self) -> Indices:
         """The form of all attributes that may be asked."""
         return tuple(sorted(j for item in self.items for j in item))
 
@@ -208,13 +208,13 @@ class FormProblem:
 
     def allowed(self, form: Sequence[int]) -> bool:
         """Return whether a form is small enough and has no attributes that clash."""
-        places = list(form)
-        if len(places) > self.largest or not self.scorer.fits(places):
+        indices = list(form)
+        if len(indices) > self.largest or not self.scorer.fits(indices):
             return False
-        cells = math.prod(self.domain.sizes[j] for j in places)
-        if cells > self.most_cells and len(places) > 1:
+        cells = math.prod(self.domain.sizes[j] for j in indices)
+        if cells > self.most_cells and len(indices) > 1:
             return False
-        return not self.clashes(places)
+        return not self.clashes(indices)
 
     def level_budgets(self, attributes: Sequence[int], level: float) -> Floats:
         """Return equal budgets, none above what its attribute may have alone."""
@@ -244,7 +244,7 @@ class FormProblem:
         """Return the form of a table at some budgets with its totals, attributes ascending."""
         totals = self.scorer.totals(table, epsilons)
         order = np.argsort(table.attributes)
-        attributes = tuple(table.attributes[place] for place in order.tolist())
+        attributes = tuple(table.attributes[index] for index in order.tolist())
         names = ("grr",) * len(attributes)
         return FittedForm(attributes, epsilons[order], totals, names, self.scorer.guarantee)
 
@@ -267,6 +267,6 @@ class FormProblem:
         return found
 
 
-def join(form: Iterable[int], item: Iterable[int]) -> Places:
+def join(form: Iterable[int], item: Iterable[int]) -> Indices:
     """Return a form with an item added, ascending."""
     return tuple(sorted({*form, *item}))

@@ -18,7 +18,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage.designs.forms.a_optimal import Shares, best_shares, evaluate
-from seepage.designs.forms.form_problem import FittedForm, FormProblem, Places, join
+from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices, join
 from seepage.errors import InputError
 
 Accept = Callable[[FittedForm, Floats, bool], FittedForm]
@@ -151,9 +151,9 @@ class FormPool:
     @property
     def support(self) -> Iterator[tuple[FittedForm, float]]:
         """Forms with a share that matters, the largest first."""
-        for place in np.argsort(-self.shares, kind="stable").tolist():
-            if self.shares[place] > 1e-4:
-                yield self.forms[place], float(self.shares[place])
+        for index in np.argsort(-self.shares, kind="stable").tolist():
+            if self.shares[index] > 1e-4:
+                yield self.forms[index], float(self.shares[index])
 
 
 class FormSearch:
@@ -170,10 +170,10 @@ class FormSearch:
     def __init__(self, problem: FormProblem, timer: Timer) -> None:
         self.problem, self.timer = problem, timer
         self.grid, self.table = problem.precisions.tabulate(problem.caps)
-        self.found: dict[Places, FittedForm | None] = {}
+        self.found: dict[Indices, FittedForm | None] = {}
         self.pairs = np.minimum(problem.caps[:, None], problem.caps[None, :])
 
-    def fit(self, stem: Places, item: Places) -> FittedForm | None:
+    def fit(self, stem: Indices, item: Indices) -> FittedForm | None:
         """Return a stem with an item added, with the largest equal budgets; None if not allowed."""
         form = join(stem, item)
         if form not in self.found:
@@ -197,19 +197,19 @@ class FormSearch:
 
     def count_pairs(self) -> None:
         """Fit every pair: their budgets bound those of all larger forms."""
-        for place, first in enumerate(self.problem.items):
-            for second in self.problem.items[:place]:
+        for index, first in enumerate(self.problem.items):
+            for second in self.problem.items[:index]:
                 if self.timer.over():
                     return
                 if len(first) == len(second) == 1:
                     self.fit(first, second)
 
-    def _bound(self, form: FittedForm, item: Places) -> float:
+    def _bound(self, form: FittedForm, item: Indices) -> float:
         """Return a budget that a form with an item added cannot exceed."""
         pairs = self.pairs[np.ix_(list(form.attributes), list(item))]
         return min(form.level, float(pairs.min()), float(self.problem.caps[list(item)].max()))
 
-    def _curve(self, form: Places, prices: Floats) -> Floats:
+    def _curve(self, form: Indices, prices: Floats) -> Floats:
         """Return an upper limit of a form's gain at every budget of the grid."""
         curve = prices[list(form)] @ self.table[list(form)]
         joint = self.problem.precisions.joint
@@ -219,12 +219,12 @@ class FormSearch:
                 curve = curve + price * np.minimum(self.table[i], self.table[j])
         return np.asarray(curve)
 
-    def _is_quick(self, form: Places) -> bool:
+    def _is_quick(self, form: Indices) -> bool:
         """Return whether a form's table is small enough to be scored thousands of times."""
         sizes = self.problem.domain.sizes
         return math.prod(sizes[j] for j in form) * sum(sizes) <= QUICK_CELLS
 
-    def _candidates(self, form: FittedForm, prices: Floats) -> list[tuple[float, Places, float]]:
+    def _candidates(self, form: FittedForm, prices: Floats) -> list[tuple[float, Indices, float]]:
         """Return the items that may be added: bound of the gain, item, bound of the budget."""
         found = []
         for item in self.problem.items:
@@ -235,8 +235,8 @@ class FormSearch:
             if known is None or not self._is_quick(joined) or not self.problem.allowed(joined):
                 continue
             bound = self._bound(form, item)
-            place = min(int(np.searchsorted(self.grid, bound)), len(self.grid) - 1)
-            found.append((float(self._curve(joined, prices)[place]), item, bound))
+            index = min(int(np.searchsorted(self.grid, bound)), len(self.grid) - 1)
+            found.append((float(self._curve(joined, prices)[index]), item, bound))
         return sorted(found, key=lambda one: -one[0])
 
     def grow(self, form: FittedForm, prices: Floats) -> tuple[FittedForm, float]:
@@ -258,7 +258,7 @@ class FormSearch:
         return form, gain
 
     def _try(
-        self, form: FittedForm, item: Places, bound: float, gain: float, prices: Floats
+        self, form: FittedForm, item: Indices, bound: float, gain: float, prices: Floats
     ) -> FittedForm | None:
         """Fit a form with an item added, unless it cannot gain enough."""
         joined = join(form.attributes, item)
@@ -284,8 +284,8 @@ class FormSearch:
         improved = True
         while improved and not self.timer.over():
             improved = False
-            for place in rng.permutation(len(form.attributes)).tolist():
-                rest = self._without(form, form.attributes[place])
+            for index in rng.permutation(len(form.attributes)).tolist():
+                rest = self._without(form, form.attributes[index])
                 if rest is None:
                     continue
                 other, value = self.grow(rest, prices)
@@ -328,7 +328,7 @@ def generate(
     singles = {form.attributes: form for form in reversed(pool.forms)}
     while idle < (PATIENCE if thorough else 1) and not search.timer.over():
         state = pool.state
-        fresh, seen = list[FittedForm](), set[Places]()
+        fresh, seen = list[FittedForm](), set[Indices]()
         for start in _starts(search, pool, singles, state.prices, rng):
             if search.timer.over():
                 break
@@ -371,7 +371,7 @@ def _paying_pairs(
 def _starts(
     search: FormSearch,
     pool: FormPool,
-    singles: dict[Places, FittedForm],
+    singles: dict[Indices, FittedForm],
     prices: Floats,
     rng: np.random.Generator,
 ) -> list[FittedForm]:
@@ -381,10 +381,10 @@ def _starts(
     chance = gains + gains.max() * 1e-3
     count = min(STARTS // 2, len(problem.items))
     drawn = rng.choice(len(problem.items), count, replace=False, p=chance / chance.sum())
-    starts = [singles[problem.items[place]] for place in drawn.tolist()]
+    starts = [singles[problem.items[index]] for index in drawn.tolist()]
     used = list(dict.fromkeys(form.attributes for form, _ in pool.support))
     equal = [found for found in (search.found.get(form) for form in used) if found is not None]
     if equal:
         some = rng.choice(len(equal), min(STARTS - count, len(equal)), replace=False)
-        starts += [equal[place] for place in some.tolist()]
+        starts += [equal[index] for index in some.tolist()]
     return starts

@@ -32,10 +32,10 @@ from seepage._numerics import Booleans, Floats, Integers, round_up, rounding, su
 from seepage.data.records import Records
 from seepage.errors import InputError
 
-MOST_CELLS = 1 << 22
+MAX_CELLS = 1 << 22
 """The largest table of a form, (strata x answers) x values: 32 MB."""
 
-MOST_STRATA = 1 << 12
+MAX_STRATA = 1 << 12
 """The most combinations of public and known values."""
 
 COMPILED_FROM = 1 << 21
@@ -52,7 +52,7 @@ class FormTable:
     Parameters
     ----------
     attributes
-        The attributes asked, by place, in the order of the axes.
+        The attributes asked, by index, in the order of the axes.
     sizes
         Their numbers of values.
     shares
@@ -74,7 +74,7 @@ class FormCounter:
     records
         The people.
     public, known
-        Places of attributes that are released in the clear, and of those that the adversary
+        Indices of attributes that are released in the clear, and of those that the adversary
         knows of the person.
     compiled
         Whether to use the compiled kernels; None where the table is large enough.
@@ -104,10 +104,10 @@ class FormCounter:
         self.strata = records.groups(dict.fromkeys((*known, *public)))
         groups = records.groups(dict.fromkeys(known))
         self.stratum_count = int(self.strata.max(initial=0)) + 1
-        if self.stratum_count > MOST_STRATA:
+        if self.stratum_count > MAX_STRATA:
             raise InputError(
                 f"public and known attributes have {self.stratum_count:,} combinations of values, "
-                f"at most {MOST_STRATA:,} fit; name fewer of them"
+                f"at most {MAX_STRATA:,} fit; name fewer of them"
             )
         people = self._people(groups)
         order = np.zeros(self.stratum_count, dtype=np.int64)
@@ -132,7 +132,7 @@ class FormCounter:
 
     def fits(self, attributes: Sequence[int]) -> bool:
         """Return whether a form's table can be made."""
-        return self.cells(attributes) <= MOST_CELLS
+        return self.cells(attributes) <= MAX_CELLS
 
     def table(self, attributes: Sequence[int]) -> FormTable:
         """Return the counts of a form, the last attribute counted within the others."""
@@ -175,12 +175,12 @@ class FormCounter:
     def _rows(self) -> tuple[Any, Integers, Integers]:
         """Rows of the compiled kernels: value columns, bit of the weight, stratum."""
         weights = self.records.weights
-        places, bits = [], []
+        indices, bits = [], []
         for bit in range(int(weights.max(initial=1)).bit_length()):
             chosen = np.flatnonzero((weights >> bit) & 1)
-            places.append(chosen)
+            indices.append(chosen)
             bits.append(np.full(len(chosen), bit))
-        rows = np.concatenate(places)
+        rows = np.concatenate(indices)
         smallest = np.min_scalar_type(self.width)
         return self.codes[rows].astype(smallest), np.concatenate(bits), self.strata[rows]
 
@@ -231,7 +231,7 @@ class ExactForms(FormScorer):
     records
         The people.
     public, known
-        Places of attributes released in the clear, and of those that the adversary knows of the
+        Indices of attributes released in the clear, and of those that the adversary knows of the
         person.  With public values t and known values s, reports y are compared by
         p(y, t given x, s) / p(y, t given x', s), over the x and x' that occur with s.
     compiled

@@ -16,14 +16,14 @@ from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
-from seepage.designs.forms.form_problem import FittedForm, FormProblem, Places
+from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.designs.forms.population_forms import PopulationForms, ScreenedForms
 from seepage.designs.forms.table_certifier import coarse_form
 from seepage.errors import InputError
 
-MOST_SPLIT = 10**9
+MAX_SPLIT = 10**9
 """Fewer people than this can be split, which is where NumPy's draw ends."""
 
 TOLERANCE = 5e-4
@@ -46,7 +46,7 @@ def halved(confidence: float) -> float:
 
 def check_split(records: Records) -> None:
     """Raise where there are too many people to draw a part of them."""
-    if records.records >= MOST_SPLIT:
+    if records.records >= MAX_SPLIT:
         raise InputError(
             f"limits for the population need fewer than 10^9 records, got {records.records:,}; "
             "give a sample of them, or scope='table'"
@@ -79,19 +79,19 @@ class PopulationCertifier:
         assert isinstance(exact, ExactForms)
         check_split(records)
         level = _checks.probability(confidence, "confidence")
-        places = np.flatnonzero(problem.collected).tolist()
+        indices = np.flatnonzero(problem.collected).tolist()
         self.people = PopulationForms(
             records,
             halved(level) if shared and level else level,
             largest=problem.largest,
-            asked=places,
+            asked=indices,
             counter=exact.counter,
         )
         self.screen = ScreenedForms(exact, self.people, problem.limits, problem.caps)
         self.records, self.confidence = records, confidence
         self.problem = replace(problem, scorer=self.screen)
         self.least_limit = float(problem.limits.min())
-        self._found: dict[Places, FittedForm] = {}
+        self._found: dict[Indices, FittedForm] = {}
         self._check_public()
 
     def _check_public(self) -> None:
@@ -124,10 +124,10 @@ class PopulationCertifier:
     def prime(self, timer: Timer, seed: int = 0) -> None:
         """Look at some forms of each size, so that the first guesses are not the table's totals."""
         rng, problem = np.random.default_rng(seed), self.problem
-        places = np.flatnonzero(problem.collected)
+        indices = np.flatnonzero(problem.collected)
         for asked in range(2, self.people.largest + 1):
             for _ in range(PRIMED):
-                form = rng.choice(places, asked, replace=False).tolist()
+                form = rng.choice(indices, asked, replace=False).tolist()
                 if timer.spent > timer.seconds / 4:
                     return
                 if not self.screen.fits(form):
@@ -174,7 +174,7 @@ class PopulationCertifier:
             found.append(self.first(problem.fit(form)))
         return [one for one in found if problem.useful(one)]
 
-    def too_large(self, item: Places) -> FittedForm:
+    def too_large(self, item: Indices) -> FittedForm:
         """Return the form of attributes asked together whose limits cannot be computed."""
         if self.people.public:
             raise InputError(

@@ -12,12 +12,12 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Booleans, Floats, summed_up
 from seepage.data.records import Records
-from seepage.designs.forms.form_problem import LARGEST_FORM
+from seepage.designs.forms.form_problem import MAX_FORM
 from seepage.designs.forms.form_totals import ExactForms, FormCounter, FormScorer, FormTable
 from seepage.errors import InputError
 from seepage.totals.population_totals import form_level, form_limits
 
-MOST_WEIGHTS = 1 << 23
+MAX_WEIGHTS = 1 << 23
 """Weights of all reports and values of a form whose limits are computed: 64 MB an array."""
 
 MEMORY = 30
@@ -36,7 +36,7 @@ class PopulationForms(FormScorer):
     largest
         The most attributes of a form; the form of all attributes that may be asked counts besides.
     asked
-        Places of the attributes that may be asked; by default all.
+        Indices of the attributes that may be asked; by default all.
     counter
         What counts forms of these records, by public and known values; by default a new one.
     compiled
@@ -67,7 +67,7 @@ class PopulationForms(FormScorer):
         self,
         records: Records,
         confidence: float = 0.95,
-        largest: int = LARGEST_FORM,
+        largest: int = MAX_FORM,
         asked: Sequence[int] | None = None,
         counter: FormCounter | None = None,
         compiled: bool | None = None,
@@ -109,16 +109,16 @@ class PopulationForms(FormScorer):
         counter, strata = self.counter, len(self.people)
         counts = table.shares.reshape(strata, -1, counter.width) * self.people[:, None, :]
         counts = np.rint(counts).reshape(strata, *table.sizes.tolist(), counter.width)
-        held = [place for place, j in enumerate(table.attributes) if j in self.known]
-        left = [place for place, j in enumerate(table.attributes) if j not in self.known]
+        held = [index for index, j in enumerate(table.attributes) if j in self.known]
+        left = [index for index, j in enumerate(table.attributes) if j not in self.known]
         budgets = np.asarray(epsilons, dtype=np.float64)[left]
         totals = np.full(len(counter.sizes), np.inf if self.public else summed_up(budgets.tolist()))
         if strata == self.strata:
             totals = form_limits(
-                counts.sum(axis=tuple(1 + place for place in held)),
+                counts.sum(axis=tuple(1 + index for index in held)),
                 self.people,
                 counter.starts,
-                [table.attributes[place] for place in left],
+                [table.attributes[index] for index in left],
                 table.sizes[left].tolist(),
                 budgets,
                 c,
@@ -136,8 +136,8 @@ class PopulationForms(FormScorer):
         """
         domain, counter = self.counter.records.domain, self.counter
         given = [*self.known, *self.public]
-        places = np.unique(counter.strata, return_index=True)[1]
-        rows = counter.records.codes[places][:, given].astype(np.int64)
+        indices = np.unique(counter.strata, return_index=True)[1]
+        rows = counter.records.codes[indices][:, given].astype(np.int64)
         combinations = [tuple(row) for row in rows.tolist()]
         if len(combinations) < self.strata:
             occurred = set(combinations)
@@ -204,7 +204,7 @@ class ScreenedForms(FormScorer):
         caps = self.caps[[j for j in attributes if j not in self.people.known]]
         equal = len(caps) < 2 or float(np.ptp(caps)) == 0
         weights = asked + 1 if equal else 1 << min(asked, 64)
-        return self.counter.cells(attributes) * weights <= MOST_WEIGHTS
+        return self.counter.cells(attributes) * weights <= MAX_WEIGHTS
 
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return guessed limits of the total of every attribute."""

@@ -15,7 +15,7 @@ import numpy as np
 from seepage._numerics import Floats, round_down, summed_up
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import equal_split, largest_within
-from seepage.designs.forms.form_problem import TOLERANCE, FittedForm, FormProblem, Places
+from seepage.designs.forms.form_problem import TOLERANCE, FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import Timer
 from seepage.designs.forms.form_totals import ExactForms, FormTable
 from seepage.errors import InputError
@@ -44,10 +44,10 @@ def single_questions(problem: FormProblem, records: Records) -> list[FittedForm]
             if name != "grr":
                 chosen.setdefault(name, []).append(item[0])
     found = []
-    for name, places in chosen.items():
-        budgets = np.where(np.isin(np.arange(len(problem.domain)), places), problem.caps, 0.0)
+    for name, indices in chosen.items():
+        budgets = np.where(np.isin(np.arange(len(problem.domain)), indices), problem.caps, 0.0)
         values = leakage_matrix(records.pairs(), budgets, mechanism=name).values
-        for j in places:
+        for j in indices:
             totals = values[:, j].copy()
             totals[j] = problem.caps[j]
             form = FittedForm((j,), problem.caps[[j]], totals, (name,), "exact")
@@ -57,7 +57,7 @@ def single_questions(problem: FormProblem, records: Records) -> list[FittedForm]
 
 
 def coarse_form(
-    problem: FormProblem, records: Records | None, form: Places, timer: Timer | None = None
+    problem: FormProblem, records: Records | None, form: Indices, timer: Timer | None = None
 ) -> FittedForm:
     """Return a form whose totals are the smaller of `merged` and `worst`, with equal budgets.
 
@@ -80,7 +80,7 @@ class _TimeUpError(Exception):
 
 
 def _merged(
-    problem: FormProblem, records: Records, form: Places, split: float, timer: Timer | None
+    problem: FormProblem, records: Records, form: Indices, split: float, timer: Timer | None
 ) -> FittedForm:
     def totals(level: float) -> Floats:
         if timer is not None and timer.spent > MERGED_TIME * timer.seconds:
@@ -106,7 +106,7 @@ def _merged(
 
 
 def _coarse(
-    problem: FormProblem, form: Places, epsilons: Floats, totals: Iterable[float], name: str
+    problem: FormProblem, form: Indices, epsilons: Floats, totals: Iterable[float], name: str
 ) -> FittedForm:
     best = map(problem.precisions.best_mechanism, form, epsilons.tolist())
     return FittedForm(form, epsilons, np.array(totals), tuple(best), name)
@@ -162,12 +162,12 @@ def _step(
     now = problem.scorer.totals(table, epsilons)[bound]
     gain = _gain(problem, table, epsilons, prices)
     slopes, gains = np.empty((len(now), len(epsilons))), np.empty(len(epsilons))
-    for place, epsilon in enumerate(epsilons.tolist()):
+    for index, epsilon in enumerate(epsilons.tolist()):
         moved = epsilons.copy()
-        moved[place] = epsilon * (1 + STEP)
-        width = moved[place] - epsilon
-        slopes[:, place] = (problem.scorer.totals(table, moved)[bound] - now) / width
-        gains[place] = (_gain(problem, table, moved, prices) - gain) / width
+        moved[index] = epsilon * (1 + STEP)
+        width = moved[index] - epsilon
+        slopes[:, index] = (problem.scorer.totals(table, moved)[bound] - now) / width
+        gains[index] = (_gain(problem, table, moved, prices) - gain) / width
     caps = problem.caps[list(table.attributes)]
     least = np.maximum(problem.least[list(table.attributes)], SMALLEST * caps)
     low = np.minimum(np.maximum(least - epsilons, -trust * epsilons), 0.0)
@@ -248,7 +248,7 @@ class TableCertifier:
             found.append(coarse_form(problem, counted, form, timer))
         return [one for one in found if problem.useful(one)]
 
-    def too_large(self, item: Places) -> FittedForm:
+    def too_large(self, item: Indices) -> FittedForm:
         """Return the form of attributes asked together whose table is too large to be counted."""
         if self._stratified:
             raise InputError(

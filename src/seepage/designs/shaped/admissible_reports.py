@@ -21,16 +21,16 @@ from seepage.mechanisms.randomness import CERTAIN, Thresholds, exact_cells, exp_
 MARGIN = 1e-8
 """Limits are lowered by this while reports are chosen, for what rounding takes."""
 
-SMALLEST_LIMIT = 1e-6
+MIN_LIMIT = 1e-6
 """A smaller limit is taken as 0: rounding would take a good part of it."""
 
-MOST_ENUMERATED = 16
+MAX_ENUMERATED = 16
 """Cells up to which all extreme rays are enumerated: 2^16 sets."""
 
 INTERIOR = 0.9
 """First reports lie this far on the way from the neutral report to the boundary."""
 
-LARGEST_LIMIT = 16.0
+MAX_LIMIT = 16.0
 """Larger limits are kept as this one: e^16 is what linear programs can take."""
 
 
@@ -73,15 +73,15 @@ class AdmissibleReports:
         self.frequencies = frequencies
         self.cells = len(frequencies)
         self._bounded = [
-            (one.rows, math.exp(min(one.limit, LARGEST_LIMIT) - margin))
+            (one.rows, math.exp(min(one.limit, MAX_LIMIT) - margin))
             for one in self.limits
-            if one.limit >= SMALLEST_LIMIT
+            if one.limit >= MIN_LIMIT
         ]
 
     @cached_property
     def equalities(self) -> Floats:
         """Rows a with a . w = 0: the differences of the rows of limits that are 0."""
-        closed = [one.rows for one in self.limits if one.limit < SMALLEST_LIMIT]
+        closed = [one.rows for one in self.limits if one.limit < MIN_LIMIT]
         return np.vstack([np.zeros((0, self.cells)), *(rows[1:] - rows[0] for rows in closed)])
 
     @cached_property
@@ -128,7 +128,7 @@ class AdmissibleReports:
     @property
     def enumerable(self) -> bool:
         """Whether all extreme rays are enumerated: one binary secret besides the record."""
-        return self.cells <= MOST_ENUMERATED and self._record_and_pair() is not None
+        return self.cells <= MAX_ENUMERATED and self._record_and_pair() is not None
 
     def _record_and_pair(self) -> tuple[float, list[tuple[Floats, float]]] | None:
         records = [most for rows, most in self._bounded if _is_whole(rows)]
@@ -252,7 +252,7 @@ def whole_thresholds(reports: Floats, shares: Floats, limits: Sequence[RatioLimi
     vectors that tell nothing at all.  Mixed with a share t of the neutral report, the smallest t
     of `MIXING` that keeps all limits; 0 but for solutions that are off by more than the margin.
     """
-    closed = [one.counts for one in limits if one.limit < SMALLEST_LIMIT]
+    closed = [one.counts for one in limits if one.limit < MIN_LIMIT]
     lattice = _lattice(closed) if closed else None
     for mixed in MIXING:
         chances = shares[:, None] * ((1 - SPARE) * ((1 - mixed) * reports + mixed))
@@ -290,8 +290,8 @@ def _rounded(chances: Floats, lattice: Thresholds | None) -> Thresholds:
     if lattice is None:
         return exact_cells(int, np.floor(chances * CERTAIN))
     basis = lattice.astype(np.float64)
-    places = np.linalg.lstsq(basis, chances * CERTAIN, rcond=None)[0]
-    return np.asarray(lattice @ exact_cells(round, places))
+    indices = np.linalg.lstsq(basis, chances * CERTAIN, rcond=None)[0]
+    return np.asarray(lattice @ exact_cells(round, indices))
 
 
 def _lattice(counts: Sequence[Integers]) -> Thresholds:

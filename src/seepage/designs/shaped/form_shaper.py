@@ -17,12 +17,12 @@ import numpy as np
 from seepage._numerics import Floats
 from seepage.data.records import Records
 from seepage.designs.forms.a_optimal import Shares
-from seepage.designs.forms.form_problem import LARGEST_BUDGET, FittedForm, FormProblem, Places
+from seepage.designs.forms.form_problem import MAX_BUDGET, FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import PAYS, FormPool, FormSearch, Timer
 from seepage.designs.shaped.admissible_reports import realised_ratio
 from seepage.designs.shaped.shape import certified_on, chosen_mechanism
 from seepage.designs.shaped.shape_form import (
-    MOST_CELLS,
+    MAX_CELLS,
     AnswerCounts,
     form_table,
     shape_form,
@@ -33,7 +33,7 @@ from seepage.mechanisms.randomness import log_above
 
 SHAPES = ("never", "single", "forms", "record")
 
-MOST_SHAPED = 32
+MAX_SHAPED = 32
 """Combinations of answers of a form of several attributes that is shaped."""
 
 
@@ -114,7 +114,7 @@ def form_limits(problem: FormProblem, form: FittedForm, rule: str) -> dict[str, 
     An answer by its attribute's own limit.  The record by what the product of the same form tells
     about it; where one attribute is asked, by its limit.
     """
-    own = np.minimum(problem.limits[list(form.attributes)], LARGEST_BUDGET)
+    own = np.minimum(problem.limits[list(form.attributes)], MAX_BUDGET)
     most = float(own[0]) if len(form.attributes) == 1 else form.record
     record = min(most, problem.record_limit)
     return {
@@ -156,7 +156,7 @@ class FormShaper:
         self, problem: FormProblem, maker: FormMaker, timer: Timer, single: bool = False
     ) -> None:
         self.problem, self.maker, self.timer, self.single = problem, maker, timer, single
-        self.tried: set[Places] = set()
+        self.tried: set[Indices] = set()
         self.gains: dict[int, list[float]] = {}
         self.stop = Event()
 
@@ -164,21 +164,21 @@ class FormShaper:
 
     def worth(self, form: FittedForm) -> bool:
         """Return whether a form can be shaped, and could gain by it."""
-        problem, places = self.problem, list(form.attributes)
-        sizes = [problem.domain.sizes[j] for j in places]
-        most = MOST_CELLS if len(places) == 1 else MOST_SHAPED
-        if math.prod(sizes) > most or (self.single and len(places) > 1):
+        problem, indices = self.problem, list(form.attributes)
+        sizes = [problem.domain.sizes[j] for j in indices]
+        most = MAX_CELLS if len(indices) == 1 else MAX_SHAPED
+        if math.prod(sizes) > most or (self.single and len(indices) > 1):
             return False
-        if not (problem.weights[places] > 0).all():
+        if not (problem.weights[indices] > 0).all():
             return False
-        largest = np.minimum(problem.limits[places], min(problem.record_limit, LARGEST_BUDGET))
+        largest = np.minimum(problem.limits[indices], min(problem.record_limit, MAX_BUDGET))
         spent = set(sizes) == {2} and bool((form.epsilons >= largest * (1 - 1e-6)).all())
         return not spent  # no report about one answer is more precise than GRR at its limit
 
     def _promising(self, pool: FormPool, search: FormSearch, state: Shares) -> list[FittedForm]:
         """Return forms not shaped yet, by what a shaped report of them should gain."""
         known = [*pool.forms, *(form for form in search.found.values() if form is not None)]
-        best: dict[Places, tuple[float, FittedForm]] = {}
+        best: dict[Indices, tuple[float, FittedForm]] = {}
         for form in known:
             if form.matrix is None and form.attributes not in self.tried and self.worth(form):
                 gain = search.gain(form, state.prices) * self._expected(len(form.attributes))
@@ -314,9 +314,9 @@ class FormShaper:
         mean = sum(found.values()) / len(found)
         return {axes: price / mean for axes, price in found.items()}
 
-    def _quantity(self, places: Sequence[int]) -> int:
+    def _quantity(self, indices: Sequence[int]) -> int:
         """Return the number of a wanted quantity: an attribute's, or a pair's."""
-        if len(places) == 1:
-            return places[0]
+        if len(indices) == 1:
+            return indices[0]
         pairs = [sorted(pair) for pair in self.problem.precisions.joint]
-        return len(self.problem.domain) + pairs.index(sorted(places))
+        return len(self.problem.domain) + pairs.index(sorted(indices))

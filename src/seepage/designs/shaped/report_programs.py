@@ -111,8 +111,8 @@ class _WarmSolver:
         filled = rows != 0
         ends = np.cumsum(filled.sum(axis=1), dtype=np.int32)
         begins = np.concatenate([[0], ends[:-1]]).astype(np.int32)
-        places = np.nonzero(filled)[1].astype(np.int32)
-        self._solver.addRows(len(rows), lower, upper, len(places), begins, places, rows[filled])
+        indices = np.nonzero(filled)[1].astype(np.int32)
+        self._solver.addRows(len(rows), lower, upper, len(indices), begins, indices, rows[filled])
         self._solver.setOptionValue("simplex_strategy", DUAL)
 
     def smallest(self, costs: Floats) -> Floats | None:

@@ -26,10 +26,10 @@ NEGLIGIBLE, MANY, SMALL = 1e-9, 8, 3e-8
 """Reports with a smaller share leave the mixture; where it has so many reports for each cell, those
 below the last."""
 
-MOST_ADDED = 150
+MAX_ADDED = 150
 """Enumerated reports that enter in one round."""
 
-MOST_SIGNS = 5
+MAX_SIGNS = 5
 """Wanted functions up to which all their signs are starts of linear programs."""
 
 STARTS = 40
@@ -56,7 +56,7 @@ UNSTABLE = (
     "pool rare values"
 )
 
-LEAST_EXCESS = 0.02
+MIN_EXCESS = 0.02
 """The excess, as a share of the gap allowed, below which a report is no gain."""
 
 
@@ -160,7 +160,7 @@ class _ReportSearch:
         if self.rays is not None:
             new, excess = _highest(self.rays, self.mixture.excess(self.rays @ self.cone.span))
         else:
-            least = LEAST_EXCESS * gap * self.mixture.second_moment
+            least = MIN_EXCESS * gap * self.mixture.second_moment
             new, excess = self._climbed(least, stop, thorough)
         if excess < np.inf:
             self.bounds.append((self.mixture, excess))
@@ -203,11 +203,11 @@ class _ReportSearch:
                     break
                 point = scorer @ report
                 excess = float(point @ point - prices @ report)
-                place = np.round(point / sizes, 4).tobytes()
-                if excess <= reached + least or place in seen:
+                index = np.round(point / sizes, 4).tobytes()
+                if excess <= reached + least or index in seen:
                     break
                 reached = excess
-                seen.add(place)
+                seen.add(index)
                 if excess > least:
                     found.append(report)
             largest = max(largest, reached)
@@ -219,7 +219,7 @@ class _ReportSearch:
     def _starts(self, scorer: Floats, sizes: Floats) -> Floats:
         """Return the scores of signs, or of random reports, and of the likeliest reports."""
         likeliest = np.argsort(-self.shares)[: self.starts]
-        if len(sizes) <= MOST_SIGNS:
+        if len(sizes) <= MAX_SIGNS:
             first = np.array(list(itertools.product((-1.0, 1.0), repeat=len(sizes)))) * sizes
         else:
             first = self._random_starts(scorer, sizes, self.starts)
@@ -264,7 +264,7 @@ def _joined(pool: Floats, shares: Floats, new: Floats | None) -> tuple[Floats, F
 
 def _highest(rays: Floats, excess: Floats) -> tuple[Floats, float]:
     """Return the rays of the highest excess, where it is above 0, and that excess."""
-    best = np.argsort(-excess)[:MOST_ADDED]
+    best = np.argsort(-excess)[:MAX_ADDED]
     return rays[best[excess[best] > 0]], float(excess[best[0]])
 
 
@@ -277,18 +277,18 @@ def _fewest(
     the second moment, sum theta |M w|^2 = sum theta w . prices, the same.  A basic solution of
     these equations has no more reports than equations.
     """
-    places = pool @ span
-    scores = places @ mixture.coefficients.T
-    products = (scores[:, :, None] * places[:, None, :]).reshape(len(pool), -1)
-    equations = np.hstack([places, products]).T
+    indices = pool @ span
+    scores = indices @ mixture.coefficients.T
+    products = (scores[:, :, None] * indices[:, None, :]).reshape(len(pool), -1)
+    equations = np.hstack([indices, products]).T
     right = np.concatenate([span.sum(axis=0), goal.ravel()])
     scale = np.abs(equations).max(axis=1)
     equations, right = equations / scale[:, None], right / scale
     fewer, missing = nnls(equations * shares, right, maxiter=30 * len(shares))
     if missing < UNSOLVED:
         chosen = fewer * shares > NEGLIGIBLE
-        pool, places, shares = pool[chosen], places[chosen], (fewer * shares)[chosen]
-    return pool, _corrected(places.T, span.sum(axis=0), shares)
+        pool, indices, shares = pool[chosen], indices[chosen], (fewer * shares)[chosen]
+    return pool, _corrected(indices.T, span.sum(axis=0), shares)
 
 
 def _corrected(equations: Floats, right: Floats, shares: Floats) -> Floats:

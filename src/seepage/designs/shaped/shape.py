@@ -42,7 +42,7 @@ RULES = ("answer", "record")
 CHOICE_GAP, CHOICE_STARTS = 1e-2, 15
 """Gap and starts of `shape_form` on a fifth of the records: a finer search would overfit it."""
 
-MOST_KNOWN = 5_000
+MAX_KNOWN = 5_000
 """Most limits for adversaries who know other attributes of the person."""
 
 
@@ -318,9 +318,9 @@ def _known_limits(
         for target, limit in limits.items():
             if target in names:
                 continue
-            if len(found) + values > MOST_KNOWN:
+            if len(found) + values > MAX_KNOWN:
                 raise InputError(
-                    f"known attributes must make at most {MOST_KNOWN:,} limits, and "
+                    f"known attributes must make at most {MAX_KNOWN:,} limits, and "
                     f"{', '.join(names)} makes more; give fewer or coarser ones"
                 )
             label = f"{target} given {', '.join(names)}"

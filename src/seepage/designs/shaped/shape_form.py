@@ -12,9 +12,9 @@ from seepage._numerics import Floats, Integers, one_blas_thread
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.designs.shaped.admissible_reports import (
-    LARGEST_LIMIT,
     MARGIN,
-    SMALLEST_LIMIT,
+    MAX_LIMIT,
+    MIN_LIMIT,
     AdmissibleReports,
     RatioLimit,
     whole_thresholds,
@@ -23,7 +23,7 @@ from seepage.designs.shaped.report_search import STARTS, search_reports
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism, table_rows
 from seepage.errors import InputError
 
-MOST_CELLS = 48
+MAX_CELLS = 48
 """Cells of a form that is shaped; more would take minutes."""
 
 HALVINGS = 60
@@ -149,7 +149,7 @@ def shape_form(
     """
     check_cells(table.sources, table.sizes)
     fixed = [table.ratio_limit(name, limit) for name, limit in limits.items()]
-    budgets = product_budgets(fixed, table.sizes, [min(own, LARGEST_LIMIT) for own in epsilons])
+    budgets = product_budgets(fixed, table.sizes, [min(own, MAX_LIMIT) for own in epsilons])
     record = _record_limit(record_limit, epsilons, budgets)
     promised = [*fixed, *known, *_own_limits(table, epsilons, record, rule)]
     frequencies = table.counts / table.counts.sum()
@@ -202,9 +202,9 @@ def _own_limits(
 def check_cells(sources: Sequence[str], sizes: Sequence[int]) -> None:
     """Raise an InputError where a form has too many cells to be shaped."""
     cells = math.prod(sizes)
-    if cells > MOST_CELLS:
+    if cells > MAX_CELLS:
         raise InputError(
-            f"the answers {', '.join(sources)} must have at most {MOST_CELLS} cells together, got "
+            f"the answers {', '.join(sources)} must have at most {MAX_CELLS} cells together, got "
             f"{cells:,}; ask fewer attributes or pool rare values"
         )
 
@@ -251,7 +251,7 @@ def product_budgets(
     rows = [one.rows for one in limits]
     stacked = np.vstack([np.zeros((0, math.prod(sizes))), *rows])
     starts = np.cumsum([0, *map(len, rows)])[:-1]
-    most = np.exp([min(one.limit, LARGEST_LIMIT) - MARGIN for one in limits])[:, None]
+    most = np.exp([min(one.limit, MAX_LIMIT) - MARGIN for one in limits])[:, None]
 
     def keeps(budget: float) -> bool:
         own = [min(budget, epsilon) for epsilon in epsilons]
@@ -297,13 +297,13 @@ def _check_informative(
     inside = cone.span @ (cone.span.T @ functions.T)
     if np.abs(inside - functions.T).max(initial=0.0) <= 1e-9:
         return
-    if record < SMALLEST_LIMIT:
+    if record < MIN_LIMIT:
         raise InputError(
             f"every report within a record limit of {record:g} is useless; give a record_limit "
-            f"of at least {SMALLEST_LIMIT:g}"
+            f"of at least {MIN_LIMIT:g}"
         )
-    closed = [name for name, limit in limits.items() if limit < SMALLEST_LIMIT]
+    closed = [name for name, limit in limits.items() if limit < MIN_LIMIT]
     raise InputError(
         f"every report that tells nothing about {', '.join(closed)} is useless for what is "
-        f"wanted; the smallest limit that would do is {SMALLEST_LIMIT:g}"
+        f"wanted; the smallest limit that would do is {MIN_LIMIT:g}"
     )

@@ -25,7 +25,7 @@ UNBIASED = 1e-9
 CUTOFFS = (1e-13, 1e-10, 1e-8)
 """Relative singular values below which a direction is not estimated, tried in this order."""
 
-MOST_DRAWN = 60
+MAX_DRAWN = 60
 """Reports in a chart."""
 
 
@@ -334,17 +334,17 @@ class ShapedMechanism(MatrixMechanism, Result):
 
         channel = self.channel()
         chances = self.nominal @ channel
-        shown = np.argsort(-chances)[:MOST_DRAWN]
+        shown = np.argsort(-chances)[:MAX_DRAWN]
         table = self.limits[0].counts
         order = np.argsort(table[0] / np.maximum(table.sum(axis=0), 1), kind="stable")
         rows = [
             {
                 "cell": self.cell_names[cell],
-                "report": place + 1,
+                "report": index + 1,
                 "share": float(chances[report]),
                 "ratio": float(np.log(channel[cell, report] / chances[report])),
             }
-            for place, report in enumerate(shown)
+            for index, report in enumerate(shown)
             for cell in order
         ]
         told = ", ".join(f"{name} {value:.3g}" for name, value in list(self.realised().items())[:3])
@@ -358,8 +358,8 @@ def table_rows(sizes: Sequence[int], axes: Sequence[int]) -> Floats:
     """Return one row per cell of a table of some answers: which cells of all belong to it."""
     codes = np.array(list(np.ndindex(*sizes)))[:, list(axes)]
     shape = [sizes[axis] for axis in axes]
-    place = np.ravel_multi_index(codes.T, shape)
-    return np.asarray(place == np.arange(math.prod(shape))[:, None], dtype=np.float64)
+    index = np.ravel_multi_index(codes.T, shape)
+    return np.asarray(index == np.arange(math.prod(shape))[:, None], dtype=np.float64)
 
 
 def _largest_log_ratio(lines: Floats) -> float:

@@ -16,7 +16,7 @@ from seepage._numerics import Booleans, Floats, Integers
 from seepage.data.records import Records
 from seepage.designs.forms.population_certifier import check_split
 from seepage.designs.shaped.admissible_reports import (
-    LARGEST_LIMIT,
+    MAX_LIMIT,
     AdmissibleReports,
     RatioLimit,
     whole_thresholds,
@@ -39,7 +39,7 @@ CUTS = 4
 CUT_TOLERANCE = 5e-3
 """The excess over a limit that is mended by mixing with the neutral report."""
 
-MOST_CUTS, RECENT = 200, 60
+MAX_CUTS, RECENT = 200, 60
 """Linear limits in the programs at most, and the reports that decide which of them stay."""
 
 STEPS = 6
@@ -57,7 +57,7 @@ ROUNDED = 1e-9
 ROUNDING = 1e-13
 """More than the rounding error of a log-ratio of limits and of chances as doubles."""
 
-LEAST_KEPT = 1e-3
+MIN_KEPT = 1e-3
 """The least share of each report that is worth keeping."""
 
 
@@ -192,7 +192,7 @@ class CertifiedReports(AdmissibleReports):
             begin = rows.stop
         owner, most, first, second = zip(*pairs, strict=True)
         self._owner, self._first, self._second = map(np.array, (owner, first, second))
-        self._most = np.exp(np.minimum(most, LARGEST_LIMIT))
+        self._most = np.exp(np.minimum(most, MAX_LIMIT))
 
     enumerable = False
 
@@ -236,11 +236,11 @@ class CertifiedReports(AdmissibleReports):
         """Add linear limits; where they are many, keep those that recent reports come nearest."""
         self._recent = np.vstack([self._recent, report])[-RECENT:]
         self._cuts = np.vstack([self._cuts, *broken])
-        if len(self._cuts) <= MOST_CUTS:
+        if len(self._cuts) <= MAX_CUTS:
             self._programs.add(np.array(broken))
             return
         slacks = (-self._cuts @ self._recent.T).min(axis=1)
-        self._cuts = self._cuts[np.argsort(slacks)[: MOST_CUTS // 2]]
+        self._cuts = self._cuts[np.argsort(slacks)[: MAX_CUTS // 2]]
         self._programs.replace(self._cuts)
 
     def largest(self, gain: Floats) -> Floats | None:
@@ -329,7 +329,7 @@ def certified_mechanism(
     shares = made.nominal @ made.channel()
     reports = (made.channel() / shares).T
     kept, less = kept_share(reports, rest, limits, level), ROUNDED
-    while kept > LEAST_KEPT:
+    while kept > MIN_KEPT:
         thresholds = whole_thresholds(kept * reports + (1 - kept), shares, free)
         channel = np.asarray(thresholds / CERTAIN, dtype=np.float64)
         found = population_leakages(channel, rest, level)

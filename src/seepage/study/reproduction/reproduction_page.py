@@ -25,7 +25,7 @@ from seepage.study.reproduction.findings import (
 SAME = 1e-6
 """To what relative difference a number is that of the committed run."""
 
-MOST_ROWS = 60
+MAX_ROWS = 60
 """A longer table is not on the page, only in its file."""
 
 OPEN_UP_TO = 24
@@ -181,7 +181,7 @@ def _missing(found: Iterable[FinishedItem]) -> Markup:
 
 
 def _rows(kept: FinishedItem, folder: Path) -> Markup:
-    if not 0 < kept.rows <= MOST_ROWS:
+    if not 0 < kept.rows <= MAX_ROWS:
         return Markup("")
     with (folder / f"{kept.item}.csv").open(encoding="utf-8", newline="") as file:
         titles, *rows = csv.reader(file)

@@ -2,7 +2,7 @@
 
 import { arrow, byId, nats, shortened, svg } from "./dom.js";
 
-const MOST_ARROWS = 400;
+const MAX_ARROWS = 400;
 const SIDE = 800;
 const WIDE_LETTERS = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]/;
 
@@ -49,7 +49,7 @@ function strongestArrows(matrix, count, least) {
       if (source !== target && value > 0 && value >= least) arrows.push({ target, source, value });
     }
   }
-  return arrows.sort((a, b) => b.value - a.value).slice(0, MOST_ARROWS);
+  return arrows.sort((a, b) => b.value - a.value).slice(0, MAX_ARROWS);
 }
 
 /** A curve towards the centre and to its own right: the two ways of a pair do not meet. */

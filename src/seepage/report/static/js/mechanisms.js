@@ -13,7 +13,7 @@ export const MECHANISM_NAMES = {
   ss: "SS, subset selection",
 };
 
-const MOST_BUCKETS = 65536;
+const MAX_BUCKETS = 65536;
 
 /** The likely sets of a report: singletons, subsets of a size or all, with their contrast. */
 export function likelySets(mechanism, view, k, epsilon) {
@@ -33,7 +33,7 @@ function subsetSize(k, epsilon) {
 }
 
 function bucketCount(mechanism, epsilon) {
-  return mechanism === "blh" ? 2 : Math.min(Math.max(2, Math.round(Math.exp(epsilon)) + 1), MOST_BUCKETS);
+  return mechanism === "blh" ? 2 : Math.min(Math.max(2, Math.round(Math.exp(epsilon)) + 1), MAX_BUCKETS);
 }
 
 /** By how much a value guessed from the report favours itself: ln a (k - 1)/(1 - a). */

@@ -6,7 +6,7 @@ import { arrow, byId, dataTable, element, isolated, listed, nats, quoted, shorte
 import { findWitness, saturationOf } from "./witness.js";
 
 const CURVE_POINTS = 120;
-const MOST_VALUES = 10;
+const MAX_VALUES = 10;
 const LARGE_CHANNEL = 3e7;
 
 /** Show the pair of the state, both ways. */
@@ -92,7 +92,7 @@ function distributions(app, target, source, channel, found, open) {
   const [upper, lower] = [channel[found.likelier], channel[found.other]];
   const order = upper.map((_, u) => u);
   order.sort((u, v) => Math.abs(upper[v] - lower[v]) - Math.abs(upper[u] - lower[u]));
-  const shown = order.slice(0, MOST_VALUES);
+  const shown = order.slice(0, MAX_VALUES);
   const most = Math.max(...shown.map((u) => Math.max(upper[u], lower[u])), 1e-9);
   const names = [found.likelier, found.other].map((x) => attributes[target].values[x]);
   const rows = shown.map((u) => distributionRow(attributes[source].values[u], upper[u], lower[u], most, found.likely.includes(u)));

@@ -5,7 +5,7 @@ import { MECHANISM_NAMES } from "./mechanisms.js";
 import { csvButton } from "./saving.js";
 
 const STATES = ["exceeded", "not certifiable", "within"];
-const MOST_WITHIN = 20;
+const MAX_WITHIN = 20;
 
 /** How everything was released, in words. */
 export function settingText(content) {
@@ -87,8 +87,8 @@ function limitsPart(judged, limits) {
   const end = barsEnd(judged);
   const open = order.filter((one) => one.state !== "within" && one.state !== null);
   const calm = order.filter((one) => one.state === "within" || one.state === null);
-  const rows = [...open, ...calm.slice(0, MOST_WITHIN)].map((one) => limitRow(one, end));
-  const rest = calm.slice(MOST_WITHIN);
+  const rows = [...open, ...calm.slice(0, MAX_WITHIN)].map((one) => limitRow(one, end));
+  const rest = calm.slice(MAX_WITHIN);
   return element(
     "div",
     { id: "limits" },
