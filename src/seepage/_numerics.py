@@ -94,6 +94,23 @@ def log_ratio(difference: ArrayLike, smaller: ArrayLike, epsilon: ArrayLike) -> 
     return np.where(gap == 0, 0.0, np.where(np.isinf(quotient), apart, ratio))
 
 
+def nearest_distribution(frequencies: Floats) -> Floats:
+    """Return the distribution nearest to a vector in Euclidean distance.
+
+    Projection onto the simplex: subtract the one constant that leaves a sum of 1 after negative
+    entries are set to 0, O(k log k).
+
+    Examples
+    --------
+    >>> nearest_distribution(np.array([0.6, 0.6, -0.1])).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    descending = np.sort(frequencies)[::-1]
+    excess = (np.cumsum(descending) - 1.0) / np.arange(1, len(frequencies) + 1)
+    kept = int(np.flatnonzero(descending > excess)[-1])
+    return np.asarray(np.maximum(frequencies - excess[kept], 0.0))
+
+
 def clustered_order(strengths: Floats) -> list[int]:
     """Return rows in an order that puts those with large symmetric strengths side by side.
 

@@ -14,6 +14,7 @@ from scipy.stats import kstest, laplace, norm
 
 from seepage._numerics import Booleans
 from seepage.mechanisms import noise
+from seepage.mechanisms.exact_probabilities import CERTAIN, exp_below, log_nearest
 from seepage.mechanisms.noise import (
     SPARE,
     GaussianGrid,
@@ -22,7 +23,7 @@ from seepage.mechanisms.noise import (
     gaussian_sigma,
     normal_tail,
 )
-from seepage.mechanisms.randomness import CERTAIN, Randomness, exp_below, log_nearest
+from seepage.mechanisms.randomness import Randomness
 
 SHIFT_BUDGETS = [2.0**-49, 5e-13, 1e-6, 0.05, 0.5, 3.0, 25.0, 350.0, 400.0, 1e4, 1e300]
 

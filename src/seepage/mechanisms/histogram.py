@@ -22,7 +22,8 @@ from seepage._numerics import Booleans, Floats, Integers
 from seepage.data.channel import as_matrix
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.base import Mechanism, first_largest
+from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.exact_probabilities import MAX_EPSILON, float_above, log_above
 from seepage.mechanisms.noise import (
     SPARE,
     GaussianGrid,
@@ -33,14 +34,7 @@ from seepage.mechanisms.noise import (
     laplace_miss_rate,
     normal_miss_rate,
 )
-from seepage.mechanisms.randomness import (
-    MAX_EPSILON,
-    Randomness,
-    Seed,
-    float_above,
-    log_above,
-    randomness,
-)
+from seepage.mechanisms.randomness import Randomness, Seed, argmax_random_ties, randomness
 from seepage.mechanisms.reports import VectorReports
 
 MIN_EPSILON = 2.0**-48
@@ -170,7 +164,7 @@ class HistogramEncoding(Mechanism):
                 posterior = self._evidence(scores) + log_prior
                 best = posterior.max(axis=1, keepdims=True)
                 scores = np.where(posterior == best, scores, -np.inf)
-            guesses[begin : begin + rows] = first_largest(scores, source)
+            guesses[begin : begin + rows] = argmax_random_ties(scores, source)
         return guesses
 
     def _log_prior(self, prior: ArrayLike) -> Floats:

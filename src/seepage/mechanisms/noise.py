@@ -22,7 +22,8 @@ from typing import Any
 import numpy as np
 
 from seepage._numerics import UNIT, Floats, Integers
-from seepage.mechanisms.randomness import CERTAIN, Randomness, exp_below
+from seepage.mechanisms.exact_probabilities import CERTAIN, exp_below
+from seepage.mechanisms.randomness import Randomness
 
 SPARE = 2.0**-30
 """The share of delta that the noise leaves unused, for what drawing from a grid adds."""
