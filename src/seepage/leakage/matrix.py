@@ -11,12 +11,12 @@ from seepage import _checks
 from seepage._numerics import Floats, Integers, clustered_order
 from seepage._results import Result
 from seepage.data.channel import Channel
-from seepage.data.domain import MISSING, Domain, how_many
+from seepage.data.domain import MISSING, Domain, how_many, target_and_source
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError, InputError
 from seepage.leakage.likely_sets import Leakage, LikelySets, by_kind, relaxation
 from seepage.leakage.population_limits import LeakageLimits, population_limits
-from seepage.leakage.release import VIEWS, Release, View, releases, target_and_source
+from seepage.leakage.release import VIEWS, Release, View, releases
 
 
 class Leak(NamedTuple):

@@ -5,7 +5,6 @@ and, where known, a mechanism; its leakage is exact, or the bound over all mecha
 """
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,8 +23,8 @@ from seepage.data.channel import (
     is_sparse,
     rows_are_equal,
 )
-from seepage.data.domain import Domain
-from seepage.errors import ChannelError, DomainError, InputError
+from seepage.data.domain import Domain, for_each
+from seepage.errors import ChannelError, InputError
 from seepage.leakage.likely_sets import Leakage, LikelySets, named_witness, two_level_leakage
 from seepage.leakage.robust_bound import reach_of, robust_leakage
 
@@ -257,32 +256,3 @@ def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> 
                 )
             found.append(Release(how.epsilon, how.delta, how))
     return found
-
-
-def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
-    """Return the indices of the two attributes in `name[target, source]`."""
-    if not isinstance(pair, tuple) or len(pair) != 2:
-        raise DomainError(
-            f"a leakage has a target and a source: give {name}[target, source], "
-            f"got {_checks.shown(pair)}"
-        )
-    return domain.index(pair[0]), domain.index(pair[1])
-
-
-def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
-    """Return a setting for each attribute: one for all, a sequence, or a mapping by name."""
-    if isinstance(setting, Mapping):
-        for attribute in setting:
-            domain.index(attribute)
-        missing = [attribute for attribute in domain.names if attribute not in setting]
-        if missing:
-            raise InputError(f"{name} must be given for every attribute, {missing[0]!r} has none")
-        return [setting[attribute] for attribute in domain.names]
-    if isinstance(setting, (Sequence, np.ndarray)) and not isinstance(setting, str):
-        if len(setting) != len(domain):
-            raise InputError(
-                f"{name} must be one number or one for each of the {len(domain)} attributes, "
-                f"got {len(setting)}"
-            )
-        return list(setting)
-    return [setting] * len(domain)
