@@ -36,7 +36,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import LARGE_EPSILON, UNIT, Booleans, Floats, Integers, log_ratio, round_up
 from seepage.data.channel import Channel, as_matrix
-from seepage.leakage.solver import Best, Pair, best_of_pairs, climb, climb_alone
+from seepage.leakage.solver import Best, Pair, best_of_pairs, climb, climb_alone, one_minus_exp
 
 LOADING = 1 << 28
 """Cells that NumPy compares in about the time that it takes to import and load the kernel."""
@@ -241,7 +241,7 @@ def _safe(value: Any, epsilon: Any, terms: int, cancelling: int = 0) -> Any:
     each such rounding moves the log-ratio by at most (1 - e^-eps) units per row.
     """
     if isinstance(value, float):
-        guard = -math.expm1(-epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
+        guard = one_minus_exp(epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
         return min(round_up(value, 3 * terms + 8) + guard, epsilon) if value > 0 else 0.0
     guard = -np.expm1(-epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
     return np.minimum(round_up(value, 3 * terms + 8) + guard, epsilon) * (value > 0)

@@ -171,9 +171,15 @@ def _start(channel: Floats, epsilon: float) -> Pair:
 
 
 @lru_cache(maxsize=256)
+def one_minus_exp(epsilon: float) -> float:
+    """Return 1 - e^-eps as NumPy computes it for arrays."""
+    return float(-np.expm1(-epsilon))
+
+
+@lru_cache(maxsize=256)
 def _scale_and_floor(epsilon: float) -> tuple[float, float]:
     """Return 1 - e^-eps and e^-eps, both scaled as in `log_ratio`."""
-    scale = float(-np.expm1(-epsilon)) * ROOT_SCALE**2
+    scale = one_minus_exp(epsilon) * ROOT_SCALE**2
     return scale, (float(np.exp(-epsilon / 2)) * ROOT_SCALE) ** 2
 
 
@@ -240,8 +246,8 @@ def _hidden(value: Any, epsilon: Any, size: int | None) -> Any:
     mass = 0.0 if size is None else np.logaddexp(0.0, value)
     exponent = epsilon - value + mass
     if isinstance(exponent, float):
-        power = math.exp(min(exponent, LARGE_EPSILON))
-        return GAIN_ROUNDINGS * UNIT * -math.expm1(-epsilon) * power
+        power = float(np.exp(min(exponent, LARGE_EPSILON)))
+        return GAIN_ROUNDINGS * UNIT * one_minus_exp(epsilon) * power
     return GAIN_ROUNDINGS * UNIT * -np.expm1(-epsilon) * np.exp(np.minimum(exponent, LARGE_EPSILON))
 
 
