@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.data.counting.distinct import FEWEST, pack
+from seepage.data.counting.distinct import MIN_BUFFER, pack
 from seepage.data.domain import Domain
 from seepage.data.inputs import count_pairs
 from seepage.data.records import Records
@@ -132,7 +132,7 @@ def test_any_frame_gives_the_domain_and_counts_of_count_pairs(table):
 
 
 def test_files_with_late_values_and_bins(tmp_path):
-    rows = FEWEST + 70_000  # several batches; numbers turn out to be many only in the last one
+    rows = MIN_BUFFER + 70_000  # several batches; numbers turn out to be many only in the last one
     age = np.zeros(rows, dtype=np.int64)
     age[-500:] = np.arange(500)
     frame = pd.DataFrame({"age": age, "sex": np.where(np.arange(rows) % 3, "M", "F")})

@@ -45,10 +45,10 @@ from seepage.data.spark.tasks import (
     settle,
     settle_late,
 )
-from seepage.data.table.bins import share_of
 from seepage.data.table.column import Column
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import NumberedRecords, first_records
+from seepage.data.table.sampling import share_of
 from seepage.data.table.scan import check_records
 from seepage.data.table.sources import PARQUET, ColumnarSource, find_files
 from seepage.errors import DomainError, InputError, TableError
