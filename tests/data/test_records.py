@@ -213,11 +213,11 @@ def test_other_refusals():
         Records.from_joint(domain_of(2, 2), [1, 2])
     with pytest.raises(InputError, match="no option 'bin'; did you mean 'bins'"):
         Records.from_data(FRAME, bin=3)
-    with pytest.raises(InputError, match="sample must be an integer at least 1"):
+    with pytest.raises(InputError, match="sample must be an integer of at least 1"):
         Records.from_data(FRAME, sample=0)
     with pytest.raises(InputError, match="engine must be one of auto, numpy, numba, spark"):
         Records.from_data(FRAME, engine="polars")
-    with pytest.raises(InputError, match="population must be an integer at least 2"):
+    with pytest.raises(InputError, match="population must be an integer of at least 2"):
         Records(domain_of(2), [[0], [1]], population=1)
 
 
