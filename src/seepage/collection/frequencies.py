@@ -19,7 +19,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Result
 from seepage.collection.form_estimates import FormPart, MatrixEstimator, combine, marginal_part
 from seepage.collection.joint import METHODS, asked_apart, join, most_likely, pair_columns
@@ -30,7 +30,6 @@ from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import Estimate
-from seepage.mechanisms.base import nearest_distribution
 from seepage.mechanisms.reports import Reports
 from seepage.plan.form import MatrixChannel
 from seepage.plan.plan import Plan

@@ -10,11 +10,10 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import json_ready
-from seepage.data.domain import Attribute, Domain
+from seepage.data.domain import Attribute, Domain, for_each
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.leakage.release import for_each
 from seepage.mechanisms import Mechanism
 from seepage.plan.form import (
     Form,
