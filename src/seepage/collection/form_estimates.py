@@ -34,8 +34,9 @@ from seepage._numerics import Floats
 from seepage.designs.equal_budgets import equal_split
 from seepage.mechanisms import Estimate, Mechanism
 from seepage.mechanisms.base import nearest_distribution
+from seepage.mechanisms.best_mechanism import best_mechanism
 from seepage.mechanisms.randomness import CERTAIN
-from seepage.plan.form import MatrixChannel, Unbounded, best_mechanism, build_mechanism
+from seepage.plan.form import MatrixChannel, Unbounded, build_mechanism
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import Alternative
 
