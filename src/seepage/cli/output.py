@@ -43,7 +43,7 @@ def written_as(form: str, found: Any, text: Callable[..., str], *settings: Any) 
 def draw(found: Any, path: str | None) -> None:
     """Write the chart of a result where a file for it is named."""
     if path is not None:
-        from seepage.charts import save_chart
+        from seepage.charts.chart_files import save_chart
 
         save_chart(found.chart(), path)
 
@@ -129,7 +129,7 @@ class OutputFile(click.Path):
         if not os.access(index.parent, os.W_OK):
             raise InputError(f"cannot write {value!r}: its folder does not permit it")
         if param is not None and param.name == "chart":
-            from seepage.charts import chart_ending
+            from seepage.charts.chart_files import chart_ending
 
             chart_ending(index)
         return str(value)
