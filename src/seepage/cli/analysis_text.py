@@ -11,7 +11,7 @@ from seepage.leakage.population_limits import LeakageLimits, pooling_gain
 from seepage.strongest_leaks import same_attributes, support
 from seepage.totals import TotalLeakage
 from seepage.totals.experienced import ESTIMATE, Experience
-from seepage.verdict import STATES, Judgement, lowered, raised
+from seepage.verdict import STATES, Judgement, lower_text, upper_text
 
 VIEWS = {
     "report": "the adversary keeps the whole report",
@@ -72,8 +72,8 @@ def _verdict(analysis: Analysis) -> str:
 
 def _judged(one: Judgement) -> list[str]:
     slack = f", delta {one.delta:g}" if one.delta else ""
-    upper = f"{raised(one.upper)} {one.upper_by}{slack}" if one.upper_by else "unknown"
-    return [f"{one.limit:g}", f"{lowered(one.lower)} {one.lower_by}", upper, str(one.state)]
+    upper = f"{upper_text(one.upper)} {one.upper_by}{slack}" if one.upper_by else "unknown"
+    return [f"{one.limit:g}", f"{lower_text(one.lower)} {one.lower_by}", upper, str(one.state)]
 
 
 def _strongest(analysis: Analysis, count: int) -> str:

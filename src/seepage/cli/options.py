@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from seepage._results import listed
+from seepage._results import short_list
 from seepage.cli.output import OutputFile, progress_bar
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
@@ -89,9 +89,9 @@ def announce_reading(data: str, found: Any, arguments: dict[str, Any]) -> None:
     ]
     parts = []
     if binned:
-        parts.append(f"numbers binned at deciles: {listed(binned, 4)} (--bins chooses)")
+        parts.append(f"numbers binned at deciles: {short_list(binned, 4)} (--bins chooses)")
     if ids:
-        parts.append(f"columns that look like ids: {listed(ids, 4)} (--drop leaves them out)")
+        parts.append(f"columns that look like ids: {short_list(ids, 4)} (--drop leaves them out)")
     if parts:
         click.echo("; ".join(parts), err=True)
 
