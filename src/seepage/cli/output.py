@@ -272,7 +272,7 @@ def _options(params: Sequence[click.Parameter]) -> dict[str, str]:
     options = [param for param in params if isinstance(param, click.Option)]
     own = {option.name: option.opts[-1] for option in options if option.name is not None}
     other = {parameter: own[name] for parameter, name in OTHER_NAMES.items() if name in own}
-    return {**own, **other}
+    return {**other, **own}
 
 
 def _as_paths(value: Any) -> tuple[str, ...]:
