@@ -241,6 +241,8 @@ OTHER_NAMES = {
     "guarantees": "totals",
     "weights": "weight",
     "target_delta": "delta",
+    "key": "key_file",
+    "form": "form_column",
 }
 """Options of parameters that have another name on the command line."""
 
