@@ -90,7 +90,7 @@ class LikelySets:
                 float(best.value[0]), int(best.likelier[0]), int(best.other[0]), best.likely[0]
             )
         pair = climb_alone(channel, self.contrast)
-        return Pair(float(_safe(pair.value, self.contrast, channel.shape[1])), *pair[1:])
+        return Pair(_safe(pair.value, self.contrast, channel.shape[1]), *pair[1:])
 
     def best_of_pairs(self, likelier: Floats, other: Floats) -> tuple[Floats, Booleans]:
         """Return the largest log-ratio and its S for each ordered pair of rows, not rounded up.
@@ -240,6 +240,9 @@ def _safe(value: Any, epsilon: Any, terms: int, cancelling: int = 0) -> Any:
     roundings per term.  Every cell of a channel is rounded itself, and gaps of both signs cancel:
     each such rounding moves the log-ratio by at most (1 - e^-eps) units per row.
     """
+    if isinstance(value, float):
+        guard = -math.expm1(-epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
+        return min(round_up(value, 3 * terms + 8) + guard, epsilon) if value > 0 else 0.0
     guard = -np.expm1(-epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
     return np.minimum(round_up(value, 3 * terms + 8) + guard, epsilon) * (value > 0)
 

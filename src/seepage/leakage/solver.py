@@ -148,7 +148,7 @@ def climb_alone(channel: Floats, epsilon: float, size: int | None = None) -> Pai
             found = climb_rows(rows, channel, epsilon, best.value, size, space)
             if found is not None:
                 best = Pair(found.value, begin + found.likelier, found.other, found.likely)
-            hidden = float(_hidden(best.value, epsilon, size))
+            hidden = _hidden(best.value, epsilon, size)
             upper = max(upper, best.value + hidden) if hidden < math.inf else math.inf
         if upper - best.value <= NEGLIGIBLE * best.value:
             return Pair(upper, *best[1:])
@@ -230,7 +230,7 @@ def climb_rows(
     return None if likely is None else Pair(value, *pair, likely)
 
 
-def _hidden(value: Any, epsilon: Any, size: int | None) -> Floats:
+def _hidden(value: Any, epsilon: Any, size: int | None) -> Any:
     """Return how much of the log-ratio the rounding errors of gains can hide at most.
 
     At H the gains of two pairs are off by at most k UNIT times the masses that they are sums of:
@@ -238,8 +238,11 @@ def _hidden(value: Any, epsilon: Any, size: int | None) -> Floats:
     exceeds H by lambda times it at most.
     """
     mass = 0.0 if size is None else np.logaddexp(0.0, value)
-    power = np.exp(np.minimum(epsilon - value + mass, LARGE_EPSILON))
-    return np.asarray(GAIN_ROUNDINGS * UNIT * -np.expm1(-epsilon) * power)
+    exponent = epsilon - value + mass
+    if isinstance(exponent, float):
+        power = math.exp(min(exponent, LARGE_EPSILON))
+        return GAIN_ROUNDINGS * UNIT * -math.expm1(-epsilon) * power
+    return GAIN_ROUNDINGS * UNIT * -np.expm1(-epsilon) * np.exp(np.minimum(exponent, LARGE_EPSILON))
 
 
 def _can_raise(gain: float, epsilon: float, half: float) -> bool:
