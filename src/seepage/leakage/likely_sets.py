@@ -34,9 +34,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import LARGE_EPSILON, UNIT, Booleans, Floats, Integers, log_ratio, round_up
+from seepage._numerics import (
+    LARGE_EPSILON,
+    UNIT,
+    Booleans,
+    Floats,
+    Integers,
+    log_ratio,
+    one_minus_exp,
+    round_up,
+)
 from seepage.data.channel import Channel, as_matrix
-from seepage.leakage.solver import Best, Pair, best_of_pairs, climb, climb_alone, one_minus_exp
+from seepage.leakage.solver import Best, Pair, best_of_pairs, climb, climb_alone
 
 LOADING = 1 << 28
 """Cells that NumPy compares in about the time of importing and loading the compiled kernel."""
