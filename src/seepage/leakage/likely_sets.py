@@ -25,7 +25,7 @@ one channel with its witness: the two target values and the S that attain it.
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
@@ -161,22 +161,6 @@ class LikelySets:
             return np.asarray(np.divide(mass, total, out=np.zeros_like(mass), where=mass > 0))
 
         return np.where(best.value > 0, term(best.likelier) - term(best.other), 0.0)
-
-
-def by_kind(
-    sets: Sequence[LikelySets | None], indices: Integers
-) -> Iterator[tuple[LikelySets, Integers, Floats]]:
-    """Group `indices` into `sets` by the kind and size of their likely sets.
-
-    Yields (example, chosen, contrasts): likely sets of that kind and size, the positions in
-    `indices` that have them, and the contrast of each.  Indices without likely sets are skipped.
-    """
-    kinds = [family and (family.kind, family.size) for family in sets]
-    contrasts = np.array([np.nan if family is None else family.contrast for family in sets])
-    for kind, example in dict(zip(kinds, sets, strict=True)).items():
-        chosen = np.flatnonzero(np.array([kind == other for other in kinds])[indices])
-        if example is not None and len(chosen):
-            yield example, chosen, contrasts[indices[chosen]]
 
 
 def best_singleton(channels: Floats, epsilon: Floats) -> Best:
