@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, Decimal
+from functools import lru_cache
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar
 
@@ -59,6 +60,12 @@ def rounding(sizes: Iterable[int]) -> float:
     roundings.
     """
     return 4 * UNIT * sum(size + 8 for size in sizes)
+
+
+@lru_cache(maxsize=256)
+def one_minus_exp(epsilon: float) -> float:
+    """Return 1 - e^-eps as NumPy computes it for arrays."""
+    return float(-np.expm1(-epsilon))
 
 
 def log_ratio(difference: ArrayLike, smaller: ArrayLike, epsilon: ArrayLike) -> Floats:

@@ -25,7 +25,7 @@ one channel with its witness: the two target values and the S that attain it.
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
@@ -34,7 +34,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import LARGE_EPSILON, UNIT, Booleans, Floats, Integers, log_ratio, round_up
+from seepage._numerics import (
+    LARGE_EPSILON,
+    UNIT,
+    Booleans,
+    Floats,
+    Integers,
+    log_ratio,
+    one_minus_exp,
+    round_up,
+)
 from seepage.data.channel import Channel, as_matrix
 from seepage.leakage.solver import Best, Pair, best_of_pairs, climb, climb_alone
 
@@ -90,7 +99,7 @@ class LikelySets:
                 float(best.value[0]), int(best.likelier[0]), int(best.other[0]), best.likely[0]
             )
         pair = climb_alone(channel, self.contrast)
-        return Pair(float(_safe(pair.value, self.contrast, channel.shape[1])), *pair[1:])
+        return Pair(_safe(pair.value, self.contrast, channel.shape[1]), *pair[1:])
 
     def best_of_pairs(self, likelier: Floats, other: Floats) -> tuple[Floats, Booleans]:
         """Return the largest log-ratio and its S for each ordered pair of rows, not rounded up.
@@ -152,22 +161,6 @@ class LikelySets:
             return np.asarray(np.divide(mass, total, out=np.zeros_like(mass), where=mass > 0))
 
         return np.where(best.value > 0, term(best.likelier) - term(best.other), 0.0)
-
-
-def by_kind(
-    sets: Sequence[LikelySets | None], indices: Integers
-) -> Iterator[tuple[LikelySets, Integers, Floats]]:
-    """Group `indices` into `sets` by the kind and size of their likely sets.
-
-    Yields (example, chosen, contrasts): likely sets of that kind and size, the positions in
-    `indices` that have them, and the contrast of each.  Indices without likely sets are skipped.
-    """
-    kinds = [family and (family.kind, family.size) for family in sets]
-    contrasts = np.array([np.nan if family is None else family.contrast for family in sets])
-    for kind, example in dict(zip(kinds, sets, strict=True)).items():
-        chosen = np.flatnonzero(np.array([kind == other for other in kinds])[indices])
-        if example is not None and len(chosen):
-            yield example, chosen, contrasts[indices[chosen]]
 
 
 def best_singleton(channels: Floats, epsilon: Floats) -> Best:
@@ -240,6 +233,9 @@ def _safe(value: Any, epsilon: Any, terms: int, cancelling: int = 0) -> Any:
     roundings per term.  The cells of a channel are rounded too, and gaps of both signs cancel:
     each such rounding moves the log-ratio by at most (1 - e^-eps) units per row.
     """
+    if isinstance(value, float):
+        guard = one_minus_exp(epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
+        return min(round_up(value, 3 * terms + 8) + guard, epsilon) if value > 0 else 0.0
     guard = -np.expm1(-epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
     return np.minimum(round_up(value, 3 * terms + 8) + guard, epsilon) * (value > 0)
 

@@ -14,9 +14,9 @@ from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many, target_and_source
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError, InputError
-from seepage.leakage.likely_sets import Leakage, LikelySets, by_kind, relaxation
+from seepage.leakage.likely_sets import Leakage, LikelySets, relaxation
 from seepage.leakage.population_limits import LeakageLimits, population_limits
-from seepage.leakage.release import VIEWS, Release, View, releases
+from seepage.leakage.release import VIEWS, Release, View, by_kind, releases
 
 
 class Leak(NamedTuple):

@@ -26,8 +26,8 @@ from seepage._results import Result, json_ready
 from seepage.data.domain import Domain, target_and_source
 from seepage.data.recoding import pool_rare, rare_values
 from seepage.errors import InputError
-from seepage.leakage.likely_sets import LikelySets, by_kind
-from seepage.leakage.release import PUBLIC, View, releases
+from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.release import PUBLIC, View, by_kind, releases
 from seepage.leakage.set_limits import (
     column_limits,
     enumerable,

@@ -5,6 +5,7 @@ known, its mechanism; its leakage is exact, or the bound over all mechanisms wit
 """
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import UNIT, Floats, log_ratio, round_up
+from seepage._numerics import UNIT, Floats, Integers, log_ratio, round_up
 from seepage._registry import MECHANISMS
 from seepage.data.channel import (
     Channel,
@@ -253,3 +254,19 @@ def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> 
                 )
             released.append(Release(choice.epsilon, choice.delta, choice))
     return released
+
+
+def by_kind(
+    sets: Sequence[LikelySets | None], indices: Integers
+) -> Iterator[tuple[LikelySets, Integers, Floats]]:
+    """Group `indices` into `sets` by the kind and size of their likely sets.
+
+    Yields (example, chosen, contrasts): likely sets of that kind and size, the positions in
+    `indices` that have them, and the contrast of each.  Indices without likely sets are skipped.
+    """
+    kinds = [family and (family.kind, family.size) for family in sets]
+    contrasts = np.array([np.nan if family is None else family.contrast for family in sets])
+    for kind, example in dict(zip(kinds, sets, strict=True)).items():
+        chosen = np.flatnonzero(np.array([kind == other for other in kinds])[indices])
+        if example is not None and len(chosen):
+            yield example, chosen, contrasts[indices[chosen]]
