@@ -219,7 +219,7 @@ def test_what_is_no_uncertainty(options, message):
         leakage_bound([[0.5, 0.5], [0.2, 0.8]], 1.0, **options)
 
 
-def test_sparse_channels_are_asked_for_whole():
+def test_sparse_channels_raise():
     with pytest.raises(InputError, match="dense"):
         leakage_bound(csr_array([[0.5, 0.5], [0.2, 0.8]]), 1.0, radius=0.1)
 
