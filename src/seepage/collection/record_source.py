@@ -90,8 +90,8 @@ class _IdentifierColumn(Column):
         super().__init__(choice, options, fields=fields)
         self._assigned = assigned
 
-    def begin(self, kind: pa.DataType) -> None:
-        super().begin(pa.string())
+    def start(self, kind: pa.DataType) -> None:
+        super().start(pa.string())
 
     def code(self, array: pa.Array, before: int) -> Codes | None:
         texts = list[str]()

@@ -128,7 +128,7 @@ def test_frames_that_are_refused():
 )
 def test_columns_without_single_values_are_refused(odd):
     table = pa.table({"odd": odd, "n": [1, 2]})
-    with pytest.raises(TableError, match=r"column 'odd' holds .*drop it"):
+    with pytest.raises(TableError, match=r"column 'odd' must hold text, .*drop it"):
         read(table)
     assert values(table, drop=["odd"]) == {"n": ("1", "2")}
 

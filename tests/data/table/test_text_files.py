@@ -184,8 +184,8 @@ def test_numbers_with_a_late_word_are_categories(file, monkeypatch):
     assert len(values(file(text))["a"]) == 10
     assert values(file(text + "?\n"))["a"] == (*numbers, "?")
     assert len(values(file(text + "?\n"), missing_markers=["?"])["a"]) == 11
-    refused(file(text + "?\n"), "record 401: column 'a' is no number", bins={"a": 4})
-    refused(file(text + "?\n"), "record 401: column 'a' is no number", bins={"a": [0, 40, 80]})
+    refused(file(text + "?\n"), "record 401: column 'a' must be a number", bins={"a": 4})
+    refused(file(text + "?\n"), "record 401: column 'a' must be a number", bins={"a": [0, 40, 80]})
     assert values(file(text + "?\n"), bins=[0, 40, 80])["a"] == (*numbers, "?")
     wide = "a\n" + "".join(f"{n}\n" for n in range(1500)) + "N\n"
     refused(file(wide), "if 'N' means missing, say so (missing_markers)")
