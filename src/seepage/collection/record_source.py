@@ -206,7 +206,7 @@ def _open(data: Any, options: TableOptions) -> Source:
     if isinstance(data, (str, os.PathLike, list, tuple)):
         kind, files = find_files(data)
         if kind == PARQUET:
-            return ColumnarSource(kind, files, huge=0)
+            return ColumnarSource(kind, files, max_group_bytes=0)
     return open_source(data, options)
 
 
