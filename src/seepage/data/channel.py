@@ -74,8 +74,9 @@ def _check_shape(matrix: DenseOrSparse, name: str) -> None:
 
 
 def _check_probabilities(matrix: DenseOrSparse, cells: Floats, name: str) -> None:
-    if cells.size and cells.min() >= 0 and cells.max() < 2 and _sums_are_one(matrix, 1):
-        return
+    with np.errstate(over="ignore"):
+        if cells.size and np.minimum.reduce(cells, axis=None) >= 0 and _sums_are_one(matrix, 1):
+            return
     bad = cells[~(cells >= 0) | (cells == np.inf)]
     if bad.size:
         raise ChannelError(f"{name} must hold probabilities of at least 0, got {bad[0]}")

@@ -1,14 +1,16 @@
 """`Domain` and `Attribute`: the columns of a table, their values, and the codes of the values."""
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, SupportsIndex
 
+import numpy as np
+
 from seepage import _checks
 from seepage._results import from_json_number, json_ready
-from seepage.errors import DomainError
+from seepage.errors import DomainError, InputError
 
 MISSING = "(missing)"
 """Label of the category of missing values."""
@@ -222,6 +224,45 @@ class Domain:
                 difference = f"bin edges {mine.edges} against {theirs.edges}"
             return f"attribute {mine.name!r}: {difference}"
         return ""
+
+
+def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
+    """Return the indices of the two attributes of `name[target, source]`."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise DomainError(
+            f"a leakage has a target and a source: give {name}[target, source], "
+            f"got {_checks.shown(pair)}"
+        )
+    return domain.index(pair[0]), domain.index(pair[1])
+
+
+def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
+    """Return a setting as a list with one entry per attribute.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    setting
+        One value for all attributes, a sequence in the domain's order, or a mapping by name.
+    name
+        The parameter's name, for messages.
+    """
+    if isinstance(setting, Mapping):
+        for attribute in setting:
+            domain.index(attribute)
+        missing = [attribute for attribute in domain.names if attribute not in setting]
+        if missing:
+            raise InputError(f"{name} must be given for every attribute, {missing[0]!r} has none")
+        return [setting[attribute] for attribute in domain.names]
+    if isinstance(setting, (Sequence, np.ndarray)) and not isinstance(setting, str):
+        if len(setting) != len(domain):
+            raise InputError(
+                f"{name} must be one number or one for each of the {len(domain)} attributes, "
+                f"got {len(setting)}"
+            )
+        return list(setting)
+    return [setting] * len(domain)
 
 
 class Counted(Protocol):
