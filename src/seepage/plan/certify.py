@@ -23,7 +23,7 @@ from seepage.designs.forms.form_totals import ExactForms
 from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.leakage.release import PUBLIC
-from seepage.mechanisms.randomness import Thresholds, exact_cells, largest_ratio, log_above
+from seepage.mechanisms.exact_probabilities import Thresholds, exact_cells, largest_ratio, log_above
 from seepage.plan.form import Form, MatrixChannel, ProductChannel
 from seepage.plan.make_plan import check_totals
 from seepage.plan.plan import Plan

@@ -21,7 +21,7 @@ from seepage.data.domain import Domain
 from seepage.designs.forms.form_problem import ToldAnswers
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR, MatrixMechanism, Mechanism, registered
-from seepage.mechanisms.randomness import CERTAIN, float_above
+from seepage.mechanisms.exact_probabilities import CERTAIN, float_above
 
 Budget = Annotated[float, msgspec.Meta(ge=0)]
 Relaxation = Annotated[float, msgspec.Meta(ge=0, lt=1)]

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 
 from seepage import _checks
-from seepage.data.domain import Attribute, Domain
+from seepage.data.domain import Attribute, Domain, for_each
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.leakage.release import for_each
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.best_mechanism import best_mechanism
 from seepage.plan.form import ProductChannel, Question

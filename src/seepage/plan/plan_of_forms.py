@@ -10,9 +10,9 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats
 from seepage._results import json_ready
+from seepage.data.domain import for_each
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.leakage.release import for_each
 from seepage.plan.form import Form, MatrixChannel, ProductChannel, whole_shares
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import (
