@@ -19,7 +19,7 @@ from seepage.data.recoding import pool_rare, rare_values
 from seepage.data.records import Records
 from seepage.designs.design import Design
 from seepage.designs.design_search import search_design
-from seepage.designs.forms.form_search import search_time
+from seepage.designs.forms.form_search import time_limit
 from seepage.designs.shaped.form_shaper import SHAPES
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError
@@ -155,7 +155,7 @@ def find_design(
     """
     if mechanism is not None:
         _checks.choice(mechanism, "mechanism", ("grr",))
-    time = search_time(seconds)
+    time = time_limit(seconds)
     number = _checks.integer(seed, "seed", 0)
     _checks.progress(progress)
     _checks.choice(scope, "scope", SCOPES)
