@@ -30,7 +30,7 @@ def draw_form(wire: Mapping[str, Any], data: bytes) -> int:
     Parameters
     ----------
     wire
-        What `Plan.wire` returns.
+        The wire form, see `Plan.wire`.
     data
         8 uniform bytes.
 
@@ -57,7 +57,7 @@ def perturb_record(
     Parameters
     ----------
     wire
-        What `Plan.wire` returns.
+        The wire form, see `Plan.wire`.
     form
         The number of the person's form, from 1.
     record
