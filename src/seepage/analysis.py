@@ -14,12 +14,13 @@ import numpy as np
 from seepage import __version__, _checks
 from seepage._files import whole_file
 from seepage._results import Progress, Result, json_ready, json_text
+from seepage.data.domain import for_each
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import labelled
 from seepage.data.records import Records
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
-from seepage.leakage.release import View, for_each
+from seepage.leakage.release import View
 from seepage.strongest_leaks import EstablishedLeak, find_leaks, same_attributes
 from seepage.totals import (
     GUARANTEES,

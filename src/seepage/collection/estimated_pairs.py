@@ -19,7 +19,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Result
 from seepage.collection.joint import (
     METHODS,
@@ -33,7 +33,6 @@ from seepage.collection.report_source import open_reports
 from seepage.data.channel import Channel
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
-from seepage.mechanisms.base import nearest_distribution
 from seepage.plan.plan import Plan
 
 MAX_ROUNDS = 200

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Result
 from seepage.collection.form_estimates import combine
 from seepage.collection.pooled_sums import PooledSums, pool_reports
@@ -33,7 +33,6 @@ from seepage.collection.report_source import ReportSource, open_reports
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
-from seepage.mechanisms.base import nearest_distribution
 from seepage.plan.plan import Plan
 
 MAX_SET_PAIRS = 1 << 22

@@ -34,7 +34,7 @@ from seepage.collection.report_source import (
     reports_schema,
     spread_reports,
 )
-from seepage.data.table.numbers import Codes
+from seepage.data.table.arrow_numbers import Codes
 from seepage.data.table.sources import find_files
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.randomness import Randomness, Seed, randomness

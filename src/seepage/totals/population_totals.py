@@ -206,7 +206,7 @@ def form_limits(
         shares, levels = np.concatenate([shares, others], axis=-1), np.append(levels, 0.0)
         least = np.zeros_like(least)
     found = kl_inf_limits(levels, shares, mixture_radius(number, c), least, most, rounds)
-    totals = largest_log_ratios(found, firsts).reshape(len(strata), -1).max(axis=0)
+    totals = largest_limit_ratios(found, firsts).reshape(len(strata), -1).max(axis=0)
     totals = np.asarray(round_up(totals, 16) + rounding([*sizes, 2]) * (totals > 0))
     return totals if public else np.minimum(totals, summed_up(budgets.tolist()))
 
@@ -230,7 +230,7 @@ def _ranges(
     return np.exp(log_most - span), np.exp(log_most)
 
 
-def largest_log_ratios(found: Limits, starts: Integers) -> Floats:
+def largest_limit_ratios(found: Limits, starts: Integers) -> Floats:
     """Return ln max over reports and x != x' of upper_x / lower_x', for every attribute.
 
     Limits are reports by values of all attributes side by side, which begin at `starts`.
