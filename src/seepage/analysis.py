@@ -26,7 +26,7 @@ from seepage.totals import (
     TotalLeakage,
     TotalsComparison,
 )
-from seepage.totals.experienced import Experience, experience_of, usual_people
+from seepage.totals.experienced import Experience, default_people, experience_of
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
 from seepage.verdict import Verdict, judge
 
@@ -142,7 +142,7 @@ class Analysis(Result):
             "same": same_attributes(matrix),
             "strongest": [self._leak(*pair) for pair in matrix.strongest(strongest)],
             "totals": {total.guarantee: _summary(total) for total in self.totals.totals},
-            "refused": self.totals.refused,
+            "refused": self.totals.unavailable,
             "refuted": self.totals.refuted,
             "experienced": self.experienced and self.experienced.to_dict(),
             "unseen": {n: u for n in matrix.domain.names if (u := matrix.pairs.unseen(n))},
@@ -227,7 +227,7 @@ def analyse(
         `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
     guarantees
         Names of what totals rest on, see `total_leakage`; `"all"` for all (`"tree"` only with a
-        `structure`).  Those that lack what they need are listed in `totals.refused`.
+        `structure`).  Those that lack what they need are listed in `totals.unavailable`.
     min_count, prior
         Smoothing of the channels, see `PairCounts.channel`; off by default.
     radius
@@ -294,7 +294,7 @@ def analyse(
     limits = checked_limits(limit, matrix)
     totals = compare_prepared(known, matrix, names, settings)
     if drawn is None:
-        drawn = usual_people(known, matrix.releases) if records else 0
+        drawn = default_people(known, matrix.releases) if records else 0
     lived = None
     if drawn:
         options = settings.confidence, settings.seed, settings.progress

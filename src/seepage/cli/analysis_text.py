@@ -182,7 +182,7 @@ def _totals(analysis: Analysis) -> str:
     ]
     if found.refuted:
         legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
-    legend += [f"  {name}: {reason}" for name, reason in found.refused.items()]
+    legend += [f"  {name}: {reason}" for name, reason in found.unavailable.items()]
     return "\n".join(["What each attribute gives away in total (nats)", columns(rows), *legend])
 
 

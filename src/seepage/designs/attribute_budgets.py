@@ -19,7 +19,7 @@ from seepage.designs.equal_budgets import Problem, largest_within
 from seepage.errors import InputError
 from seepage.leakage.release import Release
 from seepage.mechanisms import mechanism, registered
-from seepage.totals.result import direct
+from seepage.totals.result import direct_leakage
 
 SMALLEST = 1e-6
 """No budget is tried below this share of its limit: variances grow without bound."""
@@ -126,7 +126,7 @@ def _contrast(problem: Problem, index: int, epsilon: float) -> float:
 
 def _own(problem: Problem, index: int, epsilon: float) -> float:
     """Return what the attribute's own report says about it."""
-    return direct(_released(problem, index, epsilon), "report")[0]
+    return direct_leakage(_released(problem, index, epsilon), "report")[0]
 
 
 def _difference(function: Callable[[float], float], at: float) -> float:

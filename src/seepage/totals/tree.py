@@ -24,9 +24,9 @@ from seepage.leakage import Release
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import View
 from seepage.totals.composition import merged_totals, worst_totals
-from seepage.totals.exact_total import exact_totals, fits
-from seepage.totals.report_columns import columns_of
-from seepage.totals.result import GuaranteeError, direct
+from seepage.totals.exact_total import exact_is_feasible, exact_totals
+from seepage.totals.likelihood_columns import likelihood_columns
+from seepage.totals.result import GuaranteeError, direct_leakage
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def forest_totals(
     One `pair_bounds` for each direction of each edge: a message serves all targets behind it.
     """
     neighbours = forest.neighbours(pairs.domain)
-    own = [direct(release, view) for release in released]
+    own = [direct_leakage(release, view) for release in released]
     messages: dict[tuple[int, int], tuple[Floats, Floats]] = {}
 
     def total(node: int, origin: int | None) -> tuple[float, float]:
@@ -272,7 +272,7 @@ def _within(
             return forest_totals(data, released, view, Forest.path(names))
         return worst_totals(released, view)
     if all(release.delta == 0 for release in released):
-        columns = columns_of(data.domain, released, view)
-        if fits(columns, data.records):
+        columns = likelihood_columns(data.domain, released, view)
+        if exact_is_feasible(columns, data.records):
             return exact_totals(data, columns).values, np.zeros(len(names))
     return merged_totals(data, released, view)

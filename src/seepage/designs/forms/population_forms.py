@@ -15,7 +15,7 @@ from seepage.data.records import Records
 from seepage.designs.forms.form_problem import MAX_FORM
 from seepage.designs.forms.form_totals import ExactForms, FormCounter, FormScorer, FormTable
 from seepage.errors import InputError
-from seepage.totals.population_totals import form_level, form_limits
+from seepage.totals.form_total_limits import form_level, form_total_limits
 
 MAX_WEIGHTS = 1 << 23
 """Weights of all reports and values of a form whose limits are computed: 64 MB an array."""
@@ -114,7 +114,7 @@ class PopulationForms(FormScorer):
         budgets = np.asarray(epsilons, dtype=np.float64)[left]
         totals = np.full(len(counter.sizes), np.inf if self.public else summed_up(budgets.tolist()))
         if strata == self.strata:
-            totals = form_limits(
+            totals = form_total_limits(
                 counts.sum(axis=tuple(1 + index for index in held)),
                 self.people,
                 counter.starts,
@@ -194,7 +194,7 @@ class ScreenedForms(FormScorer):
         self.learnt = np.zeros(count + 1, dtype=np.int64)
         self._excess: dict[int, Floats] = {}
 
-    def fits(self, attributes: Sequence[int]) -> bool:
+    def exact_is_feasible(self, attributes: Sequence[int]) -> bool:
         """Return whether the limits of a form can be computed, and be kept."""
         asked = len(attributes)
         if self.people.public:
