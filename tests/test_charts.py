@@ -8,7 +8,8 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage.charts import OBJECT_MEMBERS, panels, printable_names, results, scatter
+from seepage.charts import panels, results, scatter
+from seepage.charts.chart_style import OBJECT_MEMBERS, printable_names
 
 
 @pytest.fixture(scope="module")

@@ -63,9 +63,9 @@ def test_relaxations_that_are_fine(value):
         (lambda: _checks.probability(1.5, "p"), "p must be between 0 and 1, got 1.5"),
         (lambda: _checks.probability(math.nan, "p"), "p must be between 0 and 1, got nan"),
         (lambda: _checks.probability("", "p"), "p must be a number, got ''"),
-        (lambda: _checks.integer(1.0, "k", 1), "k must be an integer at least 1, got 1.0"),
-        (lambda: _checks.integer(True, "k", 1), "k must be an integer at least 1, got True"),
-        (lambda: _checks.integer(0, "k", 1), "k must be an integer at least 1, got 0"),
+        (lambda: _checks.integer(1.0, "k", 1), "k must be an integer of at least 1, got 1.0"),
+        (lambda: _checks.integer(True, "k", 1), "k must be an integer of at least 1, got True"),
+        (lambda: _checks.integer(0, "k", 1), "k must be an integer of at least 1, got 0"),
         (lambda: _checks.integer(9, "k", 1, 8), "k must be an integer from 1 to 8, got 9"),
         (
             lambda: _checks.choice("Repot", "view", ["report", "inferred"]),

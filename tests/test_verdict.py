@@ -14,7 +14,7 @@ from seepage.errors import InputError
 from seepage.leakage.release import exact_leakage
 from seepage.strongest_leaks import find_leaks, groups, same_attributes
 from seepage.totals.result import TotalsComparison
-from seepage.verdict import judge, lowered, raised
+from seepage.verdict import judge, lower_text, upper_text
 
 
 def domain_of(sizes):
@@ -121,8 +121,8 @@ def test_what_only_rare_reports_exceed_is_said_to_be_within_with_a_delta():
 
 
 def test_numbers_in_sentences_are_rounded_to_the_safe_side():
-    assert (lowered(4.999), raised(4.991), raised(5.0)) == ("4.99", "5.00", "5.00")
-    assert (lowered(math.inf), raised(math.inf)) == ("infinitely many", "infinity")
+    assert (lower_text(4.999), upper_text(4.991), upper_text(5.0)) == ("4.99", "5.00", "5.00")
+    assert (lower_text(math.inf), upper_text(math.inf)) == ("infinitely many", "infinity")
 
 
 def test_the_verdict_is_saved_and_a_result():

@@ -82,7 +82,7 @@ import sys, time
 import click
 from seepage import _files, cli
 
-_files._nameless = lambda folder: None
+_files._unnamed_file = lambda folder: None
 
 @click.command()
 def slow():
@@ -112,7 +112,7 @@ def test_a_command_that_is_terminated_leaves_no_file(tmp_path):
 @pytest.mark.parametrize("nameless", [True, False])
 def test_a_file_has_the_usual_permissions(tmp_path, nameless, monkeypatch):
     if not nameless:
-        monkeypatch.setattr(_files, "_nameless", lambda folder: None)
+        monkeypatch.setattr(_files, "_unnamed_file", lambda folder: None)
     (tmp_path / "plain").write_bytes(b"x")
     with whole_file(tmp_path / "whole") as file:
         file.write(b"x")

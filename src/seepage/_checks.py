@@ -1,4 +1,4 @@
-"""Checks of arguments: each message is written once, and a violation raises an InputError."""
+"""Argument checks, one function and one message per rule; a violation raises an InputError."""
 
 import difflib
 import errno
@@ -20,42 +20,42 @@ if TYPE_CHECKING:
 Kind = TypeVar("Kind")
 
 MAX_EPSILON = 1e300
-"""Budgets add up, and their sum must be a float too."""
+"""Maximum privacy budget: sums of budgets stay finite floats."""
 
 MAX_WEIGHT = 1e15
-"""Largest smoothing of a cell; more would drown 2^53 records, and float counts are not exact."""
+"""Maximum pseudo-count of a cell; above, counts up to 2^53 are no longer exact as floats."""
 
 MAX_RECORDS = 2**53
-"""Sums are taken in double precision, which is exact up to here."""
+"""Maximum number of records: integers up to here are exact in double precision."""
 
 MAX_DRAWS = 10**8
-"""Most records, reports or surrogates that are drawn: more would fill the memory."""
+"""Maximum number of records, reports or surrogates drawn at once, which fit in memory."""
 
-LONGEST_INTEGER = 4_096
-"""Most bits of an integer; Python does not write more than 4,300 digits."""
+MAX_INTEGER_BITS = 4_096
+"""Integers of more bits are not printed; Python limits conversions to 4,300 digits."""
 
 
 def epsilon(value: Any, name: str = "epsilon") -> float:
-    """Return a privacy budget as a float: a finite number of at least 0, at most 1e300."""
-    return _up_to(MAX_EPSILON, value, name)
+    """Return a privacy budget as a float, in [0, 1e300]."""
+    return _nonnegative(value, name, MAX_EPSILON)
 
 
 def weight(value: Any, name: str) -> float:
-    """Return a number of records, which may be a fraction: at least 0, at most 1e15."""
-    return _up_to(MAX_WEIGHT, value, name)
+    """Return a (possibly fractional) number of records as a float, in [0, 1e15]."""
+    return _nonnegative(value, name, MAX_WEIGHT)
 
 
-def _up_to(largest: float, value: Any, name: str) -> float:
+def _nonnegative(value: Any, name: str, maximum: float) -> float:
     number = real(value, name)
     if not math.isfinite(number) or number < 0:
         raise InputError(f"{name} must be a finite number of at least 0, got {shown(value)}")
-    if number > largest:
-        raise InputError(f"{name} must be at most {largest:g}, got {shown(value)}")
-    return number + 0.0  # no minus before a zero
+    if number > maximum:
+        raise InputError(f"{name} must be at most {maximum:g}, got {shown(value)}")
+    return number + 0.0  # turns -0.0 into 0.0
 
 
 def delta(value: Any, name: str = "delta") -> float:
-    """Return a relaxation as a float, in [0, 1)."""
+    """Return the delta of approximate LDP as a float, in [0, 1)."""
     number = real(value, name)
     if not 0 <= number < 1:
         raise InputError(f"{name} must be at least 0 and below 1, got {shown(value)}")
@@ -79,7 +79,7 @@ def inner_probability(value: Any, name: str) -> float:
 
 
 def real(value: Any, name: str) -> float:
-    """Return a number as a float; booleans and texts are none."""
+    """Return a real number as a float; booleans and strings raise."""
     if isinstance(value, (bool, str, bytes)) or value is None:
         raise InputError(f"{name} must be a number, got {shown(value)}")
     try:
@@ -88,32 +88,32 @@ def real(value: Any, name: str) -> float:
         raise InputError(f"{name} must be a number, got {shown(value)}") from None
 
 
-def integer(value: Any, name: str, least: int, most: int | None = None) -> int:
-    """Return an integer within its limits."""
-    rule = f"at least {least}" if most is None else f"from {least} to {most}"
+def integer(value: Any, name: str, minimum: int, maximum: int | None = None) -> int:
+    """Return an integer in [minimum, maximum]; booleans and floats raise."""
+    rule = f"of at least {minimum}" if maximum is None else f"from {minimum} to {maximum}"
     if isinstance(value, bool):
         raise InputError(f"{name} must be an integer {rule}, got {shown(value)}")
     try:
         number = operator.index(value)
     except TypeError:
         raise InputError(f"{name} must be an integer {rule}, got {shown(value)}") from None
-    if number < least or (most is not None and number > most):
+    if number < minimum or (maximum is not None and number > maximum):
         raise InputError(f"{name} must be an integer {rule}, got {shown(value)}")
     return number
 
 
 def flag(value: Any, name: str) -> bool:
-    """Return True or False."""
+    """Return a bool; 0 and 1 raise."""
     return instance(value, name, bool, "True or False")
 
 
 def text(value: Any, name: str) -> str:
-    """Return a text."""
-    return instance(value, name, str, "a text")
+    """Return a string."""
+    return instance(value, name, str, "a string")
 
 
 def path(value: Any, name: str = "path") -> Path:
-    """Return a path, which has no null character."""
+    """Return a path; one with a null character raises."""
     given = os.fspath(value) if isinstance(value, (str, os.PathLike)) else value
     if not isinstance(given, str) or "\0" in given:
         raise InputError(f"{name} must be a path, got {shown(given)}")
@@ -121,18 +121,18 @@ def path(value: Any, name: str = "path") -> Path:
 
 
 def input_path(value: Any, name: str = "path") -> Path:
-    """Return a path that the file system can look up, whether it exists or not."""
-    found = path(value, name)
+    """Return a path that the file system can look up, existing or not; a name too long raises."""
+    file = path(value, name)
     try:
-        found.stat()
+        file.stat()
     except OSError as problem:
         if problem.errno == errno.ENAMETOOLONG:
-            raise InputError(f"{name} must be a path, got {shown(str(found))}") from None
-    return found
+            raise InputError(f"{name} must be a path, got {shown(str(file))}") from None
+    return file
 
 
 def items(value: Any, name: str, what: str = "a sequence") -> list[Any]:
-    """Return what an iterable holds; a text or bytes are one thing, not many."""
+    """Return the items of an iterable as a list; a string or bytes raise."""
     if isinstance(value, (str, bytes)):
         raise InputError(f"{name} must be {what}, got {shown(value)}")
     try:
@@ -142,17 +142,17 @@ def items(value: Any, name: str, what: str = "a sequence") -> list[Any]:
 
 
 def texts(value: Any, name: str) -> list[str]:
-    """Return a list of texts."""
-    return [text(one, f"each of {name}") for one in items(value, name, "a sequence of texts")]
+    """Return a list of strings."""
+    return [text(item, f"each of {name}") for item in items(value, name, "a sequence of strings")]
 
 
 def numbers(value: Any, name: str) -> list[float]:
     """Return a list of floats."""
-    return [real(one, f"each of {name}") for one in items(value, name, "a sequence of numbers")]
+    return [real(item, f"each of {name}") for item in items(value, name, "a sequence of numbers")]
 
 
 def array(value: Any, name: str) -> "NDArray[Any]":
-    """Return an array of whatever numbers; what is ragged is none."""
+    """Return a NumPy array of any dtype; ragged sequences raise."""
     import numpy as np
 
     try:
@@ -165,10 +165,10 @@ def probabilities(value: Any, name: str) -> "NDArray[np.float64]":
     """Return one probability or an array of them, each in [0, 1]."""
     import numpy as np
 
-    found = array(value, name)
-    if found.dtype.kind not in "biuf" or not np.all((found >= 0) & (found <= 1)):
+    numeric = array(value, name)
+    if numeric.dtype.kind not in "biuf" or not np.all((numeric >= 0) & (numeric <= 1)):
         raise InputError(f"{name} must be between 0 and 1, got {shown(value)}")
-    return found.astype(np.float64)
+    return numeric.astype(np.float64)
 
 
 def mapping(value: Any, name: str, what: str = "a mapping") -> Mapping[Any, Any]:
@@ -179,17 +179,17 @@ def mapping(value: Any, name: str, what: str = "a mapping") -> Mapping[Any, Any]
 
 
 def progress(value: Any, name: str = "progress") -> None:
-    """Raise where this is neither None nor a function of the steps done and those in all."""
-    if value is not None and not _takes_two(value):
+    """Check a progress callback: None, or a function of the steps done and their total."""
+    if value is not None and not _takes_two_arguments(value):
         raise InputError(f"{name} must be a function of two arguments or None, got {shown(value)}")
 
 
-def _takes_two(value: Any) -> bool:
+def _takes_two_arguments(value: Any) -> bool:
     if not callable(value):
         return False
     try:
         inspect.signature(value).bind(0, None)
-    except ValueError:  # a built-in function that does not tell its arguments
+    except ValueError:  # a built-in function without a signature
         return True
     except TypeError:
         return False
@@ -197,14 +197,14 @@ def _takes_two(value: Any) -> bool:
 
 
 def instance(value: Any, name: str, kind: type[Kind], what: str) -> Kind:
-    """Return an object of a class, which the message describes in words."""
+    """Return an instance of a class; `what` describes the class in the message."""
     if not isinstance(value, kind):
         raise InputError(f"{name} must be {what}, got {shown(value)}")
     return value
 
 
 def generator(seed: Any, name: str = "seed") -> "np.random.Generator":
-    """Return the generator of a seed: an integer of at least 0, a generator, or None."""
+    """Return the random generator of a seed: an integer of at least 0, a generator, or None."""
     import numpy as np
 
     if isinstance(seed, np.random.Generator):
@@ -213,7 +213,7 @@ def generator(seed: Any, name: str = "seed") -> "np.random.Generator":
 
 
 def choice(value: Any, name: str, options: Iterable[str]) -> str:
-    """Return one of the options; the message for any other value names the nearest one."""
+    """Return one of the options; for any other value the message suggests the closest one."""
     known = list(options)
     if not isinstance(value, str) or value not in known:
         raise InputError(
@@ -223,23 +223,23 @@ def choice(value: Any, name: str, options: Iterable[str]) -> str:
 
 
 def near_miss(value: Any, known: Iterable[str]) -> str:
-    """Return "; did you mean ...?" where a known word is close, else nothing."""
-    by_folded = {word.casefold(): word for word in known}
-    word = value.casefold() if isinstance(value, str) else shown(value)
-    close = difflib.get_close_matches(word, by_folded, n=1)
+    """Return the hint "; did you mean ...?" with the closest known name, or an empty string."""
+    by_folded = {name.casefold(): name for name in known}
+    given = value.casefold() if isinstance(value, str) else shown(value)
+    close = difflib.get_close_matches(given, by_folded, n=1)
     return f"; did you mean {by_folded[close[0]]!r}?" if close else ""
 
 
 def shown(value: Any) -> str:
-    """Return what was given in a few characters, however large it is.
+    """Return the `repr` of an argument for a message, shortened to about 80 characters.
 
     Examples
     --------
     >>> shown("grr"), shown(list(range(1000)))
     ("'grr'", '[0, 1, 2, 3, 4, 5, ...]')
     """
-    if isinstance(value, int) and value.bit_length() > LONGEST_INTEGER:
-        return f"an integer of {value.bit_length()} bits"  # its digits may take too long to write
+    if isinstance(value, int) and value.bit_length() > MAX_INTEGER_BITS:
+        return f"an integer of {value.bit_length()} bits"
     return _SHORT.repr(value)
 
 

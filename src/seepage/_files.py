@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, also where the process is killed."""
+"""Atomic writing of files: a file appears complete or not at all, even if the process is killed."""
 
 import contextlib
 import os
@@ -13,29 +13,29 @@ from seepage.errors import InputError
 
 @contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """Yield a file to write to, which takes its place at `path` once all is written.
+    """Yield a binary file to write to, which replaces `path` atomically at the end of the block.
 
     Parameters
     ----------
     path
-        The final place; a file that is there is replaced in one step.
+        The file to create or replace.
 
     Notes
     -----
-    Where the file system can (Linux, `O_TMPFILE`), what is being written has no name, and a
-    process killed by whatever means leaves nothing.  Elsewhere it is a hidden file beside its
-    place, which is removed when an exception ends the block.  A signal that kills the process at
-    once leaves it there; the command line turns SIGTERM into an exception.
+    Where the file system supports it (Linux, `O_TMPFILE`), the partial file has no name, and a
+    killed process leaves nothing behind.  Elsewhere it is a hidden file in the same folder, which
+    is removed if the block raises.  A signal that kills the process at once leaves it there; the
+    command line turns SIGTERM into an exception.
     """
     final = writable(path)
     partial = final.with_name(f".{final.name}.{uuid4().hex}")
     try:
-        with _nameless(final.parent) or partial.open("xb") as file:
+        with _unnamed_file(final.parent) or partial.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
             if not partial.exists():
-                _give_name(file, partial)
+                _link(file, partial)
         partial.replace(final)
     except OSError as problem:
         raise InputError(f"cannot write {str(final)!r}: {problem.strerror or problem}") from None
@@ -44,16 +44,16 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
 
 
 def writable(path: str | os.PathLike[str], what: str = "the output") -> Path:
-    """Return the path of a file that can be written; any other raises an InputError.
+    """Return the path of an output file; one that cannot be written raises an InputError.
 
-    A device, a pipe or a socket would be replaced, not written to.
+    A device, a pipe or a socket raises too: it would be replaced, not written to.
 
     Parameters
     ----------
     path
-        Where a file is to be written.
+        The file to create or replace.
     what
-        What the message calls it.
+        The name of the argument, for messages.
 
     Examples
     --------
@@ -76,15 +76,15 @@ def writable(path: str | os.PathLike[str], what: str = "the output") -> Path:
     return final
 
 
-def _nameless(folder: Path) -> IO[bytes] | None:
-    """Return a file without a name in a folder, None where it could not be given one later."""
+def _unnamed_file(folder: Path) -> IO[bytes] | None:
+    """Return an `O_TMPFILE` file in a folder, None if the file system cannot create or link one."""
     flag = getattr(os, "O_TMPFILE", None)
     if flag is None:
         return None
     probe = folder / f".{uuid4().hex}"
     try:
         with os.fdopen(os.open(folder, flag | os.O_WRONLY), "wb") as file:
-            _give_name(file, probe)
+            _link(file, probe)
         return os.fdopen(os.open(folder, flag | os.O_WRONLY, 0o666), "wb")
     except OSError:
         return None
@@ -92,11 +92,11 @@ def _nameless(folder: Path) -> IO[bytes] | None:
         probe.unlink(missing_ok=True)
 
 
-def _give_name(file: IO[bytes], index: Path) -> None:
-    """Let a file without a name appear at a place.
+def _link(file: IO[bytes], path: Path) -> None:
+    """Give an unnamed file its name.
 
-    The descriptor beside the absolute path is not looked at; it makes Python call `linkat`, which
-    can follow the link in /proc, where `link` cannot.
+    `src_dir_fd` has no effect on the absolute path of the source; it makes Python call `linkat`,
+    which follows the symbolic link in /proc, where `link` does not.
     """
     descriptor = file.fileno()
-    os.link(f"/proc/self/fd/{descriptor}", index, src_dir_fd=descriptor, follow_symlinks=True)
+    os.link(f"/proc/self/fd/{descriptor}", path, src_dir_fd=descriptor, follow_symlinks=True)

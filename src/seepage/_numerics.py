@@ -1,17 +1,18 @@
-"""Rounding to the safe side, the conventions for zero, and small systems in one thread.
+"""Log-ratios, safe rounding and small numerical tools, with the conventions for zero.
 
 Conventions, used everywhere:
 
-* an outcome that no input can produce (0 against 0) says nothing and is left out;
+* an outcome that no input can produce (0/0) is excluded from maxima over outcomes;
 * an outcome possible under one input and impossible under another is an infinite ratio;
-* a value called a bound is rounded up and a budget down, by more than the rounding errors that
-  went into it, so that neither is ever on the leaking side.
+* a bound is rounded up and a budget down, by more than the rounding errors that went into it, so
+  that neither is ever on the leaking side.
 """
 
 import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, Decimal
+from functools import lru_cache
 from threading import Lock
 from typing import Any, TypeAlias, TypeVar
 
@@ -23,42 +24,48 @@ Integers: TypeAlias = NDArray[np.int64]
 Booleans: TypeAlias = NDArray[np.bool_]
 
 UNIT = 2.0**-53
-"""The largest relative error of one rounded operation in double precision."""
+"""Unit roundoff of double precision: the largest relative error of one rounded operation."""
 
 LARGE_EPSILON = 690.0
-"""Above this exp(epsilon) nears overflow; callers take another way from there."""
+"""Above this exp(epsilon) nears overflow; callers then use another formula."""
 
 ROOT_SCALE = 2.0**300
-"""The square root of the factor that keeps tiny probabilities clear of underflow."""
+"""Square root of the factor that keeps tiny probabilities away from underflow."""
 
 
 Number = TypeVar("Number", float, Floats)
 
 
 def round_up(value: Number, operations: int) -> Number:
-    """Return `value` raised by the relative error of so many rounded operations; 0 stays 0."""
+    """Return value (1 + 2 (operations + 8) u): more than that many roundings could add."""
     return value * (1.0 + 2.0 * (operations + 8) * UNIT)
 
 
 def round_down(value: Number, operations: int) -> Number:
-    """Return `value` lowered by the relative error of so many rounded operations; 0 stays 0."""
+    """Return value (1 - 2 (operations + 8) u): less than that many roundings could remove."""
     return value * (1.0 - 2.0 * (operations + 8) * UNIT)
 
 
-def summed_up(parts: Iterable[float]) -> float:
-    """Return a sum rounded up."""
-    numbers = [float(part) for part in parts]
+def summed_up(terms: Iterable[float]) -> float:
+    """Return the sum of the terms, rounded up; a single term is returned as it is."""
+    numbers = [float(term) for term in terms]
     return round_up(math.fsum(numbers), 1) if len(numbers) > 1 else math.fsum(numbers)
 
 
 def rounding(sizes: Iterable[int]) -> float:
-    """Return more than the rounding error of a log-ratio of likelihoods.
+    """Return an upper bound on the absolute rounding error of a log-ratio of two likelihoods.
 
-    A likelihood p(y given x) is a sum of products over the values of each attribute, all terms
-    at least 0: one product with a column of k entries adds at most k + 3 relative roundings.  A
-    ratio has two likelihoods.
+    A likelihood p(y given x) is a sum of nonnegative products over the values of each attribute,
+    with alphabet sizes `sizes`: a product with a column of k entries adds at most k + 3 relative
+    roundings.
     """
     return 4 * UNIT * sum(size + 8 for size in sizes)
+
+
+@lru_cache(maxsize=256)
+def one_minus_exp(epsilon: float) -> float:
+    """Return 1 - e^-eps as NumPy computes it for arrays."""
+    return float(-np.expm1(-epsilon))
 
 
 def log_ratio(difference: ArrayLike, smaller: ArrayLike, epsilon: ArrayLike) -> Floats:
@@ -76,8 +83,8 @@ def log_ratio(difference: ArrayLike, smaller: ArrayLike, epsilon: ArrayLike) -> 
     Notes
     -----
     With w = exp(-eps) the ratio is 1 + (1 - w)(A - B) / (w + (1 - w) B), evaluated with a few
-    roundings.  Where that quotient is beyond double precision (eps above 700 and B next to 0)
-    the logarithm exceeds 700, and the two are taken apart: `logaddexp(-eps, ln A)` and so for B.
+    roundings.  Where that quotient overflows (eps above 700 and B near 0) it is the difference
+    `logaddexp(-eps, ln A) - logaddexp(-eps, ln B)`.
     """
     eps = np.asarray(epsilon, dtype=np.float64)
     gap = np.asarray(difference, dtype=np.float64)
@@ -90,14 +97,30 @@ def log_ratio(difference: ArrayLike, smaller: ArrayLike, epsilon: ArrayLike) -> 
         ratio = np.log1p(quotient)
         if np.isfinite(quotient).all():
             return np.asarray(ratio)
-        apart = np.logaddexp(-eps, np.log(low + gap)) - np.logaddexp(-eps, np.log(low))
-    return np.where(gap == 0, 0.0, np.where(np.isinf(quotient), apart, ratio))
+        of_logs = np.logaddexp(-eps, np.log(low + gap)) - np.logaddexp(-eps, np.log(low))
+    return np.where(gap == 0, 0.0, np.where(np.isinf(quotient), of_logs, ratio))
+
+
+def nearest_distribution(frequencies: Floats) -> Floats:
+    """Return the Euclidean projection of a vector onto the probability simplex.
+
+    Subtracts the constant that leaves a sum of 1 after negative entries are set to 0, O(k log k).
+
+    Examples
+    --------
+    >>> nearest_distribution(np.array([0.6, 0.6, -0.1])).tolist()
+    [0.5, 0.5, 0.0]
+    """
+    descending = np.sort(frequencies)[::-1]
+    excess = (np.cumsum(descending) - 1.0) / np.arange(1, len(frequencies) + 1)
+    kept = int(np.flatnonzero(descending > excess)[-1])
+    return np.asarray(np.maximum(frequencies - excess[kept], 0.0))
 
 
 def clustered_order(strengths: Floats) -> list[int]:
-    """Return rows in an order that puts those with large symmetric strengths side by side.
+    """Return the indices of a symmetric matrix in an order that puts strong pairs side by side.
 
-    Leaves of average-linkage clustering on the largest strength minus each.
+    Leaf order of average-linkage clustering with distance max(strengths) - strengths[i, j].
 
     Examples
     --------
@@ -116,8 +139,8 @@ def clustered_order(strengths: Floats) -> list[int]:
     return [int(leaf) for leaf in leaves_list(tree)]
 
 
-def rounded_up(value: float, indices: int = 4) -> str:
-    """Return a number with so many decimals, never below the number that `repr` shows.
+def rounded_up(value: float, decimals: int = 4) -> str:
+    """Return `repr(value)` rounded up to a given number of decimals.
 
     Examples
     --------
@@ -126,35 +149,35 @@ def rounded_up(value: float, indices: int = 4) -> str:
     """
     if not math.isfinite(value):
         return str(float(value))
-    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-indices), ROUND_CEILING):f}"
+    return f"{Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-decimals), ROUND_CEILING):f}"
 
 
 def shortest_above(value: float) -> str:
-    """Return the same with three decimals, without those at the end that are zeros.
+    """Return a number rounded up to three decimals, without trailing zeros.
 
     Examples
     --------
     >>> shortest_above(1.99999), shortest_above(0.1234)
     ('2', '0.124')
     """
-    found = rounded_up(value, 3)
-    return found.rstrip("0").rstrip(".") if "." in found else found
+    text = rounded_up(value, 3)
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 # Threads of linear algebra -----------------------------------------------------------------------
 
 _threads_lock = Lock()
 _one_thread: list[Any] = []
-"""What restores the threads; one entry for each open context, the first restores."""
+"""One entry per open context; the first holds the limiter that restores the threads."""
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Keep linear algebra in one thread: faster for systems of up to some hundred unknowns.
+    """Limit BLAS to one thread: faster for systems of up to some hundred unknowns.
 
-    NumPy and SciPy each bring an OpenBLAS whose threads wait for one another busily, so that small
-    systems take 5 to 30 times as long with two threads as with one.  For the whole process while
-    any such context is open.
+    The threads of OpenBLAS wait for each other in busy loops, so that small systems take 5 to 30
+    times as long with two threads as with one.  The limit holds for the whole process while any
+    such context is open.
     """
     from threadpoolctl import threadpool_limits
 

@@ -1,7 +1,7 @@
-"""Self-contained pages: styles from one folder, HTML with every text escaped, a strict policy.
+"""Self-contained HTML pages: escaped text, inline styles, a strict content security policy.
 
-A page holds all that it shows.  Its content security policy names the hashes of its own style and
-script and allows nothing else, so nothing is fetched, whatever names the data hold.
+The policy allows the page's own style and script by their hashes and nothing else, so that nothing
+is fetched and no name from a table can run as a script.
 """
 
 import base64
@@ -47,27 +47,27 @@ def element(tag: str, *children: str | Iterable[str], **attributes: str | float 
     children
         Texts and elements, or lists of them.
     attributes
-        By name: `class_` stands for `class`, other underscores for hyphens; None leaves one out.
+        By name: `class_` stands for `class`, other underscores for hyphens; None omits one.
 
     Examples
     --------
     >>> element("p", "a < b ", element("b", "c"), class_="note", title='"')
     '<p class="note" title="&quot;">a &lt; b <b>c</b></p>'
     """
-    given = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{html.escape(_short(value))}"'
+    formatted = "".join(
+        f' {name.rstrip("_").replace("_", "-")}="{html.escape(_attribute_text(value))}"'
         for name, value in attributes.items()
         if value is not None
     )
-    return Markup(f"<{tag}{given}>{joined(*children)}</{tag}>")
+    return Markup(f"<{tag}{formatted}>{joined(*children)}</{tag}>")
 
 
 def joined(*children: str | Iterable[str]) -> Markup:
-    """Return texts and elements one after the other, texts escaped."""
+    """Return the concatenation of texts, which are escaped, and elements."""
     parts = []
     for child in children:
-        each = [child] if isinstance(child, str) else child
-        parts += [one if isinstance(one, Markup) else html.escape(one) for one in each]
+        items = [child] if isinstance(child, str) else child
+        parts += [item if isinstance(item, Markup) else html.escape(item) for item in items]
     return Markup("".join(parts))
 
 
@@ -89,13 +89,15 @@ def static_page(title: str, body: Markup, styles: Sequence[str] = ()) -> str:
     >>> "<title>&lt;b&gt;</title>" in page, "script-src" in page, "<script" in page
     (True, False, False)
     """
-    style = joined_styles(styles)
+    style = read_styles(styles)
     policy = html.escape(content_policy(style))
     return PAGE.format(policy=policy, title=html.escape(title), style=style, body=body)
 
 
-def filled(template: str, title: str, style: str, script: str, data: Any, connect: str = "") -> str:
-    """Return a page with a script: a template with its parts in place of `{{title}}` and so on.
+def fill_template(
+    template: str, title: str, style: str, script: str, data: Any, connect: str = ""
+) -> str:
+    """Return a page with a script: a template whose placeholders such as `{{title}}` are replaced.
 
     Parameters
     ----------
@@ -106,9 +108,9 @@ def filled(template: str, title: str, style: str, script: str, data: Any, connec
     style, script
         The only style and script that the page permits.
     data
-        What the script reads, as JSON with <, > and & escaped, so that it cannot end its element.
+        Input of the script, embedded as JSON with <, > and & escaped: it cannot close its element.
     connect
-        The one address that the page may send to.
+        The only address that the page may send requests to.
     """
     content = msgspec.json.encode(data).decode()
     for character in "<>&":
@@ -120,11 +122,11 @@ def filled(template: str, title: str, style: str, script: str, data: Any, connec
         "data": content,
         "script": script,
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 
 def content_policy(style: str, script: str = "", connect: str = "") -> str:
-    """Return a content security policy that permits an inline style, and perhaps a script."""
+    """Return a content security policy that allows an inline style, and a script if given."""
     rules = {
         "default-src": "'none'",
         "script-src": script and _content_hash(script),
@@ -136,8 +138,8 @@ def content_policy(style: str, script: str = "", connect: str = "") -> str:
     return "; ".join(f"{name} {value}" for name, value in rules.items() if value)
 
 
-def joined_styles(names: Iterable[str]) -> str:
-    """Return style sheets as one."""
+def read_styles(names: Iterable[str]) -> str:
+    """Return the concatenation of style sheets."""
     return "\n".join(static_text(f"css/{name}.css") for name in names)
 
 
@@ -151,5 +153,5 @@ def _content_hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def _short(value: str | float) -> str:
+def _attribute_text(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:.6g}"

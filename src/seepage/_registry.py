@@ -1,4 +1,4 @@
-"""Named extensions: those of this package, and those of other packages' entry points."""
+"""Registries of mechanisms and analysers: built in, registered, or from entry points."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -17,19 +17,18 @@ T = TypeVar("T")
 
 
 class Registry(Mapping[str, T], Generic[T]):
-    """Extensions of one kind by name; capitals do not matter, and a name is taken only once.
+    """Extensions of one kind by case-insensitive, unique name.
 
     Parameters
     ----------
     kind
-        What is registered, in the words of messages.
+        What an item is called in messages: `"mechanism"`.
     home
         The function that registers an item, as `"module:function"`.  Its module registers the
-        built-in ones and is imported at the first look-up, so that a registry can be read by
-        layers above its extensions.
+        built-in items and is imported at the first lookup, so that layers above the extensions can
+        use the registry.
     group
-        The entry-point group through which other packages bring their own: each entry point is
-        loaded, and what it names is registered.
+        The entry-point group of other packages: the object of each entry point is registered.
 
     Examples
     --------
@@ -43,20 +42,20 @@ class Registry(Mapping[str, T], Generic[T]):
         self._complete = False
 
     def add(self, name: str, item: T) -> T:
-        """Register an item under a name that is still free."""
+        """Register an item; a name that is taken raises an InputError."""
         if self._items.setdefault(name.casefold(), item) is not item:
             article = "an" if self.kind[0] in "aeiou" else "a"
             raise InputError(f"{article} {self.kind} named {name!r} is registered already")
         return item
 
     def remove(self, name: str) -> None:
-        """Take an item out, so that its name is free again."""
+        """Unregister an item."""
         del self._items[name.casefold()]
 
     def find(self, name: Any) -> T:
         """Return the item of a name, or raise an InputError that lists the known names."""
-        known = name.casefold() if isinstance(name, str) else name
-        return self[_checks.choice(known, self.kind, self)]
+        folded = name.casefold() if isinstance(name, str) else name
+        return self[_checks.choice(folded, self.kind, self)]
 
     def __getitem__(self, name: str) -> T:
         self._load()
@@ -71,6 +70,7 @@ class Registry(Mapping[str, T], Generic[T]):
         return len(self._items)
 
     def _load(self) -> None:
+        """Import the home module and register the entry points, once."""
         if self._complete:
             return
         self._complete = True

@@ -1,4 +1,4 @@
-"""What every result can do: display, frames, CSV and JSON, written once."""
+"""The base class of all results: display, data frames, CSV and JSON."""
 
 import csv
 import math
@@ -14,36 +14,34 @@ from numpy.typing import NDArray
 from seepage.errors import InputError
 
 Progress: TypeAlias = Callable[[int, int | None], None]
-"""Called with the steps done and the steps in all, None where their number is not known."""
+"""Called with the number of steps done and their total, None if unknown."""
 
 Column: TypeAlias = Sequence[Any] | NDArray[Any]
 
 SHOWN_ROWS = 20
-"""Rows of a result that a notebook displays."""
+"""Maximum number of rows that a notebook displays."""
 
 CAPTION = "text-align: left; white-space: nowrap"
+"""Style of the caption of an HTML table."""
 
 FORMULA = re.compile(
     r"'+[=+\-@\t\r\n]|[=+\-@\t\r\n](?!(?<=[+-])(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\Z)", re.IGNORECASE
 )
-"""The beginning of a text that a spreadsheet could run as a formula, and that is no number."""
+"""Start of a text that a spreadsheet may evaluate as a formula; signed numbers do not match."""
 
 
 def begin_stage(progress: Progress | None, name: str) -> None:
-    """Tell a display of progress the name of the work that begins, if it can show names.
-
-    A display that can has a method `stage` that takes the name.
-    """
+    """Pass the name of the next stage to `progress.stage`, if the callable has this method."""
     show = getattr(progress, "stage", None)
     if callable(show):
         show(name)
 
 
 class Result:
-    """A result as one line, as a table in long form, and as HTML for notebooks.
+    """Base of results: a one-line `repr`, a table in long form, and HTML for notebooks.
 
-    A subclass defines `_headline` and `_columns`; everything else follows.  `to_arrow` (and the
-    Arrow PyCapsule protocol, which pandas, Polars and DuckDB read) holds exact numbers.
+    A subclass defines `_headline` and `_columns`; the other methods derive from them.  `to_arrow`
+    (and the Arrow PyCapsule protocol, which pandas, Polars and DuckDB read) has full precision.
 
     Examples
     --------
@@ -66,7 +64,7 @@ class Result:
     __slots__: ClassVar[Sequence[str]] = ()
 
     def _headline(self) -> str:
-        """Return the result in one line."""
+        """Return the one-line `repr`."""
         raise NotImplementedError
 
     def _columns(self) -> Mapping[str, Column]:
@@ -99,30 +97,31 @@ class Result:
     def _repr_html_(self) -> str:
         columns = self._columns()
         shown = [list(values[:SHOWN_ROWS]) for values in columns.values()]
-        sides = ["right" if _numeric(values) else "left" for values in shown]
-        head = _html_row("th", columns, sides)
-        body = "".join(_html_row("td", map(_cell, row), sides) for row in zip(*shown, strict=True))
-        left = max(map(len, columns.values()), default=0) - SHOWN_ROWS
+        alignments = ["right" if _is_numeric(values) else "left" for values in shown]
+        head = _html_row("th", columns, alignments)
+        rows = zip(*shown, strict=True)
+        body = "".join(_html_row("td", map(_cell_text, row), alignments) for row in rows)
+        hidden = max(map(len, columns.values()), default=0) - SHOWN_ROWS
         return (
             f"<table><caption style='{CAPTION}'>{escape(self._headline())}</caption>"
             f"<thead>{head}</thead><tbody>{body}</tbody></table>"
-            + (f"<p>{left:,} more rows</p>" if left > 0 else "")
+            + (f"<p>{hidden:,} more rows</p>" if hidden > 0 else "")
         )
 
 
-def _numeric(values: Sequence[Any]) -> bool:
+def _is_numeric(values: Sequence[Any]) -> bool:
     return all(isinstance(value, (int, float, np.number)) for value in values if value is not None)
 
 
-def _html_row(tag: str, cells: Iterable[str], sides: Sequence[str]) -> str:
+def _html_row(tag: str, cells: Iterable[str], alignments: Sequence[str]) -> str:
     parts = (
-        f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>'
-        for cell, side in zip(cells, sides, strict=True)
+        f'<{tag} style="text-align: {alignment}">{escape(cell)}</{tag}>'
+        for cell, alignment in zip(cells, alignments, strict=True)
     )
     return f"<tr>{''.join(parts)}</tr>"
 
 
-def _cell(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
@@ -131,11 +130,11 @@ def _cell(value: Any) -> str:
 def csv_text(columns: Mapping[str, Column]) -> str:
     """Return columns of equal length as CSV text with a header line; None is an empty field.
 
-    A spreadsheet runs a cell such as ``=HYPERLINK(...)``, and names and values come from a table.
-    So a text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break gets a single quote
-    in front, as OWASP advises ("CSV Injection"); numbers, and texts that are numbers, do not.  A
-    text with quotes before such a character gets one more, so taking one away restores all texts.
-    Lines end in a line feed; a text with a line feed or a carriage return stands in double quotes.
+    A spreadsheet evaluates a cell such as ``=HYPERLINK(...)``, and names and values come from a
+    table.  So a text that starts with ``=``, ``+``, ``-``, ``@``, a tab or a line break is prefixed
+    with a single quote, as OWASP advises ("CSV Injection"); numbers, and texts that are numbers,
+    are not.  A text with quotes before such a character gets one more, so removing one restores
+    every text.  Lines end in a line feed; a text with a line break is in double quotes.
 
     Examples
     --------
@@ -149,31 +148,31 @@ def csv_text(columns: Mapping[str, Column]) -> str:
     """
     lines: list[str] = []
     writer = csv.writer(SimpleNamespace(write=lambda line: lines.append(line[:-2] + "\n")))
-    writer.writerow(map(_no_formula, columns))
-    writer.writerows(map(_no_formula, row) for row in zip(*columns.values(), strict=True))
+    writer.writerow(map(_quote_formula, columns))
+    writer.writerows(map(_quote_formula, row) for row in zip(*columns.values(), strict=True))
     return "".join(lines)
 
 
-def _no_formula(cell: Any) -> Any:
+def _quote_formula(cell: Any) -> Any:
     return f"'{cell}" if isinstance(cell, str) and FORMULA.match(cell) else cell
 
 
-def listed(names: Sequence[str], most: int = 3) -> str:
-    """Return some names with commas, and how many more there are.
+def short_list(names: Sequence[str], maximum: int = 3) -> str:
+    """Return the first names, separated by commas, and the number of the others.
 
     Examples
     --------
-    >>> listed(["sex", "age", "job", "income", "race"])
+    >>> short_list(["sex", "age", "job", "income", "race"])
     'sex, age, job and 2 more'
     """
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - maximum
+    return ", ".join(names[:maximum]) + (f" and {more} more" if more > 0 else "")
 
 
 def json_ready(value: Any) -> Any:
-    """Return a value as JSON can hold it: infinities as "inf" and "-inf", NaN as null.
+    """Return JSON-compatible data: infinities as "inf" and "-inf", NaN as null.
 
-    Arrays become lists and NumPy numbers Python's, at any depth.
+    Arrays become lists and NumPy scalars Python numbers, at any depth.
 
     Examples
     --------
@@ -194,12 +193,12 @@ def json_ready(value: Any) -> Any:
 
 
 def from_json_number(value: Any) -> float:
-    """Return the number that `json_ready` wrote, NaN for null."""
+    """Return the float that `json_ready` encoded, NaN for null."""
     return math.nan if value is None else float(value)
 
 
 def json_text(content: Any) -> str:
-    """Return indented JSON of a value that `json_ready` makes ready."""
+    """Return a value as indented JSON, encoded by `json_ready`."""
     import msgspec
 
     return msgspec.json.format(msgspec.json.encode(json_ready(content)), indent=1).decode()

@@ -14,12 +14,13 @@ import numpy as np
 from seepage import __version__, _checks
 from seepage._files import whole_file
 from seepage._results import Progress, Result, json_ready, json_text
+from seepage.data.domain import for_each
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.recoding import labelled
 from seepage.data.records import Records
 from seepage.leakage.matrix import LeakageMatrix, leakage_matrix
-from seepage.leakage.release import View, for_each
+from seepage.leakage.release import View
 from seepage.strongest_leaks import EstablishedLeak, find_leaks, same_attributes
 from seepage.totals import (
     GUARANTEES,
@@ -47,11 +48,12 @@ class Analysis(Result):
     totals
         The total of every attribute under several guarantees; `totals["worst"]` is one of them.
     name, command
-        What was analysed, and by which command: the provenance in the report.
+        Name of the data, and the command line of the analysis: provenance for the report.
     limit
-        The allowed total of every attribute, or one for each; None where there is none.
+        Largest allowed total in nats: one number for all attributes, or a tuple of one per
+        attribute; None for no limit.
     experienced
-        What the reports of drawn people tell about them; None where no people were drawn.
+        Realised privacy loss of drawn people, see `experienced_loss`; None if none were drawn.
     """
 
     matrix: LeakageMatrix
@@ -70,18 +72,18 @@ class Analysis(Result):
 
     @cached_property
     def verdict(self) -> Verdict:
-        """What to do, what that rests on, and the state of every limit."""
+        """The decision, its basis, and the state of every limit, see `seepage.verdict`."""
         return judge(self.matrix, self.totals, self.limits)
 
     def leaks(self, count: int = 10) -> list[EstablishedLeak]:
-        """Return the strongest leaks by what is established, see `seepage.strongest_leaks`.
+        """Return the leaks with the largest lower confidence limits, see `find_leaks`.
 
-        None of a matrix of robust bounds, which establish nothing.
+        Empty for a matrix of robust bounds, which have no lower limits.
         """
         return [] if self.matrix.radius else find_leaks(self.matrix, count)
 
     def report(self, path: str | os.PathLike[str], *, counts: bool = True) -> None:
-        """Write the report: one self-contained HTML page, which appears whole or not at all.
+        """Write the report, one self-contained HTML page, atomically.
 
         Without `counts` the page has no pair counts, and shows no distributions of single pairs.
         """
@@ -106,16 +108,16 @@ class Analysis(Result):
         return analysis_of(read_result(path), os.fspath(path))
 
     def chart(self) -> Any:
-        """Return the matrix as an Altair chart; so do `totals` and `experienced` theirs."""
+        """Return the leakage matrix as an Altair chart; `totals` and `experienced` have theirs."""
         return self.matrix.chart(self.name)
 
     def to_dict(self, strongest: int = 10) -> dict[str, Any]:
-        """Return everything as plain JSON; rows of `cpl` are targets, columns sources.
+        """Return the analysis as JSON-compatible data; rows of `cpl` are targets, columns sources.
 
-        `domain` and `counts` hold the pair counts themselves, so that the report can be made from
-        the saved result alone: base64 of zlib of 64-bit numbers, first the counts of every
-        attribute's values, then `PairCounts.counts`.  `population` is null where all records were
-        analysed; of a sample, the number of records that it was drawn from.
+        `domain` and `counts` hold the pair counts, so that the report can be written from the saved
+        result alone: base64 of zlib-compressed little-endian int64, first the marginal counts of
+        every attribute, then `PairCounts.counts`.  `population` is null if all records were
+        analysed; for a sample, the number of records that it was drawn from.
         """
         matrix = self.matrix
         content = {
@@ -126,9 +128,9 @@ class Analysis(Result):
             "population": matrix.pairs.population,
             "digest": matrix.pairs.digest,
             "attributes": matrix.domain.names,
-            "epsilon": _same(matrix.epsilons.tolist()),
-            "delta": _same([release.delta for release in matrix.releases]),
-            "mechanism": _same([release.name for release in matrix.releases]),
+            "epsilon": _common_or_list(matrix.epsilons.tolist()),
+            "delta": _common_or_list([release.delta for release in matrix.releases]),
+            "mechanism": _common_or_list([release.name for release in matrix.releases]),
             "view": matrix.view,
             "direction": "rows targets, columns sources",
             "smoothing": matrix.smoothing,
@@ -209,7 +211,7 @@ def analyse(
     command: str = "",
     **table_options: Any,
 ) -> Analysis:
-    """Return what each attribute leaks about every other and in total: `seepage analyse`.
+    """Return the leakage of every source about every target, and the total of every target.
 
     Parameters
     ----------
@@ -222,12 +224,14 @@ def analyse(
         A registered name or a mechanism, or one for each attribute; None for the bound over all
         mechanisms with this budget.
     limit
-        The allowed total of every attribute in nats, or one for each; for the report.
+        The largest allowed total in nats, for every attribute or one for each; see
+        `Analysis.verdict`.
     view
         `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
     guarantees
-        Names of what totals rest on, see `total_leakage`; `"all"` for all (`"tree"` only with a
-        `structure`).  Those that lack what they need are listed in `totals.unavailable`.
+        Guarantees of the totals, see `total_leakage`; `"all"` for all (`"tree"` only with a
+        `structure`).  Those whose requirements are not met are in `totals.unavailable`, with the
+        reason.
     min_count, prior
         Smoothing of the channels, see `PairCounts.channel`; off by default.
     radius
@@ -237,16 +241,16 @@ def analyse(
     structure, target_delta, confidence, reports, seed
         As in `total_leakage`.
     sample
-        Analyse so many records, drawn without replacement with `seed`.
+        Number of records to draw without replacement with `seed`; None for all records.
     people
-        Draw so many people and compute what their reports tell, see `experienced_loss`; 0 for
-        none.  By default 1,000 where a guarantee needs records and all mechanisms are named.
+        Number of people to draw for the realised privacy loss, see `experienced_loss`; 0 for none.
+        By default 1,000 if a guarantee needs records and all mechanisms are named.
     labels
         Readable names of values: a mapping by attribute and value, or the path of a CSV file with
         the columns attribute, value, label.
     progress
-        Called with the steps done and the steps in all, None where their number is not known; for
-        reading and for the totals.
+        Called with the number of steps done and their total (None if unknown), while reading and
+        for the totals.
     name, command
         Provenance for the report; by default the name of a file or dataset.
     table_options
@@ -270,17 +274,17 @@ def analyse(
     """
     names = _chosen_guarantees(guarantees, structure)
     settings = TotalSettings(structure, target_delta, confidence, reports, seed, progress)
-    drawn = None if people is None else _checks.integer(people, "people", 0, _checks.MAX_DRAWS)
-    records = bool(sample is not None or drawn or not set(names) <= set(FROM_PAIRS))
+    draws = None if people is None else _checks.integer(people, "people", 0, _checks.MAX_DRAWS)
+    needs_records = bool(sample is not None or draws or not set(names) <= set(FROM_PAIRS))
     if sample is not None:
         table_options |= {"sample": sample, "seed": seed}
     if progress is not None and not isinstance(data, (PairCounts, Records)):
         table_options |= {"progress": progress}
-    known = as_counted(data, records=records, **table_options)
+    counted = as_counted(data, records=needs_records, **table_options)
     if labels is not None:
-        known = labelled(known, labels)
+        counted = labelled(counted, labels)
     matrix = leakage_matrix(
-        as_pairs(known),
+        as_pairs(counted),
         epsilon,
         mechanism=mechanism,
         view=view,
@@ -292,14 +296,14 @@ def analyse(
     if name is None:
         name = Path(data).name if isinstance(data, (str, os.PathLike)) else ""
     limits = checked_limits(limit, matrix)
-    totals = compare_prepared(known, matrix, names, settings)
-    if drawn is None:
-        drawn = default_people(known, matrix.releases) if records else 0
-    lived = None
-    if drawn:
+    totals = compare_prepared(counted, matrix, names, settings)
+    if draws is None:
+        draws = default_people(counted, matrix.releases) if needs_records else 0
+    experience = None
+    if draws:
         options = settings.confidence, settings.seed, settings.progress
-        lived = experience_of(known, matrix.releases, view, drawn, *options)
-    return Analysis(matrix, totals, name, command, limits, lived)
+        experience = experience_of(counted, matrix.releases, view, draws, *options)
+    return Analysis(matrix, totals, name, command, limits, experience)
 
 
 def _chosen_guarantees(guarantees: str | Iterable[str], structure: Any) -> list[str]:
@@ -310,17 +314,17 @@ def _chosen_guarantees(guarantees: str | Iterable[str], structure: Any) -> list[
 
 
 def checked_limits(limit: Any, matrix: LeakageMatrix) -> Limit:
-    """Return one limit for all, or one for each attribute, checked."""
+    """Return the checked limit: one number for all attributes, or a tuple of one per attribute."""
     if limit is None:
         return None
     if isinstance(limit, (Mapping, Sequence, np.ndarray)):
-        each = for_each(matrix.domain, limit, "limit")
-        return tuple(None if value is None else _checks.epsilon(value, "limit") for value in each)
+        values = for_each(matrix.domain, limit, "limit")
+        return tuple(None if value is None else _checks.epsilon(value, "limit") for value in values)
     return _checks.epsilon(limit, "limit")
 
 
 def _summary(total: TotalLeakage) -> dict[str, Any]:
-    """Return a total without the matrix that it shares with the analysis."""
+    """Return a total's JSON without the fields that it shares with the analysis."""
     shared = {"attributes", "cpl", "tcpl", "epsilon", "mechanism", "view", "guarantee"}
     return {key: value for key, value in total.to_dict().items() if key not in shared}
 
@@ -330,6 +334,6 @@ def _packed(pairs: PairCounts) -> str:
     return base64.b64encode(zlib.compress(numbers.tobytes())).decode("ascii")
 
 
-def _same(values: list[Any]) -> Any:
-    """Return the one value that all share, or the list of them."""
+def _common_or_list(values: list[Any]) -> Any:
+    """Return the common value if all are equal, else the list."""
     return values[0] if all(value == values[0] for value in values) else values

@@ -1,22 +1,23 @@
-"""The exceptions that `seepage` raises on purpose.
+"""Exceptions that `seepage` raises for invalid input.
 
 Each message is one line: what is wrong, the rule, what was given, and a hint.  The command line
-prints that line and exits with 2; any other exception is a bug in `seepage`.
+prints that line and exits with status 2; any other exception is a bug in `seepage`.
 """
 
 import unicodedata
 
-LONGEST_WORD = 200
-"""Longer words are shortened; the path of a file is hardly ever that long, and stays whole."""
+MAX_WORD = 200
+"""Characters of a word in a message; longer words are shortened, nearly all file paths are not."""
 
-LONGEST_LINE = 500
+MAX_LINE = 500
+"""Characters of a message."""
 
 
 class SeepageError(Exception):
-    r"""Base of every exception that `seepage` raises on purpose.
+    r"""Base class of the exceptions that `seepage` raises for invalid input.
 
-    The message is made one short line: what was given may be a name of 5,000 characters, or one
-    that moves the cursor of a terminal.
+    The message is sanitised to one short line without control characters: a value that it quotes
+    may have 5,000 characters, or contain an escape sequence of a terminal.
 
     Examples
     --------
@@ -31,15 +32,15 @@ class SeepageError(Exception):
 
 
 class InputError(SeepageError, ValueError):
-    """An argument breaks its rule: an epsilon that is not finite, a name that does not exist."""
+    """An invalid argument: an epsilon that is not finite, a name that does not exist."""
 
 
 class DomainError(InputError):
-    """Attributes or values that do not fit: another domain, a value outside it."""
+    """Attributes or values that do not match a domain: another domain, a value outside it."""
 
 
 class ChannelError(InputError):
-    """A matrix that is not a channel, or two channels whose axes do not meet."""
+    """A matrix that is not row-stochastic, or two channels whose axes do not match."""
 
 
 class TableError(InputError):
@@ -47,21 +48,21 @@ class TableError(InputError):
 
 
 def _in_one_line(message: str) -> str:
-    """Return a message without line breaks, control characters and endless words."""
-    plain = "".join(map(_visible, message))
-    shorter = (_shortened(word, LONGEST_WORD) for word in plain.split(" "))
-    return _shortened(" ".join(shorter), LONGEST_LINE)
+    """Return a message without line breaks and control characters, long words shortened."""
+    printable = "".join(map(_printable, message))
+    words = (_shortened(word, MAX_WORD) for word in printable.split(" "))
+    return _shortened(" ".join(words), MAX_LINE)
 
 
 def _shortened(text: str, size: int) -> str:
-    """Return a text of at most so many characters: its beginning and its end."""
+    """Return at most `size` characters of a string: its start, `...` and its last third."""
     end = size // 3
     return text if len(text) <= size else f"{text[: size - end - 3]}...{text[-end:]}"
 
 
-def _visible(character: str) -> str:
-    """Return a character, escaped if it is a control, format or surrogate character."""
+def _printable(character: str) -> str:
+    """Return a character; control, format and surrogate characters are escaped."""
     if character in "\n\r\t":
         return " "
-    hidden = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-    return character.encode("unicode_escape").decode("ascii") if hidden else character
+    control = unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
+    return character.encode("unicode_escape").decode("ascii") if control else character

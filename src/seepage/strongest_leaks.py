@@ -1,9 +1,9 @@
-"""The leaks worth reading first: by what is established, one line for attributes that are one.
+"""The strongest leaks, ranked by lower confidence limit; equivalent attributes are one entry.
 
-Leakages are maxima over values, so rare and missing values lead any plain ranking.  Findings are
-ranked by their lower limit among the people behind the table, `LeakageMatrix.interval`, as far as
-it does not rest on such values; attributes that determine each other (education and education-num)
-count as one.
+A leakage is a maximum over values, so rare and missing values lead a ranking by leakage.  Leaks are
+ranked by min(lower, supported): the lower confidence limit for the population,
+`LeakageMatrix.interval`, and the leakage among values with enough records.  Attributes that
+determine each other (education and education-num) form one group, with one entry per two groups.
 """
 
 import heapq
@@ -19,26 +19,28 @@ from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.population_limits import LeakageLimits
 
 SUPPORT = 500
-"""The records that a target value needs, at most a twentieth of all."""
+"""Minimum number of records of a target value in a witness, but at most 1/20 of all records."""
 
-LEFT_OVER = 0.01
-"""Two attributes are one if knowing either leaves this share of the wrong guesses of the other."""
+MAX_ERROR_RATIO = 0.01
+"""Two attributes are equivalent if 1 - lambda [Goodman and Kruskal] is at most this, both ways."""
 
 
 @dataclass(frozen=True)
 class EstablishedLeak:
-    """One leak.
+    """A leak with its confidence limits and evidence.
 
     Parameters
     ----------
     target, source
-        The attributes, each with those that it is one with: `targets` and `sources`.
+        The names of the attributes.
+    targets, sources
+        The attributes equivalent to each, itself included.
     lower, leakage, upper
-        The leakage of the table in nats, and its limits among the people behind it.
+        The leakage of the table in nats, and its confidence limits for the population.
     supported
-        The leakage among values, not missing, that enough records have.
+        The largest leakage among target values that are not missing and have enough records.
     witness
-        What attains the supported one.
+        The two target values and the likely set that attain `supported`.
     """
 
     target: str
@@ -53,7 +55,7 @@ class EstablishedLeak:
 
     @property
     def rank(self) -> float:
-        """What is established and rests neither on rare nor on missing values."""
+        """The sort key min(lower, supported); 0 without a witness, or if it is a missing value."""
         if self.witness is None or self.witness.likely == (MISSING,):
             return 0.0
         return min(self.lower, self.supported)
@@ -66,12 +68,12 @@ class EstablishedLeak:
 
 
 def support(matrix: LeakageMatrix) -> int:
-    """Return how many records a target value needs to count."""
+    """Return the minimum number of records of a target value in a witness."""
     return min(SUPPORT, matrix.pairs.records // 20)
 
 
 def groups(matrix: LeakageMatrix) -> list[tuple[int, ...]]:
-    """Return the attributes in groups of those that determine each other.
+    """Return the indices of all attributes, grouped by equivalence: each determines the others.
 
     Examples
     --------
@@ -80,42 +82,45 @@ def groups(matrix: LeakageMatrix) -> list[tuple[int, ...]]:
     >>> [len(group) for group in groups(matrix)].count(2), len(groups(matrix))
     (1, 14)
     """
-    same = _same(matrix)
-    found: list[tuple[int, ...]] = []
-    left = list(range(len(matrix.domain)))
-    while left:
-        group = tuple(k for k in left if k == left[0] or same[left[0], k])
-        found.append(group)
-        left = [k for k in left if k not in group]
-    return found
+    equivalent = _equivalent(matrix)
+    grouped: list[tuple[int, ...]] = []
+    remaining = list(range(len(matrix.domain)))
+    while remaining:
+        first = remaining[0]
+        group = tuple(k for k in remaining if k == first or equivalent[first, k])
+        grouped.append(group)
+        remaining = [k for k in remaining if k not in group]
+    return grouped
 
 
-def _same(matrix: LeakageMatrix) -> Booleans:
-    """Return which attributes tell each other's value, both ways, for nearly all records.
+def _equivalent(matrix: LeakageMatrix) -> Booleans:
+    """Return a symmetric matrix: which attributes determine each other in nearly all records.
 
-    Compared with guessing the most frequent value [Goodman and Kruskal 1954, lambda].
+    Goodman and Kruskal's lambda [1954]: wrong guesses of one attribute from the most frequent value
+    given the other, over wrong guesses from its own most frequent value.
     """
     pairs = matrix.pairs
-    wrong = np.array([pairs.records - marginal.max(initial=0) for marginal in pairs.marginals])
-    same = np.eye(len(pairs.domain), dtype=np.bool_)
+    errors = np.array([pairs.records - marginal.max(initial=0) for marginal in pairs.marginals])
+    determined = np.eye(len(pairs.domain), dtype=np.bool_)
     for first, second, tables in pairs.tables_by_shape():
-        for told, by, axis in ((first, second, 1), (second, first, 2)):
-            left = pairs.records - tables.max(axis=axis).sum(axis=1)
-            same[told, by] = (left <= LEFT_OVER * wrong[told]) & (wrong[told] > 0)
-    return same & same.T
+        for guessed, given, axis in ((first, second, 1), (second, first, 2)):
+            remaining = pairs.records - tables.max(axis=axis).sum(axis=1)
+            small = remaining <= MAX_ERROR_RATIO * errors[guessed]
+            determined[guessed, given] = small & (errors[guessed] > 0)
+    return determined & determined.T
 
 
 def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[EstablishedLeak]:
-    """Return the strongest leaks between groups of attributes, largest lower limit first.
+    """Return the strongest leaks between groups of equivalent attributes, largest `rank` first.
 
-    Leaks whose lower limit is 0 are not established, and left out.
+    Leaks whose lower limit is 0 are left out.
 
     Parameters
     ----------
     matrix
-        The leakages; robust bounds have no lower limits, and give none.
+        The leakages; a matrix of robust bounds has no lower limits, and gives an empty list.
     count
-        How many.
+        Maximum number of leaks.
 
     Examples
     --------
@@ -130,23 +135,24 @@ def find_leaks(matrix: LeakageMatrix, count: int = 10) -> list[EstablishedLeak]:
     limits = matrix.interval()
     group_of = {k: group for group in groups(matrix) for k in group}
     order = np.lexsort((-limits.values.ravel(), -limits.lower.ravel()))
-    waiting, found = list[tuple[float, int, EstablishedLeak]](), list[EstablishedLeak]()
+    heap, leaks = list[tuple[float, int, EstablishedLeak]](), list[EstablishedLeak]()
     seen = set[tuple[tuple[int, ...], ...]]()
     for index in order.tolist():
         target, source = divmod(index, len(matrix.domain))
         ends = group_of[target], group_of[source]
-        while waiting and len(found) < count and -waiting[0][0] >= limits.lower[target, source]:
-            found.append(heapq.heappop(waiting)[2])
-        if len(found) == count or limits.lower[target, source] <= 0:
+        # A rank is at most its lower limit, so no later leak precedes these.
+        while heap and len(leaks) < count and -heap[0][0] >= limits.lower[target, source]:
+            leaks.append(heapq.heappop(heap)[2])
+        if len(leaks) == count or limits.lower[target, source] <= 0:
             break
         if ends[0] != ends[1] and ends not in seen:
             seen.add(ends)
-            leak = _finding(limits, target, source, *ends)
-            heapq.heappush(waiting, (-leak.rank, len(seen), leak))
-    return found + [heapq.heappop(waiting)[2] for _ in range(min(len(waiting), count - len(found)))]
+            leak = _established_leak(limits, target, source, *ends)
+            heapq.heappush(heap, (-leak.rank, len(seen), leak))
+    return leaks + [heapq.heappop(heap)[2] for _ in range(min(len(heap), count - len(leaks)))]
 
 
-def _finding(
+def _established_leak(
     limits: LeakageLimits,
     target: int,
     source: int,
@@ -167,6 +173,6 @@ def _finding(
 
 
 def same_attributes(matrix: LeakageMatrix) -> list[tuple[str, ...]]:
-    """Return the names of attributes that are one, for each group of several."""
+    """Return the names of each group of at least two equivalent attributes."""
     names = matrix.domain.names
     return [tuple(names[k] for k in group) for group in groups(matrix) if len(group) > 1]

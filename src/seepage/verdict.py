@@ -1,8 +1,8 @@
-"""The verdict of an analysis: what to do, what it rests on, and what would settle the rest.
+"""The verdict of an analysis: the decision, its basis, and the next step for undecided limits.
 
-A limit has three states.  *Within*: a certified or statistical total is at most the limit.
-*Exceeded*: reports are known that tell more.  *Not certifiable*: neither; an upper bound above a
-limit proves nothing, so it is never called exceeded.
+A limit has three states.  *Within*: an upper bound (a certified or statistical total) is at most
+the limit.  *Exceeded*: a lower bound (the leakage of known reports) is above it.  *Not
+certifiable*: neither; an upper bound above a limit proves nothing, so it is never called exceeded.
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import round_down
-from seepage._results import Result, json_ready, listed
+from seepage._results import Result, json_ready, short_list
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.strongest_leaks import same_attributes
 from seepage.totals import TotalLeakage, TotalsComparison
@@ -22,10 +22,10 @@ from seepage.totals.result import direct_leakage
 
 State = Literal["within", "exceeded", "not certifiable"]
 STATES: tuple[State, ...] = ("exceeded", "not certifiable", "within")
-"""In the order in which a reader needs them."""
+"""In order of urgency."""
 
 OWN = "own report"
-"""What a lower limit rests on where no joint report was found to say more."""
+"""Name of the lower bound that an attribute's own report gives: the contrast of its mechanism."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Judgement:
     Parameters
     ----------
     attribute, limit, state
-        Its name, its limit in nats and the state; both None where it has no limit.
+        Its name, its limit in nats and the state; both None if it has no limit.
     upper, upper_by, delta
-        The total that holds and decides, the guarantee it comes from and its delta; infinite and
-        "" where no total that holds was computed.
+        The upper bound on the total in nats, its guarantee and its delta; infinity and "" if no
+        certified or statistical total was computed.
     lower, lower_by
-        The most that reports are known to tell, and how it is known.
+        The lower bound in nats, and the reports that attain it.
     """
 
     attribute: str
@@ -55,13 +55,13 @@ class Judgement:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Verdict(Result):
-    """What to do, what that rests on and what would settle the rest, see `judge`.
+    """The decision on a set of budgets and the state of every limit, see `judge`.
 
     Parameters
     ----------
     decision, basis, settle
-        Sentences: what to do and why; what it rests on; what would settle what is open ("" where
-        nothing is).
+        One sentence each: the decision with its reason; the guarantees it rests on; the next step
+        that may decide limits that are not certifiable ("" if there are none).
     judgements
         One for each attribute, in the order of the table.
     """
@@ -72,17 +72,17 @@ class Verdict(Result):
     judgements: tuple[Judgement, ...]
 
     def names(self, state: State) -> list[str]:
-        """Return the attributes in one state."""
+        """Return the names of the attributes whose limit is in a state."""
         _checks.choice(state, "state", STATES)
-        return [one.attribute for one in self.judgements if one.state == state]
+        return [j.attribute for j in self.judgements if j.state == state]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON holds it; numbers as in `TotalLeakage.to_dict`."""
+        """Return the verdict as JSON-compatible data; infinity is the text "inf"."""
         return {
             "decision": self.decision,
             "basis": self.basis,
             "settle": self.settle,
-            "attributes": [json_ready(vars(one)) for one in self.judgements],
+            "attributes": [json_ready(vars(judgement)) for judgement in self.judgements],
         }
 
     def _headline(self) -> str:
@@ -91,36 +91,36 @@ class Verdict(Result):
 
     def _columns(self) -> dict[str, Any]:
         keys = [field.name for field in fields(Judgement)]
-        return {key: [getattr(one, key) for one in self.judgements] for key in keys}
+        return {key: [getattr(judgement, key) for judgement in self.judgements] for key in keys}
 
 
 def judge(
     matrix: LeakageMatrix, totals: TotalsComparison, limits: Sequence[float | None]
 ) -> Verdict:
-    """Return the verdict on totals and limits, one limit for each attribute or None.
+    """Return the verdict on totals and limits.
 
     Parameters
     ----------
     matrix
-        The leakages, for what single reports are known to tell.
+        The leakages: lower bounds from single reports.
     totals
-        The totals by guarantee.
+        The totals by guarantee: upper bounds, and lower bounds from their witnesses.
     limits
-        The allowed total of each attribute in nats.
+        The largest allowed total of each attribute in nats, None for no limit.
     """
     judgements = tuple(
-        _judged(name, limit, *_upper(totals, k, limit), *lower)
+        _judgement(name, limit, *_upper_bound(totals, k, limit), *lower)
         for k, (name, limit, lower) in enumerate(
-            zip(matrix.domain.names, limits, _lowers(matrix, totals), strict=True)
+            zip(matrix.domain.names, limits, _lower_bounds(matrix, totals), strict=True)
         )
     )
-    open_ = [one for one in judgements if one.state == "not certifiable"]
-    settle = _settle(matrix, totals) if open_ or all(limit is None for limit in limits) else ""
-    twins = same_attributes(matrix)
-    return Verdict(_decision(judgements, twins), _basis(judgements, totals), settle, judgements)
+    undecided = any(judgement.state == "not certifiable" for judgement in judgements)
+    settle = _next_step(matrix, totals) if undecided or all(v is None for v in limits) else ""
+    groups = same_attributes(matrix)
+    return Verdict(_decision(judgements, groups), _basis(judgements, totals), settle, judgements)
 
 
-def _judged(
+def _judgement(
     name: str,
     limit: float | None,
     upper: float,
@@ -135,50 +135,52 @@ def _judged(
     return Judgement(name, limit, state, upper, upper_by, delta, lower, lower_by)
 
 
-def _upper(totals: TotalsComparison, k: int, limit: float | None) -> tuple[float, str, float]:
-    """Return the total that holds for an attribute and decides: value, guarantee, delta.
+def _upper_bound(totals: TotalsComparison, k: int, limit: float | None) -> tuple[float, str, float]:
+    """Return the upper bound on an attribute's total: value, guarantee, delta.
 
-    The smallest certified one where it keeps the limit; else the smallest of all, with its delta.
+    The smallest certified total if it is within the limit; else the smallest of the certified and
+    statistical ones, which may have a delta.
     """
-    found = [
+    bounds = [
         (float(total.values[k]), total.guarantee, float(total.deltas[k]), total.kind)
         for total in totals.totals
         if total.kind in ("certified", "statistical")
     ]
-    certified = min((one[:3] for one in found if one[3] == "certified"), default=None)
+    certified = min((bound[:3] for bound in bounds if bound[3] == "certified"), default=None)
     if certified is not None and limit is not None and certified[0] <= limit:
         return certified
-    return min((one[:3] for one in found), default=(math.inf, "", 0.0))
+    return min((bound[:3] for bound in bounds), default=(math.inf, "", 0.0))
 
 
-def _lowers(matrix: LeakageMatrix, totals: TotalsComparison) -> list[tuple[float, str]]:
-    """Return for each attribute the most that reports are known to tell, and how that is known.
+def _lower_bounds(matrix: LeakageMatrix, totals: TotalsComparison) -> list[tuple[float, str]]:
+    """Return the lower bound on each attribute's total, and the reports that attain it.
 
-    The own report of a mechanism with delta 0 tells its contrast; one other report tells its
-    leakage; joint reports tell what a witness found.  Of a sample, or where leakages are robust
-    bounds, only the first is known.
+    The maximum of the contrast of the attribute's own mechanism (with delta 0), the leakage of one
+    other report, and the value of a witness of joint reports.  For a sample, for smoothed channels
+    and for robust bounds only the first is a lower bound.
     """
-    found = []
+    largest = []
     for k, release in enumerate(matrix.releases):
         own, slack = direct_leakage(release, matrix.view)
-        known = [(0.0 if slack > 0 else round_down(own, 8), OWN)]
+        bounds = [(0.0 if slack > 0 else round_down(own, 8), OWN)]
         exact = not matrix.radius and not any(matrix.smoothing.values())
         if matrix.pairs.population is None and exact:
-            known += _told_by_others(matrix, k)
-            known += [_witnessed(total, k) for total in totals.totals]
-        found.append(max(known, key=lambda one: one[0]))
-    return found
+            bounds.append(_strongest_source(matrix, k))
+            bounds += [_witness_value(total, k) for total in totals.totals]
+        largest.append(max(bounds, key=lambda bound: bound[0]))
+    return largest
 
 
-def _told_by_others(matrix: LeakageMatrix, k: int) -> list[tuple[float, str]]:
+def _strongest_source(matrix: LeakageMatrix, k: int) -> tuple[float, str]:
+    """Return the largest leakage about a target from one source with delta 0, and its name."""
     relaxed = np.array([release.delta > 0 for release in matrix.releases])
     row = np.where(relaxed, 0.0, matrix.values[k])
     source = int(np.argmax(row))
-    return [(round_down(float(row[source]), 64), f"report of {matrix.domain.names[source]}")]
+    return round_down(float(row[source]), 64), f"report of {matrix.domain.names[source]}"
 
 
-def _witnessed(total: TotalLeakage, k: int) -> tuple[float, str]:
-    """Return what the evidence of a total proves, 0 where it has none for an attribute."""
+def _witness_value(total: TotalLeakage, k: int) -> tuple[float, str]:
+    """Return the log-likelihood ratio of a total's witness and its guarantee; 0 without one."""
     evidence = total.evidence[k] if k < len(total.evidence) else None
     if total.kind == "assumed" or evidence is None or math.isnan(evidence.counted):
         return 0.0, ""
@@ -195,89 +197,89 @@ MEANINGS = {
     "witness": "reports that a search found in this table",
     OWN: "the attribute's own report",
 }
-"""What a state rests on, in words."""
+"""Explanations of guarantees and of `OWN`."""
 
 
-def lowered(value: float) -> str:
-    """Return a lower limit with two decimals, rounded down."""
+def lower_text(value: float) -> str:
+    """Return a lower bound with two decimals, rounded down."""
     if not math.isfinite(value):
         return "infinitely many"
     return f"{math.floor(100 * value + 1e-9) / 100:.2f}"
 
 
-def raised(value: float) -> str:
-    """Return an upper limit with two decimals, rounded up."""
+def upper_text(value: float) -> str:
+    """Return an upper bound with two decimals, rounded up."""
     return f"{math.ceil(100 * value - 1e-9) / 100:.2f}" if math.isfinite(value) else "infinity"
 
 
-def _together(names: Sequence[str], twins: Sequence[Sequence[str]]) -> list[str]:
-    """Return names, those of attributes that determine each other as one."""
-    joined = {name: [n for n in names if n in group] for group in twins for name in group}
+def _equated_names(names: Sequence[str], groups: Sequence[Sequence[str]]) -> list[str]:
+    """Return names, those of equivalent attributes joined as "a = b"."""
+    joined = {name: [n for n in names if n in group] for group in groups for name in group}
     return list(dict.fromkeys(" = ".join(joined.get(name, [name])) for name in names))
 
 
-def _decision(judgements: Sequence[Judgement], twins: Sequence[Sequence[str]]) -> str:
-    judged = [one for one in judgements if one.state is not None]
+def _decision(judgements: Sequence[Judgement], groups: Sequence[Sequence[str]]) -> str:
+    judged = [j for j in judgements if j.state is not None]
     if not judged:
         return "No limit is set, so there is nothing to decide: set one with limit (--limit)."
-    by_state = {state: [one for one in judged if one.state == state] for state in STATES}
-    over, unclear = by_state["exceeded"], by_state["not certifiable"]
+    by_state = {state: [j for j in judged if j.state == state] for state in STATES}
+    exceeded, undecided = by_state["exceeded"], by_state["not certifiable"]
     count = f"{len(judged)} attribute{'s' * (len(judged) != 1)}"
-    if over:
-        over = sorted(over, key=lambda one: (one.limit or 0.0) - one.lower)
-        top = over[0]
-        names = listed(_together([one.attribute for one in over], twins))
-        verb = "exceeds its limit" if len(over) == 1 else "exceed their limits"
+    if exceeded:
+        exceeded = sorted(exceeded, key=lambda j: (j.limit or 0.0) - j.lower)
+        top = exceeded[0]
+        names = short_list(_equated_names([j.attribute for j in exceeded], groups))
+        verb = "exceeds its limit" if len(exceeded) == 1 else "exceed their limits"
         return (
-            f"Do not collect with these budgets: {names} {verb} ({len(over)} of {count}); "
-            f"reports tell at least {lowered(top.lower)} nats about {top.attribute}, "
+            f"Do not collect with these budgets: {names} {verb} ({len(exceeded)} of {count}); "
+            f"reports tell at least {lower_text(top.lower)} nats about {top.attribute}, "
             f"{top.limit:g} are allowed."
         )
-    if unclear:
-        names = listed(_together([one.attribute for one in unclear], twins))
+    if undecided:
+        names = short_list(_equated_names([j.attribute for j in undecided], groups))
         return (
             f"Do not rely on these budgets yet: no limit is proven exceeded, but for "
-            f"{len(unclear)} of {count} ({names}) no total certifies it either."
+            f"{len(undecided)} of {count} ({names}) no total certifies it either."
         )
-    closest = min(judged, key=lambda one: (one.limit or 0.0) - one.upper)
+    closest = min(judged, key=lambda j: (j.limit or 0.0) - j.upper)
     whole = f"all {count} stay within their limits"
     if len(judged) == 1:
         whole = "the attribute stays within its limit"
     return (
         f"These budgets keep the limits: {whole}; closest is {closest.attribute} with "
-        f"{raised(closest.upper)} of {closest.limit:g} nats."
+        f"{upper_text(closest.upper)} of {closest.limit:g} nats."
     )
 
 
 def _basis(judgements: Sequence[Judgement], totals: TotalsComparison) -> str:
-    judged = [one for one in judgements if one.state is not None]
+    judged = [j for j in judgements if j.state is not None]
     if not judged:
         if not judgements:
             return ""
-        top = max(judgements, key=lambda one: one.lower)
-        told = f"{lowered(top.lower)} nats about {top.attribute}"
-        return f"Reports are known to tell {told} ({_meaning(top.lower_by)})."
+        top = max(judgements, key=lambda j: j.lower)
+        largest = f"{lower_text(top.lower)} nats about {top.attribute}"
+        return f"Reports are known to tell {largest} ({_meaning(top.lower_by)})."
     parts = []
     for state in STATES:
-        chosen = [one for one in judged if one.state == state]
+        chosen = [j for j in judged if j.state == state]
         if not chosen:
             continue
         if state == "not certifiable":
             parts.append(f"{len(chosen)} not certifiable: the smallest total that holds is larger")
             continue
-        by = dict.fromkeys(one.lower_by if state == "exceeded" else one.upper_by for one in chosen)
-        word = "proven by" if state == "exceeded" else "by"
-        reasons = "; ".join(_reason(name, totals) for name in by)
-        parts.append(f"{len(chosen)} {state}, {word} {reasons}" + _but_for_delta(chosen))
+        proofs = dict.fromkeys(j.lower_by if state == "exceeded" else j.upper_by for j in chosen)
+        verb = "proven by" if state == "exceeded" else "by"
+        reasons = "; ".join(_reason(name, totals) for name in proofs)
+        parts.append(f"{len(chosen)} {state}, {verb} {reasons}" + _with_delta(chosen))
     return f"It rests on: {'. '.join(parts)}."
 
 
-def _but_for_delta(chosen: Sequence[Judgement]) -> str:
-    """Return how many limits only rare reports exceed, where totals with a delta say so."""
-    rare = [one for one in chosen if one.lower > (one.limit or 0.0) >= one.upper]
+def _with_delta(chosen: Sequence[Judgement]) -> str:
+    """Return how many exceeded limits a total with a delta would keep, "" if none."""
+    rare = [j for j in chosen if j.lower > (j.limit or 0.0) >= j.upper]
     if not rare:
         return ""
-    delta = max(one.delta for one in rare)
+    delta = max(j.delta for j in rare)
     return f" (with delta {delta:g}, {len(rare)} of them would be within by {rare[0].upper_by})"
 
 
@@ -294,18 +296,18 @@ def _meaning(name: str) -> str:
     return MEANINGS.get(name, f"one {name}" if name.startswith("report of") else name)
 
 
-def _settle(matrix: LeakageMatrix, totals: TotalsComparison) -> str:
-    """Return what would certify or refute what is open, as a thing to do."""
-    known = {total.guarantee: total.kind for total in totals.totals}
+def _next_step(matrix: LeakageMatrix, totals: TotalsComparison) -> str:
+    """Return the next step that may certify or refute undecided limits, as one sentence."""
+    computed = {total.guarantee for total in totals.totals}
     named = all(release.mechanism is not None or release.public for release in matrix.releases)
     if matrix.pairs.population is not None:
         return "To settle it, analyse all records: a sample certifies only the sum of all budgets."
     if any("needs records" in reason for reason in totals.unavailable.values()):
         return "To settle it, analyse the table itself: pair counts cannot certify totals."
-    if not {"exact", "sampled", "witness"} & set(known):
+    if not {"exact", "sampled", "witness"} & computed:
         how = "" if named else " and name the mechanism (--mechanism grr)"
         return f"To settle it, compute totals that look at records (--totals all){how}."
-    if not named and not {"exact", "sampled"} & set(known):
+    if not named and not {"exact", "sampled"} & computed:
         return (
             "To settle it, name the mechanism (--mechanism grr): totals of a known one are smaller."
         )

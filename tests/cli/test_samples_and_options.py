@@ -146,6 +146,16 @@ def test_settings_of_sampled_totals(folder):
     assert "(delta 0.05, confidence 0.9)" in done.stdout, done.stderr
 
 
+def test_a_message_names_the_option_that_was_given(folder):
+    """`analyse` has --delta and --target-delta, `calibrate` --delta for target_delta."""
+    sampled = ("-m", "grr", "--totals", "sampled", "--target-delta", 5)
+    done = run("analyse", "t.csv", *sampled, cwd=folder)
+    assert "seepage: --target-delta must be" in done.stderr
+    sampled = ("--limit", 3, "-m", "grr", "--guarantee", "sampled", "--delta", 5)
+    done = run("calibrate", "t.csv", *sampled, cwd=folder)
+    assert "seepage: --delta must be" in done.stderr
+
+
 def test_settings_of_sampled_totals_need_sampled_totals(folder):
     done = run("analyse", "t.csv", "--reports", 2000, cwd=folder)
     assert done.returncode == 2

@@ -207,7 +207,7 @@ def test_columns_of_forms_that_cannot_be():
         PLAN.perturb(data, form="sex")
     with pytest.raises(InputError, match="not both"):
         PLAN.perturb(data, form="asked", identifier="id", key=KEY)
-    with pytest.raises(InputError, match="name their column"):
+    with pytest.raises(InputError, match="key needs the column of identifiers"):
         PLAN.perturb(data, key=KEY)
     with pytest.raises(InputError, match="secret key"):
         PLAN.perturb(data, identifier="id")
@@ -308,6 +308,14 @@ def test_the_command_gives_the_same_form_again(tmp_path):
     refused = run(*call, "--key-file", tmp_path / "key", "-o", tmp_path / "three.parquet")
     assert refused.returncode == 2
     assert "--key-file needs --identifier" in refused.stderr
+    both = ("--identifier", "id", "--form-column", "asked", "--key-file", tmp_path / "key")
+    refused = run(*call, *both, "-o", tmp_path / "three.parquet")
+    assert "a column (--form-column) or derived from one (--identifier)" in refused.stderr
+    (tmp_path / "junk").write_text("no key")
+    asked = ("--identifier", "id", "--key-file", tmp_path / "junk")
+    refused = run(*call, *asked, "-o", tmp_path / "three.parquet")
+    assert "seepage: --key-file must be bytes or a file of hexadecimal digits" in refused.stderr
+    assert not (tmp_path / "three.parquet").exists()
 
 
 def test_reports_of_version_0_1_have_the_digest_of_their_time():

@@ -93,8 +93,8 @@ def bad_at_the_end(rows):
 @pytest.mark.parametrize("nameless", [True, False])
 def test_a_refused_record_leaves_nothing(tmp_path, nameless, monkeypatch):
     if not nameless:
-        monkeypatch.setattr(_output, "_nameless", lambda folder: None)
-    with pytest.raises(DomainError, match=r"record 200,000: column 'job'.*such count as .other"):
+        monkeypatch.setattr(_output, "_unnamed_file", lambda folder: None)
+    with pytest.raises(DomainError, match=r"record 200,000: column 'job'.*catch-all.*other"):
         perturb_file(PLAN, bad_at_the_end(200_000), tmp_path / "reports.parquet")
     assert not list(tmp_path.iterdir())
 
@@ -120,7 +120,7 @@ from seepage.collection.perturb import perturb_file
 import pyarrow as pa
 
 if sys.argv[2] == "named":
-    _output._nameless = lambda folder: None
+    _output._unnamed_file = lambda folder: None
 domain = Domain([Attribute("a", ("0", "1"))])
 plan = make_plan(PairCounts(domain, [[1, 1]], []), 1.0, limit=1.0, guarantee="worst", totals=[1.0])
 

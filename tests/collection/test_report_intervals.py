@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from plan_examples import collected, plan_for, table_of
+from seepage.collection.pooled_sums import pool_reports
 from seepage.collection.report_intervals import (
     PairTerms,
     _combined,
@@ -12,7 +13,6 @@ from seepage.collection.report_intervals import (
     _weights,
     leakage_interval,
 )
-from seepage.collection.report_sums import pool_reports
 from seepage.leakage import leakage_matrix
 from seepage.leakage.likely_sets import LikelySets
 

@@ -26,7 +26,7 @@ from seepage.mechanisms import (
     Exponential,
     SubsetSelection,
 )
-from seepage.mechanisms.randomness import exp_below
+from seepage.mechanisms.exact_probabilities import exp_below
 from seepage.plan.wire import mechanism_wire
 
 

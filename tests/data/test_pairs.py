@@ -241,5 +241,5 @@ def test_digests_of_whole_tables_are_as_they_were(pairs):
 
 @pytest.mark.parametrize("population", [6, 7.5, True, "90"])
 def test_what_no_sample_is_drawn_from_is_refused(pairs, population):
-    with pytest.raises(InputError, match="population must be an integer at least 7"):
+    with pytest.raises(InputError, match="population must be an integer of at least 7"):
         PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=population)

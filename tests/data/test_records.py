@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.data.counting.distinct import FEWEST, pack
+from seepage.data.counting.distinct import MIN_BUFFER, pack
 from seepage.data.domain import Domain
 from seepage.data.inputs import count_pairs
 from seepage.data.records import Records
@@ -132,7 +132,7 @@ def test_any_frame_gives_the_domain_and_counts_of_count_pairs(table):
 
 
 def test_files_with_late_values_and_bins(tmp_path):
-    rows = FEWEST + 70_000  # several batches; numbers turn out to be many only in the last one
+    rows = MIN_BUFFER + 70_000  # several batches; numbers turn out to be many only in the last one
     age = np.zeros(rows, dtype=np.int64)
     age[-500:] = np.arange(500)
     frame = pd.DataFrame({"age": age, "sex": np.where(np.arange(rows) % 3, "M", "F")})
@@ -213,11 +213,11 @@ def test_other_refusals():
         Records.from_joint(domain_of(2, 2), [1, 2])
     with pytest.raises(InputError, match="no option 'bin'; did you mean 'bins'"):
         Records.from_data(FRAME, bin=3)
-    with pytest.raises(InputError, match="sample must be an integer at least 1"):
+    with pytest.raises(InputError, match="sample must be an integer of at least 1"):
         Records.from_data(FRAME, sample=0)
     with pytest.raises(InputError, match="engine must be one of auto, numpy, numba, spark"):
         Records.from_data(FRAME, engine="polars")
-    with pytest.raises(InputError, match="population must be an integer at least 2"):
+    with pytest.raises(InputError, match="population must be an integer of at least 2"):
         Records(domain_of(2), [[0], [1]], population=1)
 
 

@@ -347,7 +347,7 @@ def test_a_table_too_large_for_exact_is_said_by_name():
         ({"record_limit": 0}, "record_limit must be above 0"),
         ({"seconds": 0}, "seconds must be above 0"),
         ({"mechanism": "oue"}, "mechanism must be one of grr"),
-        ({"largest": 0}, "largest must be an integer at least 1"),
+        ({"largest": 0}, "largest must be an integer of at least 1"),
         ({"weights": 0.0}, "weights must be above 0"),
     ],
 )

@@ -95,7 +95,9 @@ def test_a_stack_gives_what_each_channel_gives_alone(counts, data):
         together = best(channels, budgets)
         for index in range(len(channels)):
             alone = best(channels[index : index + 1], budgets[index : index + 1])
-            pieces = zip(together, alone, strict=True)
+            # NumPy rounds the last digit of an exponential by the layout of its array.
+            assert abs(together.value[index] - alone.value[0]) <= 64 * UNIT
+            pieces = zip(together[1:], alone[1:], strict=True)
             assert all(np.array_equal(whole[index], piece[0]) for whole, piece in pieces)
 
 

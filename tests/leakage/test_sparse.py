@@ -171,7 +171,7 @@ def test_many_reports_come_in_blocks(monkeypatch):
     C[:, [3, 4, 20]] = 0.0
     C /= C.sum(axis=1, keepdims=True)
     whole = sp.exact_leakage(G, C)
-    monkeypatch.setattr("seepage.leakage.release.CELLS_AT_ONCE", 64)
+    monkeypatch.setattr("seepage.leakage.release.MAX_PRODUCT_CELLS", 64)
     for correlation in (G, csr_array(G)):
         for mechanism in (C, csr_array(C)):
             found = sp.exact_leakage(correlation, mechanism)

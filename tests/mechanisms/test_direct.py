@@ -10,7 +10,7 @@ from scipy import stats
 
 from seepage.errors import InputError
 from seepage.mechanisms.direct import GRR, ApproximateGRR, DirectResponse, SubsetSelection, truthful
-from seepage.mechanisms.randomness import CERTAIN, exp_below
+from seepage.mechanisms.exact_probabilities import CERTAIN, exp_below
 from seepage.mechanisms.reports import BitReports, ValueReports, load_reports
 
 EPSILONS = [0.0, 1e-12, 1e-3, 1 / 3, 1.0, 7.7, 50.0, 700.0, 800.0]

@@ -1,4 +1,4 @@
-"""SHE and the Gaussian mechanism: what is theirs alone; the rest is in test_contract."""
+"""SHE and the Gaussian mechanism, beyond the tests of every mechanism in test_contract."""
 
 import math
 from decimal import Decimal, localcontext
@@ -12,8 +12,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from seepage.errors import InputError
-from seepage.mechanisms.histogram import MIN_EPSILON, SHE, Gaussian
+from seepage.mechanisms.gaussian import Gaussian
 from seepage.mechanisms.reports import VectorReports
+from seepage.mechanisms.she import MIN_EPSILON, SHE
 
 EPSILONS = [0.0, 1e-12, 1e-6, 0.3, 1.0, 5.0, 50.0, 700.0, 800.0, 1e5]
 BUDGETS = [(0.0, 1e-6), (1e-12, 1e-9), (1.0, 1e-6), (1.0, 0.9), (50.0, 1e-12), (700.0, 1e-6)]
@@ -60,7 +61,7 @@ def test_she_realises_at_most_its_epsilon(epsilon: float) -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 5e-324, MIN_EPSILON / 2])
-def test_she_without_a_budget_says_nothing(epsilon: float) -> None:
+def test_she_at_epsilon_0_reports_the_zero_vector(epsilon: float) -> None:
     mechanism = SHE(3, epsilon)
     assert mechanism.epsilon == mechanism.realised_epsilon == 0
     for secure in (False, True):
@@ -85,7 +86,7 @@ def test_gaussian_counts_a_huge_epsilon_as_ten_thousand() -> None:
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-300, 1.0, -0.1, math.nan, "0.1", None])
-def test_gaussian_refuses_other_deltas(delta: object) -> None:
+def test_gaussian_rejects_a_delta_out_of_range(delta: object) -> None:
     with pytest.raises(InputError, match="delta"):
         Gaussian(4, 1.0, delta)  # type: ignore[arg-type]
 
@@ -225,22 +226,24 @@ def test_density_integrates_to_one(mechanism: SHE | Gaussian) -> None:
 CHANNEL = np.array([[0.6, 0.3, 0.1], [0.2, 0.3, 0.5], [0.3, 0.3, 0.4]])
 
 
-def told(mechanism: SHE | Gaussian, vector: object, channel: np.ndarray = CHANNEL) -> float:
-    """How much one report tells: ln of the largest ratio between target values."""
+def log_ratio_of(mechanism: SHE | Gaussian, vector: object, channel: np.ndarray = CHANNEL) -> float:
+    """Return ln of one report's largest likelihood ratio between two target values."""
     likelihood = mechanism.log_likelihood(of(mechanism, vector))[0]
     rows = channel @ np.exp(likelihood - likelihood.max())
     return math.log(rows.max() / rows.min())
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0, 40.0])
-def test_no_she_report_tells_more_than_its_leakage(epsilon: float) -> None:
+def test_no_she_report_exceeds_the_leakage(epsilon: float) -> None:
     mechanism = SHE(3, epsilon)
     leakage = mechanism.leakage(CHANNEL)
     seen = mechanism.perturb(np.arange(3000) % 3, 5).vectors
     corners = np.stack(np.meshgrid([0.0, 0.5, 1.0], [0.0, 0.5, 1.0], [0.0, 0.5, 1.0]), axis=-1)
-    most = max(told(mechanism, y) for y in (*seen, *corners.reshape(-1, 3)))
+    most = max(log_ratio_of(mechanism, y) for y in (*seen, *corners.reshape(-1, 3)))
     assert most <= leakage.value + 1e-12
-    assert told(mechanism, leakage.witness.report.vectors[0]) == pytest.approx(leakage.value)
+    assert log_ratio_of(mechanism, leakage.witness.report.vectors[0]) == pytest.approx(
+        leakage.value
+    )
 
 
 def test_gaussian_leakage_is_approached_and_not_reached() -> None:
@@ -248,10 +251,12 @@ def test_gaussian_leakage_is_approached_and_not_reached() -> None:
     leakage = mechanism.leakage(CHANNEL)
     assert leakage.value == pytest.approx(math.log(0.5 / 0.1))
     assert leakage.witness.likely == (2,)
-    steps = [told(mechanism, [0, 0, nats * mechanism.sigma**2]) for nats in (1, 5, 20)]
+    steps = [log_ratio_of(mechanism, [0, 0, nats * mechanism.sigma**2]) for nats in (1, 5, 20)]
     assert steps == sorted(steps)
     assert steps[-1] < leakage.value
-    assert told(mechanism, leakage.witness.report.vectors[0]) == pytest.approx(leakage.value)
+    assert log_ratio_of(mechanism, leakage.witness.report.vectors[0]) == pytest.approx(
+        leakage.value
+    )
 
 
 def test_gaussian_leakage_is_infinite_where_a_value_is_impossible() -> None:
@@ -271,12 +276,12 @@ def test_gaussian_relaxed_leakage_is_the_bound_with_its_share_of_delta() -> None
     assert relaxed.relaxation == pytest.approx(mechanism.delta * share)
 
 
-# Reports of someone else -------------------------------------------------------------------------
+# Damaged reports -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("mechanism", [SHE(3, 1.0), Gaussian(3, 1.0, 1e-3)])
 @pytest.mark.parametrize("vectors", [[[0.1, 0.2]], [[0.1, math.nan, 0.2]], [[0.1, math.inf, 2]]])
-def test_spoiled_reports_are_refused(mechanism: SHE | Gaussian, vectors: list[list[float]]) -> None:
+def test_damaged_reports_raise(mechanism: SHE | Gaussian, vectors: list[list[float]]) -> None:
     reports = of(mechanism, vectors)
     for use in (mechanism.estimate, mechanism.infer, mechanism.log_likelihood):
         with pytest.raises(InputError, match="reports must hold"):
@@ -284,6 +289,6 @@ def test_spoiled_reports_are_refused(mechanism: SHE | Gaussian, vectors: list[li
 
 
 @pytest.mark.parametrize("mechanism", [SHE(3, 1.0), Gaussian(3, 1.0, 1e-3)])
-def test_witness_needs_one_answer_a_value(mechanism: SHE | Gaussian) -> None:
+def test_witness_needs_one_boolean_per_value(mechanism: SHE | Gaussian) -> None:
     with pytest.raises(InputError, match="each of 3 values"):
         mechanism.witness_report(np.array([True, False]))

@@ -1,27 +1,15 @@
-"""Draws made from known bytes are exact to the last bit; powers and logarithms of e are rounded."""
-
-import math
-from decimal import Decimal, localcontext
-from fractions import Fraction
+"""Draws made from known bytes are exact to the last bit; guesses among set bits are uniform."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from seepage.errors import InputError
-from seepage.mechanisms.randomness import (
-    CERTAIN,
-    MAX_EPSILON,
-    Randomness,
-    chance,
-    exp_below,
-    float_above,
-    log_above,
-    log_nearest,
-    randomness,
-    square_root_below,
-)
+from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.mechanisms.randomness import Randomness, _set_bit, guess_supported, randomness
+from seepage.mechanisms.reports import BitReports
 
 
 class Scripted(Randomness):
@@ -85,7 +73,7 @@ def test_a_rejected_draw_is_made_again_in_its_place():
     assert shorts(0, 65_535, 40_000).below(3, 2).tolist() == [1, 2]
 
 
-def test_refusals():
+def test_a_limit_or_seed_out_of_range_raises():
     for limit in (0, -1, (1 << 32) + 1):
         with pytest.raises(InputError, match=r"limit must be from 1 to 2\^32"):
             Scripted(b"").below(limit, 1)
@@ -101,77 +89,55 @@ def test_the_operating_system_is_asked_each_time():
     assert not np.array_equal(source.words(8), randomness(None).words(8))
 
 
-def test_a_chance_is_rounded_down():
-    assert chance(Fraction(1, 3)) == CERTAIN // 3
-    assert chance(Fraction(2, 3)) == 2 * CERTAIN // 3
-    assert chance(Fraction(1)) == CERTAIN
+# A uniform set bit
 
 
-# Exponentials and logarithms of fractions against a hundred digits
+def source(seed=0):
+    return Randomness(np.random.default_rng(seed))
 
 
-BUDGETS = st.floats(0.0, 2000.0) | st.floats(0.0, 1e-6)
-RATIOS = st.fractions(min_value=Fraction(1, 10**30), max_value=10**30)
+@given(st.integers(1, 2**64 - 1), st.data())
+def test_the_set_bit_of_a_rank(word, data):
+    places = [place for place in range(64) if word >> place & 1]
+    rank = data.draw(st.integers(0, len(places) - 1))
+    found = _set_bit(np.array([word], dtype=np.uint64), np.array([rank]))
+    assert found.tolist() == [places[rank]]
 
 
-def power_of_e(value):
-    with localcontext(prec=100):
-        return Fraction(Decimal(value).exp())
+@pytest.mark.parametrize("k", [1, 3, 64, 65, 200])
+def test_a_single_bit_is_always_found(k):
+    words = BitReports.pack(np.eye(k, dtype=np.bool_))
+    assert guess_supported(words, k, source()).tolist() == list(range(k))
 
 
-def logarithm(ratio):
-    with localcontext(prec=100):
-        return Fraction((Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln())
+@pytest.mark.parametrize("k", [5, 70, 130])
+def test_guesses_are_uniform_among_the_set_bits(k):
+    bits = np.zeros(k, dtype=np.bool_)
+    bits[[0, 2, k // 2, k - 1]] = True
+    words = np.tile(BitReports.pack(bits[None]), (40_000, 1))
+    counts = np.bincount(guess_supported(words, k, source(k)), minlength=k)
+    assert counts[~bits].sum() == 0
+    assert stats.chisquare(counts[bits]).pvalue > 1e-4
+    shares = np.where(np.flatnonzero(bits) == 0, 0.7, 1.1)
+    assert stats.chisquare(counts[bits], counts.sum() * shares / shares.sum()).pvalue < 1e-9
 
 
-@given(BUDGETS)
-def test_exp_below_is_just_below(budget):
-    truth = power_of_e(budget)
-    assert truth * (1 - Fraction(2, 10**39)) <= exp_below(budget) <= truth
+@pytest.mark.parametrize("k", [1, 2, 9, 100])
+def test_without_a_set_bit_every_value_is_as_likely(k):
+    words = np.zeros((20_000, -(-k // 64)), dtype=np.uint64)
+    counts = np.bincount(guess_supported(words, k, source(k)), minlength=k)
+    assert len(counts) == k
+    assert k == 1 or stats.chisquare(counts).pvalue > 1e-4
 
 
-@given(st.floats(1e-20, 2000.0))
-def test_a_budget_comes_back_as_it_went_in(budget):
-    assert log_above(exp_below(budget)) == budget
+def test_rows_with_and_without_bits_do_not_disturb_each_other():
+    bits = np.random.default_rng(3).random((5000, 90)) < 0.01
+    guesses = guess_supported(BitReports.pack(bits), 90, source(4))
+    some = bits.any(axis=1)
+    assert 0 < some.sum() < len(some)
+    assert bits[some, guesses[some]].all()
+    assert ((guesses >= 0) & (guesses < 90)).all()
 
 
-@given(st.floats(0.0, 1e-20))
-def test_a_tiny_budget_comes_back_no_larger(budget):
-    assert 0 <= log_above(exp_below(budget)) <= budget
-
-
-@pytest.mark.parametrize("budget", [0.0, 1e-12, 700.0, 800.0, 10_000.0])
-def test_edge_budgets_come_back_exactly(budget):
-    assert log_above(exp_below(budget)) == budget
-    assert exp_below(0.0) == 1
-
-
-def test_budgets_beyond_the_largest_count_as_the_largest():
-    assert exp_below(1e300) == exp_below(float(MAX_EPSILON))
-
-
-@given(RATIOS)
-def test_log_above_is_the_next_double(ratio):
-    found, truth = log_above(ratio), logarithm(ratio)
-    assert Fraction(found) >= truth
-    assert Fraction(math.nextafter(found, -math.inf)) < truth
-
-
-@given(RATIOS)
-def test_log_nearest_is_within_half_a_unit(ratio):
-    found, truth = log_nearest(ratio), logarithm(ratio)
-    neighbours = [math.nextafter(found, sign * math.inf) for sign in (-1, 1)]
-    best = min(abs(Fraction(number) - truth) for number in neighbours)
-    assert abs(Fraction(found) - truth) <= best
-
-
-@given(RATIOS)
-def test_float_above_is_the_next_double(value):
-    found = float_above(value)
-    assert Fraction(math.nextafter(found, -math.inf)) < value <= Fraction(found)
-
-
-@given(st.fractions(min_value=1, max_value=10**40))
-def test_square_root_below_is_just_below(value):
-    root = square_root_below(value)
-    assert root**2 <= value < (root + Fraction(1, 2**128)) ** 2
+def test_no_reports_no_guesses():
+    assert guess_supported(np.zeros((0, 2), dtype=np.uint64), 100, source()).tolist() == []

@@ -188,7 +188,7 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         ({"mechanism": {"a": "grr", "b": None, "c": "grr"}}, "'b' has none"),
         ({"epsilon": -1.0}, "epsilon must be"),
         ({"epsilon": math.nan}, "epsilon must be"),
-        ({"replicas": 0}, "replicas must be an integer at least 1"),
+        ({"replicas": 0}, "replicas must be an integer of at least 1"),
         ({"replicas": 2**60}, "records times replicas"),
         ({"replicas": np.int64(2**62)}, "records times replicas"),
         ({"surrogates": -1}, "surrogates must be"),

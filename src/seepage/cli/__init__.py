@@ -1,4 +1,4 @@
-"""The command line: parse, call, print.  Each command is loaded when it is used."""
+"""The command line: parse, call, print.  A command's module is imported when it runs."""
 
 import os
 import signal
@@ -16,30 +16,30 @@ from seepage.errors import InputError, SeepageError
 __all__ = ["main"]
 
 COMMANDS = {
-    "analyse": ("analyse", "What each attribute gives away about every other, and in total."),
+    "analyse": ("analyse", "Leakage of every attribute about every other, and in total."),
     "benchmark": ("study", "Compare analysers of leakage, or mechanisms, on real data."),
     "calibrate": ("planning", "The largest budgets that keep every total within a limit."),
     "client": ("collect", "A plan for browsers: an ES module, test vectors, a questionnaire."),
-    "count": ("counts", "Count all pairs of a table, once, into a small file of their own."),
-    "datasets": ("counts", "The datasets that are known: what they are, whether at hand."),
+    "count": ("counts", "Count all pairs of a table into a file of pair counts."),
+    "datasets": ("counts", "List the known datasets, or download one."),
     "design": ("planning", "The forms that keep every total within a limit with the least error."),
     "estimate": ("collect", "Frequencies and pairs from the reports of a plan."),
     "merge": ("counts", "Add up the pair counts of several shards."),
     "perturb": ("collect", "Turn records into the reports of a plan."),
     "report": ("analyse", "Draw a saved analysis or a plan as one self-contained page."),
-    "reproduce": ("study", "Every table and figure of the paper, beside its own numbers."),
+    "reproduce": ("study", "Reproduce the tables and figures of the paper."),
     "simulate": ("study", "Estimate leakages from a simulated collection."),
     "stream": ("analyse", "Leakage over time, for a sequence of reports of one attribute."),
 }
-"""Each command: the module of this package that has it, and its one-line help."""
+"""Each command: its module in this package, and its one-line help."""
 
-BAD_INPUT = 2
-HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
-INTERRUPTED = 130
-FAILED = 1
+EXIT_BAD_INPUT = 2
+HELP_REQUEST = getattr(click.exceptions, "NoArgsIsHelpError", ())
+EXIT_INTERRUPTED = 130
+EXIT_FAILED = 1
 
 MIN_ADDRESS_SPACE = 1 << 30
-"""With less, libraries that allocate in threads of their own crash or hang."""
+"""In bytes; with less, libraries that allocate memory in their own threads crash or hang."""
 
 
 class LazyGroup(click.Group):
@@ -86,36 +86,36 @@ def main(arguments: list[str] | None = None) -> Any:
     """Run the command line; bad input ends in one line on standard error and exit code 2."""
     _open_standard_streams()
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _end)
+        signal.signal(signal.SIGTERM, _exit_on_signal)
     try:
         _check_address_space()
         group.main(args=arguments, prog_name="seepage", standalone_mode=False)
     except click.ClickException as problem:
-        if isinstance(problem, HELP):
+        if isinstance(problem, HELP_REQUEST):
             problem.show()
         else:
-            click.echo(f"seepage: {_in_one_line(problem)}", err=True)
+            click.echo(f"seepage: {_usage_message(problem)}", err=True)
         sys.exit(problem.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("seepage: stopped", err=True)
-        sys.exit(INTERRUPTED)
+        sys.exit(EXIT_INTERRUPTED)
     except SeepageError as problem:
         click.echo(f"seepage: {problem}", err=True)
-        sys.exit(BAD_INPUT)
+        sys.exit(EXIT_BAD_INPUT)
     except MemoryError:
         click.echo("seepage: not enough memory; choose fewer columns or coarser bins", err=True)
-        sys.exit(FAILED)
+        sys.exit(EXIT_FAILED)
     except BrokenPipeError:
         if sys.stderr is not None:
             sys.stderr.close()
-        sys.exit(FAILED)
+        sys.exit(EXIT_FAILED)
     except OSError as problem:
-        click.echo(f"seepage: {_in_words(problem)}", err=True)
-        sys.exit(BAD_INPUT)
+        click.echo(f"seepage: {_os_message(problem)}", err=True)
+        sys.exit(EXIT_BAD_INPUT)
 
 
 def _check_address_space() -> None:
-    """Raise an InputError if a limit (`ulimit -v`) leaves less than PyArrow and Numba need."""
+    """Raise an InputError if `ulimit -v` is below the minimum for PyArrow and Numba."""
     try:
         import resource
     except ImportError:  # not on Windows
@@ -123,7 +123,7 @@ def _check_address_space() -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_AS)
     if soft != resource.RLIM_INFINITY and soft < MIN_ADDRESS_SPACE:
         raise InputError(
-            f"the limit of the address space (ulimit -v) must be at least 1 GiB, got "
+            f"the address space limit (ulimit -v) must be at least 1 GiB, got "
             f"{soft / 2**30:.2f} GiB"
         )
 
@@ -131,8 +131,8 @@ def _check_address_space() -> None:
 def _open_standard_streams() -> None:
     """Open the null device in place of closed standard streams.
 
-    Otherwise the next file that is opened would take their number, and what is meant for the
-    screen would be written into it.
+    Otherwise the next file that is opened gets their descriptor, and output meant for the screen
+    is written into it.
     """
     for number in range(3):
         try:
@@ -141,20 +141,20 @@ def _open_standard_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
 
 
-def _end(number: int, frame: FrameType | None) -> None:
-    """End by an exception, so that files which are being written are removed."""
+def _exit_on_signal(number: int, frame: FrameType | None) -> None:
+    """Exit by an exception, so that unfinished files are removed."""
     raise SystemExit(128 + number)
 
 
-def _in_one_line(problem: click.ClickException) -> str:
-    """Return what Click has to say about an argument, and where to read on."""
+def _usage_message(problem: click.ClickException) -> str:
+    """Return Click's message in one line, with a hint to the command's help."""
     context = getattr(problem, "ctx", None)
     hint = f"; see `{context.command_path} --help`" if context is not None else ""
     return " ".join(problem.format_message().split()).rstrip(".") + hint
 
 
-def _in_words(problem: OSError) -> str:
-    """Return what the operating system could not do; without a file it is the screen."""
+def _os_message(problem: OSError) -> str:
+    """Return an operating system error in one line; without a file name it is standard output."""
     reason = problem.strerror or str(problem)
     if problem.filename is None:
         return f"cannot write the result: {reason}"

@@ -1,7 +1,4 @@
-"""`seepage analyse` and `report`: from a table to leakages and totals, as text or as a page.
-
-`seepage stream`: leakage over time for a sequence of reports of one attribute.
-"""
+"""`seepage analyse`, `report` and `stream`: leakages and totals as text or as a page."""
 
 import csv
 import shlex
@@ -16,15 +13,15 @@ from seepage import _checks
 from seepage._results import json_text
 from seepage.cli.options import (
     BUDGET,
-    OF_TABLES,
     SEED,
+    TABLE_PARAMETERS,
     all_options_but,
     chart_option,
     engine_options,
     engine_session,
-    named_settings,
-    number_named,
     output_options,
+    parse_number,
+    parse_settings,
     read_pairs,
     read_records,
     reject_options,
@@ -34,17 +31,17 @@ from seepage.cli.options import (
 from seepage.cli.output import (
     FileCommand,
     OutputFile,
-    columns,
-    draw,
     emit,
+    format_result,
     progress_bar,
-    written_as,
+    text_columns,
+    write_chart,
 )
 from seepage.data.domain import Domain, sample_caution
 from seepage.errors import InputError
 
-OF_SAMPLED = ("reports", "target_delta", "confidence")
-"""Options of `sampled` totals."""
+SAMPLED_PARAMETERS = ("reports", "target_delta", "confidence")
+"""Parameter names of options that only sampled totals use."""
 
 NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair counts out of the page.")
 
@@ -66,16 +63,16 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
     default="report",
     help="What the adversary keeps: the whole report, or the value inferred from it.",
 )
-@click.option("--strongest", type=int, default=10, help="How many leaks to put into words.")
-@click.option("--min-count", type=float, default=0.0, help="Count rarer cells as seen this often.")
+@click.option("--strongest", type=int, default=10, help="How many leaks to print.")
+@click.option("--min-count", type=float, default=0.0, help="Raise smaller cell counts to this.")
 @click.option(
     "--totals",
     default="independent,worst",
     metavar="A,B,...|all",
-    help="What totals rest on: exact, merged, worst, sampled, independent, witness, or all.",
+    help="Guarantees: exact, merged, worst, sampled, independent, witness, or all.",
 )
 @click.option(
-    "--sample", type=int, metavar="N", help="Look at N records drawn at random: totals are assumed."
+    "--sample", type=int, metavar="N", help="Analyse N records drawn at random: totals are assumed."
 )
 @click.option("--seed", type=SEED, default=0, help="Seed of sampled, witness and --sample.")
 @click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
@@ -91,7 +88,7 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
     "--people",
     type=int,
     metavar="N",
-    help="Draw N people and show what their reports tell; by default 1000 where --totals needs "
+    help="Draw N people and show their realised privacy loss; by default 1000 if --totals needs "
     "records and mechanisms are named, 0 for none.",
 )
 @click.option("--labels", metavar="CSV", help="Names of values: attribute, value, label.")
@@ -104,7 +101,7 @@ NO_COUNTS = click.option("--no-counts", is_flag=True, help="Leave the pair count
 @output_options
 @table_options
 def analyse(data: str, form: str, output: str | None, strongest: int, **options: Any) -> None:
-    """Analyse DATA: what each attribute gives away about every other, and in total.
+    """Analyse DATA: the leakage of every attribute about every other, and in total.
 
     \b
     Examples:
@@ -128,40 +125,40 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
     if options["report"] is None:
         reject_options(["no_counts"], "it is about the page that --report writes")
     budget = _checks.epsilon(options["epsilon"])
-    wanted, name = _wanted(options["totals"]), Path(data).name
+    guarantees, name = _parse_guarantees(options["totals"]), Path(data).name
     settings = ("delta", "view", "min_count", "prior", "radius", "limit", "seed", "people")
     shared = {key: options[key] for key in (*settings, "labels")}
-    if "sampled" not in wanted:
-        reject_options(OF_SAMPLED, "it is of --totals sampled")
-    shared |= {key: options[key] for key in OF_SAMPLED if options[key] is not None}
+    if "sampled" not in guarantees:
+        reject_options(SAMPLED_PARAMETERS, "it is of --totals sampled")
+    shared |= {key: options[key] for key in SAMPLED_PARAMETERS if options[key] is not None}
     _checks.delta(options["delta"])
-    known = _read(data, wanted, options)
-    epsilon, mechanism = _settings(known.domain, budget, options)
+    counted = _read(data, guarantees, options)
+    epsilon, mechanism = _settings(counted.domain, budget, options)
     with progress_bar("adding up") as progress:
         analysis = analyse_data(
-            known,
+            counted,
             epsilon,
             mechanism=mechanism,
-            guarantees=wanted,
+            guarantees=guarantees,
             progress=progress,
             name=name,
-            command=_command_line(),
+            command=_typed_command(),
             **shared,
         )
-    draw(analysis, options["chart"])
+    write_chart(analysis, options["chart"])
     if options["chart"] is not None:
         click.echo(f"wrote {options['chart']}", err=True)
     if options["report"] is not None:
         analysis.report(options["report"], counts=not options["no_counts"])
         click.echo(f"wrote {options['report']}: open it in a browser", err=True)
-    emit(_formatted(analysis, name, form, strongest), output)
+    emit(_format_analysis(analysis, name, form, strongest), output)
 
 
 def _analyse_reports(
     data: str, form: str, output: str | None, strongest: int, options: dict[str, Any]
 ) -> None:
-    """Analyse collected reports alone: every leakage with its interval."""
-    from seepage.cli.collect import reports_named
+    """Print the leakages estimated from collected reports, with their confidence intervals."""
+    from seepage.cli.collect import readable_reports
     from seepage.collection.report_leakage import analyse_reports
     from seepage.plan import Plan
 
@@ -169,27 +166,27 @@ def _analyse_reports(
     reject_options(all_options_but(*used), "with --plan, DATA are reports, and the plan says how")
 
     plan = Plan.load(options["plan"])
-    reports = reports_named(data, plan)
+    reports = readable_reports(data, plan)
     with progress_bar("analysing") as progress:
-        found = analyse_reports(plan, reports, view=options["view"], progress=progress)
-    emit(written_as(form, found, _in_words, Path(data).name, strongest), output)
+        analysis = analyse_reports(plan, reports, view=options["view"], progress=progress)
+    emit(format_result(form, analysis, _report_leaks_text, Path(data).name, strongest), output)
 
 
-def _in_words(found: Any, name: str, strongest: int) -> str:
+def _report_leaks_text(analysis: Any, name: str, strongest: int) -> str:
     heading = (
         f"{name}: leakage from the reports alone, for pairs asked together, each "
-        f"with its own interval of confidence {found.confidence:g}; view: {found.view}"
+        f"with its own interval of confidence {analysis.confidence:g}; view: {analysis.view}"
     )
-    return "\n".join([heading, *found.sentences(strongest)])
+    return "\n".join([heading, *analysis.sentences(strongest)])
 
 
-def _command_line() -> str:
-    """Return the command as it was typed, for the provenance of a report."""
+def _typed_command() -> str:
+    """Return the command line, for the provenance of a report."""
     return shlex.join(["seepage", *sys.argv[1:]])
 
 
-def _wanted(text: str) -> list[str]:
-    """Return the guarantees to compute; with `all`, those that need no structure."""
+def _parse_guarantees(text: str) -> list[str]:
+    """Return the guarantees to compute; `all` are those that need no structure."""
     from seepage.totals import GUARANTEES
 
     if text == "all":
@@ -197,29 +194,29 @@ def _wanted(text: str) -> list[str]:
     return [_checks.choice(name.strip(), "--totals", GUARANTEES) for name in text.split(",")]
 
 
-def _read(data: str, wanted: list[str], options: dict[str, Any]) -> Any:
-    """Return pair counts, or the records where a total needs them."""
+def _read(data: str, guarantees: list[str], options: dict[str, Any]) -> Any:
+    """Return the records of DATA if a guarantee, a sample or drawn people need them, else pairs."""
     arguments = table_arguments(options)
-    counted = set(wanted) <= {"worst", "independent"} and not options["people"]
-    if not counted or options["sample"] is not None:
+    pairs_suffice = set(guarantees) <= {"worst", "independent"} and not options["people"]
+    if not pairs_suffice or options["sample"] is not None:
         return read_records(data, arguments, options)
     with engine_session(data, options):
         return read_pairs(data, arguments | {"engine": options["engine"]})
 
 
 def _settings(domain: Domain, budget: float, options: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the epsilon and mechanism of each attribute."""
+    """Return the budgets and the mechanisms, each by attribute."""
     epsilons: dict[str, Any] = dict.fromkeys(domain.names, budget)
-    for name, text in named_settings(options["epsilon_of"], "--epsilon-of").items():
-        number = number_named(text, f"epsilon of {name}")
+    for name, text in parse_settings(options["epsilon_of"], "--epsilon-of").items():
+        number = parse_number(text, f"epsilon of {name}")
         epsilons[domain[name].name] = _checks.epsilon(number, f"epsilon of {name}")
     mechanisms: dict[str, Any] = dict.fromkeys(domain.names, options["mechanism"])
-    for name, text in named_settings(options["mechanism_of"], "--mechanism-of").items():
+    for name, text in parse_settings(options["mechanism_of"], "--mechanism-of").items():
         mechanisms[domain[name].name] = text
     return epsilons, mechanisms
 
 
-def _formatted(analysis: Any, name: str, form: str, strongest: int) -> str:
+def _format_analysis(analysis: Any, name: str, form: str, strongest: int) -> str:
     if form == "json":
         return json_text(analysis.to_dict(strongest))
     if form == "csv":
@@ -276,7 +273,7 @@ def report(result: str, output: str, no_counts: bool) -> None:
     help="P(next value given value) as a CSV file of numbers, one row per value, instead of DATA.",
 )
 @click.option("-e", "--epsilon", type=float, default=1.0, help="Budget of each step.")
-@click.option("--steps", type=int, help="The number of reports, with --transitions.")
+@click.option("--steps", type=int, help="The number of steps, with --transitions.")
 @output_options
 @table_options
 def stream(
@@ -288,11 +285,11 @@ def stream(
     output: str | None,
     **options: Any,
 ) -> None:
-    """Compute what a sequence of reports of one attribute says about its value at each step.
+    """Compute the leakage of a sequence of reports about the attribute's value at each step.
 
-    The columns of DATA are the steps, in order.  Backward leakage is what earlier reports and the
-    own one say, forward leakage later ones and the own one; the total joins them.  They hold if
-    each value depends on the previous one only.
+    The columns of DATA are the steps, in order.  Backward leakage is that of the reports up to and
+    including a step, forward leakage that of the reports from it on; the total combines both.  They
+    hold if each value depends on the previous one only (a Markov chain).
 
     \b
     Examples:
@@ -305,15 +302,15 @@ def stream(
     if (data is None) == (transitions is None):
         raise InputError("give either DATA, whose columns are the steps, or --transitions")
     if transitions is not None:
-        reject_options(OF_TABLES, "--transitions has no columns to choose from")
-        known: Any = _transitions(transitions)
+        reject_options(TABLE_PARAMETERS, "--transitions has no columns to choose from")
+        chain: Any = _read_transitions(transitions)
     else:
-        known = read_pairs(str(data), arguments)
-    found = stream_leakage(known, epsilon, steps=steps)
-    emit(written_as(form, found, _stream_text), output)
+        chain = read_pairs(str(data), arguments)
+    leakage = stream_leakage(chain, epsilon, steps=steps)
+    emit(format_result(form, leakage, _stream_text), output)
 
 
-def _transitions(path: str) -> list[list[float]]:
+def _read_transitions(path: str) -> list[list[float]]:
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as lines:
             rows = [[float(cell) for cell in row] for row in csv.reader(lines) if row]
@@ -321,26 +318,26 @@ def _transitions(path: str) -> list[list[float]]:
         raise InputError(f"cannot read {path!r}: {problem.strerror}") from None
     except (ValueError, csv.Error) as problem:
         raise InputError(f"{path!r} must hold numbers with commas between: {problem}") from None
-    odd = next((number for number, row in enumerate(rows, 1) if len(row) != len(rows)), None)
-    if not rows or odd is not None:
+    ragged = next((number for number, row in enumerate(rows, 1) if len(row) != len(rows)), None)
+    if not rows or ragged is not None:
         raise InputError(
-            f"{path!r} must have as many numbers in every row as rows, got {len(rows)} rows"
-            + (f" and {len(rows[odd - 1])} numbers in row {odd}" if odd is not None else "")
+            f"{path!r} must hold a square matrix, one row per line, got {len(rows)} rows"
+            + (f" and {len(rows[ragged - 1])} numbers in row {ragged}" if ragged else "")
         )
     return rows
 
 
-def _stream_text(found: Any) -> str:
+def _stream_text(leakage: Any) -> str:
     header = ["step", "backward", "forward", "total"]
     rows = [
         [str(step), *(f"{value:.6g}" for value in values)]
         for step, values in enumerate(
-            zip(found.backward, found.forward, found.total, strict=True), start=1
+            zip(leakage.backward, leakage.forward, leakage.total, strict=True), start=1
         )
     ]
     lines = ["Leakage over time (nats), assumed: each value depends on the previous one only"]
-    lines.append(columns([header, *rows]))
-    if found.supremum is not None:
-        backward, forward = found.supremum[:2]
+    lines.append(text_columns([header, *rows]))
+    if leakage.supremum is not None:
+        backward, forward = leakage.supremum[:2]
         lines.append(f"  limit: backward {backward:.6g}, forward {forward:.6g} at most")
     return "\n".join(lines)

@@ -1,17 +1,17 @@
-"""An analysis as text for a terminal: verdict, leaks, matrix, totals, what people experience."""
+"""An analysis as text for a terminal: verdict, leaks, matrix, totals, realised losses."""
 
 import math
 from collections.abc import Iterator
 
 from seepage.analysis import Analysis
-from seepage.cli.output import columns
+from seepage.cli.output import text_columns
 from seepage.data.domain import how_many, sample_caution
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.leakage.population_limits import LeakageLimits, pooling_gain
 from seepage.strongest_leaks import same_attributes, support
 from seepage.totals import TotalLeakage
 from seepage.totals.experienced import ESTIMATE, Experience
-from seepage.verdict import STATES, Judgement, lowered, raised
+from seepage.verdict import STATES, Judgement, lower_text, upper_text
 
 VIEWS = {
     "report": "the adversary keeps the whole report",
@@ -20,26 +20,28 @@ VIEWS = {
 ROBUST = (
     "Robust bounds: the most over channels with rows within {:g} of the table's (total variation)"
 )
-WORTH_POOLING = 0.01
-"""The share of all leakages that pooling must take away to be mentioned."""
+MIN_POOLING_GAIN = 0.01
+"""Minimum relative reduction of the sum of leakages for a note on pooling."""
 
-LONGEST_NAME = 24
-CELL = 6
+MAX_NAME = 24
+CELL_WIDTH = 6
+"""Characters of a cell of the matrix."""
+
 UNIT = f"1 nat: {math.e:.2g} times likelier"
-"""Said where nats first occur."""
+"""Explanation of the unit, printed where nats first occur."""
 
 
 def analysis_text(analysis: Analysis, name: str, strongest: int, width: int) -> str:
-    """Return an analysis in words, the matrix as a table, and the totals."""
+    """Return an analysis as text whose matrix fits into `width` characters."""
     matrix = analysis.matrix
     parts = [
         _heading(matrix, name),
-        _verdict(analysis),
-        _strongest(analysis, strongest),
+        _verdict_text(analysis),
+        _leaks_text(analysis, strongest),
         _matrix_text(matrix, width),
-        _totals(analysis),
-        "" if analysis.experienced is None else _experienced(analysis.experienced),
-        _notes(analysis),
+        _totals_text(analysis),
+        "" if analysis.experienced is None else _experience_text(analysis.experienced),
+        _notes_text(analysis),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -57,33 +59,33 @@ def _heading(matrix: LeakageMatrix, name: str) -> str:
     )
 
 
-def _verdict(analysis: Analysis) -> str:
-    """Return what to do and who is over, not certifiable and within; "" without a limit."""
-    found = analysis.verdict
-    judged = [one for state in STATES for one in found.judgements if one.state == state]
+def _verdict_text(analysis: Analysis) -> str:
+    """Return the verdict and a table of bounds by state of the limit; "" without limits."""
+    verdict = analysis.verdict
+    judged = [j for state in STATES for j in verdict.judgements if j.state == state]
     if not judged:
         return ""
-    lines = [found.decision, found.basis, found.settle]
+    lines = [verdict.decision, verdict.basis, verdict.settle]
     rows = [["", "limit", "at least", "at most", ""]]
-    rows += [[f"{_short(one.attribute)}", *_judged(one)] for one in judged]
+    rows += [[_short(judgement.attribute), *_judgement_cells(judgement)] for judgement in judged]
     head = f"Limits (nats; {UNIT})"
-    return "\n".join([*(line for line in lines if line), "", head, columns(rows)])
+    return "\n".join([*(line for line in lines if line), "", head, text_columns(rows)])
 
 
-def _judged(one: Judgement) -> list[str]:
-    slack = f", delta {one.delta:g}" if one.delta else ""
-    upper = f"{raised(one.upper)} {one.upper_by}{slack}" if one.upper_by else "unknown"
-    return [f"{one.limit:g}", f"{lowered(one.lower)} {one.lower_by}", upper, str(one.state)]
+def _judgement_cells(j: Judgement) -> list[str]:
+    delta = f", delta {j.delta:g}" if j.delta else ""
+    upper = f"{upper_text(j.upper)} {j.upper_by}{delta}" if j.upper_by else "unknown"
+    return [f"{j.limit:g}", f"{lower_text(j.lower)} {j.lower_by}", upper, str(j.state)]
 
 
-def _strongest(analysis: Analysis, count: int) -> str:
-    """Return the leaks with the largest lower limits for the people behind the table."""
+def _leaks_text(analysis: Analysis, count: int) -> str:
+    """Return the leaks with the largest lower confidence limits for the population."""
     matrix = analysis.matrix
     if not count or len(matrix.domain) < 2:
         return ""
     budgets = dict(zip(matrix.domain.names, matrix.epsilons, strict=True))
     if matrix.radius:
-        return _robust(matrix, budgets, count)
+        return _robust_text(matrix, budgets, count)
     lines = []
     for leak in analysis.leaks(count):
         ends = f"{' = '.join(leak.sources)} -> {' = '.join(leak.targets)}"
@@ -110,14 +112,14 @@ def _strongest(analysis: Analysis, count: int) -> str:
 
 
 def _too_few(limits: LeakageLimits, count: int) -> Iterator[str]:
-    """Yield a line for each of the first attributes with rare values, and one for the others."""
+    """Yield a line for each of the first `count` attributes with rare values, one for the rest."""
     for few in limits.too_few[:count]:
         yield f"  {few.sentence()}"
     if others := [few.attribute for few in limits.too_few[count:]]:
         yield f"  too few records to say about some values of {', '.join(others)} too"
 
 
-def _robust(matrix: LeakageMatrix, budgets: dict[str, float], count: int) -> str:
+def _robust_text(matrix: LeakageMatrix, budgets: dict[str, float], count: int) -> str:
     lines = []
     for target, source, value in matrix.strongest(count):
         lines.append(f"  {source} -> {target}: {value:.2f} of at most {budgets[source]:.2f}")
@@ -132,11 +134,11 @@ def _matrix_text(matrix: LeakageMatrix, width: int) -> str:
         f"{number:>2} {_short(name)}" for number, name in enumerate(matrix.domain.names, start=1)
     ]
     stub = max(map(len, names))
-    fitting = max(1, (width - stub - 2) // CELL)
+    fitting = max(1, (width - stub - 2) // CELL_WIDTH)
     blocks = ["Leakage (nats): rows are targets, columns are sources, numbered as the rows"]
-    for begin in range(0, len(names), fitting):
-        sources = range(begin, min(begin + fitting, len(names)))
-        header = " " * (stub + 2) + "".join(f"{source + 1:>{CELL}}" for source in sources)
+    for start in range(0, len(names), fitting):
+        sources = range(start, min(start + fitting, len(names)))
+        header = " " * (stub + 2) + "".join(f"{source + 1:>{CELL_WIDTH}}" for source in sources)
         lines = [
             f"  {name:<{stub}}" + "".join(_cell(matrix, target, source) for source in sources)
             for target, name in enumerate(names)
@@ -147,11 +149,11 @@ def _matrix_text(matrix: LeakageMatrix, width: int) -> str:
 
 def _cell(matrix: LeakageMatrix, target: int, source: int) -> str:
     if target == source:
-        return f"{'-':>{CELL}}"
-    return f"{matrix.values[target, source]:>{CELL}.2f}"
+        return f"{'-':>{CELL_WIDTH}}"
+    return f"{matrix.values[target, source]:>{CELL_WIDTH}.2f}"
 
 
-RESTS_ON = {
+EXPLANATIONS = {
     "exact": "the most telling of all report tuples, in this {table}",
     "merged": "all sources taken as one, in this {table}",
     "worst": "the sum of all budgets, whatever the data",
@@ -162,39 +164,41 @@ RESTS_ON = {
     "witness": "the most telling reports that a search found; no total of this {table} with "
     "delta 0 is below it",
 }
-"""What each kind of total rests on, in words: of a whole table, or of a sample."""
+"""What the total of each guarantee rests on; `{table}` is "table" or "sample"."""
 
 
-def _totals(analysis: Analysis) -> str:
-    """Return each attribute's totals, with what each of them rests on."""
-    found = analysis.totals
-    rows = [["attribute", "own", *(f"{t.guarantee} ({t.kind})" for t in found.totals)]]
+def _totals_text(analysis: Analysis) -> str:
+    """Return a table of totals by attribute and guarantee, with a legend."""
+    comparison = analysis.totals
+    rows = [["attribute", "own", *(f"{t.guarantee} ({t.kind})" for t in comparison.totals)]]
     for index, attribute in enumerate(analysis.matrix.domain.names):
-        cells = [f"{total.values[index]:.2f}" for total in found.totals]
-        for position, total in enumerate(found.totals):
-            if attribute in found.refuted.get(total.guarantee, ()):
+        cells = [f"{total.values[index]:.2f}" for total in comparison.totals]
+        for position, total in enumerate(comparison.totals):
+            if attribute in comparison.refuted.get(total.guarantee, ()):
                 cells[position] += " !"
         rows.append([_short(attribute), f"{analysis.matrix.epsilons[index]:.2f}", *cells])
     table = "table" if analysis.matrix.pairs.population is None else "sample"
     legend = [
-        f"  {t.guarantee}: {RESTS_ON[t.guarantee].format(table=table)}{_terms(t)}"
-        for t in found.totals
+        f"  {t.guarantee}: {EXPLANATIONS[t.guarantee].format(table=table)}{_terms(t)}"
+        for t in comparison.totals
     ]
-    if found.refuted:
+    if comparison.refuted:
         legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
-    legend += [f"  {name}: {reason}" for name, reason in found.unavailable.items()]
-    return "\n".join(["What each attribute gives away in total (nats)", columns(rows), *legend])
+    legend += [f"  {name}: {reason}" for name, reason in comparison.unavailable.items()]
+    return "\n".join(
+        ["What each attribute gives away in total (nats)", text_columns(rows), *legend]
+    )
 
 
 def _terms(total: TotalLeakage) -> str:
-    """Return delta and confidence of a statistical total, in words."""
+    """Return delta and confidence of a statistical total; "" for other kinds."""
     if total.confidence is None:
         return ""
     return f" (delta {total.deltas.max():g}, confidence {total.confidence:g})"
 
 
-def _experienced(found: Experience) -> str:
-    """Return what drawn people's reports tell, those most affected first."""
+def _experience_text(found: Experience) -> str:
+    """Return the realised losses of drawn people, the most affected attributes first."""
     rows = [["", "promised", "median", "95%", "above", "unrelated", "before", "own", "all"]]
     order = sorted(
         found.measured, key=lambda k: found.permuted_shares[k] - found.shares[k, ESTIMATE]
@@ -208,7 +212,7 @@ def _experienced(found: Experience) -> str:
     return "\n".join(
         [
             f"What people experience ({found.people:,} drawn people; no guarantee)",
-            columns(rows),
+            text_columns(rows),
             "  promised: epsilon; median, 95%: realised loss of all reports, in nats",
             "  above: share of people with more than 1.1 epsilon; unrelated: on permuted columns",
             "  before, own, all: how often the best guess is right (before: in the table)",
@@ -219,7 +223,7 @@ def _experienced(found: Experience) -> str:
     )
 
 
-def _notes(analysis: Analysis) -> str:
+def _notes_text(analysis: Analysis) -> str:
     matrix = analysis.matrix
     notes = [
         f"{' and '.join(names)} determine each other: one finding"
@@ -235,13 +239,13 @@ def _notes(analysis: Analysis) -> str:
     caution = sample_caution(matrix.pairs)
     if caution is not None:
         notes.append(f"leakages, and all totals but worst, are {caution}")
-    told = dict.fromkeys(note for total in analysis.totals.totals for note in total.notes)
-    notes += [note for note in told if caution is None or caution not in note]
+    distinct = dict.fromkeys(note for total in analysis.totals.totals for note in total.notes)
+    notes += [note for note in distinct if caution is None or caution not in note]
     gain = pooling_gain(matrix)
-    if gain is not None and gain.before - gain.after >= WORTH_POOLING * gain.before:
+    if gain is not None and gain.before - gain.after >= MIN_POOLING_GAIN * gain.before:
         notes.append(gain.sentence())
     return "\n".join(notes)
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
+    return name if len(name) <= MAX_NAME else name[: MAX_NAME - 1] + "…"

@@ -19,10 +19,10 @@ from seepage.cli.options import (
 from seepage.cli.output import (
     FileCommand,
     OutputFile,
-    columns,
     emit,
+    format_result,
     progress_bar,
-    written_as,
+    text_columns,
 )
 from seepage.data.domain import Domain
 from seepage.data.inputs import check_holds_records
@@ -55,12 +55,12 @@ if TYPE_CHECKING:
 @click.option(
     "--identifier",
     metavar="COLUMN",
-    help="Column of stable identifiers: whoever is asked again gets the same form.",
+    help="Column of stable identifiers: a person who is asked again gets the same form.",
 )
 @click.option(
     "--key-file",
     type=click.Path(dir_okay=False),
-    help="The secret key by which --identifier gives forms; a new one is written if there is none.",
+    help="File of the secret key that derives forms from --identifier; written if it is missing.",
 )
 @RENAME
 @MISSING_MARKER
@@ -89,7 +89,7 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
     check_holds_records(data)
     table, identifier = table_arguments(options), options["identifier"]
     with progress_bar("perturbing") as progress:
-        written = perturb_file(
+        count = perturb_file(
             plan,
             data,
             output,
@@ -97,12 +97,12 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
             other=_catch_alls(options["other"], plan.collected),
             form=options["form_column"],
             identifier=identifier,
-            key=_key(identifier, options["key_file"]),
+            key=_key_for(identifier, options["key_file"]),
             progress=progress,
             **table,
         )
     forms = "" if plan.is_single else f", {len(plan.forms)} forms"
-    click.echo(f"{written:,} reports of {len(plan.collected)} attributes{forms} -> {output}")
+    click.echo(f"{count:,} reports of {len(plan.collected)} attributes{forms} -> {output}")
     if plan.kind == "assumed":
         click.echo(
             f"the plan rests on an assumption ({plan.guarantee}): its totals are not proven, and "
@@ -113,12 +113,12 @@ def perturb(data: str, plan_path: str, output: str, **options: Any) -> None:
         click.echo("drawn from a seed: for research only, these reports protect nobody", err=True)
 
 
-def _key(identifier: str | None, path: str | None) -> str | bytes | None:
-    """Return the key file of identifiers; write a new key where there is none yet."""
+def _key_for(identifier: str | None, path: str | None) -> str | bytes | None:
+    """Return the path of the key file, or a new key, written there if it does not exist."""
     if identifier is not None and path is None:
         raise InputError(
-            "--identifier needs --key-file, the secret key by which forms are given; a new key is "
-            "written there if there is none"
+            "--identifier needs --key-file, the file of the secret key that derives forms; it is "
+            "written if it does not exist"
         )
     if path is not None and identifier is None:
         raise InputError("--key-file needs --identifier, the column of stable identifiers")
@@ -133,14 +133,14 @@ def _key(identifier: str | None, path: str | None) -> str | bytes | None:
 
 def _catch_alls(settings: Iterable[str], domain: Domain) -> dict[str, str] | None:
     """Return catch-all values by attribute, from NAME=VALUE; "*" for a VALUE alone."""
-    found = dict[str, str]()
+    values = dict[str, str]()
     for setting in settings:
         name, sign, value = setting.partition("=")
         if not sign or any(setting in attribute.values for attribute in domain):
             name, value = "*", setting
-        if found.setdefault(name, value) != value:
+        if values.setdefault(name, value) != value:
             raise InputError(f"--other must give one value for each attribute, got {setting!r} too")
-    return found or None
+    return values or None
 
 
 @click.command("estimate", cls=FileCommand)
@@ -149,14 +149,14 @@ def _catch_alls(settings: Iterable[str], domain: Domain) -> dict[str, str] | Non
     "--plan", "plan_path", required=True, type=click.Path(dir_okay=False), help="The plan's file."
 )
 @click.option(
-    "--consistent", is_flag=True, help="Move each attribute's frequencies to a distribution."
+    "--consistent", is_flag=True, help="Project each attribute's frequencies to a distribution."
 )
 @click.option("--joint", metavar="A,B", help="The joint frequencies of two attributes instead.")
 @click.option(
     "--method",
     type=click.Choice(["inversion", "em"]),
     default="inversion",
-    help="How --joint is estimated: unbiased, or by maximum likelihood.",
+    help="How --joint is estimated: inversion (unbiased) or maximum likelihood (em).",
 )
 @output_options
 def estimate(
@@ -171,7 +171,7 @@ def estimate(
     """Estimate frequencies from the REPORTS of a plan: a Parquet file, a folder or glob of such.
 
     REPORTS may also be JSON Lines as clients send them, plain or gzip.  Lines that are malformed
-    or belong to another plan are left out, and named by their numbers.
+    or belong to another plan are skipped, and their numbers printed.
 
     Estimates are unbiased, so they may be negative and need not sum to 1; --consistent and
     --method em give distributions.  Standard errors are those of the unbiased estimates.
@@ -189,61 +189,61 @@ def estimate(
         reject_options(["method"], "it says how --joint is estimated")
     plan = Plan.load(plan_path)
     if joint is None:
-        found: Any = plan.estimate(reports_named(reports, plan), consistent=consistent)
+        estimates: Any = plan.estimate(readable_reports(reports, plan), consistent=consistent)
     elif consistent:
         raise InputError("--consistent is for single attributes; for --joint use --method em")
     else:
-        names = _two_names(joint, plan.collected.names)
-        found = plan.estimate_joint(reports_named(reports, plan), *names, method=method)
-    emit(written_as(form, found, _frequencies_text), output)
+        names = _parse_two_names(joint, plan.collected.names)
+        estimates = plan.estimate_joint(readable_reports(reports, plan), *names, method=method)
+    emit(format_result(form, estimates, _frequencies_text), output)
 
 
-def reports_named(reports: str, plan: "Plan") -> Any:
-    """Return reports that can be read; lines that are left out are named on standard error."""
+def readable_reports(reports: str, plan: "Plan") -> Any:
+    """Return what `Plan.estimate` reads; numbers of skipped JSON lines go to standard error."""
     from seepage.collection.report_lines import line_files, read_report_lines
 
     files = line_files(reports)
     if not files:
         return reports
-    found = read_report_lines(plan, files)
-    for note in found.notes:
+    lines = read_report_lines(plan, files)
+    for note in lines.notes:
         click.echo(f"seepage: {note}", err=True)
-    return found.table
+    return lines.table
 
 
-def _two_names(text: str, known: tuple[str, ...]) -> tuple[str, str]:
-    """Return two attributes' names from A,B; the names may have commas themselves."""
+def _parse_two_names(text: str, known: tuple[str, ...]) -> tuple[str, str]:
+    """Return the two names of A,B; a known name may contain commas."""
     parts = text.split(",")
     splits = [(",".join(parts[:i]), ",".join(parts[i:])) for i in range(1, len(parts))]
-    fitting = [split for split in splits if set(split) <= set(known)]
+    matching = [split for split in splits if set(split) <= set(known)]
     if not splits:
         raise InputError(f"--joint must be two attributes as A,B, got {text!r}")
-    return fitting[0] if fitting else splits[0]
+    return matching[0] if matching else splits[0]
 
 
-def _frequencies_text(found: Any) -> str:
-    joint = hasattr(found, "method")
+def _frequencies_text(estimates: Any) -> str:
+    joint = hasattr(estimates, "method")
     labels = ("first_value", "second_value") if joint else ("attribute", "value")
-    told = found.to_arrow().select([*labels, "frequency", "standard_error"]).to_pydict()
-    rows = [[*names, f"{f:.5f}", f"{e:.5f}"] for *names, f, e in zip(*told.values(), strict=True)]
+    cells = estimates.to_arrow().select([*labels, "frequency", "standard_error"]).to_pydict()
+    rows = [[*names, f"{f:.5f}", f"{e:.5f}"] for *names, f, e in zip(*cells.values(), strict=True)]
     head = ("value", "value") if joint else labels
-    table = columns([[*head, "frequency", "standard error"], *rows])
-    return "\n".join([_heading(found), table, *_notes(found)])
+    table = text_columns([[*head, "frequency", "standard error"], *rows])
+    return "\n".join([_heading(estimates), table, *_notes(estimates)])
 
 
-def _heading(found: Any) -> str:
-    if hasattr(found, "method"):
-        how = "unbiased" if found.method == "inversion" else "maximum likelihood"
-        pair = f"{found.first.name} and {found.second.name}"
-        return f"{pair}: joint frequencies from {found.records:,} reports, {how}"
-    how = "nearest distributions" if found.consistent else "unbiased"
-    return f"{found.records:,} reports of {len(found.domain)} attributes, {how}"
+def _heading(estimates: Any) -> str:
+    if hasattr(estimates, "method"):
+        how = "unbiased" if estimates.method == "inversion" else "maximum likelihood"
+        pair = f"{estimates.first.name} and {estimates.second.name}"
+        return f"{pair}: joint frequencies from {estimates.records:,} reports, {how}"
+    how = "nearest distributions" if estimates.consistent else "unbiased"
+    return f"{estimates.records:,} reports of {len(estimates.domain)} attributes, {how}"
 
 
-def _notes(found: Any) -> list[str]:
+def _notes(estimates: Any) -> list[str]:
     return [
-        f"{name}: reports at epsilon 0 tell nothing, so nothing is estimated"
-        for name in getattr(found, "untold", ())
+        f"{name}: reports at epsilon 0 carry no information, so nothing is estimated"
+        for name in getattr(estimates, "untold", ())
     ]
 
 
@@ -263,7 +263,7 @@ def _notes(found: Any) -> list[str]:
     help="Texts of questions and values: a CSV file with attribute, value and label.",
 )
 @click.option(
-    "--endpoint", metavar="URL", help="Where the page sends noisy results; without it, to a file."
+    "--endpoint", metavar="URL", help="Address that reports are sent to; by default, a download."
 )
 @click.option("--title", default="Survey", help="The heading of the page.")
 @click.option(

@@ -14,7 +14,7 @@ from seepage.cli.options import (
     table_arguments,
     table_options,
 )
-from seepage.cli.output import FileCommand, OutputFile, columns, emit, progress_bar
+from seepage.cli.output import FileCommand, OutputFile, emit, progress_bar, text_columns
 from seepage.errors import InputError
 
 
@@ -77,7 +77,7 @@ def merge(counts: tuple[str, ...], output: str) -> None:
     from seepage.data.pairs import PairCounts
     from seepage.data.recoding import merge_pairs
 
-    _reject_twice(counts)
+    _check_distinct(counts)
     merged = merge_pairs([PairCounts.load(path) for path in counts])
     merged.save(output)
     click.echo(
@@ -85,8 +85,8 @@ def merge(counts: tuple[str, ...], output: str) -> None:
     )
 
 
-def _reject_twice(counts: Sequence[str]) -> None:
-    """Raise an InputError for a file that is given twice: its records would count twice."""
+def _check_distinct(counts: Sequence[str]) -> None:
+    """Raise an InputError if a file is given twice: its records would be counted twice."""
     seen = dict[Path, str]()
     for path in counts:
         if seen.setdefault(Path(path).resolve(), path) is not path:
@@ -112,21 +112,21 @@ def datasets(context: click.Context, form: str) -> None:
     from seepage.data.datasets.published_files import FOLDER_VARIABLE, download_folder
 
     rows = []
-    for found in DATASETS.values():
-        where = "at hand" if found.at_hand else "fetch" if found.archive else "by hand"
-        bundled = "counts bundled" if found.name in BUNDLED else ""
-        rows.append([found.name, where, bundled, found.licence, found.title])
+    for known in DATASETS.values():
+        where = "at hand" if known.at_hand else "fetch" if known.archive else "by hand"
+        bundled = "counts bundled" if known.name in BUNDLED else ""
+        rows.append([known.name, where, bundled, known.licence, known.title])
     if form == "json":
         keys = ["name", "files", "counts", "licence", "title"]
         emit(json_text([dict(zip(keys, row, strict=True)) for row in rows]), None)
         return
     rows.insert(0, ["name", "files", "counts", "licence", "what it holds"])
-    there = "" if download_folder().is_dir() else ", which does not exist"
+    missing = "" if download_folder().is_dir() else ", which does not exist"
     legend = (
-        f"Files are looked for in {download_folder()} ({FOLDER_VARIABLE} names another){there}.\n"
+        f"Files are looked for in {download_folder()} ({FOLDER_VARIABLE} names another){missing}.\n"
         "`seepage datasets fetch NAME` downloads them, or says how to get them by hand."
     )
-    emit(f"{columns(rows, left=True)}\n{legend}", None)
+    emit(f"{text_columns(rows, left=True)}\n{legend}", None)
 
 
 @datasets.command("fetch")
@@ -136,10 +136,10 @@ def fetch_files(name: str) -> None:
     from seepage.data.datasets import dataset
     from seepage.data.datasets.published_files import fetch
 
-    found = dataset(name)
-    if not found.files:
-        click.echo(f"{name} has no files: it is {found.address}")
+    known = dataset(name)
+    if not known.files:
+        click.echo(f"{name} has no files: it is {known.address}")
     with progress_bar("downloading") as progress:
-        indices = fetch(found, progress)
-    for index in indices:
-        click.echo(str(index))
+        files = fetch(known, progress)
+    for file in files:
+        click.echo(str(file))

@@ -1,4 +1,4 @@
-"""DATA on the command line, read as in Python, and the options that several commands share."""
+"""Reading DATA, and the options that several commands share."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from seepage._results import listed
+from seepage._results import short_list
 from seepage.cli.output import OutputFile, progress_bar
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
@@ -16,29 +16,29 @@ from seepage.errors import InputError
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def reject_options(names: Iterable[str], why: str) -> None:
-    """Raise an InputError if one of these options was given: it would have no effect.
+def reject_options(names: Iterable[str], reason: str) -> None:
+    """Raise an InputError if one of these options was given although it has no effect.
 
     Parameters
     ----------
     names
-        The options by the names of their parameters.
-    why
-        Why they have none.
+        The parameter names of the options.
+    reason
+        Why they have no effect.
     """
     for option in click.get_current_context().command.params:
         if option.name in names and was_given(option.name):
-            raise InputError(f"{option.opts[-1]} has no effect: {why}")
+            raise InputError(f"{option.opts[-1]} has no effect: {reason}")
 
 
 def was_given(name: str) -> bool:
-    """Return whether an option stands on the command line, by the name of its parameter."""
+    """Return whether the option with this parameter name is on the command line."""
     source = click.get_current_context().get_parameter_source(name)
     return source is ParameterSource.COMMANDLINE
 
 
 def all_options_but(*names: str) -> list[str]:
-    """Return the parameters of the command that runs, without these."""
+    """Return the parameter names of the current command, except these."""
     params = click.get_current_context().command.params
     return [option.name for option in params if option.name and option.name not in names]
 
@@ -47,51 +47,51 @@ def all_options_but(*names: str) -> list[str]:
 
 
 def read_pairs(data: str, arguments: dict[str, Any]) -> PairCounts:
-    """Return the pair counts of DATA, counting them if it is a table."""
+    """Return the pair counts of DATA; a table is counted."""
     from seepage.data.inputs import as_pairs
 
     with progress_bar("counting") as progress:
-        found = as_pairs(data, progress=progress, **arguments)
-    announce_reading(data, found, arguments)
-    return found
+        pairs = as_pairs(data, progress=progress, **arguments)
+    print_reading_notes(data, pairs, arguments)
+    return pairs
 
 
 def read_records(data: str, arguments: dict[str, Any], options: dict[str, Any]) -> Any:
-    """Return the records of DATA where it has them, else its pair counts; or a sample of them."""
+    """Return the records of DATA, or a sample of them; pair counts if DATA has no records."""
     from seepage.data.inputs import as_counted
 
     names = ("engine",) if options["sample"] is None else ("engine", "sample", "seed")
     reading = arguments | {name: options[name] for name in names}
     with engine_session(data, options), progress_bar("reading") as progress:
-        found = as_counted(data, progress=progress, **reading)
-    announce_reading(data, found, arguments)
-    return found
+        counted = as_counted(data, progress=progress, **reading)
+    print_reading_notes(data, counted, arguments)
+    return counted
 
 
 ID_NAME = re.compile(r"(^|[_ .-])(id|uuid|key)$|[a-z]I[dD]$|^I[dD]$")
-"""Names of columns that tell people apart."""
+"""Names of columns that look like identifiers."""
 
 
-def announce_reading(data: str, found: Any, arguments: dict[str, Any]) -> None:
-    """Say in one line which numbers got bins by themselves, and which columns look like ids."""
+def print_reading_notes(data: str, counted: Any, arguments: dict[str, Any]) -> None:
+    """Print one line on columns that were binned by default, and on those that look like ids."""
     from seepage.data.inputs import is_dataset_name, is_pairs_file
 
     if is_dataset_name(data) or is_pairs_file(data):
         return
-    chosen = arguments.get("bins")
-    own = set(chosen) if isinstance(chosen, dict) else set()
-    automatic = chosen is None or (own and "*" not in own)
-    binned = [a.name for a in found.domain if a.edges and automatic and a.name not in own]
+    bins = arguments.get("bins")
+    chosen = set(bins) if isinstance(bins, dict) else set()
+    automatic = bins is None or (chosen and "*" not in chosen)
+    binned = [a.name for a in counted.domain if a.edges and automatic and a.name not in chosen]
     ids = [
         a.name
-        for a in found.domain
-        if ID_NAME.search(a.name) or (not a.edges and a.size > max(20, found.records // 2))
+        for a in counted.domain
+        if ID_NAME.search(a.name) or (not a.edges and a.size > max(20, counted.records // 2))
     ]
     parts = []
     if binned:
-        parts.append(f"numbers binned at deciles: {listed(binned, 4)} (--bins chooses)")
+        parts.append(f"numbers binned at deciles: {short_list(binned, 4)} (--bins chooses)")
     if ids:
-        parts.append(f"columns that look like ids: {listed(ids, 4)} (--drop leaves them out)")
+        parts.append(f"columns that look like ids: {short_list(ids, 4)} (--drop leaves them out)")
     if parts:
         click.echo("; ".join(parts), err=True)
 
@@ -100,7 +100,7 @@ def announce_reading(data: str, found: Any, arguments: dict[str, Any]) -> None:
 
 
 def grouped(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
-    """Return several options as one decorator, which keeps their order."""
+    """Return one decorator that adds several options in this order."""
 
     def add(command: Command) -> Command:
         for option in reversed(options):
@@ -111,7 +111,7 @@ def grouped(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 
 
 def engine_options(*local: str) -> Callable[[Command], Command]:
-    """Return the options of the engine; `local` are those of this machine besides `auto`."""
+    """Return the options `--engine` and `--master`; `local` are engines besides auto and spark."""
     return grouped(
         click.option(
             "--engine",
@@ -120,16 +120,16 @@ def engine_options(*local: str) -> Callable[[Command], Command]:
             help="What reads DATA; spark: its executors read the Parquet files themselves.",
         ),
         click.option(
-            "--master", metavar="URL", help="Spark's master; all cores of this machine if not."
+            "--master", metavar="URL", help="Spark's master; by default all cores of this machine."
         ),
     )
 
 
 @contextmanager
 def engine_session(data: str, options: dict[str, Any]) -> Iterator[None]:
-    """Keep a Spark session open as long as the block lasts, where Spark is the engine.
+    """Keep a Spark session open during the block if the engine is Spark.
 
-    What Spark cannot read raises an InputError before it starts.
+    An InputError is raised before Spark starts if it cannot read DATA.
     """
     master = options["master"]
     if options["engine"] != "spark":
@@ -193,7 +193,7 @@ table_options = grouped(
         "--max-values",
         type=int,
         default=1000,
-        help="Raise an error for a column with more values.",
+        help="The largest number of values of a column; more are an error.",
     ),
     click.option(
         "--pool",
@@ -205,7 +205,7 @@ table_options = grouped(
         "--person", metavar="COLUMN", help="Keep the first record of each person in this column."
     ),
 )
-"""How a table is read."""
+"""Options of how a table is read."""
 
 output_options = grouped(
     click.option(
@@ -217,50 +217,50 @@ output_options = grouped(
     ),
     click.option("-o", "--output", type=OutputFile(), help="Write to a file, not the screen."),
 )
-"""Where and how the result is written."""
+"""Options of where and how the result is written."""
 
 
 def chart_option(what: str) -> Callable[[Command], Command]:
-    """Return the option of a chart of something."""
+    """Return the option `--chart`; `what` is drawn."""
     return click.option(
         "--chart", type=OutputFile(), help=f"Draw {what}: a .svg, .png, .pdf or .html file."
     )
 
 
-# What was given ----------------------------------------------------------------------------------
+# Parsing the values of options -------------------------------------------------------------------
 
 
 def table_arguments(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the table options that were given, as Python takes them; takes all of them out."""
-    given = {name: options.pop(name) for name in OF_TABLES if was_given(name)}
-    for name in OF_TABLES:
+    """Return the given table options as Python arguments; removes all of them from `options`."""
+    given = {name: options.pop(name) for name in TABLE_PARAMETERS if was_given(name)}
+    for name in TABLE_PARAMETERS:
         options.pop(name, None)
     renamed = {"missing_marker": "missing_markers"}
     return {
-        renamed.get(name, name): PARSED[name](value) if name in PARSED else value
+        renamed.get(name, name): PARSERS[name](value) if name in PARSERS else value
         for name, value in given.items()
     }
 
 
-def named_settings(settings: tuple[str, ...], option: str) -> dict[str, str]:
+def parse_settings(settings: tuple[str, ...], option: str) -> dict[str, str]:
     """Return NAME=VALUE settings as a mapping."""
-    result = dict[str, str]()
+    parsed = dict[str, str]()
     for setting in settings:
         name, sign, value = setting.rpartition("=")
         if not sign or not name:
             raise InputError(f"{option} must be NAME=VALUE, got {setting!r}")
-        if name in result:
+        if name in parsed:
             raise InputError(f"{option} must name each once, got {name!r} twice")
-        result[name] = value
-    return result
+        parsed[name] = value
+    return parsed
 
 
-def names_listed(text: str | None) -> list[str]:
-    """Return the names of A,B,...; none where the option was not given."""
+def parse_names(text: str | None) -> list[str]:
+    """Return the names of A,B,...; an empty list for None."""
     return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
-def number_named(text: str, name: str) -> float:
+def parse_number(text: str, name: str) -> float:
     """Return the number of a NAME=NUMBER setting."""
     try:
         return float(text)
@@ -269,7 +269,7 @@ def number_named(text: str, name: str) -> float:
 
 
 def _bins(rules: tuple[str, ...]) -> Any:
-    """Return bins for all columns, or a mapping by column with `"*"` for the others."""
+    """Return one rule for all columns, or a mapping by column with `"*"` for all others."""
     if not rules:
         return None
     parsed = dict[str, str | list[float]]()
@@ -290,7 +290,7 @@ def _bin_rule(rule: str) -> str | list[float]:
         raise InputError(f"bin edges must be numbers with commas between, got {rule!r}") from None
 
 
-OF_TABLES = (
+TABLE_PARAMETERS = (
     "columns",
     "drop",
     "rename",
@@ -303,13 +303,13 @@ OF_TABLES = (
     "pool",
     "person",
 )
-"""The parameters of all that `table_options` adds."""
+"""The parameter names of `table_options`."""
 
-PARSED: dict[str, Callable[[Any], Any]] = {
-    "columns": names_listed,
-    "drop": names_listed,
-    "rename": lambda settings: named_settings(settings, "--rename"),
+PARSERS: dict[str, Callable[[Any], Any]] = {
+    "columns": parse_names,
+    "drop": parse_names,
+    "rename": lambda settings: parse_settings(settings, "--rename"),
     "bins": _bins,
     "delimiter": lambda text: {"\\t": "\t", "tab": "\t", "space": " "}.get(text, text),
 }
-"""How the texts of some of them are read."""
+"""Parsers of table options whose values are texts."""

@@ -1,4 +1,4 @@
-"""What commands print and write: files checked before any work, messages by option names."""
+"""Output of commands: text and files, checked in advance; messages that name the options."""
 
 import os
 import re
@@ -15,81 +15,81 @@ from seepage._results import Progress, json_text
 from seepage.errors import InputError, SeepageError, TableError
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Characters that move a terminal's cursor or turn its text; tabs and line feeds are not."""
+"""Control and bidirectional characters, without tab and line feed."""
 
 
 def emit(text: str, output: str | None) -> None:
-    """Write text to the screen, or to a file that appears whole or not at all.
+    """Write text to standard output, or atomically to a file.
 
-    On a terminal control characters, which names may hold, are shown escaped.
+    On a terminal, control characters (names may contain some) are escaped.
     """
     if output is None:
         if sys.stdout is not None and sys.stdout.isatty():
             text = CONTROL.sub(lambda c: c[0].encode("unicode_escape").decode("ascii"), text)
-        click.echo(text.rstrip("\n"), color=True)  # or Click would take escape sequences out
+        click.echo(text.rstrip("\n"), color=True)  # else Click removes escape sequences
         return
     with whole_file(output) as file:
         file.write((text.rstrip("\n") + "\n").encode())
     click.echo(f"wrote {output}", err=True)
 
 
-def written_as(form: str, found: Any, text: Callable[..., str], *settings: Any) -> str:
-    """Return a result as JSON, as CSV, or in the words of a function of it and the settings."""
+def format_result(form: str, result: Any, text: Callable[..., str], *settings: Any) -> str:
+    """Return a result as JSON or CSV, or as `text(result, *settings)`."""
     if form == "json":
-        return json_text(found.to_dict())
-    return str(found.to_csv()) if form == "csv" else text(found, *settings)
+        return json_text(result.to_dict())
+    return str(result.to_csv()) if form == "csv" else text(result, *settings)
 
 
-def draw(found: Any, path: str | None) -> None:
-    """Write the chart of a result where a file for it is named."""
+def write_chart(result: Any, path: str | None) -> None:
+    """Write the chart of a result to a file; nothing for None."""
     if path is not None:
-        from seepage.charts import save_chart
+        from seepage.charts.chart_files import save_chart
 
-        save_chart(found.chart(), path)
+        save_chart(result.chart(), path)
 
 
 @contextmanager
 def progress_bar(what: str) -> Iterator[Progress | None]:
-    """Give a callable that shows progress with the time left; None when not a terminal."""
+    """Yield a callable that shows progress and the remaining time; None if not on a terminal."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     import rich.progress as bars
     from rich.console import Console
 
-    columns = (
+    parts = (
         bars.TextColumn("{task.description}"),
         bars.BarColumn(),
         bars.MofNCompleteColumn(),
         bars.TimeRemainingColumn(),
     )
-    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with bars.Progress(*parts, console=Console(stderr=True), transient=True) as bar:
         yield StagedBar(bar, what)
 
 
 class StagedBar:
-    """Progress on a terminal: one bar, which begins anew with the name of each stage."""
+    """Progress on a terminal: one bar, which restarts for each stage."""
 
     def __init__(self, bar: Any, what: str) -> None:
         self._bar = bar
         self._task = bar.add_task(what, total=None)
 
     def __call__(self, done: int, total: int | None) -> None:
-        """Show the steps done and those in all."""
+        """Show the number of steps done and their total, None if unknown."""
         self._bar.update(self._task, completed=done, total=total)
 
     def stage(self, name: str) -> None:
-        """Begin the bar of a stage."""
+        """Restart the bar with the name of a stage."""
         self._bar.remove_task(self._task)
         self._task = self._bar.add_task(name, total=None)
 
     def describe(self, text: str) -> None:
-        """Change what is written before the bar."""
+        """Set the text before the bar."""
         self._bar.update(self._task, description=text)
 
 
-def columns(rows: Sequence[Sequence[str]], *, left: bool = False) -> str:
-    """Return rows of text in columns: the first to the left, the others right unless `left`."""
+def text_columns(rows: Sequence[Sequence[str]], *, left: bool = False) -> str:
+    """Return rows as aligned columns: the first to the left, the others right unless `left`."""
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
     lines = []
     for first, *others in rows:
@@ -103,7 +103,7 @@ def columns(rows: Sequence[Sequence[str]], *, left: bool = False) -> str:
 
 # Files, checked before any work ------------------------------------------------------------------
 
-READ = (
+INPUT_PARAMETERS = (
     "data",
     "labels",
     "counts",
@@ -114,82 +114,85 @@ READ = (
     "domain",
     "transitions",
 )
-"""Parameters that name what is read.  Not `check`: a plan is certified again in its place."""
+"""Parameters that name input files.  Not `check`: it may be overwritten by the certified plan."""
 
 
 class OutputFile(click.Path):
-    """A file to write, as `writable` has it, in a folder that permits it."""
+    """Type of an option that names a file to write, see `writable`; its folder must be writable."""
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the path if a file can be written there."""
-        index = writable(value, param.opts[-1] if param is not None else "the output")
-        if not os.access(index.parent, os.W_OK):
+        path = writable(value, param.opts[-1] if param is not None else "the output")
+        if not os.access(path.parent, os.W_OK):
             raise InputError(f"cannot write {value!r}: its folder does not permit it")
         if param is not None and param.name == "chart":
-            from seepage.charts import chart_ending
+            from seepage.charts.chart_files import chart_ending
 
-            chart_ending(index)
+            chart_ending(path)
         return str(value)
 
 
-FORCED = "seepage.force"
-FORCE = click.Option(
+FORCE_KEY = "seepage.force"
+FORCE_OPTION = click.Option(
     ["--force"],
     is_flag=True,
     expose_value=False,
-    callback=lambda ctx, _, value: ctx.meta.update({FORCED: value}),
+    callback=lambda ctx, _, value: ctx.meta.update({FORCE_KEY: value}),
     help="Replace a file that seepage did not write.",
 )
-OUR_WORDS = re.compile(
+OUTPUT_MARKERS = re.compile(
     rb"seepage|\b(leakage|cpl|plug_in|standard.error|undershoot|tcpl|backward)\b"
     rb"|records, \d+ attributes|joint frequencies"
 )
-"""What our files say near their beginning or end, and hardly a dataset does in its first line."""
+"""Words in the first line of files that seepage writes; unlikely in the first line of a dataset."""
 
-PICTURES = {b"\x89PNG": ".png", b"%PDF": ".pdf", b"<svg": ".svg"}
-LOOKED_AT = 1 << 16
+PICTURE_SIGNATURES = {b"\x89PNG": ".png", b"%PDF": ".pdf", b"<svg": ".svg"}
+SCANNED_BYTES = 1 << 16
 
 
-def _may_be_replaced(path: Path) -> bool:
-    """Return whether a path is free, or is an earlier output as far as its content tells.
+def _is_replaceable(path: Path) -> bool:
+    """Return whether a path does not exist, is empty, or looks like an earlier output.
 
-    Parquet, JSON and HTML that we write names seepage; CSV and text are known by the words of
-    their first line, pictures by being pictures.
+    Our Parquet, JSON and HTML contain "seepage"; CSV and text are recognised by the words of
+    their first line, pictures by their signature.
     """
     if not path.is_file() or not path.stat().st_size:
         return True
     with path.open("rb") as file:
-        head = file.read(LOOKED_AT)
-        file.seek(max(0, path.stat().st_size - LOOKED_AT))
+        head = file.read(SCANNED_BYTES)
+        file.seek(max(0, path.stat().st_size - SCANNED_BYTES))
         tail = file.read()
     if head.startswith((b"PAR1", b"{", b"<!doctype html>")):
         return b"seepage" in head or b"seepage" in tail
-    if any(head.startswith(mark) and path.suffix == end for mark, end in PICTURES.items()):
+    signatures = PICTURE_SIGNATURES.items()
+    if any(head.startswith(mark) and path.suffix == ending for mark, ending in signatures):
         return True
-    return OUR_WORDS.search(head.partition(b"\n")[0]) is not None
+    return OUTPUT_MARKERS.search(head.partition(b"\n")[0]) is not None
 
 
 class FileCommand(click.Command):
-    """A command that raises before it reads a file without a name or writes over what it reads.
+    """A command that checks its input and output files before any work.
 
-    Messages of the library name the command's options.
+    An InputError is raised for an empty input name, for an output that is also an input or another
+    output, and for a file that seepage did not write (unless `--force`).  Messages of the library
+    are rewritten to name the command's options.
     """
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         if any(isinstance(param.type, OutputFile) for param in self.params):
-            self.params.append(FORCE)
+            self.params.append(FORCE_OPTION)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Look at the files, then run."""
+        """Check the files, then run the command."""
         if sys.stdout is None and ctx.params.get("output", "none needed") is None:
             raise InputError("standard output is closed, so --output must be given")
-        given = [name for param in self.params if (name := param.name) in READ]
-        read = [path for name in given for path in _paths(ctx.params[name])]
-        if "" in read:
+        names = [name for param in self.params if (name := param.name) in INPUT_PARAMETERS]
+        inputs = [path for name in names for path in _as_paths(ctx.params[name])]
+        if "" in inputs:
             raise InputError("what is read must have a name, got ''")
         outputs = [
             ctx.params[param.name]
@@ -200,10 +203,10 @@ class FileCommand(click.Command):
             if output in outputs[:number]:
                 raise InputError(f"two results cannot be written to one file, got {output!r} twice")
             if Path(output).exists() and any(
-                file.samefile(output) for path in read for file in files_behind(path)
+                file.samefile(output) for path in inputs for file in input_files(path)
             ):
                 raise InputError(f"the output must not be what is read, got {output!r} for both")
-            if not ctx.meta.get(FORCED) and not _may_be_replaced(Path(output)):
+            if not ctx.meta.get(FORCE_KEY) and not _is_replaceable(Path(output)):
                 raise InputError(
                     f"{output!r} exists, and nothing in it says that seepage wrote it; "
                     "--force replaces it"
@@ -211,71 +214,77 @@ class FileCommand(click.Command):
         try:
             return super().invoke(ctx)
         except SeepageError as problem:
-            raise InputError(_in_options(str(problem), self.params)) from problem
+            raise InputError(_with_option_subject(str(problem), self.params)) from problem
 
 
-# Messages in the words of a command's options ----------------------------------------------------
+# Library messages with the names of options -----------------------------------------------------
 
 
-def _in_options(message: str, params: Sequence[click.Parameter]) -> str:
+def _with_option_subject(message: str, params: Sequence[click.Parameter]) -> str:
     """Return a message of the library with the command's options in place of parameters.
 
-    Library messages begin with the parameter that they are about: `epsilon must be ...`.
+    Library messages start with the parameter that they are about: `epsilon must be ...`.
     """
     options = _options(params)
-    found = SUBJECT.match(message)
-    name = OTHER_NAMES.get(found["name"], found["name"]) if found else None
-    if found and name in options:
-        message = f"{found['each'] or ''}{options[name]}{message[found.end() :]}"
+    subject = SUBJECT.match(message)
+    if subject and subject["name"] in options:
+        option = options[subject["name"]]
+        message = f"{subject['each'] or ''}{option}{message[subject.end() :]}"
     return with_options(message, params)
 
 
 SUBJECT = re.compile(r"(?P<each>each )?(?(each)of )(?P<name>\w+)(?=:? (?!need all))")
-"""What a message is about, at its beginning."""
+"""The parameter at the start of a message."""
 
 OTHER_NAMES = {
     "missing_markers": "missing_marker",
     "guarantees": "totals",
     "weights": "weight",
     "target_delta": "delta",
+    "key": "key_file",
+    "form": "form_column",
 }
-"""Parameters whose options are named otherwise."""
+"""Options of parameters that have another name on the command line."""
 
 
 def with_options(text: str, params: Sequence[click.Parameter]) -> str:
-    """Return a text in which settings are the command's: `--scope table` for `scope='table'`."""
+    """Return a text with options in place of parameters: `--scope table` for `scope='table'`."""
     options = _options(params)
 
-    def put(found: re.Match[str]) -> str:
-        name, value = found["name"] or found["word"] or found["aside"], found["value"]
+    def replacement(match: re.Match[str]) -> str:
+        name, value = match["name"] or match["code"] or match["bracketed"], match["value"]
         if name not in options:
-            return found[0]
-        if found["aside"]:
+            return match[0]
+        if match["bracketed"]:
             return f"({options[name]})"
         return options[name] if value is None else f"{options[name]} {value}"
 
-    return SETTING.sub(put, text)
+    return SETTING.sub(replacement, text)
 
 
 SETTING = re.compile(
-    r"""\b(?P<name>\w+)=(['"]?)(?P<value>[\w.]+)\2|`(?P<word>\w+)`"""
-    r"""|\((?P<aside>\w+)\)(?![^']*'[,;: ])"""
+    r"""\b(?P<name>\w+)=(['"]?)(?P<value>[\w.]+)\2|`(?P<code>\w+)`"""
+    r"""|\((?P<bracketed>\w+)\)(?![^']*'[,;: ])"""
 )
-"""A parameter of the library with its value, or its name in code or in brackets; not in a name."""
+"""A parameter as `name=value`, in backticks or in brackets; not inside a quoted name."""
 
 
-def _options(params: Sequence[click.Parameter]) -> dict[str | None, str]:
-    return {param.name: param.opts[-1] for param in params if isinstance(param, click.Option)}
+def _options(params: Sequence[click.Parameter]) -> dict[str, str]:
+    """Return the command's options by the library's parameters."""
+    options = [param for param in params if isinstance(param, click.Option)]
+    own = {option.name: option.opts[-1] for option in options if option.name is not None}
+    other = {parameter: own[name] for parameter, name in OTHER_NAMES.items() if name in own}
+    return {**other, **own}
 
 
-def _paths(value: Any) -> tuple[str, ...]:
+def _as_paths(value: Any) -> tuple[str, ...]:
     if isinstance(value, str):
         return (value,)
     return tuple(value) if isinstance(value, (tuple, list)) else ()
 
 
-def files_behind(path: str) -> list[Path]:
-    """Return the files that are read for a path: itself, or a table's data files behind it."""
+def input_files(path: str) -> list[Path]:
+    """Return the files that a path stands for: a file itself, or the files of a folder or glob."""
     from seepage.data.table.sources import find_files
 
     if Path(path).is_file():

@@ -1,4 +1,4 @@
-"""`seepage calibrate` and `design`: from an allowed total to a plan that can be deployed."""
+"""`seepage calibrate` and `design`: from limits on totals to a plan that can be deployed."""
 
 import math
 from decimal import ROUND_DOWN, Decimal
@@ -10,15 +10,15 @@ import click
 from seepage import _checks
 from seepage._numerics import rounded_up, shortest_above
 from seepage.cli.options import (
-    OF_TABLES,
     SEED,
+    TABLE_PARAMETERS,
     all_options_but,
     chart_option,
     engine_options,
     grouped,
-    named_settings,
-    names_listed,
-    number_named,
+    parse_names,
+    parse_number,
+    parse_settings,
     read_records,
     reject_options,
     table_arguments,
@@ -27,27 +27,29 @@ from seepage.cli.options import (
 from seepage.cli.output import (
     FileCommand,
     OutputFile,
-    columns,
-    draw,
     emit,
+    format_result,
     progress_bar,
+    text_columns,
     with_options,
-    written_as,
+    write_chart,
 )
 from seepage.errors import InputError
 
 LIMIT = click.option("--limit", type=float, help="The allowed total of every attribute, in nats.")
-COLLECTED = grouped(
+COLLECTION_OPTIONS = grouped(
     click.option("--public", metavar="A,B,...", help="Attributes that are public already."),
     click.option("--left-out", metavar="A,B,...", help="Attributes that are not collected."),
-    click.option("--least", type=float, default=0.0, help="The smallest useful budget."),
-    click.option("--weight", multiple=True, metavar="NAME=W", help="How much an attribute counts."),
+    click.option(
+        "--least", type=float, default=0.0, help="Minimum budget of a collected attribute."
+    ),
+    click.option("--weight", multiple=True, metavar="NAME=W", help="Weight of its variance."),
 )
-DRAWN = grouped(
+SAMPLE_OPTIONS = grouped(
     click.option("--sample", type=int, metavar="N", help="Plan with N records drawn at random."),
     click.option("--seed", type=SEED, default=0, help="Seed of sample and search."),
 )
-WRITTEN = grouped(
+OUTPUT_OPTIONS = grouped(
     click.option("--report", type=OutputFile(), help="Write the plan's page, one HTML file."),
     click.option("--format", "form", type=click.Choice(["table", "json"]), default="table"),
     click.option("-o", "--output", type=OutputFile(), help="Write the plan here."),
@@ -55,8 +57,8 @@ WRITTEN = grouped(
     table_options,
 )
 
-FORMS_SHOWN = 12
-"""Forms of a design that are printed."""
+SHOWN_FORMS = 12
+"""Maximum number of forms of a design that are printed."""
 
 
 @click.command("calibrate", cls=FileCommand)
@@ -73,25 +75,27 @@ FORMS_SHOWN = 12
 @click.option(
     "--scope",
     type=click.Choice(["population", "table"]),
-    help="Whom totals hold for: the people whom the records are a random sample of (by default, "
-    "where equal budgets and exact or merged totals allow it), or the table.",
+    help="Whom totals hold for: the population that the records are a random sample of (the "
+    "default where equal budgets and exact or merged totals allow it), or the table.",
 )
 @click.option("-m", "--mechanism", help="A mechanism; by default any, and the best one is planned.")
 @click.option(
     "--budgets",
     type=click.Choice(["equal", "per-attribute"]),
     default="equal",
-    help="The same budget for all, or the most useful one for each.",
+    help="One budget for all attributes, or one each, of least weighted variance.",
 )
-@COLLECTED
+@COLLECTION_OPTIONS
 @click.option("--reports", type=int, help="For sampled totals: how many reports are drawn.")
-@click.option("--delta", type=float, help="For sampled totals: the delta with which they hold.")
+@click.option("--delta", type=float, help="For sampled totals: their delta.")
 @click.option("--confidence", type=float, help="Confidence of all totals together.")
-@DRAWN
-@click.option("--audit/--no-audit", default=True, help="Search for a witness after an assumption.")
+@SAMPLE_OPTIONS
+@click.option(
+    "--audit/--no-audit", default=True, help="Search for a witness against assumed totals."
+)
 @click.option("--check", metavar="PLAN", help="Certify a plan that was edited, on DATA.")
 @chart_option("the plan")
-@WRITTEN
+@OUTPUT_OPTIONS
 def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     """Find the largest budgets that keep every attribute's total within a limit.
 
@@ -103,7 +107,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     """
     arguments = table_arguments(options)
     if options["check"]:
-        _check(data, arguments, options["check"], output)
+        _certify_again(data, arguments, options["check"], output)
         return
     if options["budgets"] == "equal":
         reject_options(["weight"], "it needs --budgets per-attribute")
@@ -113,7 +117,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
     from seepage.plan.designed_plan import plan_of
 
     with progress_bar("calibrating") as progress:
-        found = find_budgets(
+        calibration = find_budgets(
             records,
             limit,
             guarantee=options["guarantee"],
@@ -121,24 +125,24 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
             budgets=options["budgets"],
             audit=options["audit"],
             progress=progress,
-            **_collected(records, options),
-            **_sampling(options),
+            **_collection_settings(records, options),
+            **_sampling_settings(options),
         )
-    plan = plan_of(found)
+    plan = plan_of(calibration)
     _write(plan, data, output, options["report"])
-    draw(plan, options["chart"])
-    emit(written_as(form, plan, _calibrated, Path(data).name), None)
+    write_chart(plan, options["chart"])
+    emit(format_result(form, plan, _calibration_text, Path(data).name), None)
 
 
-def _sampling(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings of totals that were given."""
+def _sampling_settings(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the given settings of sampled totals, by the library's parameters."""
     if options["guarantee"] not in ("sampled", "auto"):
         reject_options(["reports", "delta"], "it is of --guarantee sampled")
     names = {"reports": "reports", "delta": "target_delta", "confidence": "confidence"}
     return {names[name]: options[name] for name in names if options[name] is not None}
 
 
-def _calibrated(plan: Any, name: str) -> str:
+def _calibration_text(plan: Any, name: str) -> str:
     rows = [["attribute", "mechanism", "epsilon", "total", "limit"]]
     rows += [
         [
@@ -154,22 +158,19 @@ def _calibrated(plan: Any, name: str) -> str:
         f"{name}: budgets whose totals stay within the limit (all in nats)\n"
         f"Guarantee: {plan.guarantee} ({', '.join(filter(None, (plan.kind, plan.whom)))})"
     )
-    return "\n".join([heading, columns(rows), *plan.notes])
+    return "\n".join([heading, text_columns(rows), *plan.notes])
 
 
 def _rounded_down(epsilon: float) -> str:
-    """Return a budget with four decimals, never above it: it may be copied from the screen."""
+    """Return a budget with four decimals, rounded down: it may be copied from the screen."""
     return str(Decimal(epsilon).quantize(Decimal("0.0001"), ROUND_DOWN))
 
 
-def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) -> None:
-    """Certify a plan again on DATA, and write it with its new digest.
-
-    DATA are read in the plan's own domain.
-    """
+def _certify_again(data: str, arguments: dict[str, Any], path: str, output: str | None) -> None:
+    """Certify an edited plan on DATA, read in the plan's domain, and write it with a new digest."""
     from seepage.plan import Plan, certify
 
-    others = all_options_but("data", "check", "output", *OF_TABLES)
+    others = all_options_but("data", "check", "output", *TABLE_PARAMETERS)
     reject_options(others, "--check computes the totals of a plan as the plan says")
     plan = Plan.load(path, unchecked=True)
     reject_options(["bins"], "--check reads a table in the plan's own domain")
@@ -180,24 +181,24 @@ def _check(data: str, arguments: dict[str, Any], path: str, output: str | None) 
     emit(f"every total is within its limit ({plan.guarantee}, {plan.kind})", None)
 
 
-# What both commands read and write ---------------------------------------------------------------
+# Settings and files of both commands -------------------------------------------------------------
 
 
-def _limits(records: Any, options: dict[str, Any], *, may_lack: bool = False) -> Any:
-    """Return the limit for all, or one for each attribute.
+def _limits(records: Any, options: dict[str, Any], *, allow_none: bool = False) -> Any:
+    """Return one limit for all attributes, or a mapping by attribute.
 
-    Where one `may_lack`, the limit `none` leaves an attribute unprotected.
+    With `allow_none`, `--limit-of NAME=none` leaves an attribute unprotected.
     """
-    own = named_settings(options["limit_of"], "--limit-of")
-    if options["limit"] is None and not own:
+    exceptions = parse_settings(options["limit_of"], "--limit-of")
+    if options["limit"] is None and not exceptions:
         raise InputError("--limit must be given: the allowed total of every attribute, in nats")
-    if not own:
+    if not exceptions:
         return _checks.epsilon(options["limit"], "limit")
     limits = dict.fromkeys(records.domain.names, options["limit"])
-    for name, text in own.items():
-        free = may_lack and text.strip().casefold() == "none"
+    for name, text in exceptions.items():
+        unlimited = allow_none and text.strip().casefold() == "none"
         limits[records.domain[name].name] = (
-            math.inf if free else number_named(text, f"--limit-of {name}")
+            math.inf if unlimited else parse_number(text, f"--limit-of {name}")
         )
     missing = [name for name, value in limits.items() if value is None]
     if missing:
@@ -205,21 +206,21 @@ def _limits(records: Any, options: dict[str, Any], *, may_lack: bool = False) ->
     return {name: None if value == math.inf else value for name, value in limits.items()}
 
 
-def _collected(records: Any, options: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that both commands have: what is collected, and for whom it holds."""
+def _collection_settings(records: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of both commands: which attributes are collected, weights, scope."""
     weights = dict.fromkeys(records.domain.names, 1.0)
-    for name, text in named_settings(options["weight"], "--weight").items():
-        weights[records.domain[name].name] = number_named(text, f"--weight {name}")
+    for name, text in parse_settings(options["weight"], "--weight").items():
+        weights[records.domain[name].name] = parse_number(text, f"--weight {name}")
     return {
-        "public": names_listed(options["public"]),
-        "left_out": names_listed(options["left_out"]),
+        "public": parse_names(options["public"]),
+        "left_out": parse_names(options["left_out"]),
         "weights": weights,
         **{name: options[name] for name in ("least", "scope", "seed")},
     }
 
 
 def _write(plan: Any, data: str, output: str | None, page: str | None) -> None:
-    """Write a plan and its page where they are wanted."""
+    """Write a plan and its page; None for neither."""
     if output is not None:
         plan.save(output)
     if page is not None:
@@ -237,37 +238,40 @@ def _write(plan: Any, data: str, output: str | None, page: str | None) -> None:
     "--limit-of",
     multiple=True,
     metavar="NAME=LIMIT",
-    help="Another limit for one attribute; none: not protected.",
+    help="Another limit for one attribute, or none to leave it unprotected.",
 )
-@COLLECTED
-@click.option("--known", metavar="A,B,...", help="Attributes that the adversary knows of a person.")
-@click.option("--record-limit", type=float, help="The largest sum of budgets of a form.")
+@COLLECTION_OPTIONS
+@click.option("--known", metavar="A,B,...", help="Attributes that the adversary knows.")
+@click.option("--record-limit", type=float, help="Maximum sum of the budgets of a form.")
 @click.option("--together", multiple=True, metavar="A,B,...", help="Only asked together.")
 @click.option("--never", multiple=True, metavar="A,B", help="Never asked together.")
-@click.option("--joint", multiple=True, metavar="A,B", help="Their joint distribution is wanted.")
-@click.option("--largest", type=int, help="The most attributes of a form.")
+@click.option(
+    "--joint", multiple=True, metavar="A,B", help="Also estimate their joint frequencies."
+)
+@click.option("--largest", type=int, help="Maximum number of attributes of a form.")
 @click.option(
     "--scope",
     type=click.Choice(["population", "table"]),
     default="population",
-    help="Whom limits hold for: the people whom the records are a random sample of, or the table.",
+    help="Whom limits hold for: the population that the records are a random sample of, or the "
+    "table.",
 )
 @click.option("--confidence", type=float, default=0.95, help="Confidence of all limits together.")
 @click.option(
     "--shape",
     type=click.Choice(["never", "single", "forms", "record"]),
     default="forms",
-    help="Forms that send one shaped report; record: without the rule of one answer changed.",
+    help="Which forms may send one shaped report; record: without a limit per changed answer.",
 )
-@DRAWN
-@click.option("--seconds", type=float, default=60.0, help="Longest time of searching.")
+@SAMPLE_OPTIONS
+@click.option("--seconds", type=float, default=60.0, help="Time limit of the search.")
 @click.option(
     "--frontier",
     type=OutputFile(),
-    help="Draw the error against the epsilon of the whole record; takes as long again.",
+    help="Draw the error against the epsilon of the whole record; doubles the time.",
 )
 @chart_option("the comparison")
-@WRITTEN
+@OUTPUT_OPTIONS
 def design(data: str, form: str, output: str | None, **options: Any) -> None:
     """Find the forms that keep every attribute's total within a limit with the least error.
 
@@ -284,55 +288,60 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
     from seepage.designs.find_design import find_design
     from seepage.plan.designed_plan import plan_of_design
 
-    limits = _limits(records, options, may_lack=True)
-    chosen = _collected(records, options) | {
-        "known": names_listed(options["known"]),
+    limits = _limits(records, options, allow_none=True)
+    chosen = _collection_settings(records, options) | {
+        "known": parse_names(options["known"]),
         **{
-            name: [names_listed(group) for group in options[name]]
+            name: [parse_names(group) for group in options[name]]
             for name in ("together", "never", "joint")
         },
         **{name: options[name] for name in ("largest", "confidence", "shape", "seconds")},
     }
     with progress_bar("designing") as progress:
-        found = find_design(
+        result = find_design(
             records, limits, record_limit=options["record_limit"], progress=progress, **chosen
         )
         if options["frontier"] is not None:
             from seepage.designs.find_design import frontier
 
-            draw(frontier(records, limits, progress=progress, **chosen), options["frontier"])
-    plan = plan_of_design(found)
+            write_chart(frontier(records, limits, progress=progress, **chosen), options["frontier"])
+    plan = plan_of_design(result)
     _write(plan, data, output, options["report"])
-    draw(found, options["chart"])
-    emit(written_as(form, found, _designed, Path(data).name), None)
+    write_chart(result, options["chart"])
+    emit(format_result(form, result, _design_text, Path(data).name), None)
 
 
-def _designed(found: Any, name: str) -> str:
-    guarantees = ", ".join(sorted({form.guarantee for form in found.forms}))
+def _design_text(design: Any, name: str) -> str:
+    guarantees = ", ".join(sorted({form.guarantee for form in design.forms}))
     heading = (
-        f"{name}: {len(found.forms)} forms, every total within its limit {found.whom} "
+        f"{name}: {len(design.forms)} forms, every total within its limit {design.whom} "
         f"({guarantees}; all in nats)\n"
-        f"Error with {found.people:,} people: {found.error:.4g}, at most {found.gap:.2%} above the "
-        "least over the forms considered; a form tells at most "
-        f"{shortest_above(found.record)} about the whole record"
+        f"Error with {design.people:,} people: {design.error:.4g}, at most {design.gap:.2%} above "
+        "the least over the forms considered; a form tells at most "
+        f"{shortest_above(design.record)} about the whole record"
     )
-    parts = [heading, "", "Forms", _forms(found), "", "Attributes", _attributes(found), ""]
+    tables = {
+        "Forms": _forms_text(design),
+        "Attributes": _attributes_text(design),
+        "Other ways to keep the same limit": _comparison_text(design),
+    }
+    parts = [f"\n{title}\n{table}" for title, table in tables.items()]
     params = click.get_current_context().command.params
-    notes = [with_options(note, params) for note in found.notes]
-    return "\n".join([*parts, "Other ways to keep the same limit", _others(found), *notes])
+    notes = [with_options(note, params) for note in design.notes]
+    return "\n".join([heading, *parts, *notes])
 
 
-def _forms(found: Any) -> str:
+def _forms_text(design: Any) -> str:
     rows = [["form", "share", "record", "attributes and budgets"]]
-    for number, form in enumerate(found.forms[:FORMS_SHOWN], 1):
+    for number, form in enumerate(design.forms[:SHOWN_FORMS], 1):
         row = [str(number), f"{form.share:.2%}", rounded_up(form.record), _questions(form)]
         rows.append(row)
         if form.matrix is not None:
             rows.append(["", "", "", f"  tells: {form.known_answers}"])
-    more = len(found.forms) - FORMS_SHOWN
+    more = len(design.forms) - SHOWN_FORMS
     if more > 0:
         rows.append(["...", "", "", f"{more} more in the plan"])
-    return columns(rows, left=True)
+    return text_columns(rows, left=True)
 
 
 def _questions(form: Any) -> str:
@@ -344,43 +353,43 @@ def _questions(form: Any) -> str:
     )
 
 
-def _attributes(found: Any) -> str:
+def _attributes_text(design: Any) -> str:
     from seepage.plan.plan_text import attaining_form
 
     rows = [["attribute", "largest total", "in form", "limit", "error"]]
-    for k, name in enumerate(found.domain.names):
-        limit = found.limits[k]
+    for k, name in enumerate(design.domain.names):
+        limit = design.limits[k]
         rows.append(
             [
                 name,
-                "public" if name in found.public else rounded_up(found.totals[k]),
-                attaining_form([form.totals[k] for form in found.forms]),
+                "public" if name in design.public else rounded_up(design.totals[k]),
+                attaining_form([form.totals[k] for form in design.forms]),
                 "-" if limit == math.inf else f"{limit:g}",
-                f"{found.errors[k]:.3g}" if found.errors[k] < math.inf else "not asked",
+                f"{design.errors[k]:.3g}" if design.errors[k] < math.inf else "not asked",
             ]
         )
-    rows += [[f"{i} x {j}", "", "", "", f"{e:.3g}"] for (i, j), e in found.joint.items()]
-    return columns(rows)
+    rows += [[f"{i} x {j}", "", "", "", f"{e:.3g}"] for (i, j), e in design.joint.items()]
+    return text_columns(rows)
 
 
-def _others(found: Any) -> str:
-    least = found.comparison[-1].error
+def _comparison_text(design: Any) -> str:
+    smallest = design.comparison[-1].error
     rows = [["strategy", "error", "of the design's", "rests on"]]
     rows += [
         [
-            one.name,
-            f"{one.error:.3g}",
-            f"{one.error / least:.3g} x",
-            _basis(found, one) + one.rests_on,
+            strategy.name,
+            f"{strategy.error:.3g}",
+            f"{strategy.error / smallest:.3g} x",
+            _basis(design, strategy) + strategy.rests_on,
         ]
-        for one in found.comparison
+        for strategy in design.comparison
     ]
-    return columns(rows, left=True)
+    return text_columns(rows, left=True)
 
 
-def _basis(found: Any, one: Any) -> str:
+def _basis(design: Any, strategy: Any) -> str:
     """Return whether a strategy's limits are certified, or hold with a confidence."""
-    if not one.certified:
+    if not strategy.certified:
         return ""
-    statistical = found.scope == "population" and "exact" in one.rests_on
-    return f"at {found.confidence:g}: " if statistical else "certified: "
+    statistical = design.scope == "population" and "exact" in strategy.rests_on
+    return f"at {design.confidence:g}: " if statistical else "certified: "

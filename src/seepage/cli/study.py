@@ -18,25 +18,32 @@ from seepage.cli.options import (
     table_arguments,
     table_options,
 )
-from seepage.cli.output import FileCommand, columns, draw, emit, progress_bar, written_as
+from seepage.cli.output import (
+    FileCommand,
+    emit,
+    format_result,
+    progress_bar,
+    text_columns,
+    write_chart,
+)
 from seepage.errors import InputError
 
 SHOWN_PAIRS = 20
-"""Pairs in the table, the largest estimates first; all of them in JSON and CSV."""
+"""Maximum number of pairs in the table, largest estimates first; JSON and CSV have all."""
 
 
 @click.command("simulate", cls=FileCommand)
 @click.argument("data")
 @BUDGET
 @click.option("-m", "--mechanism", default="grr", help="The mechanism.")
-@click.option("--replicas", type=int, default=50, help="How often each record reports.")
+@click.option("--replicas", type=int, default=50, help="Number of reports per record.")
 @click.option(
     "--surrogates",
     type=int,
     default=10_000,
     help="Permutations drawn for p-values; 0: none.",
 )
-@click.option("--seed", type=SEED, help="Repeat a run; drawn and printed by default.")
+@click.option("--seed", type=SEED, help="Seed of the run; drawn and printed by default.")
 @click.option(
     "--view",
     type=click.Choice(["inferred", "report"]),
@@ -46,7 +53,7 @@ SHOWN_PAIRS = 20
 @click.option(
     "--pair", multiple=True, metavar="SOURCE->TARGET", help="Only this pair; may be repeated."
 )
-@click.option("--population", is_flag=True, help="Ask about the population that DATA are from.")
+@click.option("--population", is_flag=True, help="Intervals for the population, not the table.")
 @click.option("--confidence", type=float, default=0.95, help="Confidence of intervals.")
 @output_options
 @table_options
@@ -69,14 +76,14 @@ def simulate(data: str, form: str, output: str | None, **options: Any) -> None:
     pairs = read_pairs(data, table_arguments(options))
     chosen = [_pair(text) for text in options.pop("pair")] or None
     with progress_bar("simulating") as progress:
-        found = estimate_leakage(
+        estimates = estimate_leakage(
             pairs,
             options.pop("epsilon"),
             pairs=chosen,
             progress=progress,
             **options,
         )
-    emit(_estimates_written(found, Path(data).name, form), output)
+    emit(_format_estimates(estimates, Path(data).name, form), output)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -87,13 +94,13 @@ def _pair(text: str) -> tuple[str, str]:
     return target.strip(), source.strip()
 
 
-def _estimates_written(found: Any, name: str, form: str) -> str:
+def _format_estimates(estimates: Any, name: str, form: str) -> str:
     if form == "csv":
-        return str(found.to_csv())
-    rows, settings = found.to_arrow().to_pylist(), found.settings
+        return str(estimates.to_csv())
+    rows, settings = estimates.to_arrow().to_pylist(), estimates.settings
     if form == "json":
-        kept = ("seed", "replicas", "view", "confidence", "population")
-        return json_text({**{name: getattr(settings, name) for name in kept}, "estimates": rows})
+        keys = ("seed", "replicas", "view", "confidence", "population")
+        return json_text({**{key: getattr(settings, key) for key in keys}, "estimates": rows})
     return _estimates_table(rows, settings, name)
 
 
@@ -113,18 +120,18 @@ def _estimates_table(rows: list[dict[str, Any]], settings: Any, name: str) -> st
         for pair, row in shown
     ]
     cautions = [f"  {pair}: {row['cautions']}" for pair, row in shown if row["cautions"]]
-    of = "the population" if settings.population else "the table"
+    scope = "the population" if settings.population else "the table"
     lines = [
         f"{name}: leakage (nats) estimated from {settings.replicas} reports per record, seed "
-        f"{settings.seed}; view: {settings.view}; intervals for {of}",
-        columns(cells),
+        f"{settings.seed}; view: {settings.view}; intervals for {scope}",
+        text_columns(cells),
     ]
     if len(order) > SHOWN_PAIRS:
         lines.append(f"  ... and {len(order) - SHOWN_PAIRS} more pairs (--format csv has them all)")
     if settings.surrogates:
-        least = min(1.0, len(order) / (1 + settings.surrogates))
+        smallest = min(1.0, len(order) / (1 + settings.surrogates))
         lines.append(
-            f"  Holm's p-values of {len(order)} pairs cannot fall below {least:.2g} with "
+            f"  Holm's p-values of {len(order)} pairs cannot fall below {smallest:.2g} with "
             f"{settings.surrogates:,} surrogates"
         )
     if cautions:
@@ -135,8 +142,8 @@ def _estimates_table(rows: list[dict[str, Any]], settings: Any, name: str) -> st
 EPSILON = click.option(
     "-e", "--epsilon", multiple=True, type=float, help="A budget; may be given several times."
 )
-BENCHMARKED = grouped(
-    chart_option("it"),
+BENCHMARK_OPTIONS = grouped(
+    chart_option("the scores"),
     click.option("--seed", type=SEED, default=0, help="Seed of the simulation."),
     output_options,
     table_options,
@@ -163,7 +170,7 @@ def benchmark() -> None:
     help="bound, a mechanism (grr, oue:inferred), or statistical:MECHANISM.",
 )
 @click.option("--analyser", "chosen", multiple=True, help="Only this one; may be repeated.")
-@BENCHMARKED
+@BENCHMARK_OPTIONS
 def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any) -> None:
     """Compare analysers with a reference leakage on one or more DATA: undershoot, overshoot.
 
@@ -173,10 +180,10 @@ def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any)
     from seepage.study.benchmark import benchmark_analysers
 
     arguments = table_arguments(options)
-    names = _names(data)
+    names = _data_names(data)
     tables = {names[path]: read_pairs(path, arguments) for path in data}
     with progress_bar("comparing") as progress:
-        found = benchmark_analysers(
+        scores = benchmark_analysers(
             tables,
             epsilon or (1.0,),
             reference=options["reference"],
@@ -184,15 +191,15 @@ def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any)
             seed=options["seed"],
             progress=progress,
         )
-    left_out = [f"{data}: {name} left out: {why}" for data, name, why in found.left_out]
-    _finish(found, [*left_out, *_constant(tables)], options)
+    left_out = [f"{data}: {name} left out: {reason}" for data, name, reason in scores.left_out]
+    _write_benchmark(scores, [*left_out, *_constant_notes(tables)], options)
 
 
 @benchmark.command("mechanisms", cls=FileCommand, short_help="Utility against leakage.")
 @click.argument("data")
 @EPSILON
 @click.option("-m", "--mechanism", "chosen", multiple=True, help="Only this; may be repeated.")
-@BENCHMARKED
+@BENCHMARK_OPTIONS
 def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
     """Compare mechanisms on DATA: the utility of their reports against what they leak.
 
@@ -204,18 +211,18 @@ def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
 
     pairs = read_pairs(data, table_arguments(options))
     with progress_bar("simulating") as progress:
-        found = benchmark_mechanisms(
+        scores = benchmark_mechanisms(
             pairs,
             epsilon or (1.0, 3.0, 5.0),
             mechanisms=options["chosen"] or EIGHT,
             seed=options["seed"],
             progress=progress,
         )
-    _finish(found, _constant({data: pairs}), options)
+    _write_benchmark(scores, _constant_notes({data: pairs}), options)
 
 
-def _names(data: tuple[str, ...]) -> dict[str, str]:
-    """Return a name for each DATA: that of its file, or all of it where files share one."""
+def _data_names(data: tuple[str, ...]) -> dict[str, str]:
+    """Return a unique name for each DATA: its file name, or the whole path if names coincide."""
     short = [Path(path).name for path in data]
     names = {
         path: name if short.count(name) == 1 else path
@@ -226,17 +233,17 @@ def _names(data: tuple[str, ...]) -> dict[str, str]:
     return names
 
 
-def _scores_text(found: Any) -> str:
-    rows = found.to_dict()["scores"]
+def _scores_text(scores: Any) -> str:
+    rows = scores.to_dict()["scores"]
     cells = [[_cell(value) for value in row.values()] for row in rows]
-    return columns([[name.replace("_", " ") for name in rows[0]], *cells])
+    return text_columns([[name.replace("_", " ") for name in rows[0]], *cells])
 
 
 def _cell(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _constant(tables: dict[str, Any]) -> list[str]:
+def _constant_notes(tables: dict[str, Any]) -> list[str]:
     return [
         f"{name}: {attribute.name} is constant, so nothing leaks to or from it"
         for name, pairs in tables.items()
@@ -245,15 +252,15 @@ def _constant(tables: dict[str, Any]) -> list[str]:
     ]
 
 
-def _finish(found: Any, remarks: list[str], options: dict[str, Any]) -> None:
-    """Write the chart and the result; in CSV, which has no place for them, cautions go beside."""
-    draw(found, options["chart"])
-    text = written_as(options["form"], found, _scores_text)
+def _write_benchmark(scores: Any, remarks: list[str], options: dict[str, Any]) -> None:
+    """Write the chart and the scores; notes follow the table, or go to standard error for CSV."""
+    write_chart(scores, options["chart"])
+    text = format_result(options["form"], scores, _scores_text)
     if options["form"] == "table":
-        text = "\n".join([text.rstrip("\n"), *found.notes, *remarks])
+        text = "\n".join([text.rstrip("\n"), *scores.notes, *remarks])
     emit(text, options["output"])
     if options["form"] == "csv":
-        for note in found.notes:
+        for note in scores.notes:
             click.echo(note, err=True)
 
 
@@ -265,16 +272,16 @@ def _finish(found: Any, remarks: list[str], options: dict[str, Any]) -> None:
     type=click.Path(file_okay=False),
     default="reproduction",
     metavar="DIR",
-    help="The folder to write to; items that it has already are kept.",
+    help="The folder to write to; finished items in it are kept.",
 )
-@click.option("--again", is_flag=True, help="Make items once more that are kept already.")
-@click.option("--list", "listing", is_flag=True, help="List the items, and make none.")
+@click.option("--again", is_flag=True, help="Compute finished items again.")
+@click.option("--list", "listing", is_flag=True, help="List the items and exit.")
 def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -> None:
-    """Reproduce every table and figure of the paper, or only each ITEM, beside its numbers.
+    """Reproduce every table and figure of the paper, or only each ITEM, beside the paper's values.
 
     Each item becomes a table (CSV) and charts (SVG, PNG), and all together one page, index.html.
-    Data are looked for in the folder that SEEPAGE_DATA names; missing ones are listed. A run that
-    was stopped is continued by the same reproduce.
+    Data are looked for in the folder that SEEPAGE_DATA names; missing ones are listed.  Run the
+    same command again to continue a run that was stopped.
 
     \b
     Examples:
@@ -286,18 +293,18 @@ def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -
 
     if listing:
         rows = [[name, item.paper.place, item.paper.title] for name, item in ITEMS.items()]
-        click.echo(columns(rows, left=True))
+        click.echo(text_columns(rows, left=True))
         return
 
     if not output:
         raise InputError("--output must be a folder, got ''")
 
-    def tell(kept: FinishedItem, made: bool) -> None:
-        tally = Counter(one.verdict for one in kept.comparisons)
-        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in tally.items())
-        how = f"{kept.seconds:.1f} s" if made else "kept"
-        click.echo(f"{kept.item}: {verdicts} ({how})", err=True)
+    def print_item(item: FinishedItem, computed: bool) -> None:
+        counts = Counter(comparison.verdict for comparison in item.comparisons)
+        verdicts = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
+        how = f"{item.seconds:.1f} s" if computed else "kept"
+        click.echo(f"{item.item}: {verdicts} ({how})", err=True)
 
     with progress_bar("reproducing") as progress:
-        reproduce(items, output, again=again, progress=progress, tell=tell)
+        reproduce(items, output, again=again, progress=progress, tell=print_item)
     click.echo(str(Path(output, "index.html")))

@@ -16,7 +16,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._files import whole_file
-from seepage._pages import filled
+from seepage._pages import fill_template
 from seepage.collection.wire_draws import WORD, draw_form, form_bytes, perturb_record
 from seepage.data.domain import Domain
 from seepage.data.recoding import read_codebook
@@ -156,7 +156,7 @@ def questionnaire_page(
     }
     page = (CLIENT / "questionnaire.html").read_text(encoding="utf-8")
     connect = "'none'" if address is None else address.partition("?")[0]
-    return filled(page, _checks.text(title, "title"), style, page_script(), survey, connect)
+    return fill_template(page, _checks.text(title, "title"), style, page_script(), survey, connect)
 
 
 def page_script() -> str:

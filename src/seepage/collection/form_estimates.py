@@ -30,12 +30,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seepage._numerics import Floats
+from seepage._numerics import Floats, nearest_distribution
 from seepage.designs.equal_budgets import equal_split
 from seepage.mechanisms import Estimate, Mechanism
-from seepage.mechanisms.base import nearest_distribution
-from seepage.mechanisms.randomness import CERTAIN
-from seepage.plan.form import MatrixChannel, Unbounded, best_mechanism, build_mechanism
+from seepage.mechanisms.best_mechanism import best_mechanism
+from seepage.mechanisms.exact_probabilities import CERTAIN
+from seepage.plan.form import MatrixChannel, Unbounded, build_mechanism
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import Alternative
 

@@ -1,6 +1,6 @@
 """Estimated joint frequencies of two attributes, by inversion or by maximum likelihood.
 
-Inversion is unbiased: the mean of products of one-hot vectors, see `report_sums`; where several
+Inversion is unbiased: the mean of products of one-hot vectors, see `pooled_sums`; where several
 forms ask for both attributes, their estimates are combined by inverse variance.
 
 The likelihood is maximised by an accelerated EM iteration.  A pair of reports (y, y') has
@@ -24,15 +24,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats, Integers
+from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Result
 from seepage.collection.form_estimates import combine
+from seepage.collection.pooled_sums import PooledSums, pool_reports
 from seepage.collection.report_source import ReportSource, open_reports
-from seepage.collection.report_sums import PooledSums, pool_reports
 from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
-from seepage.mechanisms.base import nearest_distribution
 from seepage.plan.plan import Plan
 
 MAX_SETS = 1 << 22

@@ -34,7 +34,7 @@ from seepage.collection.report_source import (
     reports_schema,
     spread_reports,
 )
-from seepage.data.table.numbers import Codes
+from seepage.data.table.arrow_numbers import Codes
 from seepage.data.table.sources import find_files
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.randomness import Randomness, Seed, randomness
@@ -123,7 +123,7 @@ def _reports(
             arrays = perturbed_columns(plan, answers, forms, source)
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
     except DomainError as problem:
-        hint = "" if other is not None else "; name a value that such count as (other; --other)"
+        hint = "" if other is not None else "; name a catch-all value for such values (other)"
         raise DomainError(f"{problem}{hint}") from None
 
 
@@ -220,21 +220,20 @@ def new_key(path: str | os.PathLike[str]) -> bytes:
 
 def checked_key(key: Any) -> bytes:
     """Return a key of at least 16 bytes, given as bytes or as the path of its file in hex."""
-    given: bytes
+    secret: bytes
     if isinstance(key, bytes):
-        given = key
+        secret = key
     else:
         file = _checks.path(key, "key")
         try:
-            given = bytes.fromhex(file.read_text())
+            secret = bytes.fromhex(file.read_text())
         except (OSError, ValueError):
             raise InputError(
-                f"{file} must be a file that holds a key as hexadecimal digits; "
-                "`new_key` and --key-file write one"
+                f"key must be bytes or a file of hexadecimal digits, got {str(file)!r}"
             ) from None
-    if len(given) < MIN_KEY:
-        raise InputError(f"a key must have at least {MIN_KEY} bytes, got {len(given)}")
-    return given
+    if len(secret) < MIN_KEY:
+        raise InputError(f"key must have at least {MIN_KEY} bytes, got {len(secret)}")
+    return secret
 
 
 def form_of_words(plan: Plan, words: NDArray[np.uint64]) -> Integers:
@@ -274,13 +273,13 @@ def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integer
 def form_column(plan: Plan, form: Any, identifier: Any, key: Any) -> FormColumn | None:
     """Return the column that decides forms, None where they are drawn; check what was given."""
     if form is not None and identifier is not None:
-        raise InputError("forms are taken from a column (form) or derived (identifier), not both")
+        raise InputError("forms are in a column (form) or derived from one (identifier), not both")
     if identifier is None:
         if key is not None:
-            raise InputError("a key derives forms from identifiers: name their column (identifier)")
+            raise InputError("key needs the column of identifiers (identifier), got None")
         return None if form is None else FormColumn(_checks.text(form, "form"), len(plan.forms))
     if key is None:
-        raise InputError("forms are derived from identifiers by a secret key (key), got none")
+        raise InputError("identifier needs the secret key that derives forms (key), got None")
     secret = checked_key(key)
     return FormColumn(
         _checks.text(identifier, "identifier"),

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, Integers
-from seepage.collection.report_sums import PooledSums
+from seepage.collection.pooled_sums import PooledSums
 from seepage.leakage.likely_sets import LikelySets
 
 NEGLIGIBLE = 2.0**-10

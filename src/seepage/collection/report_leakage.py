@@ -10,7 +10,7 @@ import numpy as np
 from seepage import __version__, _checks
 from seepage._numerics import Floats
 from seepage._results import Progress, Result, json_ready
-from seepage.collection.frequencies import EstimatedPairs, estimate_pairs
+from seepage.collection.estimated_pairs import EstimatedPairs, estimate_pairs
 from seepage.collection.report_intervals import LeakageInterval, leakage_interval
 from seepage.data.domain import Domain
 from seepage.errors import InputError

@@ -1,7 +1,6 @@
-"""`Channel`: a matrix of conditional probabilities that knows its axes.
+"""`Channel`: a row-stochastic matrix P(output given input) with named axes.
 
-Matrices are dense, or sparse ones of SciPy, which are held by their cells that are not zero and
-never made whole.
+Matrices are dense NumPy arrays or SciPy sparse matrices; sparse ones are never densified.
 """
 
 import sys
@@ -17,11 +16,11 @@ from seepage.data.domain import Attribute
 from seepage.errors import ChannelError
 
 ROW_SUM_TOLERANCE = 1e-9
-NUMBERS = "biufO"
-"""The kinds of NumPy arrays that can hold probabilities; fractions come as objects."""
+NUMBER_KINDS = "biufO"
+"""`dtype.kind` of arrays that can hold probabilities; `Fraction`s come as objects."""
 
 Sparse: TypeAlias = Any
-"""A SciPy sparse array by rows, indices ascending, each once, no zero held."""
+"""A SciPy CSR array in canonical form: sorted indices, no duplicates, no explicit zeros."""
 
 DenseOrSparse: TypeAlias = Any
 """A matrix of floats, or `Sparse`."""
@@ -31,15 +30,15 @@ SparseLike: TypeAlias = Any
 
 
 def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> Floats:
-    """Return the matrix of a channel or array; raise a ChannelError for what is no channel.
+    """Return the read-only float64 matrix of a channel or array-like.
 
-    Entries are finite and at least 0, and each row sums to 1 within 1e-9.
+    A ChannelError is raised unless entries are finite and at least 0 and rows sum to 1 within 1e-9.
     """
     if isinstance(channel, Channel):
         return channel.matrix
     try:
         given = np.asarray(channel)
-        matrix = given.astype(np.float64) if given.dtype.kind in NUMBERS else None
+        matrix = given.astype(np.float64) if given.dtype.kind in NUMBER_KINDS else None
     except (TypeError, ValueError, OverflowError):
         matrix = None
     if matrix is None:
@@ -51,16 +50,16 @@ def as_matrix(channel: "Channel | ArrayLike", name: str = "channel") -> Floats:
 
 
 def as_dense_or_sparse(channel: Any, name: str = "channel") -> DenseOrSparse:
-    """Return the matrix of a channel as `as_matrix` does, sparse if it was given sparse."""
+    """Return the checked matrix of a channel like `as_matrix`; sparse input stays sparse (CSR)."""
     if not is_sparse(channel):
         return as_matrix(channel, name)
     from scipy import sparse
 
-    if channel.dtype.kind not in NUMBERS:
+    if channel.dtype.kind not in NUMBER_KINDS:
         raise ChannelError(f"{name} must be a matrix of probabilities, got {channel.dtype}")
     _check_shape(channel, name)
-    by_rows: Any = sparse.csr_array
-    matrix = by_rows(channel, dtype=np.float64, copy=True)
+    csr_array: Any = sparse.csr_array
+    matrix = csr_array(channel, dtype=np.float64, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     _check_probabilities(matrix, matrix.data, name)
@@ -75,8 +74,9 @@ def _check_shape(matrix: DenseOrSparse, name: str) -> None:
 
 
 def _check_probabilities(matrix: DenseOrSparse, cells: Floats, name: str) -> None:
-    if cells.size and cells.min() >= 0 and cells.max() < 2 and _sums_are_one(matrix, 1):
-        return
+    with np.errstate(over="ignore"):
+        if cells.size and np.minimum.reduce(cells, axis=None) >= 0 and _sums_are_one(matrix, 1):
+            return
     bad = cells[~(cells >= 0) | (cells == np.inf)]
     if bad.size:
         raise ChannelError(f"{name} must hold probabilities of at least 0, got {bad[0]}")
@@ -94,19 +94,19 @@ def _sums_are_one(matrix: DenseOrSparse, axis: int) -> bool:
     return bool(1 - min(sums) <= ROW_SUM_TOLERANCE and max(sums) - 1 <= ROW_SUM_TOLERANCE)
 
 
-def is_sparse(given: Any) -> bool:
-    """Return whether something is a sparse matrix or array of SciPy, without importing SciPy."""
+def is_sparse(matrix: Any) -> bool:
+    """Return whether this is a sparse matrix or array of SciPy, without importing SciPy."""
     sparse = sys.modules.get("scipy.sparse")
-    return sparse is not None and bool(sparse.issparse(given))
+    return sparse is not None and bool(sparse.issparse(matrix))
 
 
-def dense(part: DenseOrSparse) -> Floats:
-    """Return a small part of a matrix with its zeros."""
-    return np.asarray(part.toarray() if is_sparse(part) else part)
+def dense(matrix: DenseOrSparse) -> Floats:
+    """Return a matrix as a dense array."""
+    return np.asarray(matrix.toarray() if is_sparse(matrix) else matrix)
 
 
 def rows_are_equal(matrix: DenseOrSparse) -> bool:
-    """Return whether all rows are the same, so that nothing can leak."""
+    """Return whether all rows are equal: the output is independent of the input."""
     if not is_sparse(matrix):
         return bool((matrix == matrix[0]).all())
     lengths = np.diff(matrix.indptr)
@@ -118,21 +118,21 @@ def rows_are_equal(matrix: DenseOrSparse) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """P(output given input), rows inputs and columns outputs, with named axes.
+    """P(output given input) as a row-stochastic matrix with named axes.
 
-    `a @ b` feeds the output of `a` into `b`; where the two axes are not the same
-    attribute, a ChannelError is raised, so that a transposed or swapped matrix gives no number.
+    `a @ b` composes two channels, the output of `a` being the input of `b`; if these are not the
+    same attribute, a ChannelError is raised, so a transposed or swapped matrix gives no number.
 
     Parameters
     ----------
     matrix
-        The probabilities; each row sums to 1.
+        The probabilities, shape (inputs, outputs); each row sums to 1.
     given
-        The input's attribute, one value per row.
+        The attribute of the input, one value per row.
     output
-        The output's attribute, one value per column.
+        The attribute of the output, one value per column.
     unseen
-        Values of the input that never occurred and so have no row.
+        Values of the input that never occurred and therefore have no row.
 
     Examples
     --------
@@ -161,7 +161,7 @@ class Channel:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of inputs and of outputs."""
+        """Numbers of input and output values."""
         return self.given.size, self.output.size
 
     def __matmul__(self, other: Any) -> "Channel":

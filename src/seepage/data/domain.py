@@ -1,38 +1,41 @@
-"""What a table can hold: attributes, their values, and how raw values become codes."""
+"""`Domain` and `Attribute`: the columns of a table, their values, and the codes of the values."""
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, SupportsIndex
 
+import numpy as np
+
 from seepage import _checks
 from seepage._results import from_json_number, json_ready
-from seepage.errors import DomainError
+from seepage.errors import DomainError, InputError
 
 MISSING = "(missing)"
-"""The name of the category that missing values form."""
+"""Label of the category of missing values."""
 
 OTHER = "(other)"
-"""The name of the category of pooled values, and of all others in a domain that has it."""
+"""Label of the category of pooled values; tables coded in a domain that has it put all other values
+there."""
 
-SHOWN_NAMES = 8
-"""Attributes that the `repr` of a domain names."""
+MAX_SHOWN = 8
+"""Maximum number of attributes in the `repr` of a domain."""
 
 
 @dataclass(frozen=True)
 class Attribute:
-    """One column: its name and the names of its values, in the order of their codes.
+    """One column: its name and the labels of its values, in the order of their codes.
 
     Parameters
     ----------
     name
         The column's name.
     values
-        The values' names; code `i` stands for `values[i]`.  They are distinct and not empty.
+        The labels, distinct, at least one; code `i` stands for `values[i]`.
     edges
-        For a binned number, the ascending edges e_0 < ... < e_b of its b bins: bin i holds
-        e_i <= x < e_(i+1), the last one also e_b.  Empty for categories.
+        For a binned numeric column, the ascending edges e_0 < ... < e_b of its b bins: bin i is
+        e_i <= x < e_(i+1), the last one includes e_b.  Empty for categories.
 
     Examples
     --------
@@ -47,16 +50,18 @@ class Attribute:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise DomainError(f"an attribute's name must be text, got {_checks.shown(self.name)}")
+            raise DomainError(
+                f"an attribute's name must be a nonempty string, got {_checks.shown(self.name)}"
+            )
         object.__setattr__(self, "values", tuple(_checks.items(self.values, "values")))
         object.__setattr__(self, "edges", tuple(_checks.numbers(self.edges, "edges")))
         if not self.values:
             raise DomainError(f"attribute {self.name!r} must have at least one value, got none")
         if not all(isinstance(value, str) for value in self.values):
-            raise DomainError(f"the values of attribute {self.name!r} must be text")
+            raise DomainError(f"the values of attribute {self.name!r} must be strings")
         if len(self._codes) < len(self.values):
-            twice = next(v for i, v in enumerate(self.values) if self._codes[v] != i)
-            raise DomainError(f"attribute {self.name!r} has the value {twice!r} twice")
+            duplicate = next(v for i, v in enumerate(self.values) if self._codes[v] != i)
+            raise DomainError(f"attribute {self.name!r} has the value {duplicate!r} twice")
         self._check_edges()
 
     def _check_edges(self) -> None:
@@ -77,26 +82,24 @@ class Attribute:
 
     @property
     def size(self) -> int:
-        """The number of values."""
+        """Alphabet size: the number of values."""
         return len(self.values)
 
     def code(self, value: str) -> int:
-        """Return the code of a value's name; an unknown one raises, with the nearest name."""
+        """Return the code of a value; an unknown value raises and suggests the closest one."""
         if isinstance(value, str) and value in self._codes:
             return self._codes[value]
         hint = _checks.near_miss(value, self.values)
         raise DomainError(f"attribute {self.name!r} has no value {_checks.shown(value)}{hint}")
 
     def restrict(self, codes: Iterable[int]) -> "Attribute":
-        """Return the attribute with these codes only, in this order, as a plain category."""
-        numbers = [
-            _checks.integer(c, "code", 0, self.size - 1) for c in _checks.items(codes, "codes")
-        ]
-        return Attribute(self.name, tuple(self.values[code] for code in numbers))
+        """Return the attribute with the values of these codes, in this order, without bin edges."""
+        kept = [_checks.integer(c, "code", 0, self.size - 1) for c in _checks.items(codes, "codes")]
+        return Attribute(self.name, tuple(self.values[code] for code in kept))
 
 
 class Domain:
-    """The attributes of a table, in the order of its columns.
+    """An ordered collection of attributes with distinct names: the columns of a table.
 
     Examples
     --------
@@ -114,41 +117,41 @@ class Domain:
         self._names = tuple(attribute.name for attribute in self._attributes)
         self._sizes = tuple(attribute.size for attribute in self._attributes)
         self._index: dict[str, int] = {}
-        for position, attribute in enumerate(self._attributes):
-            if self._index.setdefault(attribute.name, position) != position:
+        for index, attribute in enumerate(self._attributes):
+            if self._index.setdefault(attribute.name, index) != index:
                 raise DomainError(f"the domain has the attribute {attribute.name!r} twice")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The attributes' names, in order."""
+        """Names of the attributes."""
         return self._names
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The attributes' alphabet sizes, in order."""
+        """Alphabet sizes of the attributes."""
         return self._sizes
 
     def index(self, name: str | SupportsIndex) -> int:
-        """Return the position of an attribute by name or number."""
+        """Return the index of an attribute by name, or by index, which may be negative."""
         if isinstance(name, str):
             if name in self._index:
                 return self._index[name]
             hint = _checks.near_miss(name, self.names)
             raise DomainError(f"there is no attribute {name!r}{hint}")
         try:
-            position = operator.index(name)
+            index = operator.index(name)
         except TypeError:
             raise DomainError(
-                f"an attribute is its name or number, got {_checks.shown(name)}"
+                f"an attribute must be a name or an index, got {_checks.shown(name)}"
             ) from None
-        if not -len(self) <= position < len(self):
+        if not -len(self) <= index < len(self):
             raise DomainError(
-                f"attribute number must be below {len(self)}, got {_checks.shown(position)}"
+                f"an attribute's index must be below {len(self)}, got {_checks.shown(index)}"
             )
-        return position % len(self)
+        return index % len(self)
 
     def select(self, names: Iterable[str | SupportsIndex]) -> "Domain":
-        """Return the domain of these attributes, in this order."""
+        """Return the domain of these attributes only, in this order."""
         return Domain(self._attributes[self.index(name)] for name in _checks.items(names, "names"))
 
     def rename(self, names: Mapping[str, str]) -> "Domain":
@@ -158,21 +161,21 @@ class Domain:
         return Domain(replace(a, name=names.get(a.name, a.name)) for a in self._attributes)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """Return the attributes as plain JSON: name, values and edges of each."""
+        """Return one JSON-ready dict per attribute, with the keys name, values and edges."""
         return [
             {"name": a.name, "values": list(a.values), "edges": json_ready(a.edges)} for a in self
         ]
 
     @classmethod
     def from_dicts(cls, attributes: Iterable[Mapping[str, Any]]) -> "Domain":
-        """Return the domain that `to_dicts` wrote."""
-        each = [_checks.mapping(a, "attribute") for a in _checks.items(attributes, "attributes")]
-        for a in each:
+        """Return the domain of the dicts of `to_dicts`."""
+        dicts = [_checks.mapping(a, "attribute") for a in _checks.items(attributes, "attributes")]
+        for a in dicts:
             if missing := {"name", "values", "edges"} - set(a):
                 raise DomainError(f"an attribute must have {min(missing)!r}")
         return cls(
             Attribute(a["name"], a["values"], tuple(map(from_json_number, a["edges"])))
-            for a in each
+            for a in dicts
         )
 
     def __getitem__(self, name: str | SupportsIndex) -> Attribute:
@@ -194,12 +197,12 @@ class Domain:
         return hash(self._attributes)
 
     def __repr__(self) -> str:
-        shown = [f"{a.name}[{a.size}]" for a in self._attributes[:SHOWN_NAMES]]
-        more = [f"{len(self) - SHOWN_NAMES} more"] if len(self) > SHOWN_NAMES else []
+        shown = [f"{a.name}[{a.size}]" for a in self._attributes[:MAX_SHOWN]]
+        more = [f"{len(self) - MAX_SHOWN} more"] if len(self) > MAX_SHOWN else []
         return f"Domain({', '.join(shown + more)})"
 
     def differences(self, other: "Domain") -> str:
-        """Return one line that says where two domains differ, empty where they are equal."""
+        """Describe the first difference between two domains in one line, empty if equal."""
         _checks.instance(other, "other", Domain, "a Domain")
         if self.names != other.names:
             return f"attributes {', '.join(self.names)} against {', '.join(other.names)}"
@@ -207,32 +210,75 @@ class Domain:
             if mine == theirs:
                 continue
             if mine.values != theirs.values:
-                odd = [
+                unshared = [
                     v
                     for v in (*mine.values, *theirs.values)
                     if (v in mine.values) != (v in theirs.values)
                 ]
-                what = f"only one has {odd[0]!r}" if odd else "their values are in another order"
+                difference = (
+                    f"only one has {unshared[0]!r}"
+                    if unshared
+                    else "their values are in another order"
+                )
             else:
-                what = f"bin edges {mine.edges} against {theirs.edges}"
-            return f"attribute {mine.name!r}: {what}"
+                difference = f"bin edges {mine.edges} against {theirs.edges}"
+            return f"attribute {mine.name!r}: {difference}"
         return ""
 
 
+def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
+    """Return the indices of the two attributes of `name[target, source]`."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise DomainError(
+            f"a leakage has a target and a source: give {name}[target, source], "
+            f"got {_checks.shown(pair)}"
+        )
+    return domain.index(pair[0]), domain.index(pair[1])
+
+
+def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
+    """Return a setting as a list with one entry per attribute.
+
+    Parameters
+    ----------
+    domain
+        The attributes.
+    setting
+        One value for all attributes, a sequence in the domain's order, or a mapping by name.
+    name
+        The parameter's name, for messages.
+    """
+    if isinstance(setting, Mapping):
+        for attribute in setting:
+            domain.index(attribute)
+        missing = [attribute for attribute in domain.names if attribute not in setting]
+        if missing:
+            raise InputError(f"{name} must be given for every attribute, {missing[0]!r} has none")
+        return [setting[attribute] for attribute in domain.names]
+    if isinstance(setting, (Sequence, np.ndarray)) and not isinstance(setting, str):
+        if len(setting) != len(domain):
+            raise InputError(
+                f"{name} must be one number or one for each of the {len(domain)} attributes, "
+                f"got {len(setting)}"
+            )
+        return list(setting)
+    return [setting] * len(domain)
+
+
 class Counted(Protocol):
-    """What was counted: pair counts, or distinct records."""
+    """Pair counts or distinct records, as far as the number of records is concerned."""
 
     @property
     def records(self) -> int:
-        """The number of records counted."""
+        """Number of records counted."""
 
     @property
     def population(self) -> int | None:
-        """Where these are a sample, how many records it was drawn from; None where all."""
+        """Number of records that the sample was drawn from; None for a whole table."""
 
 
 def how_many(counted: Counted) -> str:
-    """Return how many records were counted, in words that tell a sample from a table.
+    """Return the number of records as a phrase, with the population if they are a sample.
 
     Examples
     --------
@@ -249,7 +295,7 @@ def how_many(counted: Counted) -> str:
 
 
 def sample_caution(counted: Counted) -> str | None:
-    """Return what to know of numbers that come from a sample; None where all were counted."""
+    """Return the caveat for results computed from a sample; None for a whole table."""
     if counted.population is None:
         return None
     return (

@@ -1,4 +1,4 @@
-"""`data` as every public function takes it, to pair counts or to records.
+"""The argument `data` of every public function, converted to pair counts or records.
 
 `data` is a pandas, Polars, PyArrow or Spark frame; the path of a table, a folder or a glob; the
 path of a file of pair counts; the name of a dataset; `PairCounts` or `Records`.
@@ -11,21 +11,22 @@ from typing import Any
 
 from seepage import _checks
 from seepage._results import Progress
-from seepage.data.counting.count import ENGINES, SPARK, count_scan, is_spark_frame
+from seepage.data.counting.count import ENGINES, SPARK, count_scan
 from seepage.data.domain import Domain
 from seepage.data.pairs import FILE_KEY, PairCounts
 from seepage.data.recoding import pool_rare
 from seepage.data.records import Records
+from seepage.data.spark import is_spark_frame
 from seepage.data.table.options import TableOptions, as_pool
 from seepage.data.table.scan import open_scan
 from seepage.errors import DomainError, InputError
 
-CHOICES = ("columns", "drop", "rename", "pool")
-"""Table options that counts and records obey too."""
+RECODING_OPTIONS = ("columns", "drop", "rename", "pool")
+"""Table options that also apply to existing pair counts and records."""
 
 ENGINE_OPTIONS = ("engine", "progress")
 
-PARQUET_START = b"PAR1"
+PARQUET_SIGNATURE = b"PAR1"
 
 
 def count_pairs(
@@ -35,43 +36,43 @@ def count_pairs(
     progress: Progress | None = None,
     **table_options: Any,
 ) -> PairCounts:
-    """Return how often each two values of each two attributes occur together.
+    """Return the pair counts: the two-way contingency table of every pair of attributes.
 
     Parameters
     ----------
     data
         A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file, of
         a folder of such files, a glob, or a list of paths; or a Spark DataFrame; or the name of a
-        dataset, a file of pair counts, `PairCounts` or `Records`, which are counted already and
-        obey the options `columns`, `drop`, `rename` and `pool` only.
+        dataset, a file of pair counts, `PairCounts` or `Records`, for which only the options
+        `columns`, `drop`, `rename` and `pool` are allowed.
     engine
-        `"numpy"`, `"numba"`, or `"auto"`: Numba where the work is worth loading it; `"spark"`:
-        the executors of the active Spark session read the Parquet files.  All count the same.
+        `"numpy"`, `"numba"`, or `"auto"`: Numba if the work exceeds the time to load it; `"spark"`:
+        the executors of the active Spark session read the Parquet files.  All counts are equal.
     progress
-        Called with the records read so far and the records in all, None where not known; not with
+        Called with the number of records read and their total, None if unknown; not called by
         Spark, which shows its own progress.
     table_options
-        The options of `seepage.data.table.TableOptions`, with these most used:
+        The options of `seepage.data.table.TableOptions`; the most common are:
 
         bins
-            How numbers with many values are binned: `10` or `"quantile:10"`, `"width:8"`,
+            Binning of numeric columns with many values: `10` or `"quantile:10"`, `"width:8"`,
             ascending edges, `"none"`, or a mapping by column with `"*"` for all others.
         columns, drop, rename
-            The columns to use, not to use, and their new names.
+            The columns to use, the columns to leave out, and new names.
         missing
-            `"category"`: missing values are a value of their own; `"drop"`: such records are left
-            out.
+            `"category"`: missing values are a category; `"drop"`: records with a missing value
+            are left out.
         pool
-            Values that fewer records have (`100`, or a share such as `0.001`) become "(other)".
+            Values of fewer records (`100`, or a share such as `0.001`) are merged into "(other)".
         person
-            The column that says whose record it is: the first record of each person is kept.
+            The column that identifies the person: only the first record of each person is kept.
         max_values
-            A column with more values raises an error.
+            Maximum alphabet size; a column with more values raises an error.
         domain
             Count in this domain, so that shards can be merged by `+`; values outside raise an
             error.
         few, missing_markers
-            Up to how many values numbers are categories; texts that mean missing.
+            Maximum number of distinct numbers that are not binned; strings that mean missing.
         delimiter, column_names, skip_lines, encoding
             The format of text files.
 
@@ -93,15 +94,15 @@ def count_pairs(
 
 
 def as_pairs(data: Any, **options: Any) -> PairCounts:
-    """Return the pair counts of any data; tables are counted with these options.
+    """Return the pair counts of `data`; tables are counted with these options.
 
     Parameters
     ----------
     data
-        See above.
+        See the module.
     options
-        The table options of `count_pairs`.  Counts and records that exist already obey `columns`,
-        `drop`, `rename` and `pool`; any other option raises an InputError: it would have no effect.
+        The table options of `count_pairs`.  For pair counts and records only `columns`, `drop`,
+        `rename` and `pool`; any other option would have no effect and raises an InputError.
 
     Examples
     --------
@@ -111,17 +112,17 @@ def as_pairs(data: Any, **options: Any) -> PairCounts:
     >>> as_pairs("adult", columns=["sex", "race"])
     PairCounts(48,842 records, 2 attributes)
     """
-    found = as_counted(data, records=False, **options)
-    return found.pairs() if isinstance(found, Records) else found
+    counted = as_counted(data, records=False, **options)
+    return counted.pairs() if isinstance(counted, Records) else counted
 
 
 def as_records(data: Any, **options: Any) -> Records:
-    """Return the distinct records of any data that has them; pair counts raise an InputError.
+    """Return the distinct records of `data`; pair counts have none and raise an InputError.
 
     Parameters
     ----------
     data
-        See above.
+        See the module.
     options
         The table options of `count_pairs`, and `sample` and `seed` of `Records.from_data`.
 
@@ -130,53 +131,53 @@ def as_records(data: Any, **options: Any) -> Records:
     >>> as_records("survey", columns=["coffee", "sleep"]).domain.names
     ('coffee', 'sleep')
     """
-    found = as_counted(data, records=True, **options)
-    if isinstance(found, PairCounts):
+    counted = as_counted(data, records=True, **options)
+    if isinstance(counted, PairCounts):
         raise InputError("this needs records, and data has pair counts only; give the table itself")
-    return found
+    return counted
 
 
 def as_counted(
     data: Any, *, records: bool = True, within: Domain | None = None, **options: Any
 ) -> PairCounts | Records:
-    """Return the records of data where it has them and they are wanted, else its pair counts.
+    """Return the distinct records of `data` if asked for and available, else its pair counts.
 
-    Where a domain is given as `within`, tables are read in it and what is counted already must be
-    of it; other columns are ignored.
+    With a domain `within`, tables are coded in it, and existing counts or records must have it;
+    columns that it does not name are ignored.
     """
-    reading = options if within is None else {**options, "domain": within}
+    table_options = options if within is None else {**options, "domain": within}
     _checks.progress(options.get("progress"))
     if isinstance(data, (PairCounts, Records)):
-        _allow_only(CHOICES, options, "the data are counted already")
-        return _within(_chosen(data, options), within)
+        _allow_only(RECODING_OPTIONS, options, "the data are counted already")
+        return _within(_recoded(data, options), within)
     if isinstance(data, (str, os.PathLike)):
         if is_dataset_name(data):
             from seepage.data.datasets import DATASETS, load_pairs
 
-            if _is_read(str(data), records, reading):
-                settings = _settings(DATASETS[str(data)].table, reading)
-                return _read(DATASETS[str(data)].read(), records, **settings)
-            found = load_pairs(str(data))
+            if _needs_file(str(data), records, table_options):
+                dataset_options = _dataset_options(DATASETS[str(data)].table, table_options)
+                return _read(DATASETS[str(data)].read(), records, **dataset_options)
+            pairs = load_pairs(str(data))
         elif is_pairs_file(data):
-            found = PairCounts.load(data)
+            pairs = PairCounts.load(data)
         else:
             check_holds_records(data)
-            return _read(data, records, **reading)
-        _allow_only((*CHOICES, "progress"), options, f"{data} is counted already")
-        return _within(_chosen(found, options), within)
-    return _read(data, records, **reading)
+            return _read(data, records, **table_options)
+        _allow_only((*RECODING_OPTIONS, "progress"), options, f"{data} is counted already")
+        return _within(_recoded(pairs, options), within)
+    return _read(data, records, **table_options)
 
 
-def _within(found: PairCounts | Records, domain: Domain | None) -> PairCounts | Records:
-    """Return the attributes of a domain; counts of another domain raise a DomainError."""
+def _within(counted: PairCounts | Records, domain: Domain | None) -> PairCounts | Records:
+    """Return the counts or records of a domain's attributes; any other domain raises."""
     if domain is None:
-        return found
-    if set(domain.names) < set(found.domain.names):
-        found = found.select(domain.names)
-    if found.domain != domain:
-        where = found.domain.differences(domain)
+        return counted
+    if set(domain.names) < set(counted.domain.names):
+        counted = counted.select(domain.names)
+    if counted.domain != domain:
+        where = counted.domain.differences(domain)
         raise DomainError(f"data must be of the domain asked for: {where}")
-    return found
+    return counted
 
 
 def _read(
@@ -187,7 +188,7 @@ def _read(
     progress: Progress | None = None,
     **options: Any,
 ) -> PairCounts | Records:
-    """Return the records or the counts of a table."""
+    """Return the distinct records or the pair counts of a table."""
     engine = _checks.choice("auto" if engine is None else engine, "engine", ENGINES)
     if records:
         return Records.from_data(data, engine=engine, progress=progress, **options)
@@ -202,55 +203,55 @@ def _read(
 
 
 def is_dataset_name(data: str | os.PathLike[str]) -> bool:
-    """Return whether a text can only be the name of a dataset: no file, no path and no pattern."""
+    """Return whether a string is a dataset's name: letters, digits and hyphens, and no file."""
     file = _checks.input_path(data, "data")
     return isinstance(data, str) and not file.exists() and data.replace("-", "").isalnum()
 
 
-def _is_read(name: str, records: bool, options: dict[str, Any]) -> bool:
-    """Return whether a dataset is read: it is at hand, and its bundled counts do not suffice."""
+def _needs_file(name: str, records: bool, options: dict[str, Any]) -> bool:
+    """Return whether a dataset's files are read: at hand, and its bundled counts do not suffice."""
     from seepage.data.datasets import BUNDLED, DATASETS
 
-    reading = set(options) - {*CHOICES, *ENGINE_OPTIONS}
+    recounting = set(options) - {*RECODING_OPTIONS, *ENGINE_OPTIONS}
     at_hand = name in DATASETS and DATASETS[name].at_hand
-    return at_hand and (records or bool(reading) or name not in BUNDLED)
+    return at_hand and (records or bool(recounting) or name not in BUNDLED)
 
 
-def _settings(own: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Return a dataset's own table options, with those given in their place.
+def _dataset_options(defaults: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return the table options of a dataset, its defaults overridden by the options given.
 
-    Its bins are by its own names of columns; those of columns that are not used are left out, and
-    those of renamed ones follow the name.  A domain that is given has bins of its own.
+    Default bins are by original column name: those of unused columns are left out, and those of
+    renamed columns follow the new name.  A given domain replaces default columns and bins.
     """
     if options.get("domain") is not None:
-        own = {name: value for name, value in own.items() if name not in ("bins", "columns")}
-    settings = {**own, **options}
-    bins, chosen = own.get("bins"), options.get("bins")
-    if isinstance(bins, Mapping) and (chosen is None or isinstance(chosen, Mapping)):
+        defaults = {key: value for key, value in defaults.items() if key not in ("bins", "columns")}
+    merged = {**defaults, **options}
+    bins, given = defaults.get("bins"), options.get("bins")
+    if isinstance(bins, Mapping) and (given is None or isinstance(given, Mapping)):
         used = set(options.get("columns") or bins) - set(options.get("drop") or ())
         new = options.get("rename") or {}
         kept = {new.get(name, name): rule for name, rule in bins.items() if name in used}
-        settings["bins"] = {**kept, **(chosen or {})}
-    return settings
+        merged["bins"] = {**kept, **(given or {})}
+    return merged
 
 
-def _chosen(found: PairCounts | Records, options: Mapping[str, Any]) -> PairCounts | Records:
-    """Return the counts or records with the columns chosen, renamed and pooled."""
+def _recoded(counted: PairCounts | Records, options: Mapping[str, Any]) -> PairCounts | Records:
+    """Return counts or records with columns selected and renamed, and rare values pooled."""
     columns, drop = options.get("columns"), options.get("drop") or ()
-    wanted = found.domain.names if columns is None else columns
-    dropped = {found.domain[name].name for name in drop}
-    kept = [name for name in wanted if name not in dropped]
+    selected = counted.domain.names if columns is None else columns
+    dropped = {counted.domain[name].name for name in drop}
+    kept = [name for name in selected if name not in dropped]
     if not kept:
         raise InputError("there is no column left to read")
-    if tuple(kept) != found.domain.names:
-        found = found.select(kept)
+    if tuple(kept) != counted.domain.names:
+        counted = counted.select(kept)
     if options.get("rename"):
-        found = found.rename(dict(options["rename"]))
-    return found if options.get("pool") is None else pool_rare(found, as_pool(options["pool"]))
+        counted = counted.rename(dict(options["rename"]))
+    return counted if options.get("pool") is None else pool_rare(counted, as_pool(options["pool"]))
 
 
 def _allow_only(allowed: Iterable[str], options: Mapping[str, Any], why: str) -> None:
-    """Raise an error for options that do not exist, or that have no effect."""
+    """Raise an InputError for options that do not exist, or that have no effect."""
     others = (*ENGINE_OPTIONS, "sample", "seed")
     TableOptions.from_keywords(**{name: None for name in options if name not in others})
     for name, value in options.items():
@@ -260,20 +261,20 @@ def _allow_only(allowed: Iterable[str], options: Mapping[str, Any], why: str) ->
 
 
 def is_pairs_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path is a file of pair counts, as far as its metadata tell."""
-    return FILE_KEY in _our_metadata(Path(path))
+    """Return whether a path is a file of pair counts, by its Parquet metadata."""
+    return FILE_KEY in _metadata_keys(Path(path))
 
 
-def _our_metadata(file: Path) -> list[bytes]:
-    """Return the keys under which seepage wrote metadata of a Parquet file; none of another."""
+def _metadata_keys(file: Path) -> list[bytes]:
+    """Return the metadata keys of a Parquet file that begin with `seepage`; none of other files."""
     from pyarrow import ArrowException
     from pyarrow.parquet import read_schema
 
     try:
         if not file.is_file():
             return []
-        with file.open("rb") as start:
-            if start.read(len(PARQUET_START)) != PARQUET_START:
+        with file.open("rb") as stream:
+            if stream.read(len(PARQUET_SIGNATURE)) != PARQUET_SIGNATURE:
                 return []
         return [key for key in read_schema(file).metadata or () if key.startswith(b"seepage")]
     except (OSError, ValueError, ArrowException):
@@ -281,12 +282,15 @@ def _our_metadata(file: Path) -> list[bytes]:
 
 
 def check_holds_records(data: str | os.PathLike[str]) -> None:
-    """Raise an InputError if files hold our reports or counts: noise read as records leaks less."""
+    """Raise an InputError if files hold reports or counts of seepage.
+
+    Perturbed values read as records would understate every leakage.
+    """
     from seepage.data.table.sources import find_files
 
     files = [Path(data)] if Path(data).is_file() else find_files(data)[1]
     for file in files:
-        if _our_metadata(file):
+        if _metadata_keys(file):
             raise InputError(
                 f"{file} must hold records, got reports or counts that seepage wrote; "
                 "reports are read together with their plan"

@@ -1,4 +1,4 @@
-"""`PairCounts`: how often each two values of each two attributes occur together."""
+"""`PairCounts`: the two-way contingency table of every pair of attributes."""
 
 import hashlib
 import math
@@ -17,19 +17,22 @@ from seepage.data.channel import Channel
 from seepage.data.domain import Domain, how_many
 from seepage.errors import DomainError
 
-Place = TypeVar("Place", int, Integers)
+Index = TypeVar("Index", int, Integers)
 
 MAX_COUNT = np.iinfo(np.int64).max
+
 CELLS_AT_ONCE = 1 << 22
+"""Cells of the tables that are processed at once."""
+
 FILE_KEY = b"seepage"
-"""Metadata of a Parquet file of pair counts are under this key."""
+"""Metadata key of a Parquet file of pair counts."""
 
 
 def pair_offsets(sizes: Sequence[int] | Integers) -> Integers:
-    """Return where the table of each pair (a, b), a < b, begins in the flat array of counts.
+    """Return the offset of the table of each pair (a, b), a < b, in the flat array of counts.
 
-    Pairs come in the order (0, 1), (0, 2), ..., (1, 2), ...; the table of (a, b) is row-major,
-    value of a by value of b.  The last entry is the length of the whole array.
+    Pairs are in the order (0, 1), (0, 2), ..., (1, 2), ...; the table of (a, b) is row-major,
+    values of a by values of b.  The last entry is the length of the flat array.
     """
     widths = np.asarray(sizes, dtype=np.int64)
     cells = [widths[a] * widths[a + 1 :] for a in range(len(widths))]
@@ -37,78 +40,77 @@ def pair_offsets(sizes: Sequence[int] | Integers) -> Integers:
 
 
 def marginal_offsets(sizes: Sequence[int] | Integers) -> Integers:
-    """Return where the marginal of each attribute begins in a flat array, and its length."""
+    """Return the offset of each attribute's marginal in a flat array, and the array's length."""
     return np.concatenate([[0], sizes]).cumsum(dtype=np.int64)
 
 
-def pair_numbers(first: Place, second: Place, attributes: int) -> Place:
+def pair_numbers(first: Index, second: Index, attributes: int) -> Index:
     """Return the index of each pair (a, b), a < b, in the order of `pair_offsets`."""
     return first * (2 * attributes - first - 1) // 2 + second - first - 1
 
 
 def pairs_by_shape(*sizes: Sequence[int]) -> Iterator[tuple[Integers, Integers, Integers]]:
-    """Yield all pairs (a, b), a < b, in groups of one shape each: their indices, all a and all b.
+    """Yield the pairs (a, b), a < b, grouped by table shape: pair indices, all a and all b.
 
-    With several sizes per attribute, each of them is the same throughout a group.  Large groups
-    come in parts of about `CELLS_AT_ONCE` cells.
+    With several `sizes` (the same attributes in several domains), a group has one shape in each.
+    Large groups are split into chunks of about `CELLS_AT_ONCE` cells.
     """
-    each = np.array(sizes, dtype=np.int64)
-    kind = np.unique(each, axis=1, return_inverse=True)[1].reshape(-1)
-    first, second = np.triu_indices(each.shape[1], 1)
-    shape = kind[first] * each.shape[1] + kind[second]
+    all_sizes = np.array(sizes, dtype=np.int64)
+    kind = np.unique(all_sizes, axis=1, return_inverse=True)[1].reshape(-1)
+    first, second = np.triu_indices(all_sizes.shape[1], 1)
+    shape = kind[first] * all_sizes.shape[1] + kind[second]
     order = np.argsort(shape, kind="stable")
-    for alike in np.split(order, np.flatnonzero(np.diff(shape[order])) + 1):
-        if len(alike):
-            cells = each[:, first[alike[0]]].max() * each[:, second[alike[0]]].max()
+    for group in np.split(order, np.flatnonzero(np.diff(shape[order])) + 1):
+        if len(group):
+            cells = all_sizes[:, first[group[0]]].max() * all_sizes[:, second[group[0]]].max()
             step = max(1, CELLS_AT_ONCE // int(cells))
-            for begin in range(0, len(alike), step):
-                part = alike[begin : begin + step]
-                yield part, first[part], second[part]
+            for start in range(0, len(group), step):
+                chunk = group[start : start + step]
+                yield chunk, first[chunk], second[chunk]
 
 
-def stacked(flat: Integers, begins: Integers, *shape: int) -> Integers:
-    """Return the arrays of this shape that begin at these indices of a flat one, as a stack.
+def stacked(flat: Integers, offsets: Integers, *shape: int) -> Integers:
+    """Return the arrays of this shape at these offsets of a flat array, stacked along axis 0.
 
-    A view where they lie side by side, else a copy.
+    A view if they are contiguous, else a copy.
     """
     size = math.prod(shape)
-    if _side_by_side(begins, size):
-        together = flat[begins[0] : begins[0] + len(begins) * size]
+    if _contiguous(offsets, size):
+        cells = flat[offsets[0] : offsets[0] + len(offsets) * size]
     else:
-        together = flat[begins[:, None] + np.arange(size)]
-    return together.reshape(-1, *shape)
+        cells = flat[offsets[:, None] + np.arange(size)]
+    return cells.reshape(-1, *shape)
 
 
-def put_stack(flat: Integers, begins: Integers, stack: Integers) -> None:
-    """Write a stack of arrays to where each begins in a flat one."""
+def put_stack(flat: Integers, offsets: Integers, stack: Integers) -> None:
+    """Write the arrays of a stack to these offsets of a flat array: the inverse of `stacked`."""
     size = math.prod(stack.shape[1:])
-    if _side_by_side(begins, size):
-        flat[begins[0] : begins[0] + stack.size] = stack.reshape(-1)
+    if _contiguous(offsets, size):
+        flat[offsets[0] : offsets[0] + stack.size] = stack.reshape(-1)
     else:
-        flat[begins[:, None] + np.arange(size)] = stack.reshape(-1, size)
+        flat[offsets[:, None] + np.arange(size)] = stack.reshape(-1, size)
 
 
-def _side_by_side(begins: Integers, size: int) -> bool:
-    return len(begins) > 0 and bool((np.diff(begins) == size).all())
+def _contiguous(offsets: Integers, size: int) -> bool:
+    return len(offsets) > 0 and bool((np.diff(offsets) == size).all())
 
 
 class PairCounts(Result):
-    """Exact 64-bit counts of every unordered pair of attributes, and of every attribute alone.
+    """Exact 64-bit counts: the table of every unordered pair of attributes, and all marginals.
 
-    Everything that `seepage` says about two attributes is computed from these.  The object is
-    immutable; `+` merges the counts of two shards with the same domain, which have no record in
-    common.
+    Every pairwise result of `seepage` is computed from these.  The object is immutable; `+` merges
+    the counts of two disjoint shards with the same domain.
 
     Parameters
     ----------
     domain
         The attributes and their values.
     marginals
-        One array of counts for each attribute.
+        One array of counts per attribute.
     counts
-        All pair tables, flat, laid out as `pair_offsets(domain.sizes)` says.
+        All pair tables in one flat array, at the offsets `pair_offsets(domain.sizes)`.
     population
-        Where the records are a sample: the number of records it was drawn from; None otherwise.
+        For a sample, the number of records that it was drawn from; None for a whole table.
 
     Examples
     --------
@@ -156,28 +158,28 @@ class PairCounts(Result):
                 f"the marginals of all attributes must sum to the same number of records, "
                 f"got {', '.join(map(str, sorted(totals)))}"
             )
-        flat, starts = np.concatenate(self._marginals), marginal_offsets(self.domain.sizes)
+        flat, offsets = np.concatenate(self._marginals), marginal_offsets(self.domain.sizes)
         for first, second, tables in self.tables_by_shape():
             rows, columns = tables.shape[1:]
-            wrong = (tables.sum(axis=2) != stacked(flat, starts[first], rows)).any(axis=1)
-            wrong |= (tables.sum(axis=1) != stacked(flat, starts[second], columns)).any(axis=1)
+            wrong = (tables.sum(axis=2) != stacked(flat, offsets[first], rows)).any(axis=1)
+            wrong |= (tables.sum(axis=1) != stacked(flat, offsets[second], columns)).any(axis=1)
             if wrong.any():
-                a, b = (self.domain.names[part[wrong.argmax()]] for part in (first, second))
+                a, b = (self.domain.names[index[wrong.argmax()]] for index in (first, second))
                 raise DomainError(f"the table of {a!r} and {b!r} must sum to their marginals")
 
     @property
     def records(self) -> int:
-        """The number of records counted."""
+        """Number of records counted."""
         return int(self._marginals[0].sum())
 
     @property
     def counts(self) -> Integers:
-        """All pair tables, flat and read-only, laid out as `pair_offsets` says."""
+        """All pair tables in one flat read-only array, at the offsets of `pair_offsets`."""
         return self._counts
 
     @property
     def marginals(self) -> tuple[Integers, ...]:
-        """The counts of each attribute's values, read-only."""
+        """Counts of each attribute's values, read-only."""
         return self._marginals
 
     def marginal(self, name: str | SupportsIndex) -> Integers:
@@ -185,21 +187,21 @@ class PairCounts(Result):
         return self._marginals[self.domain.index(name)]
 
     def table(self, rows: str | SupportsIndex, columns: str | SupportsIndex) -> Integers:
-        """Return the counts of two attributes, values of `rows` by values of `columns`.
+        """Return the table of two attributes, values of `rows` by values of `columns`.
 
-        A read-only view; for an attribute with itself, its marginal on the diagonal.
+        A read-only view; for an attribute with itself, the diagonal matrix of its marginal.
         """
         a, b = self.domain.index(rows), self.domain.index(columns)
         if a == b:
             return np.diag(self._marginals[a])
         low, high = min(a, b), max(a, b)
         pair = pair_numbers(low, high, len(self.domain))
-        begin, end = self._offsets[pair], self._offsets[pair + 1]
-        view = self._counts[begin:end].reshape(self.domain.sizes[low], self.domain.sizes[high])
+        start, stop = self._offsets[pair], self._offsets[pair + 1]
+        view = self._counts[start:stop].reshape(self.domain.sizes[low], self.domain.sizes[high])
         return view if a < b else view.T
 
     def tables_by_shape(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Yield all pairs (a, b), a < b, grouped by shape: all a, all b, tables (p, ka, kb)."""
+        """Yield the pairs (a, b), a < b, grouped by shape: all a, all b, tables (p, k_a, k_b)."""
         sizes = self.domain.sizes
         for pairs, first, second in pairs_by_shape(sizes):
             shape = sizes[first[0]], sizes[second[0]]
@@ -229,22 +231,21 @@ class PairCounts(Result):
         target, source
             The two attributes.
         min_count
-            Treatment of rare cells, off by default: a cell seen fewer times, 0 included, counts
-            as seen this often.  It keeps a handful of records from deciding a leakage, and so
-            can lower it below that of the table itself.
+            Minimum count of a cell, 0 by default: smaller counts, 0 included, are raised to it.
+            Then a few records do not determine a leakage; it can fall below that of the table.
         prior
-            A pseudo-count added to every cell, off by default; it can lower leakages too.
+            Pseudo-count added to every cell, 0 by default; it can lower leakages too.
 
         Notes
         -----
-        Target values that never occurred have no row; they are in the channel's `unseen`.
+        Target values that never occurred have no row; they are listed in the channel's `unseen`.
         """
-        floor, extra = _checks.weight(min_count, "min_count"), _checks.weight(prior, "prior")
+        minimum, extra = _checks.weight(min_count, "min_count"), _checks.weight(prior, "prior")
         attribute = self.domain[target]
         seen = np.flatnonzero(self.marginal(target))
         if not len(seen):
             raise DomainError("there is no channel without records, and these counts have none")
-        cells = np.maximum(self.table(target, source)[seen], floor) + extra
+        cells = np.maximum(self.table(target, source)[seen], minimum) + extra
         return Channel(
             cells / cells.sum(axis=1, keepdims=True),
             given=attribute.restrict(seen) if len(seen) < attribute.size else attribute,
@@ -254,25 +255,26 @@ class PairCounts(Result):
 
     def select(self, names: Iterable[str | SupportsIndex]) -> "PairCounts":
         """Return the counts of these attributes only, in this order."""
-        wanted = _checks.items(names, "names")
-        chosen = np.array([self.domain.index(name) for name in wanted], dtype=np.int64)
-        domain = self.domain.select(chosen)
+        selected = _checks.items(names, "names")
+        indices = np.array([self.domain.index(name) for name in selected], dtype=np.int64)
+        domain = self.domain.select(indices)
         offsets = pair_offsets(domain.sizes)
         counts = np.empty(offsets[-1], dtype=np.int64)
         for pairs, first, second in pairs_by_shape(domain.sizes):
             shape = domain.sizes[first[0]], domain.sizes[second[0]]
-            put_stack(counts, offsets[pairs], self._tables_of(chosen[first], chosen[second], shape))
-        marginals = [self._marginals[index] for index in chosen]
+            tables = self._tables_of(indices[first], indices[second], shape)
+            put_stack(counts, offsets[pairs], tables)
+        marginals = [self._marginals[index] for index in indices]
         return PairCounts(domain, marginals, counts, population=self.population)
 
     def _tables_of(self, rows: Integers, columns: Integers, shape: tuple[int, int]) -> Integers:
-        """Return the tables of these attributes, rows by columns, in whichever order they are."""
+        """Return the tables of pairs of attributes (rows[i], columns[i]), transposed as needed."""
         pairs = pair_numbers(np.minimum(rows, columns), np.maximum(rows, columns), len(self.domain))
         tables = np.empty((len(rows), *shape), dtype=np.int64)
-        kept = rows < columns
-        tables[kept] = stacked(self._counts, self._offsets[pairs[kept]], *shape)
-        turned = stacked(self._counts, self._offsets[pairs[~kept]], *reversed(shape))
-        tables[~kept] = turned.transpose(0, 2, 1)
+        stored = rows < columns
+        tables[stored] = stacked(self._counts, self._offsets[pairs[stored]], *shape)
+        transposed = stacked(self._counts, self._offsets[pairs[~stored]], *reversed(shape))
+        tables[~stored] = transposed.transpose(0, 2, 1)
         return tables
 
     def rename(self, names: dict[str, str]) -> "PairCounts":
@@ -281,7 +283,7 @@ class PairCounts(Result):
         return PairCounts(domain, self._marginals, self._counts, population=self.population)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the counts as one Parquet file in long form, which appears whole or not at all.
+        """Write the counts to a Parquet file in long form, atomically.
 
         Examples
         --------
@@ -298,7 +300,7 @@ class PairCounts(Result):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "PairCounts":
-        """Return the counts of a file that `save` wrote; a file of another kind raises.
+        """Return the counts of a file written by `save`; any other file raises a TableError.
 
         `load_pairs` also takes the names of datasets.
         """
@@ -307,9 +309,9 @@ class PairCounts(Result):
         return read_pairs(path)
 
     def to_arrow(self) -> Any:
-        """Return every cell that is not 0 as a PyArrow table: two attributes, values and count.
+        """Return every nonzero cell as a row of a PyArrow table: two attributes, values and count.
 
-        An attribute with itself holds its marginal.
+        Rows of an attribute with itself are its marginal.
         """
         from seepage.data.pairs_file import pairs_table
 
@@ -321,10 +323,7 @@ class PairCounts(Result):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the domain and every count: the provenance of what is computed from them.
-
-        Of a sample, also of the number of records that it was drawn from.
-        """
+        """SHA-256 of the domain, all counts and, for a sample, the population."""
         content = hashlib.sha256()
         for attribute in self.domain:
             content.update(repr((attribute.name, attribute.values, attribute.edges)).encode())
@@ -373,12 +372,12 @@ class PairCounts(Result):
 
 
 def _exact_sum(counts: Integers) -> int:
-    """Return a sum of 64-bit counts that may itself need more bits."""
+    """Return the sum of 64-bit counts as a Python integer, without overflow."""
     return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
 
 
 def _frozen(counts: ArrayLike) -> Integers:
-    """Return counts as a read-only array of 64-bit integers; what are no counts raises."""
+    """Return counts as a read-only int64 array; anything else than counts raises a DomainError."""
     array = _checks.array(counts, "counts")
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
         raise DomainError("counts must be one-dimensional arrays of integers")

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Integers
 from seepage._results import Progress, Result
-from seepage.data.counting.count import ENGINES, PairAccumulator, is_spark_frame
+from seepage.data.counting.count import ENGINES, PairAccumulator
 from seepage.data.counting.distinct import (
     DistinctRecords,
     Gathering,
@@ -28,6 +28,7 @@ from seepage.data.counting.distinct import (
 from seepage.data.counting.kernel import Codes
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts
+from seepage.data.spark import is_spark_frame
 from seepage.errors import DomainError
 
 MAX_CELLS = 1 << 27

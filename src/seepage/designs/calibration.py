@@ -9,6 +9,7 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, summed_up
 from seepage._results import Progress, Result
+from seepage.data.domain import for_each
 from seepage.data.inputs import as_counted
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
@@ -22,7 +23,7 @@ from seepage.designs.equal_budgets import (
     totals_at,
 )
 from seepage.errors import InputError
-from seepage.leakage.release import for_each, releases
+from seepage.leakage.release import releases
 from seepage.totals import GUARANTEES, JointWitness, TotalLeakage
 from seepage.totals.exact_total import exact_is_feasible
 from seepage.totals.likelihood_columns import likelihood_columns

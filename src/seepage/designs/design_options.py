@@ -8,14 +8,13 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats
-from seepage.data.domain import Domain
+from seepage.data.domain import Domain, for_each
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import chosen, positive_limit
 from seepage.designs.forms.a_optimal import Precisions
 from seepage.designs.forms.form_problem import MAX_FORM, FormProblem, Indices
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.errors import InputError
-from seepage.leakage.release import for_each
 
 MIN_LIMIT = 1e-6
 """Budgets are found to 1e-7; a smaller limit means millions of times the error of limit 1."""

@@ -9,13 +9,13 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Booleans, Floats
-from seepage.data.domain import Domain
+from seepage.data.domain import Domain, for_each
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import InputError
 from seepage.leakage import LeakageMatrix, leakage_matrix
-from seepage.leakage.release import PUBLIC, for_each
+from seepage.leakage.release import PUBLIC
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.composition import independent_totals
 

@@ -12,20 +12,20 @@ times likelier under target value x than under x', where G_x(S) is the sum of G[
 * subsets: exactly omega inputs (subset selection);
 * all: any inputs (unary encodings, local hashing, SHE): the paper's Algorithm 2.
 
-The latter two are Dinkelbach's iteration: at ratio H the best S of a pair holds the u with
-G[x, u] > H G[x', u] (or the omega largest differences).  The pair that gains most gives the next
-H, until no pair can raise it.  Each round costs O(m^2 t) and two or three suffice.  No sort is
-needed where the paper sorts, O(m^2 t log t), but for the pairs that raise H.
+The latter two are solved by Dinkelbach's iteration: at ratio H the best S of a pair holds the u
+with G[x, u] > H G[x', u] (or the omega largest differences).  The pair with the largest gain gives
+the next H, until no pair can raise it.  An iteration costs O(m^2 t) and two or three suffice.  The
+paper sorts the inputs of every pair, O(m^2 t log t); here only pairs that raise H are sorted.
 
 `LikelySets.best` searches all pairs of rows of each channel of a stack, shape (p, m, t);
 `LikelySets.best_of_pairs` takes the pairs as given.  NumPy does the work until it has cost about as
-much as loading the compiled drop-in, `compiled_solver`.  `two_level_leakage` gives the leakage of
-one channel with its evidence: the two target values and the S that attain it.
+much as loading the compiled drop-in, `compiled_solver`.  `two_level_leakage` returns the leakage of
+one channel with its witness: the two target values and the S that attain it.
 """
 
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
@@ -34,18 +34,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import LARGE_EPSILON, UNIT, Booleans, Floats, Integers, log_ratio, round_up
+from seepage._numerics import (
+    LARGE_EPSILON,
+    UNIT,
+    Booleans,
+    Floats,
+    Integers,
+    log_ratio,
+    one_minus_exp,
+    round_up,
+)
 from seepage.data.channel import Channel, as_matrix
 from seepage.leakage.solver import Best, Pair, best_of_pairs, climb, climb_alone
 
 LOADING = 1 << 28
-"""Cells that NumPy compares in about the time that it takes to import and load the kernel."""
+"""Cells that NumPy compares in about the time of importing and loading the compiled kernel."""
 
 COMPILED_CELLS = 1 << 8
-"""The kernel serves channels of at least this many cells (m t)."""
+"""Minimum number of cells (m t) of a channel for the compiled kernel."""
 
 CELL_ROUNDINGS = 8
-"""Roundings granted to each cell of a channel: its own, as a count over a sum, and in choosing."""
+"""Roundings allowed for each cell of a channel: a count over a sum, and the choice of S."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class LikelySets:
     kind
         `"singletons"`, `"subsets"` (of exactly `size` inputs) or `"all"`.
     contrast
-        ln of the likelihood of a likely input over that of an unlikely one.
+        The log-likelihood ratio of a report between a likely and an unlikely input, in nats.
     size
         The number of likely inputs, for `"subsets"`.
     """
@@ -69,7 +78,7 @@ class LikelySets:
     def best(self, channels: Floats, contrast: Floats | None = None) -> Best:
         """Return the largest log-ratio of each channel of a stack, rounded up.
 
-        `contrast` may give each channel its own in place of that of the sets.
+        `contrast`, one per channel, replaces that of the sets where given.
         """
         epsilon = np.full(len(channels), self.contrast) if contrast is None else contrast
         if self.kind == "all":
@@ -90,7 +99,7 @@ class LikelySets:
                 float(best.value[0]), int(best.likelier[0]), int(best.other[0]), best.likely[0]
             )
         pair = climb_alone(channel, self.contrast)
-        return Pair(float(_safe(pair.value, self.contrast, channel.shape[1])), *pair[1:])
+        return Pair(_safe(pair.value, self.contrast, channel.shape[1]), *pair[1:])
 
     def best_of_pairs(self, likelier: Floats, other: Floats) -> tuple[Floats, Booleans]:
         """Return the largest log-ratio and its S for each ordered pair of rows, not rounded up.
@@ -103,7 +112,7 @@ class LikelySets:
         Notes
         -----
         O(n t log t); for subsets O(n t) per round.  The relative error of a value is within
-        3 t + 8 roundings, for subsets that of cancelling gaps besides, as in `best`.
+        3 t + 8 roundings, plus those of cancelling gaps for subsets, as in `best`.
 
         Examples
         --------
@@ -115,17 +124,17 @@ class LikelySets:
         likelier, other = np.broadcast_arrays(likelier, other)
         if self.kind == "singletons":
             ratios = log_ratio(likelier - other, other, self.contrast)
-            last = ratios.argmax(axis=1)
-            likely = np.arange(ratios.shape[1]) == last[:, None]
-            return ratios[np.arange(len(last)), last], likely
+            source = ratios.argmax(axis=1)
+            likely = np.arange(ratios.shape[1]) == source[:, None]
+            return ratios[np.arange(len(source)), source], likely
         size = self.size if self.kind == "subsets" else None
         return best_of_pairs(likelier, other, self.contrast, size)
 
     def masks(self, size: int) -> tuple[Floats, bool]:
-        """Return the sets over so many inputs as rows of 0 and 1, and whether complements belong.
+        """Return the sets over `size` inputs as 0-1 rows, and whether the family has complements.
 
-        Of a set and its complement, where both belong to the family, the one without the last
-        input.
+        Where it has, only one of each set and its complement is returned: the one without the
+        last input.
         """
         if self.kind == "all" or size == 2:
             numbers = np.arange(1, 2 ** (size - 1))
@@ -142,42 +151,26 @@ class LikelySets:
         e^eps (A / (1 + lambda A) - B / (1 + lambda B)), with A and B the sums over S in the
         likelier and the other row [theory: The bound]; between 0 and 1.
         """
-        found = self.best(channels, contrast)
+        best = self.best(channels, contrast)
         floor, weight = np.exp(-contrast), -np.expm1(-contrast)
 
         def term(row: Integers) -> Floats:
             cells = channels[np.arange(len(channels)), row]
-            mass = np.where(found.likely, cells, 0.0).sum(axis=1)
+            mass = np.where(best.likely, cells, 0.0).sum(axis=1)
             total = floor + weight * mass
             return np.asarray(np.divide(mass, total, out=np.zeros_like(mass), where=mass > 0))
 
-        return np.where(found.value > 0, term(found.likelier) - term(found.other), 0.0)
-
-
-def by_kind(
-    sets: Sequence[LikelySets | None], indices: Integers
-) -> Iterator[tuple[LikelySets, Integers, Floats]]:
-    """Group indices, such as sources, by the kind and size of their likely sets.
-
-    Yields an example of such sets, which of the indices have them, and the contrast of each;
-    indices without likely sets are left out.
-    """
-    kinds = [own and (own.kind, own.size) for own in sets]
-    contrasts = np.array([np.nan if own is None else own.contrast for own in sets])
-    for kind, example in dict(zip(kinds, sets, strict=True)).items():
-        chosen = np.flatnonzero(np.array([kind == other for other in kinds])[indices])
-        if example is not None and len(chosen):
-            yield example, chosen, contrasts[indices[chosen]]
+        return np.where(best.value > 0, term(best.likelier) - term(best.other), 0.0)
 
 
 def best_singleton(channels: Floats, epsilon: Floats) -> Best:
     """Return max over u of ln (1 + lambda max_x G[x,u]) / (1 + lambda min_x G[x,u])."""
     high, low = channels.max(axis=1), channels.min(axis=1)
     ratios = log_ratio(high - low, low, epsilon[:, None])
-    every, source = np.arange(len(channels)), ratios.argmax(axis=1)
-    column = channels[every, :, source]
+    stack, source = np.arange(len(channels)), ratios.argmax(axis=1)
+    column = channels[stack, :, source]
     likely = np.arange(channels.shape[2]) == source[:, None]
-    value = _safe(ratios[every, source], epsilon, 1)
+    value = _safe(ratios[stack, source], epsilon, 1)
     return Best(value, column.argmax(axis=1), column.argmin(axis=1), likely)
 
 
@@ -209,9 +202,9 @@ _cells_compared = 0
 
 
 def compiled_pays(cells: int) -> bool:
-    """Return whether to use the compiled kernel for this many cells, and count them if not.
+    """Return whether to use the compiled kernel for this many cells; count them if not.
 
-    It pays once it is loaded, or once the work of the process adds up to `LOADING`.
+    True once the kernel is loaded, or once the cells of this process add up to `LOADING`.
     """
     global _cells_compared
     if "seepage.leakage.compiled_solver" in sys.modules or _cells_compared + cells >= LOADING:
@@ -223,8 +216,8 @@ def compiled_pays(cells: int) -> bool:
 def profile(channel: Floats, value: float) -> float:
     """Return E(H) = max over x, x' of sum_u max(0, G[x,u] - H G[x',u]) at H = exp(value).
 
-    The *hockey-stick profile* of a channel decides everything that a budget can make of it:
-    exp(leakage) is the one H >= 1 with lambda E(H) = H - 1.
+    The *hockey-stick profile* of a channel determines its leakage at every budget: exp(leakage) is
+    the unique H >= 1 with lambda E(H) = H - 1.
     """
     if value < LARGE_EPSILON:
         rise = np.expm1(value) * channel
@@ -234,24 +227,27 @@ def profile(channel: Floats, value: float) -> float:
 
 
 def _safe(value: Any, epsilon: Any, terms: int, cancelling: int = 0) -> Any:
-    """Return log-ratios raised by their rounding error, and never above epsilon.
+    """Return log-ratios raised by more than their rounding error, and capped at epsilon.
 
-    Sums of `terms` gaps of one sign, and the choice among them, carry some three relative
-    roundings per term.  Every cell of a channel is rounded itself, and gaps of both signs cancel:
+    Sums of `terms` gaps of one sign, and the choice among them, have about three relative
+    roundings per term.  The cells of a channel are rounded too, and gaps of both signs cancel:
     each such rounding moves the log-ratio by at most (1 - e^-eps) units per row.
     """
+    if isinstance(value, float):
+        guard = one_minus_exp(epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
+        return min(round_up(value, 3 * terms + 8) + guard, epsilon) if value > 0 else 0.0
     guard = -np.expm1(-epsilon) * (2 * (cancelling + CELL_ROUNDINGS) * UNIT)
     return np.minimum(round_up(value, 3 * terms + 8) + guard, epsilon) * (value > 0)
 
 
-# Leakages with their evidence ------------------------------------------------------------------
+# Leakages with their witnesses -----------------------------------------------------------------
 
 Label = str | int
 
 
 @dataclass(frozen=True)
 class Witness:
-    """What attains a leakage: two target values and a report that tells them apart.
+    """The two target values and the report that attain a leakage.
 
     Parameters
     ----------
@@ -269,14 +265,14 @@ class Witness:
     report: Any = None
 
     def sentence(self, value: float, source: str = "", target: str = "") -> str:
-        """Return the evidence in words.
+        """Return the witness as a sentence.
 
         Parameters
         ----------
         value
             The leakage in nats.
         source, target
-            The names of the two attributes, to be put before their values.
+            The names of the two attributes, placed before their values.
 
         Examples
         --------
@@ -301,7 +297,7 @@ class Witness:
 def named_witness(
     G: Channel | ArrayLike, likelier: int, other: int, likely: Booleans, report: Any
 ) -> Witness:
-    """Return a witness by the names along the axes of a channel, by numbers for an array."""
+    """Return a witness with the value names of a `Channel`, or with indices for an array."""
     favoured = likely.nonzero()[0].tolist()
     if not isinstance(G, Channel):
         return Witness(likelier, other, tuple(favoured), report)
@@ -320,7 +316,7 @@ class Leakage:
         The leakage l >= 0: reports are at most exp(l) times likelier under one target value than
         under another.
     witness
-        What attains it; None where nothing is told apart.
+        The target values and the report that attain it; None where the leakage is 0.
     relaxation
         The certified delta': the channel from target to report is (l, delta')-LDP.
     paper_relaxation
@@ -359,12 +355,12 @@ def two_level_leakage(
     delta
         The mechanism's relaxation, from which that of the leakage follows.
     report
-        Makes a report out of a likely set, for the witness.
+        Function that returns a report with a given likely set, for the witness.
 
     Notes
     -----
-    The value is rounded up, so it is a bound in the strict sense; cost O(m^2 t), or O(m t) for
-    singletons, with m target and t source values.
+    The value is rounded up, so it is a strict upper bound; O(m^2 t), or O(m t) for singletons, with
+    m target and t source values.
     """
     matrix = as_matrix(G)
     value, first, second, likely = sets.best_pair(matrix)
@@ -377,12 +373,12 @@ def two_level_leakage(
 
 
 def relaxation(channel: Floats, value: float, epsilon: float, delta: float) -> float:
-    """Return delta' with which a target's channel is (value, delta')-LDP, rounded up.
+    """Return the delta' for which the channel from target to report is (value, delta')-LDP.
 
     delta' = delta (e^l - 1)/(e^eps - 1) = delta E(e^l) [theory: The certified delta]: the optimum
     over all (eps, delta)-LDP mechanisms, and never above the paper's delta A.  At epsilon 0 it is
-    delta times the largest total variation distance between two rows.  Above 0 it stays above 0
-    even where it is too small for a float.
+    delta times the largest total variation distance between two rows.  Rounded up; a positive
+    delta' stays positive even where it underflows.
     """
     if delta == 0:
         return 0.0

@@ -11,12 +11,12 @@ from seepage import _checks
 from seepage._numerics import Floats, Integers, clustered_order
 from seepage._results import Result
 from seepage.data.channel import Channel
-from seepage.data.domain import MISSING, Domain, how_many
+from seepage.data.domain import MISSING, Domain, how_many, target_and_source
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError, InputError
-from seepage.leakage.likely_sets import Leakage, LikelySets, by_kind, relaxation
+from seepage.leakage.likely_sets import Leakage, LikelySets, relaxation
 from seepage.leakage.population_limits import LeakageLimits, population_limits
-from seepage.leakage.release import VIEWS, Release, View, releases, target_and_source
+from seepage.leakage.release import VIEWS, Release, View, by_kind, releases
 
 
 class Leak(NamedTuple):
@@ -41,11 +41,12 @@ class LeakageMatrix(Result):
     releases
         How each attribute is released, in order.
     view
-        `"report"`: the adversary keeps the whole report; `"inferred"`: only a guessed value.
+        `"report"`: the adversary uses the whole report; `"inferred"`: only the value inferred
+        from it.
     smoothing
         `min_count` and `prior` of `PairCounts.channel`, both 0 by default.
     radius
-        Above 0 every entry is a robust bound: the most over all channels whose rows are within
+        Above 0 every entry is a robust bound: the maximum over all channels whose rows are within
         this total variation distance of the table's.
     """
 
@@ -80,8 +81,8 @@ class LeakageMatrix(Result):
         values = np.zeros((len(self.domain), len(self.domain)))
         for targets, sources, stack in () if self.radius else self.channel_stacks():
             for sets, chosen, contrast in by_kind(self._sets, sources):
-                found = sets.best(stack[chosen], contrast).value
-                values[targets[chosen], sources[chosen]] = found
+                leakages = sets.best(stack[chosen], contrast).value
+                values[targets[chosen], sources[chosen]] = leakages
         for target, source in self._ordered_pairs():
             if self.radius or self._sets[source] is None:
                 values[target, source] = self[target, source].value
@@ -91,11 +92,14 @@ class LeakageMatrix(Result):
     def leak_among(
         self, target: str | SupportsIndex, source: str | SupportsIndex, least: int
     ) -> Leakage:
-        """Return a leakage among target values, not missing, that so many records have."""
+        """Return the leakage restricted to target values with at least `least` records.
+
+        Missing values of the target are excluded, and so are values that never occur.
+        """
         row, column = self.domain.index(target), self.domain.index(source)
         marginal, labels = self.pairs.marginals[row], self.domain[row].values
-        enough = (marginal > 0) & (marginal >= _checks.integer(least, "least", 0))
-        kept = [labels[k] for k in np.flatnonzero(enough) if labels[k] != MISSING]
+        frequent = (marginal > 0) & (marginal >= _checks.integer(least, "least", 0))
+        kept = [labels[k] for k in np.flatnonzero(frequent) if labels[k] != MISSING]
         if row == column or len(kept) < 2:
             return Leakage(0.0, None)
         channel = self.channel(row, column)
@@ -105,17 +109,17 @@ class LeakageMatrix(Result):
 
     @cached_property
     def slopes(self) -> Floats:
-        """How fast each leakage grows with the contrast of its source's report, in closed form.
+        """Derivative of each leakage in the contrast of its source's report, in closed form.
 
-        For mechanisms whose report is two-level; the contrast is epsilon for most.
+        For two-level mechanisms, 0 for others; for most the contrast is epsilon.
         """
         if self.radius:
-            raise InputError("slopes are those of a matrix with radius 0")
+            raise InputError(f"slopes need a matrix with radius 0, got radius {self.radius:g}")
         slopes = np.zeros((len(self.domain), len(self.domain)))
         for targets, sources, stack in self.channel_stacks():
             for sets, chosen, contrast in by_kind(self._sets, sources):
-                found = sets.slopes(stack[chosen], contrast)
-                slopes[targets[chosen], sources[chosen]] = found
+                derivatives = sets.slopes(stack[chosen], contrast)
+                slopes[targets[chosen], sources[chosen]] = derivatives
         return slopes
 
     @cached_property
@@ -135,7 +139,7 @@ class LeakageMatrix(Result):
         return values
 
     def _ordered_pairs(self) -> Iterator[tuple[int, int]]:
-        """Return every target with every source, row by row."""
+        """Return all (target, source) with target != source, in row-major order."""
         return permutations(range(len(self.domain)), 2)
 
     @property
@@ -168,23 +172,22 @@ class LeakageMatrix(Result):
         return [Leak(names[t], names[s], float(self.values[t, s])) for t, s in pairs]
 
     def interval(self, confidence: float = 0.95) -> LeakageLimits:
-        """Return lower and upper limits of every leakage for the people behind the table.
+        """Return lower and upper confidence limits of every leakage for the population.
 
-        All limits of all pairs hold at once with this confidence, if the records are drawn from
-        these people at random, one record per person [theory-population].  They use the counts as
-        they are, without smoothing.  Public attributes, whose leakage has no cap, may have an
-        infinite upper limit.
+        All limits of all pairs hold simultaneously with this confidence, if the records are a
+        random sample of the population, one record per person [theory-population].  They use the
+        counts without smoothing.  The upper limit of a public attribute may be infinite.
 
         Parameters
         ----------
         confidence
-            Above 0 and below 1.
+            The joint confidence level of all limits, above 0 and below 1.
 
         Notes
         -----
         Clopper-Pearson limits for every likely set of up to 12 source values; for all sets of
-        larger alphabets the kl limits, bounded over all sets at once.  O(m t) binomial tails for
-        each pair with GRR, O(m 2^t) and O(m^2 t) per round for the two others.
+        larger alphabets kl limits, bounded over all sets together.  O(m t) binomial tails for each
+        pair with GRR; else O(m 2^t) for enumerated sets and O(m^2 t) per iteration for the others.
 
         Examples
         --------
@@ -232,15 +235,15 @@ class LeakageMatrix(Result):
         if self.radius:
             subtitle += f"; robust bounds, radius {self.radius:g}"
         order = [names[index] for index in self.related_order()]
-        most = float(self.epsilons[np.isfinite(self.epsilons)].max(initial=0.0))
+        maximum = float(self.epsilons[np.isfinite(self.epsilons)].max(initial=0.0))
         return matrix_chart(
-            names, self.values.tolist(), most, subtitle, order, _checks.text(name, "name")
+            names, self.values.tolist(), maximum, subtitle, order, _checks.text(name, "name")
         )
 
     def related_order(self) -> list[int]:
-        """Return the attributes in an order that puts those with much leakage side by side.
+        """Return the attributes in an order that puts pairs with much leakage side by side.
 
-        Leaves of average-linkage clustering on epsilon minus the larger leakage of both ways.
+        Leaf order of average-linkage clustering on the larger leakage of both directions.
         """
         return clustered_order(np.maximum(self.values, self.values.T))
 
@@ -249,10 +252,10 @@ class LeakageMatrix(Result):
         return [release.sets(self.view) for release in self.releases]
 
     def channel_stacks(self) -> Iterator[tuple[Integers, Integers, Floats]]:
-        """Yield targets, sources and their channels as stacks of one shape each: all ordered pairs.
+        """Yield (targets, sources, channels) of all ordered pairs, one stack per shape.
 
-        A target value that never occurred has no row; here it repeats the row of one that did,
-        which changes no maximum over pairs of rows.
+        `channels` has shape (p, m, t).  A target value that never occurs repeats the row of one
+        that does, which changes no maximum over pairs of rows.
         """
         floor, extra = self.smoothing["min_count"], self.smoothing["prior"]
         for low, high, cells in self.pairs.tables_by_shape():
@@ -294,16 +297,16 @@ def leakage_matrix(
         None for the bound over all mechanisms; the name of a registered one, or a mapping from
         attribute to name or `Mechanism`.
     view
-        What the adversary keeps: the whole `"report"` (the default for any privacy claim) or only
+        What the adversary uses: the whole `"report"` (the default for any privacy claim) or only
         the value `"inferred"` from it (the paper's attacker).
     delta
         The relaxation of every attribute, or one for each.
     min_count, prior
         Smoothing of rare cells, see `PairCounts.channel`; off by default.
     radius
-        Above 0 for robust bounds: the most over all channels whose rows are within this total
+        Above 0 for robust bounds: the maximum over all channels whose rows are within this total
         variation distance of the table's, see `leakage_bound`.  Exact up to 12 source values and
-        for mechanisms whose report favours one value (GRR, EXP); others have an upper bound.
+        for mechanisms whose report favours one value (GRR, EXP); an upper bound for others.
     table_options
         The table options of `count_pairs`.
 

@@ -23,11 +23,11 @@ from seepage import _checks
 from seepage._numerics import Floats
 from seepage._registry import MECHANISMS
 from seepage._results import Result, json_ready
-from seepage.data.domain import Domain
+from seepage.data.domain import Domain, target_and_source
 from seepage.data.recoding import pool_rare, rare_values
 from seepage.errors import InputError
-from seepage.leakage.likely_sets import LikelySets, by_kind
-from seepage.leakage.release import PUBLIC, View, releases, target_and_source
+from seepage.leakage.likely_sets import LikelySets
+from seepage.leakage.release import PUBLIC, View, by_kind, releases
 from seepage.leakage.set_limits import (
     column_limits,
     enumerable,

@@ -1,11 +1,11 @@
-"""What one release leaks: `exact_leakage` through a transition matrix, and `Release`.
+"""Leakage of one released attribute: `exact_leakage` of a transition matrix, and `Release`.
 
-`exact_leakage` is the paper's Algorithm 1.  A `Release` is how one attribute is released, a budget
-and, where known, a mechanism; its leakage is exact, or the bound over all mechanisms.
+`exact_leakage` is the paper's Algorithm 1.  A `Release` is the budget of one attribute and, where
+known, its mechanism; its leakage is exact, or the bound over all mechanisms with that budget.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import UNIT, Floats, log_ratio, round_up
+from seepage._numerics import UNIT, Floats, Integers, log_ratio, round_up
 from seepage._registry import MECHANISMS
 from seepage.data.channel import (
     Channel,
@@ -24,19 +24,19 @@ from seepage.data.channel import (
     is_sparse,
     rows_are_equal,
 )
-from seepage.data.domain import Domain
-from seepage.errors import ChannelError, DomainError, InputError
+from seepage.data.domain import Domain, for_each
+from seepage.errors import ChannelError, InputError
 from seepage.leakage.likely_sets import Leakage, LikelySets, named_witness, two_level_leakage
 from seepage.leakage.robust_bound import reach_of, robust_leakage
 
 if TYPE_CHECKING:
     from seepage.mechanisms.base import Mechanism
 
-SCALE = 400
-"""The power of two that every report's likeliest input is brought to, clear of underflow."""
+COLUMN_EXPONENT = 400
+"""Binary exponent of the largest entry of each scaled column: away from underflow."""
 
-CELLS_AT_ONCE = 1 << 24
-"""Cells of the product W that are held at once: 128 MB."""
+MAX_PRODUCT_CELLS = 1 << 24
+"""Cells of the product W in memory at a time: 128 MB."""
 
 
 def exact_leakage(channel: Channel | ArrayLike | SparseLike, mechanism: Any) -> Leakage:
@@ -56,21 +56,20 @@ def exact_leakage(channel: Channel | ArrayLike | SparseLike, mechanism: Any) -> 
     Returns
     -------
     Leakage
-        With the two target values and the report y that attain it, rounded up.  A report that
-        no target value can produce is left out; one that is possible under one and impossible
-        under another makes the leakage infinite.
+        The value in nats, rounded up, with the two target values and the report y that attain it.
+        A report that no target value can produce is excluded; one that is possible under one and
+        impossible under another makes the leakage infinite.
 
     Notes
     -----
-    One product and a maximum and minimum for each report, O(m t r); O(n r) with n cells of a
-    sparse G that are not zero.  The product is made for some reports at a time, so that memory
-    does not grow with m r, and a sparse channel is never made a whole matrix.  The paper loops
-    over all pairs of target values, O(m^2 t^2), and its listing takes a row of C where its
-    equation takes the column of the report y; the column is right, for y is what the adversary
-    sees.
+    One product and a maximum and minimum for each report, O(m t r); O(n r) for a sparse G with n
+    nonzero cells.  The product is computed in blocks of reports, so that memory does not grow with
+    m r, and a sparse channel is never converted to a dense matrix.  The paper loops over all pairs
+    of target values, O(m^2 t^2), and its listing takes a row of C where its equation takes the
+    column of the report y; the column is right, since the adversary observes y.
 
-    With c the least entry of a column, W = c + G (C - c): what all inputs share is not rounded,
-    so a report that tells nothing leaks exactly 0.
+    With c the smallest entry of a column, W = c + G (C - c): the part common to all inputs is not
+    rounded, so a report that is independent of the input leaks exactly 0.
 
     Examples
     --------
@@ -98,12 +97,12 @@ def exact_leakage(channel: Channel | ArrayLike | SparseLike, mechanism: Any) -> 
     if rows_are_equal(correlation):
         return Leakage(0.0, None)
     columns = transition.tocsc() if is_sparse(transition) else transition
-    step = max(1, CELLS_AT_ONCE // max(correlation.shape[0], transition.shape[0]))
+    step = max(1, MAX_PRODUCT_CELLS // max(correlation.shape[0], transition.shape[0]))
     best = (0.0, 0, 0, 0)
-    for begin in range(0, transition.shape[1], step):
-        found = _most_telling(correlation, dense(columns[:, begin : begin + step]))
-        if found[0] > best[0]:
-            best = (*found[:3], begin + found[3])
+    for start in range(0, transition.shape[1], step):
+        candidate = _largest_ratio(correlation, dense(columns[:, start : start + step]))
+        if candidate[0] > best[0]:
+            best = (*candidate[:3], start + candidate[3])
     value, likelier, other, report = best
     if likelier == other:
         return Leakage(value, None)
@@ -112,38 +111,36 @@ def exact_leakage(channel: Channel | ArrayLike | SparseLike, mechanism: Any) -> 
     return Leakage(value, named_witness(channel, likelier, other, column == column.max(), name))
 
 
-def _most_telling(correlation: DenseOrSparse, mechanism: Floats) -> tuple[float, int, int, int]:
-    """Return the leakage of the most telling report among some columns of a mechanism.
-
-    With the two target values that it tells apart, and its column.
-    """
+def _largest_ratio(correlation: DenseOrSparse, mechanism: Floats) -> tuple[float, int, int, int]:
+    """Return the largest leakage among some columns of a mechanism: value, x, x' and column."""
     highest = mechanism.max(axis=0)
     possible = np.flatnonzero(highest)
     if not len(possible):
         return 0.0, 0, 0, 0
-    columns = np.ldexp(mechanism[:, possible], SCALE - np.frexp(highest[possible])[1])
-    shared = columns.min(axis=0)
-    columns -= shared
-    seen = correlation @ columns
-    ratios = _log_ratios(seen, shared, len(mechanism))
+    exponents = COLUMN_EXPONENT - np.frexp(highest[possible])[1]
+    columns = np.ldexp(mechanism[:, possible], exponents)
+    common = columns.min(axis=0)
+    columns -= common
+    excess = correlation @ columns
+    ratios = _log_ratios(excess, common, len(mechanism))
     index = int(ratios.argmax())
-    column = seen[:, index]
+    column = excess[:, index]
     rows = int(column.argmax()), int(column.argmin())
     return float(ratios[index]), *rows, int(possible[index])
 
 
-def _log_ratios(seen: Floats, shared: Floats, terms: int) -> Floats:
-    """Return ln max / min of `shared + seen` in each column, rounded up.
+def _log_ratios(excess: Floats, common: Floats, terms: int) -> Floats:
+    """Return ln max / min of `common + excess` in each column, rounded up.
 
-    Infinite where only the minimum is 0, and 0 where all inputs give the report alike.  A sum of
-    `terms` products and the rounded cells move the logarithm by as many units of the share that
-    is not common; so far a difference may hide.
+    Infinite where only the minimum is 0, and 0 where the report is equally likely under all
+    inputs.  The rounding errors of a sum of `terms` products and of its cells move the logarithm
+    by at most that many units of the share excess / (common + excess), which is added.
     """
-    most, least = seen.max(axis=0), seen.min(axis=0)
-    ratios = log_ratio(most - least, shared + least, np.inf)
+    high, low = excess.max(axis=0), excess.min(axis=0)
+    ratios = log_ratio(high - low, common + low, np.inf)
     with np.errstate(invalid="ignore"):
-        guard = 2 * (terms + 8) * UNIT * (most / (shared + most))
-    return np.where(most > 0, round_up(ratios, 8) + guard, 0.0)
+        guard = 2 * (terms + 8) * UNIT * (high / (common + high))
+    return np.where(high > 0, round_up(ratios, 8) + guard, 0.0)
 
 
 def _check_axes(
@@ -171,7 +168,7 @@ View = Literal["report", "inferred"]
 VIEWS = ("report", "inferred")
 
 PUBLIC = "public"
-"""In place of a mechanism's name: the attribute is public already."""
+"""Stands in place of a mechanism's name for a public attribute."""
 
 
 @dataclass(frozen=True)
@@ -202,16 +199,16 @@ class Release:
         return None if self.mechanism is None else self.mechanism.name
 
     def sets(self, view: View) -> LikelySets | None:
-        """Return the likely sets that an adversary with this view sees, if it is two-level."""
+        """Return the likely sets of what the adversary observes; None if it is not two-level."""
         if self.mechanism is None:
             return LikelySets("singletons" if self.public else "all", self.epsilon)
         return self.mechanism.guess_sets if view == "inferred" else self.mechanism.likely_sets
 
     def leakage(self, G: Channel, view: View, radius: float = 0.0) -> Leakage:
-        """Return the leakage about the target of a channel whose source is so released.
+        """Return the leakage about the target of G when its source is released in this way.
 
-        With a radius, the most over all channels whose rows are within it of G's; a mechanism that
-        is not two-level then counts with the bound over all of its budget.
+        With a radius, the maximum over all channels whose rows are within that total variation
+        distance of G's; a mechanism that is not two-level then has the bound of its budget.
         """
         sets, slack = self.sets(view), self.delta if self.mechanism is None else 0.0
         if radius:
@@ -231,58 +228,45 @@ class Release:
 
 
 def releases(domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0) -> list[Release]:
-    """Return how each attribute of a domain is released, from one setting or one for each."""
+    """Return the release of each attribute; every setting is one for all, or one for each."""
     epsilons = [_checks.epsilon(e, "epsilon") for e in for_each(domain, epsilon, "epsilon")]
     deltas = [_checks.delta(d) for d in for_each(domain, delta, "delta")]
-    found = []
-    for attribute, budget, slack, how in zip(
+    released = []
+    for attribute, budget, slack, choice in zip(
         domain, epsilons, deltas, for_each(domain, mechanism, "mechanism"), strict=True
     ):
-        if how is None:
-            found.append(Release(budget, slack))
-        elif isinstance(how, str) and how == PUBLIC:
-            found.append(Release(math.inf if attribute.size > 1 else 0.0, public=True))
-        elif isinstance(how, str):
-            made = MECHANISMS.find(how).create(attribute.size, budget, slack)
-            found.append(Release(budget, slack, made))
+        if choice is None:
+            released.append(Release(budget, slack))
+        elif isinstance(choice, str) and choice == PUBLIC:
+            released.append(Release(math.inf if attribute.size > 1 else 0.0, public=True))
+        elif isinstance(choice, str):
+            created = MECHANISMS.find(choice).create(attribute.size, budget, slack)
+            released.append(Release(budget, slack, created))
         else:
-            if not (hasattr(how, "k") and hasattr(how, "likely_sets")):
+            if not (hasattr(choice, "k") and hasattr(choice, "likely_sets")):
                 raise InputError(
-                    f"mechanism must be a name or a Mechanism, got {_checks.shown(how)}"
+                    f"mechanism must be a name or a Mechanism, got {_checks.shown(choice)}"
                 )
-            if how.k != attribute.size:
+            if choice.k != attribute.size:
                 raise InputError(
                     f"the mechanism of {attribute.name!r} must have k = {attribute.size}, "
-                    f"got k = {how.k}"
+                    f"got k = {choice.k}"
                 )
-            found.append(Release(how.epsilon, how.delta, how))
-    return found
+            released.append(Release(choice.epsilon, choice.delta, choice))
+    return released
 
 
-def target_and_source(domain: Domain, pair: Any, name: str) -> tuple[int, int]:
-    """Return the indices of the two attributes in `name[target, source]`."""
-    if not isinstance(pair, tuple) or len(pair) != 2:
-        raise DomainError(
-            f"a leakage has a target and a source: give {name}[target, source], "
-            f"got {_checks.shown(pair)}"
-        )
-    return domain.index(pair[0]), domain.index(pair[1])
+def by_kind(
+    sets: Sequence[LikelySets | None], indices: Integers
+) -> Iterator[tuple[LikelySets, Integers, Floats]]:
+    """Group `indices` into `sets` by the kind and size of their likely sets.
 
-
-def for_each(domain: Domain, setting: Any, name: str) -> list[Any]:
-    """Return a setting for each attribute: one for all, a sequence, or a mapping by name."""
-    if isinstance(setting, Mapping):
-        for attribute in setting:
-            domain.index(attribute)
-        missing = [attribute for attribute in domain.names if attribute not in setting]
-        if missing:
-            raise InputError(f"{name} must be given for every attribute, {missing[0]!r} has none")
-        return [setting[attribute] for attribute in domain.names]
-    if isinstance(setting, (Sequence, np.ndarray)) and not isinstance(setting, str):
-        if len(setting) != len(domain):
-            raise InputError(
-                f"{name} must be one number or one for each of the {len(domain)} attributes, "
-                f"got {len(setting)}"
-            )
-        return list(setting)
-    return [setting] * len(domain)
+    Yields (example, chosen, contrasts): likely sets of that kind and size, the positions in
+    `indices` that have them, and the contrast of each.  Indices without likely sets are skipped.
+    """
+    kinds = [family and (family.kind, family.size) for family in sets]
+    contrasts = np.array([np.nan if family is None else family.contrast for family in sets])
+    for kind, example in dict(zip(kinds, sets, strict=True)).items():
+        chosen = np.flatnonzero(np.array([kind == other for other in kinds])[indices])
+        if example is not None and len(chosen):
+            yield example, chosen, contrasts[indices[chosen]]

@@ -12,7 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from seepage._numerics import LARGE_EPSILON, ROOT_SCALE, UNIT, Booleans, Floats, Integers, log_ratio
+from seepage._numerics import (
+    LARGE_EPSILON,
+    ROOT_SCALE,
+    UNIT,
+    Booleans,
+    Floats,
+    Integers,
+    log_ratio,
+    one_minus_exp,
+)
 
 BLOCK = 1 << 14
 """Cells (pairs of rows times source values) handled at once: a block fits the cache."""
@@ -38,8 +47,7 @@ GUESS = 0.5
 """The share of the budget at which the first pair is looked for: it is often the best one."""
 
 ATTAINED = 1 - 2.0**-40
-"""Beyond this share a pair attains the budget, as others may: which one is the witness is decided
-at a log-ratio of 0, where the gains of all such pairs are sums of whole rows."""
+"""Share of the budget above which a pair counts as attaining it; ties are broken at log-ratio 0."""
 
 NEGLIGIBLE = 2.0**-41
 """The share of a log-ratio that is added where it may be hidden, rather than searched for."""
@@ -148,7 +156,7 @@ def climb_alone(channel: Floats, epsilon: float, size: int | None = None) -> Pai
             found = climb_rows(rows, channel, epsilon, best.value, size, space)
             if found is not None:
                 best = Pair(found.value, begin + found.likelier, found.other, found.likely)
-            hidden = float(_hidden(best.value, epsilon, size))
+            hidden = _hidden(best.value, epsilon, size)
             upper = max(upper, best.value + hidden) if hidden < math.inf else math.inf
         if upper - best.value <= NEGLIGIBLE * best.value:
             return Pair(upper, *best[1:])
@@ -173,7 +181,7 @@ def _start(channel: Floats, epsilon: float) -> Pair:
 @lru_cache(maxsize=256)
 def _scale_and_floor(epsilon: float) -> tuple[float, float]:
     """Return 1 - e^-eps and e^-eps, both scaled as in `log_ratio`."""
-    scale = float(-np.expm1(-epsilon)) * ROOT_SCALE**2
+    scale = one_minus_exp(epsilon) * ROOT_SCALE**2
     return scale, (float(np.exp(-epsilon / 2)) * ROOT_SCALE) ** 2
 
 
@@ -230,7 +238,7 @@ def climb_rows(
     return None if likely is None else Pair(value, *pair, likely)
 
 
-def _hidden(value: Any, epsilon: Any, size: int | None) -> Floats:
+def _hidden(value: Any, epsilon: Any, size: int | None) -> Any:
     """Return how much of the log-ratio the rounding errors of gains can hide at most.
 
     At H the gains of two pairs are off by at most k UNIT times the masses that they are sums of:
@@ -238,8 +246,11 @@ def _hidden(value: Any, epsilon: Any, size: int | None) -> Floats:
     exceeds H by lambda times it at most.
     """
     mass = 0.0 if size is None else np.logaddexp(0.0, value)
-    power = np.exp(np.minimum(epsilon - value + mass, LARGE_EPSILON))
-    return np.asarray(GAIN_ROUNDINGS * UNIT * -np.expm1(-epsilon) * power)
+    exponent = epsilon - value + mass
+    if isinstance(exponent, float):
+        power = float(np.exp(min(exponent, LARGE_EPSILON)))
+        return GAIN_ROUNDINGS * UNIT * one_minus_exp(epsilon) * power
+    return GAIN_ROUNDINGS * UNIT * -np.expm1(-epsilon) * np.exp(np.minimum(exponent, LARGE_EPSILON))
 
 
 def _can_raise(gain: float, epsilon: float, half: float) -> bool:
@@ -258,9 +269,8 @@ def _gains(scores: Floats, size: int | None) -> Floats:
     if size is not None:
         return np.asarray(np.partition(scores, -size, axis=-1)[..., -size:].sum(axis=-1))
     np.maximum(scores, 0.0, out=scores)
-    return np.asarray(
-        scores.sum(axis=-1) if scores.shape[-1] > FEW else scores @ ONES[: scores.shape[-1]]
-    )
+    terms = scores.shape[-1]
+    return np.asarray(scores.sum(axis=-1) if terms > FEW else scores @ ONES[:terms])
 
 
 def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> Floats:
@@ -367,8 +377,7 @@ def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
 
     def ratio(x: Integers, y: Integers) -> Floats:
         most = np.take_along_axis(high, x[..., None, :], axis=-2)[..., 0, :]
-        least = np.take_along_axis(low, y[..., None, :], axis=-2)[..., 0, :]
-        least = np.maximum(least, 0.0)
+        least = np.maximum(np.take_along_axis(low, y[..., None, :], axis=-2)[..., 0, :], 0.0)
         return log_ratio(np.minimum(most, 1.0) - least, least, contrast)
 
     same = first == last
@@ -385,9 +394,7 @@ def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
 
 def sums_of_gains(gains: Floats, losses: Floats) -> Floats:
     """Return for each two rows the sum over u of max(0, gains[x, u] - losses[x', u])."""
-    found = np.empty((len(gains), len(losses)))
     step = max(1, GAIN_CELLS // losses.size)
-    for start in range(0, len(gains), step):
-        excess = gains[start : start + step, None] - losses
-        found[start : start + step] = np.maximum(excess, 0.0, out=excess).sum(axis=2)
-    return found
+    starts = range(0, max(len(gains), 1), step)
+    parts = (gains[start : start + step, None] - losses for start in starts)
+    return np.concatenate([np.maximum(part, 0.0, out=part).sum(axis=2) for part in parts])

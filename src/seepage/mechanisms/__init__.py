@@ -12,9 +12,10 @@ from seepage.errors import InputError
 from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.base import Estimate, Mechanism
 from seepage.mechanisms.direct import GRR, ApproximateGRR, Exponential, SubsetSelection
+from seepage.mechanisms.gaussian import Gaussian
 from seepage.mechanisms.hashing import BLH, OLH
-from seepage.mechanisms.histogram import SHE, Gaussian
 from seepage.mechanisms.reports import Reports, load_reports
+from seepage.mechanisms.she import SHE
 from seepage.mechanisms.transition_matrix import MatrixMechanism, UtilityExponential
 from seepage.mechanisms.two_level import SetMechanism, TwoLevelMechanism
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import Booleans, Floats, Integers
+from seepage._numerics import Booleans, Floats, Integers, nearest_distribution
 from seepage._results import Result
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import Leakage, LikelySets, two_level_leakage
-from seepage.mechanisms.randomness import ROWS, Randomness, Seed, randomness
+from seepage.mechanisms.randomness import ROWS, Randomness, Seed, argmax_random_ties, randomness
 from seepage.mechanisms.reports import Reports
 
 
@@ -246,7 +246,7 @@ class Mechanism(ABC):
 
     def guess(self, reports: Any, source: Randomness) -> Integers:
         """Return one guess for each report of a batch: the likeliest value, ties at random."""
-        return first_largest(self.log_likelihood(reports), source)
+        return argmax_random_ties(self.log_likelihood(reports), source)
 
     @cached_property
     def hit_rate(self) -> float:
@@ -370,31 +370,3 @@ class Mechanism(ABC):
     def __repr__(self) -> str:
         parts = ", ".join(f"{key}={value}" for key, value in self.describe().items())
         return f"{type(self).__name__}({parts})"
-
-
-def first_largest(scores: Floats, source: Randomness) -> Integers:
-    """Return the column of the largest score of each row, a random one where several are equal."""
-    chosen = scores.argmax(axis=1)
-    equal = scores == scores[np.arange(len(scores)), chosen][:, None]
-    tied = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)
-    if len(tied):
-        keys = source.words(len(tied) * scores.shape[1]).reshape(len(tied), -1) | np.uint64(1)
-        chosen[tied] = np.where(equal[tied], keys, np.uint64(0)).argmax(axis=1)
-    return np.asarray(chosen)
-
-
-def nearest_distribution(frequencies: Floats) -> Floats:
-    """Return the distribution nearest to a vector in Euclidean distance.
-
-    Projection onto the simplex: subtract the one constant that leaves a sum of 1 after negative
-    entries are set to 0, O(k log k).
-
-    Examples
-    --------
-    >>> nearest_distribution(np.array([0.6, 0.6, -0.1])).tolist()
-    [0.5, 0.5, 0.0]
-    """
-    descending = np.sort(frequencies)[::-1]
-    excess = (np.cumsum(descending) - 1.0) / np.arange(1, len(frequencies) + 1)
-    kept = int(np.flatnonzero(descending > excess)[-1])
-    return np.asarray(np.maximum(frequencies - excess[kept], 0.0))

@@ -13,22 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import UNIT, Booleans, Floats, Integers
+from seepage._numerics import UNIT, Booleans, Floats, Integers, nearest_distribution
 from seepage.data.channel import Channel, as_matrix
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import Leakage, named_witness
-from seepage.mechanisms.base import Mechanism, nearest_distribution
-from seepage.mechanisms.randomness import (
+from seepage.mechanisms.base import Mechanism
+from seepage.mechanisms.exact_probabilities import (
     CERTAIN,
-    Randomness,
     Thresholds,
-    draw_outputs,
     exact_cells,
     exp_below,
     largest_ratio,
     log_above,
     whole_chances,
 )
+from seepage.mechanisms.randomness import Randomness, draw_outputs
 from seepage.mechanisms.reports import ValueReports
 
 IDENTITY_TOLERANCE = 1e-6

@@ -23,10 +23,11 @@ from seepage.designs.forms.form_totals import ExactForms
 from seepage.errors import InputError
 from seepage.leakage import leakage_matrix
 from seepage.leakage.release import PUBLIC
-from seepage.mechanisms.randomness import Thresholds, exact_cells, largest_ratio, log_above
+from seepage.mechanisms.exact_probabilities import Thresholds, exact_cells, largest_ratio, log_above
 from seepage.plan.form import Form, MatrixChannel, ProductChannel
-from seepage.plan.make_plan import check_totals, largest_total
+from seepage.plan.make_plan import check_totals
 from seepage.plan.plan import Plan
+from seepage.plan.plan_of_forms import largest_total_fields
 from seepage.plan.plan_parts import PlannedAttribute, Provenance, check_limits
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.total import TotalSettings
@@ -94,7 +95,7 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
     renewed = msgspec.structs.replace(
         plan,
         attributes=tuple(
-            msgspec.structs.replace(planned, **largest_total(certified, index, planned.name))
+            msgspec.structs.replace(planned, **largest_total_fields(certified, index, planned.name))
             for index, planned in enumerate(plan.attributes)
         ),
         forms=tuple(certified),

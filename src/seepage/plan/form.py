@@ -21,7 +21,7 @@ from seepage.data.domain import Domain
 from seepage.designs.forms.form_problem import ToldAnswers
 from seepage.errors import InputError
 from seepage.mechanisms import BasicRAPPOR, MatrixMechanism, Mechanism, registered
-from seepage.mechanisms.randomness import CERTAIN, float_above
+from seepage.mechanisms.exact_probabilities import CERTAIN, float_above
 
 Budget = Annotated[float, msgspec.Meta(ge=0)]
 Relaxation = Annotated[float, msgspec.Meta(ge=0, lt=1)]
@@ -31,42 +31,6 @@ Unbounded = Budget | Literal["inf"]
 
 class Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A part of a plan as files hold it: immutable, and decoded strictly."""
-
-
-TIE = 1e-9
-"""Variances within this relative distance are equal; the shorter report wins."""
-
-
-def best_mechanism(k: int, epsilon: float) -> str:
-    """Return the name of the registered mechanism with the least variance at a pure budget.
-
-    Parameters
-    ----------
-    k
-        The alphabet size.
-    epsilon
-        The budget.
-
-    Notes
-    -----
-    Compared is `variance(1, 1/k)`: closed-form variances are affine in the frequency, so this is
-    the mean over the k values whatever their distribution.  Of equal ones the shortest report
-    wins, then the one registered first.  Mechanisms that need a delta are not considered.
-
-    Examples
-    --------
-    >>> [best_mechanism(k, 1.0) for k in (1, 2, 4, 100)]
-    ['grr', 'grr', 'grr', 'ss']
-    """
-    size, budget = _checks.integer(k, "k", 1), _checks.epsilon(epsilon)
-    made: list[Mechanism] = [
-        family(size, budget)  # type: ignore[call-arg]
-        for family in registered().values()
-        if not family.approximate
-    ]
-    variances = [float(mechanism.variance(1, 1 / size)) for mechanism in made]
-    least = [m for m, v in zip(made, variances, strict=True) if v <= min(variances) * (1 + TIE)]
-    return min(least, key=lambda mechanism: mechanism.bits).name
 
 
 def build_mechanism(

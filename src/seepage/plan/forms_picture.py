@@ -5,7 +5,7 @@ from decimal import ROUND_FLOOR, Decimal
 from typing import Any
 
 from seepage._pages import Markup, element, joined
-from seepage.mechanisms.randomness import CERTAIN
+from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.plan.form import Form
 from seepage.plan.plan import Plan
 from seepage.plan.plan_text import nats

@@ -1,212 +1,22 @@
-"""`plan_of_forms` and `make_plan`: plans of forms, or of one budget for each attribute, checked."""
+"""`make_plan`: a plan of one form, with one budget for each attribute, its totals checked."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
-import msgspec
 import numpy as np
 
 from seepage import _checks
-from seepage._numerics import Floats
-from seepage._results import json_ready
-from seepage.data.domain import Attribute, Domain
+from seepage.data.domain import Attribute, Domain, for_each
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.leakage.release import for_each
 from seepage.mechanisms import Mechanism
-from seepage.plan.form import (
-    Form,
-    MatrixChannel,
-    ProductChannel,
-    Question,
-    best_mechanism,
-    whole_shares,
-)
+from seepage.mechanisms.best_mechanism import best_mechanism
+from seepage.plan.form import ProductChannel, Question
 from seepage.plan.plan import Plan
-from seepage.plan.plan_parts import (
-    CLAIMS,
-    Alternative,
-    PlannedAttribute,
-    Provenance,
-    check_limits,
-    overall,
-)
+from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
+from seepage.plan.plan_parts import CLAIMS
 from seepage.totals.result import GUARANTEES, TotalLeakage, check_whole_table
-
-
-class FormDraft(NamedTuple):
-    """A form whose share is a real number yet.
-
-    Parameters
-    ----------
-    share
-        How many people are given the form, relative to the other forms.
-    channel
-        How answers become reports.
-    guarantee
-        What the totals rest on; None for that of the plan.
-    totals, deltas
-        One for each attribute of the domain, asked or not; no deltas stand for zeros.
-    record
-        What the form tells about the whole record; None for what its channel says.
-    """
-
-    share: float
-    channel: ProductChannel | MatrixChannel
-    guarantee: str | None = None
-    totals: Sequence[float] | Floats = ()
-    record: float | None = None
-    deltas: Sequence[float] | Floats = ()
-
-
-def plan_of_forms(
-    pairs: PairCounts,
-    drafts: Iterable[FormDraft | tuple[Any, ...]],
-    *,
-    limit: Any,
-    guarantee: str | None = None,
-    public: Iterable[str] = (),
-    basis: Literal["bound", "mechanism"] = "mechanism",
-    view: Literal["report", "inferred"] = "report",
-    confidence: float | None = None,
-    scope: Literal["table", "population"] = "table",
-    frequencies: Sequence[Sequence[float] | Floats] | None = None,
-    settings: Mapping[str, Any] | None = None,
-    notes: Sequence[str] = (),
-    alternatives: Sequence[Alternative] = (),
-) -> Plan:
-    """Return the plan that consists of these forms.
-
-    Parameters
-    ----------
-    pairs
-        The counts that the forms were designed with: domain, records, digest, and nominal
-        frequencies.  A sample raises an error, unless all totals rest on `"worst"`.
-    drafts
-        The forms; a form whose share rounds to 0 out of 2^64 is left out.
-    limit
-        The largest admissible total of each attribute: one for all, a sequence, or a mapping by
-        name; None or infinity for no limit.
-    guarantee
-        The guarantee of forms that name none.
-    public
-        Attributes that are public already.
-    basis, view, confidence, scope
-        As in `Plan`.
-    frequencies
-        Nominal frequencies of each attribute's values; by default those of the counts, where
-        there is more than one form or a matrix.
-    settings, notes
-        For the provenance, as plain JSON, and for the reader.
-    alternatives
-        Other ways to keep the same limits.
-
-    Returns
-    -------
-    Plan
-        Every total is at most its limit; a larger one raises an InputError.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> from seepage.plan import Question
-    >>> adult = sp.load_pairs("adult").select(["sex", "race"])
-    >>> ask = [
-    ...     Question(attribute=name, mechanism="grr", epsilon=1.0) for name in adult.domain.names
-    ... ]
-    >>> forms = [(1.0, ProductChannel(questions=(one,)), "worst", [1.0, 1.0]) for one in ask]
-    >>> plan = plan_of_forms(adult, forms, limit=1.0)
-    >>> plan.guarantee, plan["sex"].epsilon, [form.attributes for form in plan.forms]
-    ('worst', 1.0, [('sex',), ('race',)])
-    """
-    forms = _forms([FormDraft(*draft) for draft in drafts], guarantee)
-    for name in dict.fromkeys(form.guarantee for form in forms):
-        check_whole_table(pairs, name, "plans", scope)
-    together, kind = overall(forms, scope)
-    known = {pairs.domain[name].name for name in public}
-    limits = [_limit(value) for value in for_each(pairs.domain, limit, "limit")]
-    nominal = _nominal(pairs, forms) if frequencies is None else frequencies
-    planned = [
-        PlannedAttribute(
-            name=attribute.name,
-            values=attribute.values,
-            edges=tuple(json_ready(attribute.edges)),
-            public=attribute.name in known,
-            limit=limits[index],
-            frequencies=tuple(map(float, nominal[index])) if len(nominal) else (),
-            **largest_total(forms, index, attribute.name),
-        )
-        for index, attribute in enumerate(pairs.domain)
-    ]
-    plan = Plan(
-        attributes=tuple(planned),
-        forms=forms,
-        guarantee=together,
-        kind=kind,
-        basis=basis,
-        view=view,
-        confidence=confidence,
-        scope=scope,
-        provenance=Provenance.of(pairs, _plain(settings or {})),
-        notes=tuple(notes),
-        alternatives=tuple(alternatives),
-    )
-    check_limits(plan)
-    return plan
-
-
-def _forms(drafts: Sequence[FormDraft], guarantee: str | None) -> tuple[Form, ...]:
-    shares = whole_shares([draft.share for draft in drafts])
-    return tuple(
-        Form(
-            share=str(share),
-            channel=draft.channel,
-            guarantee=draft.guarantee or guarantee or "",
-            totals=tuple(json_ready([float(total) for total in draft.totals])),
-            total_deltas=tuple(map(float, draft.deltas)) if np.any(draft.deltas) else (),
-            record=json_ready(max(draft.record or 0.0, draft.channel.record)),
-        )
-        for draft, share in zip(drafts, shares, strict=True)
-        if share
-    )
-
-
-def largest_total(forms: Sequence[Form], index: int, name: str) -> dict[str, Any]:
-    """Return the fields of an attribute that say what its worst form tells."""
-    try:
-        totals = [float(form.totals[index]) for form in forms]
-    except IndexError:
-        raise InputError(
-            f"every form must have a total of every attribute, {name!r} has none"
-        ) from None
-    worst = int(np.argmax(totals))
-    return {
-        "total": forms[worst].totals[index],
-        "total_delta": max(form.deltas[index] for form in forms),
-        "form": worst + 1,
-    }
-
-
-def _nominal(pairs: PairCounts, forms: Sequence[Form]) -> Sequence[Floats]:
-    if not pairs.records or (len(forms) == 1 and forms[0].is_product):
-        return []
-    return [marginal / pairs.records for marginal in pairs.marginals]
-
-
-def _limit(value: Any) -> float | None:
-    if value is None or value == math.inf:
-        return None
-    return _checks.epsilon(value, "limit")
-
-
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as what reading them back from JSON gives."""
-    try:
-        return dict(msgspec.json.decode(msgspec.json.encode(json_ready(settings))))
-    except TypeError as problem:
-        raise InputError(f"settings must be plain JSON: {problem}") from None
 
 
 def make_plan(
@@ -229,28 +39,28 @@ def make_plan(
     Parameters
     ----------
     data
-        The table that the budgets were found with, or its pair counts: domain, records and
-        digest.  A sample raises an error, unless the totals rest on the guarantee `"worst"`.
+        The table that the budgets were computed from, or its pair counts: they give domain, number
+        of records and digest.  A sample raises an error, unless the guarantee is `"worst"`.
     epsilon, delta
         The budget of every attribute: one for all, a sequence, or a mapping by name.
     limit
         The largest admissible total of each attribute, likewise; None for no limit.
     totals
-        The total leakages: a `TotalLeakage`, which brings its guarantee, view, confidence and
-        notes and must have been computed for these budgets; or one number for each attribute, as
-        a bound for any mechanisms with these budgets.
+        The total leakages in nats: a `TotalLeakage` computed for these budgets, which also gives
+        guarantee, view, confidence and notes; or one number per attribute, an upper bound for any
+        mechanisms with these budgets.
     mechanism
         A name or `Mechanism` for all, a sequence, or a mapping by name.  None stands for
-        `best_mechanism`, which needs no delta.
+        `best_mechanism`: the pure mechanism with the lowest variance.
     guarantee
-        The name of what the totals rest on; only where `totals` are plain numbers.
+        The guarantee of the totals; only where `totals` are plain numbers.
     collect
-        The attributes to collect; by default those with a budget above 0.  The others have no
-        report, and their totals say what the collected ones tell about them.
+        The attributes to collect; by default those with a budget above 0.  Other attributes have
+        no report; their totals are what the reports of collected attributes leak about them.
     public
-        Attributes that are public already: not collected, and known to the adversary.
+        Attributes whose values are public: not collected, and known to the adversary.
     settings
-        What the caller chose, as plain JSON, for the provenance.
+        Settings of the caller, as plain JSON, for the provenance.
     notes
         Further remarks for the reader.
     table_options
@@ -271,43 +81,44 @@ def make_plan(
     """
     pairs = as_pairs(data, **table_options)
     domain = pairs.domain
-    values, deltas, claim = _promised(totals, guarantee, domain)
+    values, total_deltas, claim = _totals_and_claim(totals, guarantee, domain)
     budgets = [_checks.epsilon(value) for value in for_each(domain, epsilon, "epsilon")]
-    slacks = [_checks.delta(value) for value in for_each(domain, delta, "delta")]
-    chosen = for_each(domain, mechanism, "mechanism")
-    known = {domain[name].name for name in public}
-    kept = _collected(domain, budgets, collect, known)
-    if not any(kept):
+    deltas = [_checks.delta(value) for value in for_each(domain, delta, "delta")]
+    mechanisms = for_each(domain, mechanism, "mechanism")
+    public_names = {domain[name].name for name in public}
+    collected = _collected(domain, budgets, collect, public_names)
+    if not any(collected):
         raise InputError("a plan must collect at least one attribute, got none")
     questions = [
-        _question(attribute, chosen[i], budgets[i], slacks[i])
+        _question(attribute, mechanisms[i], budgets[i], deltas[i])
         for i, attribute in enumerate(domain)
-        if kept[i]
+        if collected[i]
     ]
+    channel = ProductChannel(questions=tuple(questions))
     plan = plan_of_forms(
         pairs,
-        [FormDraft(1.0, ProductChannel(questions=tuple(questions)), totals=values, deltas=deltas)],
+        [FormDraft(1.0, channel, totals=values, deltas=total_deltas)],
         limit=limit,
-        public=known,
+        public=public_names,
         settings=settings,
         notes=(*totals.notes, *notes) if isinstance(totals, TotalLeakage) else notes,
         **claim,
     )
     if isinstance(totals, TotalLeakage):
-        _check_computed(totals, pairs, plan)
+        _check_computed_for(totals, pairs, plan)
     return plan
 
 
-def _promised(
+def _totals_and_claim(
     totals: Any, guarantee: str | None, domain: Domain
 ) -> tuple[list[float], list[float], dict[str, Any]]:
-    """Return the totals, their deltas, and the fields of a plan that say what they rest on."""
+    """Return the totals, their deltas, and the plan's guarantee, basis, view, confidence, scope."""
     if isinstance(totals, TotalLeakage):
         check_totals(totals, guarantee, domain)
-        free = all(r.mechanism is None for r in totals.matrix.releases)
+        any_mechanism = all(r.mechanism is None for r in totals.matrix.releases)
         claim = {
             "guarantee": totals.guarantee,
-            "basis": "bound" if free else "mechanism",
+            "basis": "bound" if any_mechanism else "mechanism",
             "view": totals.view,
             "confidence": totals.confidence,
             "scope": totals.scope,
@@ -331,14 +142,14 @@ def _total(value: Any) -> float:
 
 
 def check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) -> None:
-    """Raise where totals are of other attributes or of another guarantee, or of a sample."""
+    """Raise if the totals have another domain or guarantee, or come from a sample of records."""
     if guarantee not in (None, totals.guarantee):
         raise InputError(
             f"guarantee must be that of the totals, {totals.guarantee!r}, got {guarantee!r}"
         )
     if totals.domain != domain:
-        where = totals.domain.differences(domain)
-        raise InputError(f"the totals must be of the same attributes: {where}")
+        difference = totals.domain.differences(domain)
+        raise InputError(f"the totals must be of the same attributes: {difference}")
     check_whole_table(totals.matrix.pairs, totals.guarantee, "the totals of a plan", totals.scope)
     if totals.kind != GUARANTEES[totals.guarantee] and totals.scope == "table":
         raise InputError(
@@ -350,33 +161,36 @@ def check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) ->
 def _collected(
     domain: Domain, budgets: Sequence[float], names: Iterable[str] | None, public: set[str]
 ) -> list[bool]:
+    """Return a mask of the attributes to collect."""
     if names is None:
-        worth = zip(domain.names, budgets, strict=True)
-        return [budget > 0 and name not in public for name, budget in worth]
-    chosen = {domain[name].name for name in names}
-    if chosen & public:
-        raise InputError(f"{min(chosen & public)!r} cannot be both public and collected")
-    return [name in chosen for name in domain.names]
+        pairs = zip(domain.names, budgets, strict=True)
+        return [budget > 0 and name not in public for name, budget in pairs]
+    selected = {domain[name].name for name in names}
+    if selected & public:
+        raise InputError(f"{min(selected & public)!r} cannot be both public and collected")
+    return [name in selected for name in domain.names]
 
 
-def _question(attribute: Attribute, chosen: Any, epsilon: float, delta: float) -> Question:
-    """Return how an attribute is asked for, from what the caller chose."""
+def _question(attribute: Attribute, given: Any, epsilon: float, delta: float) -> Question:
+    """Return the question of an attribute from a mechanism, its name, or None for the best one."""
     name, k = attribute.name, attribute.size
-    if chosen is None:
+    if given is None:
         best = best_mechanism(k, epsilon)
         return Question(attribute=name, mechanism=best, epsilon=epsilon)
-    if not isinstance(chosen, Mechanism):
-        named = str(chosen).casefold()
-        return Question(attribute=name, mechanism=named, epsilon=epsilon, delta=delta)
-    if chosen.k != k:
-        raise InputError(f"the mechanism of an attribute with {k} values has k = {chosen.k}")
-    return Question.of(name, chosen)
+    if not isinstance(given, Mechanism):
+        key = str(given).casefold()
+        return Question(attribute=name, mechanism=key, epsilon=epsilon, delta=delta)
+    if given.k != k:
+        raise InputError(
+            f"the mechanism of {name!r} must have k = {k}, one input per value, got k = {given.k}"
+        )
+    return Question.of(name, given)
 
 
-def _check_computed(totals: TotalLeakage, pairs: PairCounts, plan: Plan) -> None:
-    """Raise unless totals were computed for this table and for the plan's mechanisms and budgets.
+def _check_computed_for(totals: TotalLeakage, pairs: PairCounts, plan: Plan) -> None:
+    """Raise unless the totals were computed for this table and the plan's mechanisms and budgets.
 
-    Totals that are sums of budgets hold for any table.
+    Guarantee `"worst"` is a sum of budgets and holds for any table.
     """
     if totals.guarantee != "worst" and totals.matrix.pairs != pairs:
         raise InputError(
@@ -384,16 +198,16 @@ def _check_computed(totals: TotalLeakage, pairs: PairCounts, plan: Plan) -> None
             f"computed from another one, of {totals.matrix.pairs.records:,}"
         )
     for release, attribute in zip(totals.matrix.releases, plan.attributes, strict=True):
-        made, assumed = attribute.made, release.mechanism
+        planned, assumed = attribute.made, release.mechanism
         if attribute.public or release.public:
-            fits = attribute.public and release.public
-        elif assumed is not None and made is not None:
-            fits = assumed.describe() == made.describe()
+            matches = attribute.public and release.public
+        elif assumed is not None and planned is not None:
+            matches = assumed.describe() == planned.describe()
         else:
-            fits = attribute.epsilon <= release.epsilon and attribute.delta <= release.delta
-        if not fits:
+            matches = attribute.epsilon <= release.epsilon and attribute.delta <= release.delta
+        if not matches:
             raise InputError(
                 f"the totals were not computed for the mechanism or budget of "
                 f"{attribute.name!r}: {assumed or f'epsilon {release.epsilon}'} against "
-                f"{made or f'epsilon {attribute.epsilon}'}"
+                f"{planned or f'epsilon {attribute.epsilon}'}"
             )

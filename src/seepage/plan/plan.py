@@ -23,7 +23,8 @@ from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from seepage.collection.frequencies import EstimatedPairs, Frequencies
+    from seepage.collection.estimated_pairs import EstimatedPairs
+    from seepage.collection.frequencies import Frequencies
     from seepage.collection.joint import Joint
 
 
@@ -389,6 +390,6 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         method
             How each joint table is estimated, `"inversion"` or `"em"`.
         """
-        from seepage.collection.frequencies import estimate_pairs
+        from seepage.collection.estimated_pairs import estimate_pairs
 
         return estimate_pairs(self, reports, method=method)

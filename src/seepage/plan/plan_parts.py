@@ -11,7 +11,7 @@ from seepage.data.domain import Attribute
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
-from seepage.mechanisms.randomness import CERTAIN
+from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.plan.form import Budget, Form, Question, Stored, Unbounded, check_frequencies
 from seepage.totals.result import GUARANTEES
 

@@ -26,7 +26,7 @@ from seepage.mechanisms.direct import (
     Exponential,
     SubsetSelection,
 )
-from seepage.mechanisms.randomness import CERTAIN, chance
+from seepage.mechanisms.exact_probabilities import CERTAIN, chance
 from seepage.mechanisms.transition_matrix import MatrixMechanism, UtilityExponential
 from seepage.mechanisms.unary import OUE, RAPPOR, ApproximateSUE, BasicRAPPOR, UnaryEncoding
 from seepage.plan.form import Form, MatrixChannel, cumulative

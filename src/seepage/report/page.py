@@ -17,7 +17,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._files import whole_file
-from seepage._pages import filled, joined_styles, static_text
+from seepage._pages import fill_template, read_styles, static_text
 from seepage._results import json_ready
 from seepage.analysis import Analysis
 from seepage.data.domain import MISSING, how_many, sample_caution
@@ -142,7 +142,7 @@ def render_page(content: Mapping[str, Any]) -> str:
     modules = (static_text(f"js/{name}.js") for name in MODULES)
     script = '"use strict";\n' + "\n".join(EXPORT.sub("", IMPORT.sub("", one)) for one in modules)
     title = str(content.get("name") or "Leakage report")
-    return filled(static_text("page.html"), title, joined_styles(STYLES), script, content)
+    return fill_template(static_text("page.html"), title, read_styles(STYLES), script, content)
 
 
 # The content of the page -------------------------------------------------------------------------

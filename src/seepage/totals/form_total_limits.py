@@ -197,7 +197,7 @@ def form_total_limits(
         minimum = np.zeros_like(minimum)
     radius = mixture_radius(group_sizes, c)
     limits = kl_inf_limits(weights, shares, radius, minimum, maximum, iterations)
-    totals = max_limit_ratios(limits, column_starts).reshape(len(strata), -1).max(axis=0)
+    totals = largest_limit_ratios(limits, column_starts).reshape(len(strata), -1).max(axis=0)
     totals = np.asarray(round_up(totals, 16) + rounding([*sizes, 2]) * (totals > 0))
     return totals if public else np.minimum(totals, summed_up(budgets.tolist()))
 
@@ -221,7 +221,7 @@ def _weight_ranges(
     return np.exp(log_maximum - span), np.exp(log_maximum)
 
 
-def max_limit_ratios(limits: Limits, starts: Integers) -> Floats:
+def largest_limit_ratios(limits: Limits, starts: Integers) -> Floats:
     """Return ln max over reports y and values x != x' of upper_x(y) / lower_x'(y), by attribute.
 
     `limits` has one row per report; the values of attribute k are the columns from `starts[k]` on.

@@ -32,7 +32,7 @@ def as_dict(gathering):
 
 @pytest.mark.parametrize("fewest", [0, 1 << 18])
 def test_distinct_records_however_often_they_are_joined(monkeypatch, fewest):
-    monkeypatch.setattr(module, "FEWEST", fewest)
+    monkeypatch.setattr(module, "MIN_BUFFER", fewest)
     found = gathered(DistinctRecords, CUTS)
     records, counts = np.unique(np.stack(CODES), axis=1, return_counts=True)
     assert as_dict(found) == dict(zip(map(tuple, records.T.tolist()), counts.tolist(), strict=True))
@@ -43,7 +43,7 @@ def test_distinct_records_however_often_they_are_joined(monkeypatch, fewest):
 def test_a_sample_is_the_same_however_often_it_is_thinned(monkeypatch, size):
     whole = RecordSample(size, seed=3)
     whole.add(CODES, SIZES, 0, None)
-    monkeypatch.setattr(module, "FEWEST", 0)
+    monkeypatch.setattr(module, "MIN_BUFFER", 0)
     for cuts in (CUTS, list(range(0, 901, 20))):
         found = gathered(lambda: RecordSample(size, seed=3), cuts)
         assert as_dict(found) == as_dict(whole)

@@ -13,8 +13,8 @@ from seepage.data.records import Records
 from seepage.data.spark import jobs as spark_jobs
 from seepage.data.spark.engine import opened, spark_session
 from seepage.data.spark.jobs import run
-from seepage.data.table.bins import priorities
 from seepage.data.table.options import TableOptions
+from seepage.data.table.sampling import priorities
 from seepage.errors import DomainError, SeepageError, TableError
 
 

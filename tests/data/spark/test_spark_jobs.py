@@ -20,12 +20,12 @@ from seepage.data.spark.shards import (
     unpack,
 )
 from seepage.data.spark.tasks import CollectedNumbers
-from seepage.data.table.bins import Collector, priorities
+from seepage.data.table.sampling import NumberSummary, priorities
 from seepage.errors import DomainError, TableError
 
 
 def numbers(first, count):
-    gathered = Collector()
+    gathered = NumberSummary()
     gathered.add(np.arange(first, first + count), priorities(first, count))
     return CollectedNumbers([gathered])
 

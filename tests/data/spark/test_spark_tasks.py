@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import seepage as sp
 from seepage.data.spark import tasks as spark_found
 from seepage.data.spark.tasks import find_values, settle
-from seepage.data.table import bins
-from seepage.data.table.bins import Collector, priorities, share_of
+from seepage.data.table import sampling
 from seepage.data.table.options import TableOptions
+from seepage.data.table.sampling import NumberSummary, priorities, share_of
 from seepage.data.table.sources import open_frame
 from seepage.errors import TableError
 
@@ -129,15 +129,15 @@ def test_no_record_is_left():
 
 
 def test_a_share_of_all_records_does_not_suffice_where_numbers_are_missing(monkeypatch):
-    monkeypatch.setattr(bins, "SAMPLE", 1000)
+    monkeypatch.setattr(sampling, "SAMPLE_SIZE", 1000)
     rows = 20_000
     ranks, values = priorities(0, rows), np.random.default_rng(4).normal(size=rows)
     there = np.arange(rows) % 3 == 0
-    whole = Collector()
+    whole = NumberSummary()
     whole.add(values[there], ranks[there])
 
     def gathered(share):
-        parts = [Collector(share) for _ in range(4)]
+        parts = [NumberSummary(share) for _ in range(4)]
         for number, part in enumerate(parts):
             mine = there & (np.arange(rows) // 5000 == number)
             part.add(values[mine], ranks[mine])
@@ -152,7 +152,7 @@ def test_a_share_of_all_records_does_not_suffice_where_numbers_are_missing(monke
     assert enough.complete
     assert [part.tolist() for part in enough.distinct()] == [p.tolist() for p in whole.distinct()]
     assert gathered(1e-9).wider_share == share_of(int(there.sum()))
-    unlucky = Collector(share_of(5000))
+    unlucky = NumberSummary(share_of(5000))
     unlucky.add(values[:5000], np.full(5000, 2**64 - 1, dtype=np.uint64))
     assert not unlucky.complete
     assert unlucky.wider_share == 1.0

@@ -68,11 +68,11 @@ def test_columns_that_do_not_fit(options, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"columns": "age"}, "columns must be a list of texts, got 'age'"),
-        ({"columns": [1]}, "columns must be a list of texts, got 1 in it"),
-        ({"drop": 3}, "drop must be a list of texts"),
+        ({"columns": "age"}, "columns must be a sequence of strings, got 'age'"),
+        ({"columns": [1]}, "each of columns must be a string, got 1"),
+        ({"drop": 3}, "drop must be a sequence of strings, got 3"),
         ({"rename": ["a"]}, "rename must be a mapping"),
-        ({"rename": {"age": 3}}, "rename must be a list of texts, got 3"),
+        ({"rename": {"age": 3}}, "each of rename must be a string, got 3"),
         ({"missing": "drpo"}, "missing must be one of category, drop.*did you mean 'drop'"),
         ({"max_values": 0}, "max_values must be an integer from 1 to 65534"),
         ({"max_values": 70_000}, "max_values must be an integer"),
@@ -87,7 +87,7 @@ def test_columns_that_do_not_fit(options, message):
         ({"bins": "deciles"}, "bins must be"),
         ({"bins": {"age": [3, 2]}}, "ascending"),
         ({"bins": 2000}, r"bins must be at most max_values \(1,000\), got 2,000"),
-        ({"missing_markers": "?"}, "missing_markers must be a list of texts"),
+        ({"missing_markers": "?"}, "missing_markers must be a sequence of strings"),
     ],
 )
 def test_options_that_are_refused(options, message):

@@ -51,19 +51,6 @@ Batch: TypeAlias = tuple[Sequence[NDArray[Any]], Sequence[int]]
 """The codes of some rows, one array per column, and numbers that they are below."""
 
 
-def is_spark_frame(data: Any) -> bool:
-    """Say whether something is a Spark DataFrame, classic or of Spark Connect.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> is_spark_frame(pa.table({"a": [1, 2]}))
-    False
-    """
-    kinds = [(kind.__module__, kind.__name__) for kind in type(data).__mro__]
-    return ("pyspark.sql.dataframe", "DataFrame") in kinds
-
-
 class PairAccumulator:
     """Counts of every pair of columns, added up over batches of codes.
 

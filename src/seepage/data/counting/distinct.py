@@ -13,8 +13,8 @@ from seepage._numerics import Booleans, Integers
 from seepage._results import Progress
 from seepage.data.counting.kernel import Codes
 from seepage.data.domain import Domain
-from seepage.data.table.bins import FEWEST, PrioritySample, priorities
 from seepage.data.table.options import TableOptions
+from seepage.data.table.sampling import MIN_BUFFER, PrioritySample, priorities
 from seepage.data.table.scan import CodedBatch, open_scan
 from seepage.errors import TableError
 
@@ -37,7 +37,7 @@ class DistinctRecords:
         self._held: list[tuple[Codes, Integers]] = []
         self._sizes: tuple[int, ...] = ()
         self._count = 0
-        self._limit = FEWEST
+        self._limit = MIN_BUFFER
 
     def add(
         self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], first: int, kept: Booleans | None
@@ -71,7 +71,7 @@ class DistinctRecords:
         self._count += part[0].shape[1]
         if self._count > self._limit:
             self._join()
-            self._limit = max(FEWEST, 2 * self._count)
+            self._limit = max(MIN_BUFFER, 2 * self._count)
 
     def _join(self) -> None:
         columns = np.concatenate([codes for codes, _ in self._held], axis=1)
@@ -128,7 +128,7 @@ class RecordSample:
         ranks = ranks if kept is None else ranks[kept]
         self.seen += len(ranks)
         self._sizes = tuple(sizes)
-        low = self._sample.chosen(ranks)
+        low = self._sample.candidates(ranks)
         self._sample.add(np.stack([column[low] for column in codes]), ranks[low])
 
     def merge(self, other: "RecordSample") -> None:

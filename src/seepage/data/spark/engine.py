@@ -19,10 +19,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seepage.data.counting.count import PairAccumulator, is_spark_frame
+from seepage.data.counting.count import PairAccumulator
 from seepage.data.counting.distinct import DistinctRecords, Gathering
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
+from seepage.data.spark import is_spark_frame
 from seepage.data.spark.jobs import (
     MAX_BYTES,
     Input,
@@ -44,10 +45,10 @@ from seepage.data.spark.tasks import (
     settle,
     settle_late,
 )
-from seepage.data.table.bins import share_of
 from seepage.data.table.column import Column
 from seepage.data.table.options import TableOptions
 from seepage.data.table.persons import NumberedRecords, first_records
+from seepage.data.table.sampling import share_of
 from seepage.data.table.scan import check_records
 from seepage.data.table.sources import PARQUET, ColumnarSource, find_files
 from seepage.errors import DomainError, InputError, TableError

@@ -17,12 +17,12 @@ from seepage.data.counting.distinct import Gathering
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.recoding import merge_pairs, widened
-from seepage.data.table.bins import Collector, Edges
+from seepage.data.table.bins import Edges, binned_attribute
 from seepage.data.table.column import Column, collect_numbers
 from seepage.data.table.labels import FoundAlphabet, ManyNumbers
-from seepage.data.table.numbers import binned_attribute
 from seepage.data.table.options import ALL_OTHERS, TableOptions
 from seepage.data.table.persons import RecordChoice
+from seepage.data.table.sampling import NumberSummary
 from seepage.data.table.scan import TableScan, check_records
 from seepage.data.table.sources import Source
 
@@ -54,7 +54,7 @@ class FoundColumn:
 
     missing: bool = False
     crowded: bool = False
-    gathered: Collector | None = None
+    gathered: NumberSummary | None = None
     alphabet: FoundAlphabet | None = None
     seen: Booleans | None = None
 
@@ -135,7 +135,7 @@ class Found:
 class CollectedNumbers:
     """The numbers of some columns, gathered for their bin edges."""
 
-    columns: list[Collector]
+    columns: list[NumberSummary]
 
     def merge(self, other: "CollectedNumbers") -> None:
         """Add the numbers of other shards."""
@@ -173,7 +173,7 @@ class Settled:
         """The domain, once all columns are settled."""
         return Domain(self.attributes[index] for index in sorted(self.attributes))
 
-    def take(self, index: int, column: Column, numbers: Collector) -> None:
+    def take(self, index: int, column: Column, numbers: NumberSummary) -> None:
         """Settle a column by its numbers, as far as these tell its edges."""
         self.wanted.pop(index, None)
         if not numbers.complete:

@@ -15,6 +15,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from seepage._numerics import Integers
+from seepage.data.table.arrow_numbers import (
+    Codes,
+    code_type,
+    exact_numbers,
+    is_number_type,
+    present,
+)
 from seepage.data.table.labels import (
     Alphabet,
     Key,
@@ -22,13 +29,6 @@ from seepage.data.table.labels import (
     field_key,
     moment_label,
     single_number,
-)
-from seepage.data.table.numbers import (
-    Codes,
-    code_type,
-    exact_numbers,
-    is_number_type,
-    present,
 )
 from seepage.errors import TableError
 

@@ -7,7 +7,15 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._numerics import Booleans
-from seepage.data.table.bins import Collector, Edges, Keep, Priorities, priorities
+from seepage.data.table.arrow_numbers import (
+    Codes,
+    NotANumber,
+    code_type,
+    is_number_type,
+    numbers_of,
+)
+from seepage.data.table.bin_coder import BinCoder
+from seepage.data.table.bins import Edges, Keep
 from seepage.data.table.coders import CategoryCoder, category_coder, unpacked
 from seepage.data.table.labels import (
     Alphabet,
@@ -18,15 +26,8 @@ from seepage.data.table.labels import (
     labels_of,
     number_label,
 )
-from seepage.data.table.numbers import (
-    BinCoder,
-    Codes,
-    NotANumber,
-    code_type,
-    is_number_type,
-    numbers_of,
-)
 from seepage.data.table.options import Choice, TableOptions
+from seepage.data.table.sampling import NumberSummary, Priorities, priorities
 from seepage.data.table.sources import Source
 from seepage.errors import DomainError, TableError
 
@@ -151,7 +152,7 @@ class Column:
         return codes.astype(code_type(self.alphabet.size), copy=False)
 
     def collect(
-        self, array: pa.Array, ranks: Priorities | None, collector: Collector | None
+        self, array: pa.Array, ranks: Priorities | None, collector: NumberSummary | None
     ) -> Booleans | None:
         """Give the numbers of a batch to their collector; return which are missing, None for none.
 
@@ -163,7 +164,7 @@ class Column:
             collector.add(values[there], ranks[there])
         return missing
 
-    def edges_of(self, numbers: Collector) -> tuple[float, ...]:
+    def edges_of(self, numbers: NumberSummary) -> tuple[float, ...]:
         """Return the bin edges that follow from its numbers; none where it has no number."""
         if isinstance(self.rule, Keep) or numbers.low > numbers.high:
             return ()
@@ -211,7 +212,7 @@ class Column:
 
 def collect_numbers(
     source: Source, columns: Sequence[Column], first: int = 0, shares: Sequence[float] = ()
-) -> list[Collector | None]:
+) -> list[NumberSummary | None]:
     """Return the numbers of some columns of a table or shard, for their bin edges.
 
     Parameters
@@ -230,7 +231,9 @@ def collect_numbers(
         The numbers of each column; None for a column of a text file that turned out to hold
         words too, whose values stay categories.
     """
-    found: list[Collector | None] = [Collector(share) for share in shares or [1.0] * len(columns)]
+    found: list[NumberSummary | None] = [
+        NumberSummary(share) for share in shares or [1.0] * len(columns)
+    ]
     before = first
     for batch in source.batches([column.source for column in columns]):
         ranks = priorities(before, batch.num_rows)

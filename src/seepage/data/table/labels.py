@@ -44,6 +44,9 @@ LONGEST_WHOLE = 40
 DIGITS_OF_FLOATS = 15
 """No two decimals with so many digits are one float."""
 
+EXACT = 2**53
+"""Integers below are exact in double precision."""
+
 WIDE = 2**64
 """Whole floats below are their exact value, as the integers of the same size are."""
 

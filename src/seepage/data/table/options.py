@@ -1,4 +1,4 @@
-"""How a table is read: which columns, which bins, what is missing."""
+"""`TableOptions`: the columns, bins and missing values of a table, and the format of text files."""
 
 import codecs
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,12 +13,13 @@ from seepage.data.table.labels import number_label
 from seepage.errors import InputError, TableError
 
 MAX_ALPHABET = 2**16 - 2
-"""Codes have 16 bits, one of them kept for values that have no code yet."""
+"""Maximum alphabet size: codes have 16 bits, and one code is reserved for new values."""
 
 ALL_OTHERS = "*"
+"""Key of `bins` for the columns that it does not name."""
 
 MAX_BINS = 10_000
-FORMS = "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascending edges"
+BIN_FORMATS = "a number of quantile bins, 'quantile:10', 'width:8', 'none', or ascending edges"
 DEFAULT_RULE = Quantile(10)
 
 
@@ -27,7 +28,7 @@ Bins: TypeAlias = BinRule | Mapping[str, BinRule]
 
 
 class Choice(NamedTuple):
-    """A chosen column: its name in the data, its name in the domain."""
+    """A selected column: its name in the data, and its name in the domain."""
 
     source: str
     name: str
@@ -35,45 +36,44 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """How a table becomes coded attributes.
+    """Options that determine how a table is coded into attributes.
 
     Parameters
     ----------
     columns
         The columns to use, in this order; all by default.
     drop
-        Columns not to use.
+        The columns to leave out.
     rename
-        New names of columns, old to new.  All other options name columns as the data do, except
-        `bins`, which names them as they are called in the end.
+        New names of columns, old to new.  Other options use the old names, except `bins`, which
+        uses the new ones.
     bins
-        How numbers with more than `few` distinct values are binned: a number of bins or
+        Binning of numeric columns with more than `few` distinct values: a number of bins or
         `"quantile:10"` (the default), `"width:8"`, ascending edges, or `"none"` (each number is a
-        category).  A mapping gives each column its own rule, `"*"` the rule of all others.  A
-        column that the mapping names is binned however few values it has.
+        category).  A mapping gives a rule for each column, `"*"` that of all others.  A column
+        named in the mapping is binned even if it has at most `few` values.
     missing
-        `"category"`: missing values form a category of their own; `"drop"`: records with a
-        missing value are left out, whatever else is in them.
+        `"category"`: missing values are a category; `"drop"`: records with a missing value are
+        left out, and their other values are ignored.
     max_values
-        A column with more values raises an error.
+        Maximum alphabet size; a column with more values raises an error.
     few
-        Numbers with at most so many distinct values are ordered categories.
+        Maximum number of distinct numbers that are ordered categories rather than binned.
     missing_markers
-        Texts that mean missing, beside empty fields of text files, nulls and NaN.
+        Strings that mean missing, in addition to empty fields of text files, nulls and NaN.
     delimiter, column_names, skip_lines, encoding
-        For text files: the delimiter (detected by default), the names of the columns of a file
-        without a header line, the number of lines before the header or first record, and the
-        encoding.
+        For text files: the delimiter (detected by default), the column names of a file without a
+        header line, the number of lines before the header or first record, and the encoding.
     domain
-        Code into this domain: its columns, its values and its bins.  A value outside raises
-        an error, unless the attribute has the value "(other)".
+        The domain to code in: its columns, values and bins.  A value outside raises an error,
+        unless the attribute has the value "(other)".
     pool
-        Values that fewer records have are merged into "(other)"; below 1 a share of the records.
-        Off by default.  Bins are not merged.
+        Minimum number of records of a value, below 1 their minimum share; rarer values are merged
+        into "(other)".  Off by default.  Bins are not merged.
     person
-        The column that says whose record it is: of each person the first record is kept that is
-        not dropped, in the order of the table.  It is no attribute.  Values and bins are still
-        those of the whole table.
+        The column that identifies the person; it is not an attribute.  Only the first record of
+        each person that is not dropped is kept.  Values and bins are still those of the whole
+        table.
 
     Examples
     --------
@@ -99,9 +99,11 @@ class TableOptions:
 
     def __post_init__(self) -> None:
         for name in ("columns", "drop", "missing_markers", "column_names"):
-            object.__setattr__(self, name, _texts(getattr(self, name), name))
-        _checks.mapping(self.rename, "rename", "a mapping from old to new")
-        _texts(self.rename.values(), "rename")
+            given = getattr(self, name)
+            if given is not None:
+                object.__setattr__(self, name, tuple(_checks.texts(given, name)))
+        _checks.mapping(self.rename, "rename", "a mapping from old to new names")
+        _checks.texts(self.rename.values(), "rename")
         if self.delimiter is not None:
             _checks.text(self.delimiter, "delimiter")
         if self.person is not None:
@@ -118,7 +120,7 @@ class TableOptions:
 
     @classmethod
     def from_keywords(cls, **keywords: Any) -> "TableOptions":
-        """Return the options that a public function was given; None is the default of each.
+        """Return the options of the keywords of a public function; None means the default.
 
         Examples
         --------
@@ -134,7 +136,7 @@ class TableOptions:
 
     def _check_text_format(self) -> None:
         mark = self.delimiter
-        if mark is not None and not (isinstance(mark, str) and len(mark) == 1 and mark.isascii()):
+        if mark is not None and not (len(mark) == 1 and mark.isascii()):
             raise InputError(f"delimiter must be one ASCII character, got {mark!r}")
         if not _is_text_encoding(self.encoding):
             raise InputError(
@@ -173,25 +175,25 @@ class TableOptions:
         return isinstance(self.bins, Mapping) and name in self.bins
 
     def rule(self, name: str) -> BinningRule:
-        """Return the rule by which a column of numbers is binned."""
+        """Return the binning rule of a numeric column."""
         if not isinstance(self.bins, Mapping):
             return read_rule(self.bins)
         rule = self.bins.get(name, self.bins.get(ALL_OTHERS))
         return DEFAULT_RULE if rule is None else read_rule(rule, f"bins of {name!r}")
 
     def choose(self, names: Sequence[str]) -> list[Choice]:
-        """Return the chosen columns of a table, or raise an error for names it does not have."""
+        """Return the columns to read of a table with these column names; unknown names raise."""
         _check_distinct(names, "the table")
-        wanted = names if self.columns is None else self.columns
-        for mentioned in (wanted, self.drop, self.rename):
-            _check_known(mentioned, names)
+        selected = names if self.columns is None else self.columns
+        for given in (selected, self.drop, self.rename):
+            _check_known(given, names)
         left_out = set(self.drop)
         if self.person is not None:
             _check_known([self.person], names, "person: ")
             if self.columns is not None and self.person in self.columns:
                 raise TableError(f"columns must not name the person, got {self.person!r} in both")
             left_out.add(self.person)
-        kept = [name for name in wanted if name not in left_out]
+        kept = [name for name in selected if name not in left_out]
         _check_distinct(kept, "the list of columns")
         choices = [Choice(name, self.rename.get(name, name)) for name in kept]
         if any(not choice.name for choice in choices):
@@ -208,7 +210,7 @@ class TableOptions:
 
 
 def as_pool(value: Any) -> float:
-    """Return a number of records of at least 1, or a share above 0 and below 1.
+    """Return the threshold of `pool`: a number of records of at least 1, or a share in (0, 1).
 
     Examples
     --------
@@ -225,7 +227,7 @@ def as_pool(value: Any) -> float:
 
 
 def _is_text_encoding(name: Any) -> bool:
-    """Return whether text in this encoding can be decoded piece by piece, as files are."""
+    """Return whether Python can decode this encoding incrementally, as files are read."""
     text = "a,\n"
     try:
         decoder = codecs.getincrementaldecoder(name)()
@@ -240,23 +242,11 @@ def _by_domain(domain: Domain, choices: Sequence[Choice]) -> list[Choice]:
     return [by_name[name] for name in domain.names]
 
 
-def _texts(names: Any, option: str) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
-        raise InputError(f"{option} must be a list of texts, got {_checks.shown(names)}")
-    texts = tuple(names)
-    for name in texts:
-        if not isinstance(name, str):
-            raise InputError(f"{option} must be a list of texts, got {_checks.shown(name)} in it")
-    return texts
-
-
-def _check_known(wanted: Iterable[str], names: Sequence[str], who: str = "") -> None:
-    for name in wanted:
+def _check_known(given: Iterable[str], names: Sequence[str], prefix: str = "") -> None:
+    for name in given:
         if name not in names:
             hint = _checks.near_miss(name, names)
-            raise TableError(f"{who}there is no column {name!r}{hint}")
+            raise TableError(f"{prefix}there is no column {name!r}{hint}")
 
 
 def _check_distinct(names: Sequence[str], where: str) -> None:
@@ -268,7 +258,7 @@ def _check_distinct(names: Sequence[str], where: str) -> None:
 
 
 def read_rule(rule: Any, name: str = "bins") -> BinningRule:
-    """Return the rule that an option names, or raise an error.
+    """Return the binning rule of an option's value; an invalid value raises an InputError.
 
     Examples
     --------
@@ -295,7 +285,7 @@ def _read_text(text: str, name: str) -> BinningRule:
     kinds: dict[str, type[Quantile] | type[Width]] = {"quantile": Quantile, "width": Width}
     if kind not in kinds or (colon and not count.strip().isdecimal()):
         hint = _checks.near_miss(kind, [*kinds, "none"])
-        raise InputError(f"{name} must be {FORMS}, got {text!r}{hint}")
+        raise InputError(f"{name} must be {BIN_FORMATS}, got {text!r}{hint}")
     bins = int(count) if colon else DEFAULT_RULE.bins
     return kinds[kind](_checks.integer(bins, f"the number of {name}", 1, MAX_BINS))
 

@@ -14,10 +14,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Integers
+from seepage.data.table.arrow_numbers import present
 from seepage.data.table.coders import unpacked
 from seepage.data.table.column import Column
 from seepage.data.table.labels import field_key
-from seepage.data.table.numbers import present
 from seepage.data.table.options import TableOptions
 from seepage.data.table.scan import TableScan
 from seepage.data.table.sources import Source

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
-from seepage.data.table.bins import Collector, priorities
 from seepage.data.table.options import TableOptions
+from seepage.data.table.sampling import NumberSummary, priorities
 from seepage.errors import TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from seepage.data.table.arrow_numbers import Codes
     from seepage.data.table.column import Column
-    from seepage.data.table.numbers import Codes
     from seepage.data.table.persons import RecordChoice
     from seepage.data.table.sources import Source
 
@@ -117,7 +117,7 @@ class TableScan:
     def _reset(self) -> None:
         self.rows_read = 0
         self.rows_dropped = 0
-        self.numbers: dict[int, Collector] = {}
+        self.numbers: dict[int, NumberSummary] = {}
         self.lacking: set[int] = set()
         self._complete = False
         self._seen: list[Booleans] = [np.zeros(0, dtype=np.bool_) for _ in self.columns]
@@ -259,7 +259,7 @@ class TableScan:
             ranks = priorities(self._number(before), len(arrays[0])) if crowded else None
             for index in crowded:
                 if not before:
-                    self.numbers[index] = Collector(share)
+                    self.numbers[index] = NumberSummary(share)
                 numbers = self.numbers.get(index)
                 absent[index] = self.columns[index].collect(arrays[index], ranks, numbers)
             self.lacking |= {index for index, mask in absent.items() if _any(mask)}
@@ -298,7 +298,7 @@ class TableScan:
         self, index: int, codes: "Codes", kept: Booleans | None, first: int, size: int
     ) -> "Codes":
         """Return the codes of a column in the records kept, and note which these are."""
-        from seepage.data.table.numbers import code_type
+        from seepage.data.table.arrow_numbers import code_type
 
         column, seen = self.columns[index], self._seen[index]
         column.check_inside(codes, kept, first)

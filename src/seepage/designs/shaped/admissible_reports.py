@@ -16,7 +16,13 @@ import numpy as np
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.designs.shaped.report_programs import LinearPrograms
 from seepage.errors import InputError
-from seepage.mechanisms.randomness import CERTAIN, Thresholds, exact_cells, exp_below, largest_ratio
+from seepage.mechanisms.exact_probabilities import (
+    CERTAIN,
+    Thresholds,
+    exact_cells,
+    exp_below,
+    largest_ratio,
+)
 
 MARGIN = 1e-8
 """Limits are lowered by this while reports are chosen, for what rounding takes."""

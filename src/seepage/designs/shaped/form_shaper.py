@@ -29,7 +29,7 @@ from seepage.designs.shaped.shape_form import (
 )
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.errors import InputError
-from seepage.mechanisms.randomness import log_above
+from seepage.mechanisms.exact_probabilities import log_above
 
 SHAPES = ("never", "single", "forms", "record")
 

@@ -15,7 +15,7 @@ from seepage._results import Result
 from seepage.designs.shaped.admissible_reports import RatioLimit, realised_ratio
 from seepage.errors import InputError
 from seepage.mechanisms.base import Estimate
-from seepage.mechanisms.randomness import Thresholds, log_above
+from seepage.mechanisms.exact_probabilities import Thresholds, log_above
 from seepage.mechanisms.reports import ValueReports
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 

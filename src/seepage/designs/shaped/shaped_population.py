@@ -24,7 +24,7 @@ from seepage.designs.shaped.admissible_reports import (
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.errors import InputError
 from seepage.leakage.deviations import kl_inf_limits, mixture_radius
-from seepage.mechanisms.randomness import CERTAIN
+from seepage.mechanisms.exact_probabilities import CERTAIN
 
 CHOSEN_ON = 5
 """One record in so many is for choosing."""

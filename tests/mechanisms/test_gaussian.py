@@ -1,7 +1,6 @@
-"""Grid noise: its law in exact fractions, its draws by tests with power; tails of the normal."""
+"""Gaussian noise on a grid: its law in exact fractions, its draws, tails of the normal."""
 
 import math
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
 
@@ -10,109 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import log_ndtr, ndtr
-from scipy.stats import kstest, laplace, norm
+from scipy.stats import kstest, norm
 
-from seepage._numerics import Booleans
-from seepage.mechanisms import noise
-from seepage.mechanisms.noise import (
+from seepage.mechanisms import gaussian
+from seepage.mechanisms.exact_probabilities import exp_below, log_nearest
+from seepage.mechanisms.gaussian import (
     SPARE,
     GaussianGrid,
-    LaplaceGrid,
     gaussian_delta,
     gaussian_sigma,
     normal_tail,
 )
-from seepage.mechanisms.randomness import CERTAIN, Randomness, exp_below, log_nearest
-
-SHIFT_BUDGETS = [2.0**-49, 5e-13, 1e-6, 0.05, 0.5, 3.0, 25.0, 350.0, 400.0, 1e4, 1e300]
+from seepage.mechanisms.randomness import Randomness
 
 
 def seeded(seed: int) -> Randomness:
     return Randomness(np.random.default_rng(seed))
-
-
-def exp_above(exponent: float) -> Fraction:
-    with localcontext(prec=60, Emax=10**9):
-        return Fraction(Decimal(min(exponent, 2e4)).exp().next_plus())
-
-
-def magnitude_law(grid: LaplaceGrid, count: int) -> list[Fraction]:
-    """P(magnitude = n) for n < count, straight from the thresholds."""
-    law = []
-    for n in range(count):
-        probability = Fraction(1)
-        for place, chance in enumerate(grid.chances):
-            share = Fraction(chance, CERTAIN)
-            probability *= share if n >> place & 1 else 1 - share
-        trials = n >> len(grid.chances)
-        again = Fraction(grid.farther, CERTAIN)
-        law.append(probability * again**trials * (1 - again))
-    return law
-
-
-@pytest.mark.parametrize("shift_budget", SHIFT_BUDGETS)
-def test_laplace_grid_never_exceeds_its_budget(shift_budget: float) -> None:
-    grid = LaplaceGrid(shift_budget)
-    assert 1 <= grid.worst <= exp_above(shift_budget)
-
-
-@pytest.mark.parametrize("shift_budget", [b for b in SHIFT_BUDGETS if 1e-6 <= b <= 40])
-def test_laplace_grid_uses_its_budget(shift_budget: float) -> None:
-    """Not a grid that keeps its budget by being far noisier."""
-    assert math.log(LaplaceGrid(shift_budget).worst) == pytest.approx(shift_budget, rel=1e-9)
-
-
-@pytest.mark.parametrize("shift_budget", [0.01, 0.5, 3.0, 20.0, 60.0, 200.0])
-def test_worst_is_the_largest_ratio_over_all_cells(
-    shift_budget: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(noise, "LAPLACE_CELLS", 2)
-    grid = LaplaceGrid(shift_budget)
-    reach = 4 * (grid.mirror + (1 << len(grid.chances)))
-    law = magnitude_law(grid, reach + grid.mirror + 1)
-    ratios = [law[abs(cell)] / law[abs(grid.mirror - cell)] for cell in range(-reach, reach)]
-    assert max(max(ratios), 1 / min(ratios)) == grid.worst
-
-
-def test_laplace_grid_has_the_law_of_the_density(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise, "LAPLACE_CELLS", 3)
-    grid = LaplaceGrid(0.5)
-    law = magnitude_law(grid, 1000)
-    shrink = math.exp(-0.5 / grid.mirror)
-    for n, probability in enumerate(law):
-        assert float(probability) == pytest.approx((1 - shrink) * shrink**n, rel=1e-12)
-
-
-def test_laplace_draws_follow_the_enumerated_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(noise, "LAPLACE_CELLS", 1)
-    grid, size = LaplaceGrid(2.0), 200_000
-    cells = grid.draw(seeded(3), size)
-    law = magnitude_law(grid, 40)
-    kept = 1 - law[0] / 2
-    for cell in range(-5, 6):
-        expected = float(law[abs(cell)] / 2 / kept)
-        spread = math.sqrt(expected * (1 - expected) / size)
-        assert abs(np.mean(cells == cell) - expected) < 5 * spread
-
-
-@pytest.mark.parametrize("shift_budget", [5e-13, 0.05, 0.5, 350.0])
-def test_laplace_draws_fit_the_scale_and_no_other(shift_budget: float) -> None:
-    grid = LaplaceGrid(shift_budget)
-    values = grid.values(grid.draw(seeded(4), 20_000))
-    jitter = np.random.default_rng(5).uniform(-0.5, 0.5, len(values)) / grid.mirror
-    fits = {
-        factor: kstest(values + jitter, laplace(scale=factor / shift_budget).cdf).pvalue
-        for factor in (0.7, 1.0, 1.3)
-    }
-    assert fits[1.0] > 1e-3 > 1e-6 > max(fits[0.7], fits[1.3])
-
-
-def test_laplace_grid_counts_on_where_the_bits_end() -> None:
-    """Magnitudes have no end: else some reports would be possible for one value only."""
-    grid = LaplaceGrid(4.0)
-    grid.farther = CERTAIN // 2
-    cells = np.abs(grid.draw(seeded(6), 10_000)) >> len(grid.chances)
-    assert set(range(5)) <= set(cells.tolist())
 
 
 BUDGETS = [(0.0, 1e-6), (1e-12, 1e-12), (1.0, 1e-6), (50.0, 1e-6), (700.0, 1e-9)]
@@ -140,8 +52,8 @@ def test_gaussian_grid_keeps_delta_by_summing_over_all_reports(
     epsilon: float, delta: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The exact hockey-stick distance of the two entries that differ, in fractions."""
-    monkeypatch.setattr(noise, "GAUSSIAN_CELLS", 0)
-    monkeypatch.setattr(noise, "CLAMP", 7)
+    monkeypatch.setattr(gaussian, "GAUSSIAN_CELLS", 0)
+    monkeypatch.setattr(gaussian, "CLAMP", 7)
     sigma = gaussian_sigma(epsilon, delta)
     grid = GaussianGrid(sigma, delta * 2**-32)
     zero, one = cell_law(grid), cell_law(grid)[::-1]
@@ -184,28 +96,6 @@ def test_gaussian_draws_that_the_lead_cannot_decide_use_all_bits() -> None:
     below = np.mean(cells + grid.edge == place)
     assert set((cells + grid.edge).tolist()) == {place, place + 1}
     assert abs(below - share) < 5 * math.sqrt(share * (1 - share) / 4000)
-
-
-class Told(Randomness):
-    """A source whose events happen as told, one at a time."""
-
-    def __init__(self, events: list[bool]) -> None:
-        super().__init__(None)
-        self.events = events
-
-    def happens(self, threshold: int, shape: int | tuple[int, ...]) -> Booleans:
-        return np.array([self.events.pop(0)])
-
-
-def test_a_trial_beyond_the_bits_counts_as_the_next_bit() -> None:
-    """Two trials that go on, beside the lowest bit: 2^(bits + 1) + 1 cells."""
-    grid = LaplaceGrid(1.0)
-    bits = [place == 0 for place in range(len(grid.chances))]
-    for negative in (False, True):
-        source = Told([*bits, True, True, False, negative])
-        cells = (2 << len(bits)) + 1
-        assert grid.draw(source, 1).tolist() == [-cells if negative else cells]
-        assert not source.events
 
 
 # The normal tail and the Gaussian mechanism's delta, against SciPy and each other

@@ -1,7 +1,5 @@
-"""Numbers of Arrow arrays as NumPy arrays, and `BinCoder`, which codes them by their bins."""
+"""Numbers of Arrow arrays, or of fields of text files, as NumPy arrays without loss."""
 
-import math
-from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
@@ -10,12 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Integers
-from seepage.data.domain import MISSING, Attribute
-from seepage.data.table.bins import EXACT, bin_labels
+from seepage._numerics import Booleans
 from seepage.data.table.labels import (
+    EXACT,
     Number,
-    OutsideDomain,
     field_key,
     is_number,
     key_label,
@@ -200,139 +196,3 @@ def _narrowest(numbers: list[Number | None]) -> pa.Array:
             if np.iinfo(kind).min <= min(wholes) and max(wholes) <= np.iinfo(kind).max:
                 return pa.array(numbers, pa.from_numpy_dtype(kind))
     return pa.array([None if number is None else float(number) for number in numbers], pa.float64())
-
-
-# Codes of bins -----------------------------------------------------------------------------------
-
-
-def binned_attribute(name: str, edges: tuple[float, ...], *, missing: bool) -> Attribute:
-    """Return the attribute of a binned column, with a category of missing values or without."""
-    return Attribute(name, (*bin_labels(edges), *([MISSING] if missing else [])), edges)
-
-
-@dataclass(eq=False)
-class BinCoder:
-    """Codes numbers by the bin that holds them.
-
-    Parameters
-    ----------
-    name, edges
-        The column and its bin edges.
-    markers
-        Labels that stand for missing values.
-    given
-        The attribute of a given domain, whose values the bins then are.
-    dropping
-        Whether records with missing values are dropped.
-
-    Attributes
-    ----------
-    outside
-        The code of numbers outside the edges, until it is known whether their records are dropped;
-        None where none occurred.
-    """
-
-    name: str
-    edges: tuple[float, ...]
-    _: KW_ONLY
-    markers: frozenset[str]
-    given: Attribute | None = None
-    dropping: bool = False
-
-    def __post_init__(self) -> None:
-        self.outside: int | None = None
-        self._any_missing = False
-        self._plain = binned_attribute(self.name, self.edges, missing=False)
-        self._with_missing = self.given or binned_attribute(self.name, self.edges, missing=True)
-        values = self._with_missing.values
-        self._slots = np.flatnonzero([value != MISSING for value in values])
-        if MISSING in values:
-            self._slot_of_missing: int | None = values.index(MISSING)
-        else:
-            self._slot_of_missing = len(values) if self.dropping else None
-
-    @property
-    def missing(self) -> int | None:
-        """The code of missing values, None where none occurred."""
-        return self._slot_of_missing if self._any_missing else None
-
-    @property
-    def size(self) -> int:
-        """The number of codes so far."""
-        return self.attribute()[0].size if self.outside is None else self.outside + 1
-
-    def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
-        """Return the final attribute, all its bins included, and its codes as they are."""
-        kept = self._any_missing and seen is None
-        attribute = self.given or (self._with_missing if kept else self._plain)
-        return attribute, np.arange(attribute.size, dtype=np.int64)
-
-    def code(self, array: pa.Array) -> Codes:
-        """Return the code of each entry's bin."""
-        values, missing = numbers_of(array, self.markers)
-        outside = self._rows_outside(values, missing)
-        codes = _bins_of(values, self.edges[1:-1])
-        if self._slots[-1] >= len(self._slots):
-            codes = self._slots[codes].astype(codes.dtype)
-        if missing is not None:
-            codes[missing] = self._admit_missing(missing)
-        if outside is not None:
-            codes[outside] = self._admit_outside(outside)
-        return codes
-
-    def _admit_missing(self, missing: Booleans) -> int:
-        if self._slot_of_missing is None:
-            raise OutsideDomain(int(np.argmax(missing)), missing=True)
-        self._any_missing = True
-        return self._slot_of_missing
-
-    def _admit_outside(self, outside: Booleans) -> int:
-        if not self.dropping:
-            raise OutsideDomain(int(np.argmax(outside)))
-        self.outside = self._with_missing.size + 1
-        return self.outside
-
-    def _rows_outside(self, values: NDArray[Any], missing: Booleans | None) -> Booleans | None:
-        """Return which numbers are outside the edges, None where all are inside."""
-        present = values if missing is None else values[~missing]
-        if not len(present) or not self._outside(np.array([present.min(), present.max()])).any():
-            return None
-        outside = self._outside(values)
-        return outside if missing is None else outside & ~missing
-
-    def _outside(self, values: NDArray[Any]) -> Booleans:
-        low, high = self.edges[0], self.edges[-1]
-        below = values < _comparable(low, values.dtype)
-        return np.asarray(below | (values > _comparable(high, values.dtype, up=False)))
-
-
-def _bins_of(values: NDArray[Any], inner: tuple[float, ...]) -> Codes:
-    """Return how many of the inner edges each value reaches."""
-    edges = [_comparable(edge, values.dtype) for edge in inner]
-    if len(edges) > FEW_EDGES:
-        indices = np.searchsorted(_in_type(edges, values.dtype), values, side="right")
-        return np.asarray(indices.astype(code_type(len(edges) + 4)))
-    codes = np.zeros(len(values), dtype=np.uint8)
-    for edge in edges:
-        codes += (values >= edge).view(np.uint8)
-    return codes
-
-
-def _in_type(edges: list[Any], kind: np.dtype[Any]) -> NDArray[Any]:
-    """Return comparable edges in the type of the values, without those above all of its numbers."""
-    if kind.kind == "f":
-        return np.array(edges, dtype=kind)
-    limits = np.iinfo(kind)
-    return np.array([max(edge, limits.min) for edge in edges if edge <= limits.max], dtype=kind)
-
-
-def _comparable(edge: float, kind: np.dtype[Any], *, up: bool = True) -> Any:
-    """Return an edge in the type of the values, so that comparing needs no conversion.
-
-    For integers x >= edge means x >= ceil(edge), and x > edge means x > floor(edge).
-    """
-    if kind.kind == "f":
-        return kind.type(edge)
-    if not math.isfinite(edge):
-        return edge
-    return math.ceil(edge) if up else math.floor(edge)

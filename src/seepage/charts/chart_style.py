@@ -1,0 +1,217 @@
+"""Names, colours, panels and notebook display that all charts share.
+
+Names and values come from a table, so `printable_names` escapes what Vega cannot draw.  `finish`
+applies the common style and displays a chart as SVG, without a network.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import wraps
+from io import StringIO
+from typing import Any, ParamSpec, TypeAlias
+
+import altair as alt
+
+Rows: TypeAlias = list[dict[str, Any]]
+
+Drawn = ParamSpec("Drawn")
+
+
+# Names that can be drawn -------------------------------------------------------------------------
+
+OBJECT_MEMBERS = {
+    "__defineGetter__",
+    "__defineSetter__",
+    "__lookupGetter__",
+    "__lookupSetter__",
+    "__proto__",
+    "constructor",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "propertyIsEnumerable",
+    "toLocaleString",
+    "toString",
+    "valueOf",
+}
+"""Members of every JavaScript object: Vega takes them for signals and groups that it knows."""
+
+SCRIPT = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
+"""What begins or ends a script inside a page's script, where notebooks put a chart."""
+
+
+def printable_names(draw: Callable[Drawn, Any]) -> Callable[Drawn, Any]:
+    r"""Return a chart function that draws any names: those in its arguments become drawable.
+
+    Names come from a table, and not every text can be drawn.  Characters that XML does not permit
+    and other control characters are escaped, as in ``a\x1b`` (the renderer aborts the process at
+    them); ``</script`` and its like get a blank after the ``<`` (in a notebook Altair writes a
+    chart into a script of the page); names that every JavaScript object has, such as
+    ``constructor``, get a blank at the end (Vega fails at them).  Names that differ stay different.
+
+    Examples
+    --------
+    >>> @printable_names
+    ... def drawn(rows):
+    ...     return rows
+    >>> drawn([{"name": "a\x1b"}, {"name": "toString"}, {"name": "plain <b>"}])
+    [{'name': 'a\\x1b'}, {'name': 'toString '}, {'name': 'plain <b>'}]
+    """
+
+    @wraps(draw)
+    def with_printable_names(*args: Drawn.args, **kwargs: Drawn.kwargs) -> Any:
+        names = _printable(dict.fromkeys(_texts([args, kwargs])))
+        renamed: Any = _renamed([args, kwargs], names)
+        return draw(*renamed[0], **renamed[1])
+
+    return with_printable_names
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text inside dicts, lists and tuples."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _texts(key)
+            yield from _texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item)
+
+
+def _printable(names: dict[str, None]) -> dict[str, str]:
+    """Return the names that must change, each with a name that no other one has."""
+    changed: dict[str, str] = {}
+    taken = {*names, *OBJECT_MEMBERS}
+    for name in names:
+        drawn = SCRIPT.sub("< ", "".join(map(_visible, name)))
+        if drawn != name or name in OBJECT_MEMBERS:
+            while drawn in taken:
+                drawn += " "
+            taken.add(drawn)
+            changed[name] = drawn
+    return changed
+
+
+def _visible(character: str) -> str:
+    """Return a character, escaped if it is a control character, a surrogate or no character."""
+    hidden = unicodedata.category(character) in ("Cc", "Cn", "Cs", "Zl", "Zp")
+    return character.encode("unicode_escape").decode("ascii") if hidden else character
+
+
+def _renamed(value: Any, names: dict[str, str]) -> Any:
+    if not names:
+        return value
+    if isinstance(value, str):
+        return names.get(value, value)
+    if isinstance(value, dict):
+        return {_renamed(key, names): _renamed(item, names) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_renamed(item, names) for item in value]
+    return value
+
+
+# Colours and panels ------------------------------------------------------------------------------
+
+PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"]
+"""Okabe and Ito's colours, and a brown: told apart by people of any colour vision."""
+
+DIAGONAL = {"color": "#777777", "strokeDash": [4, 3], "strokeWidth": 1}
+"""The looks of lines that guide the eye."""
+
+
+def chart_of(rows: Rows) -> Any:
+    """Return a chart that carries its rows inside itself."""
+    return alt.Chart(alt.Data(values=rows))  # type: ignore[no-untyped-call]
+
+
+def distinct_in(rows: Rows, key: str) -> list[Any]:
+    """Return the distinct values of a key, in the order in which they first occur."""
+    return list(dict.fromkeys(row[key] for row in rows))
+
+
+def coloured(field: str, order: list[str], title: str = "", **more: Any) -> Any:
+    """Return a colour for each name, in this order, with a legend."""
+    scale = alt.Scale(domain=order, range=PALETTE)
+    return alt.Color(f"{field}:N", title=title or None, sort=order, scale=scale, **more)
+
+
+def in_panels(
+    rows: Rows,
+    draw: Callable[[str, Rows], Any],
+    size: tuple[int, int],
+    *,
+    key: str = "panel",
+    columns: int = 2,
+    same_y: bool = False,
+) -> Any:
+    """Return one panel for each value of a key, side by side.
+
+    Parameters
+    ----------
+    rows
+        The rows of all panels.
+    draw
+        Makes a panel from its name and rows; a panel without a title gets its name.
+    size
+        Width and height of a panel.
+    key
+        The key that names a row's panel.
+    columns
+        How many panels stand side by side.
+    same_y
+        Whether all panels have one vertical scale.
+    """
+    panels = []
+    for name in distinct_in(rows, key):
+        drawn = draw(name, [row for row in rows if row[key] == name])
+        title = name if drawn.title is alt.Undefined else drawn.title
+        panels.append(drawn.properties(width=size[0], height=size[1], title=title))
+    together = alt.concat(*panels, columns=columns)
+    return finish(together.resolve_scale(y="shared") if same_y else together)
+
+
+def finish(chart: Any) -> Any:
+    """Return a chart in the common style, which notebooks display without a network."""
+    return as_picture(
+        chart.configure_axis(labelFontSize=12, titleFontSize=13, gridColor="#e5e5e5")
+        .configure_legend(labelFontSize=12, titleFontSize=12)
+        .configure_title(fontSize=14, anchor="start")
+        .configure_view(stroke=None)
+    )
+
+
+# Display in notebooks ----------------------------------------------------------------------------
+
+
+class _Picture:
+    """Display of an Altair chart as SVG, unless a renderer of Altair's was chosen.
+
+    Altair's default renderer writes a script that loads Vega from a content delivery network, so a
+    notebook shows nothing without one.  JupyterLab, Notebook and VS Code show SVG, and nbconvert
+    keeps it.  ``altair.renderers.enable("html")`` and its like are obeyed.
+    """
+
+    def _repr_mimebundle_(self, *args: Any, **kwds: Any) -> Any:
+        if alt.renderers.active != "default":
+            return super()._repr_mimebundle_(*args, **kwds)  # type: ignore[misc]
+        drawn = StringIO()
+        self.save(drawn, format="svg")  # type: ignore[attr-defined]
+        words = "<chart; `save_chart` writes it to a file>"
+        return {"image/svg+xml": drawn.getvalue(), "text/plain": words}
+
+
+PICTURES = {
+    kind: type(f"{kind.__name__}Picture", (_Picture, kind), {})
+    for kind in (alt.Chart, alt.LayerChart, alt.ConcatChart, alt.HConcatChart, alt.VConcatChart)
+}
+"""For each kind of chart the same kind with the display as SVG."""
+
+
+def as_picture(chart: Any) -> Any:
+    """Return a chart that notebooks display without a network; else it is the same chart."""
+    drawn = chart.copy(deep=False)
+    # A plain assignment would be a field of the chart's specification.
+    object.__setattr__(drawn, "__class__", PICTURES.get(type(chart), type(chart)))
+    return drawn

@@ -1,0 +1,198 @@
+"""Exact probabilities: e^epsilon as a fraction, and integer thresholds out of 2^64.
+
+Mechanisms keep their probabilities as `Fraction`s, so that the epsilon they promise can be
+recomputed from them without cancellation at any budget.  Powers of e are irrational; they enter
+through `exp_below`, 40 digits and never above the true value, and leave through `log_above`, 80
+digits and never below it.  The difference is far below one unit in the last place of a double, so
+a budget of at least 1e-20 comes back as the same double.
+
+A *chance* is an integer threshold T out of 2^64: an event with chance T happens when a uniform
+64-bit integer is below T, so its probability is exactly T / 2^64 and the epsilon that a mechanism
+realises is an exact fraction.  Thresholds are rounded so that it never exceeds the stated one.
+"""
+
+import math
+from collections.abc import Callable
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seepage import _checks
+from seepage._numerics import Floats
+
+EXP_DIGITS = 40
+
+LOG_DIGITS = 80
+
+ROOT_BITS = 128
+
+MAX_EPSILON = 10_000
+"""Larger budgets are drawn, and stated, as this one."""
+
+CERTAIN = 1 << 64
+"""The chance of an event that always happens."""
+
+RARE = 2.0**-32
+"""Outputs less probable than this under every value get the same chance under all values."""
+
+Thresholds = NDArray[Any]
+"""Python integers, one row per value and one column per output; each row sums to 2^64."""
+
+
+# Exponentials and logarithms of exact fractions, rounded to the safe side ------------------------
+
+
+def exp_below(epsilon: float) -> Fraction:
+    """Return a fraction at most e^epsilon, and less by a relative 2e-39 at most.
+
+    A budget above 10,000 counts as 10,000: still a lower bound.
+
+    Examples
+    --------
+    >>> exp_below(0.0) == 1 < exp_below(1e-12) < exp_below(800.0)
+    True
+    """
+    with localcontext(prec=EXP_DIGITS):
+        value = Decimal(min(_checks.epsilon(epsilon), MAX_EPSILON)).exp().next_minus()
+    return max(Fraction(value), Fraction(1))
+
+
+def log_above(ratio: Fraction) -> float:
+    """Return the smallest double that is not below ln(ratio), for a positive fraction.
+
+    Examples
+    --------
+    >>> log_above(Fraction(1)), log_above(exp_below(1e-12)), log_above(exp_below(700.0))
+    (0.0, 1e-12, 700.0)
+    """
+    if ratio == 1:
+        return 0.0
+    with localcontext(prec=LOG_DIGITS):
+        return float_above(_logarithm(ratio).next_plus())
+
+
+def float_above(value: Fraction | Decimal) -> float:
+    """Return the smallest double that is not below an exact value.
+
+    Examples
+    --------
+    >>> float_above(Fraction(1, 4)), float_above(Fraction(1, 10)) > Fraction(1, 10)
+    (0.25, True)
+    """
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= Fraction(value) else math.nextafter(nearest, math.inf)
+
+
+def log_nearest(ratio: Fraction) -> float:
+    """Return the double nearest to ln(ratio), for a positive fraction.
+
+    Examples
+    --------
+    >>> log_nearest(Fraction(1, 10**400))
+    -921.0340371976183
+    """
+    with localcontext(prec=LOG_DIGITS):
+        return float(_logarithm(ratio))
+
+
+def _logarithm(ratio: Fraction) -> Decimal:
+    return (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+
+
+def square_root_below(value: Fraction) -> Fraction:
+    """Return a fraction at most the root of a value of at least 1, and less by 2^-128 at most.
+
+    Examples
+    --------
+    >>> square_root_below(Fraction(9))
+    Fraction(3, 1)
+    """
+    scaled = value.numerator * 4**ROOT_BITS // value.denominator
+    return Fraction(math.isqrt(scaled), 2**ROOT_BITS)
+
+
+# Integer thresholds out of 2^64 -----------------------------------------------------------------
+
+
+def chance(probability: Fraction) -> int:
+    """Return a probability as a threshold out of 2^64, rounded down.
+
+    Examples
+    --------
+    >>> chance(Fraction(1, 2)) == 2**63
+    True
+    """
+    return math.floor(probability * CERTAIN)
+
+
+def chance_above(probability: Fraction) -> int:
+    """Return a probability as a threshold out of 2^64, rounded up."""
+    return CERTAIN - chance(1 - probability)
+
+
+def whole_chances(channel: Floats, limit: Fraction) -> Thresholds:
+    """Return integer chances near a channel whose ratios within each column keep a limit exactly.
+
+    Parameters
+    ----------
+    channel
+        P(output given value), rows summing to 1 up to rounding.
+    limit
+        The largest ratio allowed, at least 1.
+
+    Returns
+    -------
+    Thresholds
+        One row per value, each summing to 2^64.
+
+    Notes
+    -----
+    The channel is mixed with a share t of its average row, t the smallest of 0, 2^-52, 2^-51,
+    ..., 1 that keeps the limit once rounded; t = 1 always does.  A channel that keeps the limit
+    up to rounding needs a t of about the rounding over ln(limit).  Outputs rarer than 2^-32 get
+    the same chance for all values, since rounding alone would tell these apart.
+
+    Examples
+    --------
+    >>> chances = whole_chances(np.array([[0.75, 0.25], [0.25, 0.75]]), Fraction(3))
+    >>> chances.sum(axis=1).tolist() == [2**64, 2**64], largest_ratio(chances)
+    (True, Fraction(3, 1))
+    """
+    channel = np.where(channel.max(axis=0) < RARE, channel.mean(axis=0), channel)
+    average = channel.mean(axis=0)
+    for share in (0.0, *(2.0**exponent for exponent in range(-52, 0))):
+        chances = _round_rows((1 - share) * channel + share * average)
+        if _keeps(chances, limit):
+            return chances
+    return _round_rows(np.tile(average, (len(channel), 1)))
+
+
+def _round_rows(channel: Floats) -> Thresholds:
+    """Return integer chances; what rounding leaves goes to the likeliest output."""
+    chances = exact_cells(int, np.floor(channel * CERTAIN))
+    every, likeliest = np.arange(len(chances)), channel.argmax(axis=1)
+    chances[every, likeliest] += CERTAIN - chances.sum(axis=1)
+    return chances
+
+
+def exact_cells(make: Callable[[Any], Any], matrix: NDArray[Any]) -> Thresholds:
+    """Return each cell as an exact Python number."""
+    return np.asarray(np.frompyfunc(make, 1, 1)(matrix))
+
+
+def _column_range(chances: Thresholds) -> "zip[tuple[Any, Any]]":
+    return zip(chances.max(axis=0).tolist(), chances.min(axis=0).tolist(), strict=True)
+
+
+def _keeps(chances: Thresholds, limit: Fraction) -> bool:
+    """Say whether each column's largest chance is at most `limit` times its smallest, exactly."""
+    above, below = limit.numerator, limit.denominator
+    return all(high * below <= low * above for high, low in _column_range(chances))
+
+
+def largest_ratio(chances: Thresholds) -> Fraction:
+    """Return the largest exact ratio within a column; an output without any chance is left out."""
+    return max(Fraction(high, low) for high, low in _column_range(chances) if high)

@@ -1,0 +1,309 @@
+"""The analytic Gaussian mechanism: normal noise on the one-hot vector of a value.
+
+Double precision cannot tell delta = 1e-12 at epsilon 0, nor delta at epsilon 700, where a tail of
+1e-300 is multiplied by e^700.  Arb (python-flint) gives certified bounds on the tail of the normal
+distribution; it is imported only here and when needed, since loading it takes longer than
+`decimal`, which serves all other mechanisms.
+"""
+
+import math
+from bisect import bisect_right
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from seepage._numerics import UNIT, Booleans, Floats, Integers
+from seepage.errors import InputError
+from seepage.leakage.likely_sets import LikelySets
+from seepage.mechanisms.exact_probabilities import MAX_EPSILON, float_above
+from seepage.mechanisms.histogram import HistogramEncoding, NoiseGrid
+from seepage.mechanisms.randomness import Randomness
+from seepage.mechanisms.reports import VectorReports
+
+MIN_DELTA = 1e-280
+"""A smaller delta raises: intermediate results would not be doubles."""
+
+WITNESS_NATS = 700.0
+"""Log-likelihood ratio by which the witness report favours its value."""
+
+SPARE = 2.0**-30
+"""The share of delta that the noise leaves unused, for what drawing from a grid adds."""
+
+DELTA_DIGITS = 25
+"""Significant digits of delta in the search for sigma."""
+
+GUARD_BITS = 96
+"""Working precision beyond the digits asked for, for rounding errors."""
+
+GAUSSIAN_CELLS = 5
+"""The standard deviation is at least 2^5 cells wide: the variance is larger by a share of 1e-4."""
+
+CLAMP = 12
+"""Standard deviations that the table reaches to; noise beyond them has a chance of 1e-32."""
+
+LEAD_BITS = 32
+"""Leading bits of a draw; they decide all but a few of a million draws from a table."""
+
+
+class Gaussian(HistogramEncoding):
+    """The analytic Gaussian mechanism: normal noise on the one-hot vector [Balle and Wang 2018].
+
+    Parameters
+    ----------
+    k
+        The alphabet size.
+    epsilon
+        The privacy budget; above 10,000 it counts as 10,000.
+    delta
+        The relaxation, from 1e-280 to below 1.  It cannot be 0: normal noise has no pure budget.
+
+    Notes
+    -----
+    Two one-hot vectors are sqrt 2 apart, and sigma is the least noise that keeps delta at epsilon
+    (`gaussian_sigma`).  An entry's log-likelihood ratio (y - 1/2)/sigma^2 has no limit,
+    so a report can single out one value as clearly as one likes: `leakage` is the level
+    ln max_u G[x,u]/G[x',u] that this approaches and never reaches, infinite where a value occurs
+    under one target value only.  Its witness is a report within e^-700 of that.  What holds but
+    for delta' is `relaxed_leakage`.
+
+    Examples
+    --------
+    >>> mechanism = Gaussian(4, epsilon=1.0, delta=1e-6)
+    >>> round(mechanism.sigma, 4), mechanism.epsilon, mechanism.delta <= 1e-6
+    (5.9746, 1.0, True)
+    >>> reports = mechanism.perturb([0] * 90_000 + [1] * 10_000, rng=7)
+    >>> mechanism.estimate(reports, consistent=True).frequencies.round(1).tolist()
+    [0.9, 0.1, 0.0, 0.0]
+    """
+
+    name = "gauss"
+    approximate = True
+
+    def __init__(self, k: int, epsilon: float, delta: float) -> None:
+        super().__init__(k, epsilon=epsilon, delta=delta)
+        if self.parameters["delta"] < MIN_DELTA:
+            raise InputError(
+                f"delta of the Gaussian mechanism must be at least {MIN_DELTA}, got {delta!r}; "
+                "for a delta of 0 use SHE"
+            )
+        self._budget = min(self.parameters["epsilon"], float(MAX_EPSILON))
+        self.sigma = gaussian_sigma(self._budget, self.parameters["delta"])
+        self.reach = 16 * self.sigma + 1  # the grid ends at 12 sigma, NumPy's noise below 14
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon at which `delta` is computed; 0 for one value."""
+        return self._budget if self.k > 1 else 0.0
+
+    @property
+    def delta(self) -> float:
+        """The relaxation at this epsilon, recomputed from sigma and rounded up."""
+        return self._recomputed_delta if self.k > 1 else 0.0
+
+    @cached_property
+    def _recomputed_delta(self) -> float:
+        digits = 20 - math.floor(math.log10(self.parameters["delta"]))
+        return float_above(gaussian_delta(self._budget, self.sigma, digits))
+
+    @property
+    def realised_epsilon(self) -> float:
+        """The same epsilon: the grid of secure noise adds to delta alone."""
+        return self.epsilon
+
+    @property
+    def realised_delta(self) -> float:
+        """The delta of the grid of secure noise, at most the stated one."""
+        return float_above(Fraction(self.delta) + self.grid.added) if self.k > 1 else 0.0
+
+    @property
+    def noise_variance(self) -> float:
+        """The variance sigma^2 of the noise on one entry."""
+        return self.sigma * self.sigma
+
+    @cached_property
+    def grid(self) -> "GaussianGrid":
+        """The grid of secure noise, made when first needed."""
+        return GaussianGrid(self.sigma, self.parameters["delta"] * SPARE / 4)
+
+    def _fill(self, block: Floats, generator: np.random.Generator) -> None:
+        generator.standard_normal(out=block)
+        block *= self.sigma
+
+    def _evidence(self, vectors: Floats) -> Floats:
+        return np.asarray((vectors - 0.5) / self.sigma / self.sigma)
+
+    def _around_zero(self, vectors: Floats) -> Floats:
+        squares = np.square(vectors / self.sigma).sum(axis=1)
+        density = math.log(self.sigma) + math.log(2 * math.pi) / 2
+        return np.asarray(-squares / 2 - self.k * density)
+
+    @cached_property
+    def miss_rate(self) -> float:
+        """The probability 1 - a that another entry is the largest, by quadrature."""
+        return normal_miss_rate(self.sigma, self.k)
+
+    @property
+    def likely_sets(self) -> LikelySets:
+        """One value, by a contrast without limit; an alphabet of one tells nothing."""
+        return LikelySets("singletons", math.inf if self.k > 1 else 0.0)
+
+    def witness_report(self, likely: Booleans) -> VectorReports:
+        """Return a report that speaks for the likely values with 700 nats."""
+        return self._report(np.where(likely, WITNESS_NATS * self.sigma * self.sigma, 0.0))
+
+
+class GaussianGrid(NoiseGrid):
+    """Gaussian noise rounded to a grid, from a table of exact integer thresholds.
+
+    Parameters
+    ----------
+    sigma
+        The standard deviation.
+    slack
+        What the table may add to the delta of the noise itself, above 0.
+
+    Notes
+    -----
+    Rounding is a post-processing, so noise rounded to any grid keeps the (epsilon, delta) of the
+    density; no shift need be an integer number of cells, and the grid can be as coarse as the noise
+    is wide.  That is why this is not the discrete Gaussian of [Canonne, Kamath and Steinke 2020],
+    whose cells cannot be wider than the shift.  Cell c stands for 1/2 + c `step`; the last cells,
+    12 sigma away, stand for all that is beyond them, again a post-processing.
+
+    A draw of `bits` random bits is compared with the distribution function at the cells' edges,
+    as integers out of 2^bits.  Both tails keep so many digits d that no cell's probability
+    is off by more than a share of h = 200 10^-d, two entries' by 2.01 h; the delta of any law
+    that close to one with delta is at most delta + 5 h, at every epsilon.  `added` = 10^(3-d).
+    """
+
+    mirror = 0
+
+    def __init__(self, sigma: float, slack: float) -> None:
+        digits = math.ceil(3 - math.log10(slack))
+        self.added = Fraction(1000, 10**digits)
+        self.step = math.ldexp(1.0, math.frexp(sigma)[1] - 1 - GAUSSIAN_CELLS)
+        self.edge = math.ceil((0.5 + CLAMP * sigma) / self.step) + 1
+        farthest = (0.5 + self.edge * self.step) / sigma
+        rarest = math.log2(10) * digits + math.log2(math.e) * farthest**2 / 2 + 12
+        self.bits = LEAD_BITS * math.ceil(rarest / LEAD_BITS)
+        self.thresholds = self._table(sigma, digits)
+        self.leads = np.array(
+            [t >> (self.bits - LEAD_BITS) for t in self.thresholds], dtype=np.uint32
+        )
+
+    def _table(self, sigma: float, digits: int) -> list[int]:
+        """Return 2^bits times the distribution function at the upper edge of each cell."""
+        units, half, thresholds = 2**self.bits, Fraction(1, 2), []
+        for cell in range(-self.edge, self.edge):
+            edge = (half + (cell + half) * Fraction(self.step)) / Fraction(sigma)
+            beyond = math.floor(normal_tail(abs(edge), digits)[0] * units)
+            thresholds.append(beyond if edge < 0 else units - beyond)
+        return thresholds
+
+    def draw(self, source: Randomness, size: int) -> Integers:
+        """Return so many independent draws around 0, in cells."""
+        words = source.bytes(4 * size).view("<u4")
+        indices = np.searchsorted(self.leads, words, side="right")
+        undecided = np.flatnonzero(self.leads[np.maximum(indices, 1) - 1] == words)
+        for index in undecided:
+            rest = int.from_bytes(source.bytes((self.bits - LEAD_BITS) // 8).tobytes(), "little")
+            whole = (int(words[index]) << (self.bits - LEAD_BITS)) | rest
+            indices[index] = bisect_right(self.thresholds, whole)
+        return np.asarray(indices - self.edge, dtype=np.int64)
+
+    def values(self, cells: Integers) -> Floats:
+        """Return the entries that stand in these cells."""
+        return np.asarray(0.5 + cells * self.step)
+
+
+def normal_tail(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
+    """Return bounds on P(Z > x) of a standard normal Z, a share of 10^-digits apart at most.
+
+    The bounds are certified: interval arithmetic of Arb [Johansson 2017].
+
+    Examples
+    --------
+    >>> low, high = normal_tail(Fraction(2), 20)
+    >>> f"{float(low):.16f}", low < high < low * (1 + Fraction(1, 10**20))
+    ('0.0227501319481792', True)
+    """
+    from flint import arb, ctx, fmpq
+
+    with ctx.workprec(_bits(digits)):
+        ball = (arb(fmpq(x.numerator, x.denominator)) / arb(2).sqrt()).erfc() / 2
+        return _exactly(ball.lower()), _exactly(ball.upper())
+
+
+def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:
+    """Return the delta of Gaussian noise on a one-hot vector, rounded up by 10^-digits at most.
+
+    delta = Phi(D/(2 sigma) - eps sigma/D) - e^eps Phi(-D/(2 sigma) - eps sigma/D), with D = sqrt 2
+    the distance between two one-hot vectors [Balle and Wang 2018, Theorem 8].
+
+    Examples
+    --------
+    >>> f"{float(gaussian_delta(1.0, 1.0, 20)):.6f}"
+    '0.286208'
+    """
+    from flint import arb, ctx
+
+    with ctx.workprec(_bits(digits)):
+        near, far = 1 / (2 * arb(sigma)), arb(epsilon) * arb(sigma) / 2
+        likely, unlikely = (far - near).erfc(), (far + near).erfc()
+        return _exactly(((likely - arb(epsilon).exp() * unlikely) / 2).upper())
+
+
+def _bits(digits: int) -> int:
+    return math.ceil(digits * math.log2(10)) + GUARD_BITS
+
+
+def _exactly(bound: Any) -> Fraction:
+    """Return an exact number of Arb as a fraction."""
+    mantissa, exponent = map(int, bound.man_exp())
+    return mantissa * Fraction(2) ** exponent
+
+
+@lru_cache(maxsize=1024)
+def gaussian_sigma(epsilon: float, delta: float) -> float:
+    """Return the least noise with which the Gaussian mechanism is (epsilon, delta)-LDP.
+
+    The delta of `gaussian_delta` falls as sigma grows; bisection finds sigma to 12 digits, and
+    the end that keeps delta, with 2^-30 of it to spare, is returned.
+
+    Examples
+    --------
+    >>> f"{gaussian_sigma(1.0, 1e-6):.6f}"
+    '5.974598'
+    """
+    limit = Fraction(delta) * Fraction(1 - SPARE)
+    digits = math.ceil(-math.log10(delta)) + DELTA_DIGITS
+
+    def keeps(sigma: float) -> bool:
+        return gaussian_delta(epsilon, sigma, digits) <= limit
+
+    high = 1.0
+    while not keeps(high):
+        high *= 2
+    low = high / 2
+    while keeps(low):
+        low, high = low / 2, low
+    while high - low > 4096 * UNIT * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return high
+
+
+def normal_miss_rate(sigma: float, k: int) -> float:
+    """Return the probability that normal noise makes another than the true entry the largest.
+
+    The integral of phi(z) (1 - Phi(z + 1/sigma)^(k-1)), by the trapezoidal rule.  The integrand is
+    smooth and dies out like phi, so steps of 1/32 up to z = 40 are right to double precision.
+    """
+    from scipy.special import log_ndtr
+
+    z = np.arange(-40 * 32, 40 * 32 + 1) / 32
+    missed = -np.expm1((k - 1) * log_ndtr(z + 1 / sigma))
+    density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    return float(density @ missed) / 32
