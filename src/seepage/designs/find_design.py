@@ -24,8 +24,7 @@ from seepage.designs.shaped.form_shaper import SHAPES
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError
 from seepage.leakage.population_limits import DEFAULT_POOL, MAX_NAMED
-from seepage.totals.population_totals import SCOPES
-from seepage.totals.result import check_whole_table
+from seepage.totals.result import SCOPES, check_whole_table
 
 POOLING_SHARE, POOLING_FROM = 0.1, 1.0
 """Share of the time for a design of pooled values, and the seconds in all from which it is made."""
