@@ -130,8 +130,8 @@ def test_impossible_reports_are_refused(reports):
 
 
 def test_no_reports_no_estimate(reports):
-    assert "without reports" in refusal(reports.slice(0, 0))
-    with pytest.raises(InputError, match="without reports"):
+    assert "must not be empty" in refusal(reports.slice(0, 0))
+    with pytest.raises(InputError, match="must not be empty"):
         PLAN.estimate_joint(reports.slice(0, 0), "sex", "job")
 
 

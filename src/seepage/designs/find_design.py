@@ -19,13 +19,12 @@ from seepage.data.recoding import pool_rare, rare_values
 from seepage.data.records import Records
 from seepage.designs.design import Design
 from seepage.designs.design_search import search_design
-from seepage.designs.forms.form_search import search_time
+from seepage.designs.forms.form_search import time_limit
 from seepage.designs.shaped.form_shaper import SHAPES
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError
 from seepage.leakage.population_limits import DEFAULT_POOL, MAX_NAMED
-from seepage.totals.population_totals import SCOPES
-from seepage.totals.result import check_whole_table
+from seepage.totals.result import SCOPES, check_whole_table
 
 POOLING_SHARE, POOLING_FROM = 0.1, 1.0
 """Share of the time for a design of pooled values, and the seconds in all from which it is made."""
@@ -155,7 +154,7 @@ def find_design(
     """
     if mechanism is not None:
         _checks.choice(mechanism, "mechanism", ("grr",))
-    time = search_time(seconds)
+    time = time_limit(seconds)
     number = _checks.integer(seed, "seed", 0)
     _checks.progress(progress)
     _checks.choice(scope, "scope", SCOPES)

@@ -271,9 +271,9 @@ def _found_column(scan: TableScan, index: int) -> FoundColumn:
     if not scan.rows_read:
         return FoundColumn()
     column = scan.columns[index]
-    missing = column.alphabet.missing is not None or index in scan.lacking
+    missing = column.alphabet.missing is not None or index in scan.with_missing
     if column.needs_edges:
-        return FoundColumn(missing, crowded=True, gathered=scan.numbers.get(index))
+        return FoundColumn(missing, crowded=True, gathered=scan.summaries.get(index))
     alphabet = column.alphabet if isinstance(column.alphabet, FoundAlphabet) else None
     return FoundColumn(missing, alphabet=alphabet, seen=scan.seen(index))
 
