@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from seepage._numerics import log_ratio
 from seepage.leakage import compiled_solver, leakage_bound, likely_sets
-from seepage.leakage.compiled_solver import climb_all_subsets
-from seepage.leakage.solver import NEGLIGIBLE, _hidden, climb
+from seepage.leakage.compiled_solver import dinkelbach_all_sets
+from seepage.leakage.solver import NEGLIGIBLE, _hidden, dinkelbach
 from strategies import UNIT
 
 BUDGETS = [0.0, 1e-12, 0.3, 1.0, 4.0, 50.0, 690.0]
@@ -44,9 +44,9 @@ def test_the_kernel_equals_numpy(channels, budget, parallel):
     epsilon = np.full(len(channels), budget)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compiled_solver, "PARALLEL_FROM", 0 if parallel else 1 << 62)
-        found = climb_all_subsets(channels, epsilon)
+        found = dinkelbach_all_sets(channels, epsilon)
     close = {"rtol": 1e-13, "atol": 16 * UNIT * -np.expm1(-budget)}
-    by_numpy = climb(channels, epsilon).value
+    by_numpy = dinkelbach(channels, epsilon).value
     added = np.minimum(_hidden(found.value, epsilon, None), NEGLIGIBLE * by_numpy)
     nearest = np.clip(found.value, by_numpy - added, by_numpy)
     np.testing.assert_allclose(found.value, nearest, **close)
@@ -58,9 +58,9 @@ def test_the_kernel_is_used_once_it_is_loaded_and_the_work_is_worth_it(monkeypat
 
     def spy(channels, epsilon):
         calls.append(channels.shape)
-        return climb_all_subsets(channels, epsilon)
+        return dinkelbach_all_sets(channels, epsilon)
 
-    monkeypatch.setattr(compiled_solver, "climb_all_subsets", spy)
+    monkeypatch.setattr(compiled_solver, "dinkelbach_all_sets", spy)
     rng = np.random.default_rng(5)
     large, small = rng.dirichlet(np.ones(32), (1, 32)), rng.dirichlet(np.ones(3), (1, 3))
     for channels, epsilon in ((large, 1.0), (small, 1.0), (large, 700.0)):

@@ -38,7 +38,7 @@ from seepage.leakage.likely_sets import (
     two_level_leakage,
 )
 from seepage.leakage.robust_bound import reach_of, robust_leakage
-from seepage.leakage.solver import climb_rows
+from seepage.leakage.solver import dinkelbach_rows
 
 SPARSE_COST = 8
 """Cells of a sparse channel cost NumPy this many times as much as those of a dense one."""
@@ -308,7 +308,7 @@ def _best_sparse_pair(channel: Sparse, epsilon: float) -> RowPair:
         return best_sparse_pair(channel, epsilon)
     value, pair = 0.0, (0, 0)
     for likelier, cells, others in _each_row(channel):
-        found = climb_rows(cells[None], others, epsilon, value) if len(cells) else None
+        found = dinkelbach_rows(cells[None], others, epsilon, value) if len(cells) else None
         if found is not None:
             value, pair = found.value, (likelier, found.other)
     return pair
