@@ -97,7 +97,7 @@ def test_mean_limits_err_as_rarely_as_they_say(n):
             assert chance[mean < lower].sum() <= math.exp(-c)
 
 
-def test_limits_without_records_are_the_whole_range():
+def test_limits_without_records_are_the_full_range():
     assert clopper_pearson(0, 0, 5.0) == (0.0, 1.0)
     found = kl_inf_limits([0.2, 1.0], [0.0, 0.0], mixture_radius(0, 5.0), 0.2, 1.0)
     assert (found.lower, found.upper) == (0.2, 1.0)
