@@ -174,7 +174,7 @@ def test_what_spark_cannot_count_is_refused(spark, tmp_path):
         sp.count_pairs(tmp_path / "a.csv", engine="spark")
     with pytest.raises(TableError, match="data must be a Spark DataFrame or Parquet files, got"):
         sp.count_pairs(pd.DataFrame({"a": [1]}), engine="spark")
-    with pytest.raises(TableError, match="column 'a' must hold text, .*, got list"):
+    with pytest.raises(TableError, match=r"column 'a' must hold text, .*, got list"):
         sp.count_pairs(spark.createDataFrame([([1],)], "a array<int>"))
     with pytest.raises(TableError, match="there is no column 'b'"):
         sp.count_pairs(spark.range(3), columns=["b"])
