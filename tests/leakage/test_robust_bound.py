@@ -195,7 +195,7 @@ def test_given_limits_are_a_box():
     assert box.lower.tolist() == [[0.45, 0.45], pytest.approx([0.2, 0.8])]
 
 
-def test_relaxation_covers_what_is_in_reach():
+def test_relaxation_holds_for_all_uncertain_rows():
     channel = np.array([[0.5, 0.5], [0.2, 0.8]])
     found = leakage_bound(channel, 1.0, delta=0.1, radius=0.05)
     share = math.expm1(found.value) / math.expm1(1.0)
@@ -214,7 +214,7 @@ def test_relaxation_covers_what_is_in_reach():
         ({"uncertainty": np.array([[[0.9, 0], [0, 0]], [[1, 1], [1, 1]]])}, "contain the channel"),
     ],
 )
-def test_what_is_no_uncertainty(options, message):
+def test_invalid_uncertainty_raises(options, message):
     with pytest.raises(InputError, match=message):
         leakage_bound([[0.5, 0.5], [0.2, 0.8]], 1.0, **options)
 
