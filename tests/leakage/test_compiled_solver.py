@@ -70,21 +70,21 @@ def test_the_kernel_is_used_once_it_is_loaded_and_the_work_is_worth_it(monkeypat
 
 def test_the_work_of_a_process_adds_up_to_loading_the_kernel(monkeypatch):
     monkeypatch.setattr(likely_sets, "_cells_compared", 0)
-    monkeypatch.setattr(likely_sets, "LOADING", 3 * 40**3)
+    monkeypatch.setattr(likely_sets, "LOADING_CELLS", 3 * 40**3)
     monkeypatch.delitem(sys.modules, "seepage.leakage.compiled_solver")
-    assert likely_sets.compiled_pays(3 * 40**3), "one large channel loads it at once"
+    assert likely_sets.should_use_kernel(3 * 40**3), "one large channel loads it at once"
     channel = np.random.default_rng(6).dirichlet(np.ones(40), 40)
     for calls in (1, 2):
         leakage_bound(channel, 1.0)
         leakage_bound(channel[:4, :4] / channel[:4, :4].sum(axis=1, keepdims=True), 1.0)
         assert likely_sets._cells_compared == calls * 40**3
-    assert likely_sets.compiled_pays(40**3)
+    assert likely_sets.should_use_kernel(40**3)
 
 
 def test_the_kernel_gives_the_public_functions_what_numpy_gives(monkeypatch):
     channel = np.random.default_rng(6).dirichlet(np.ones(40), 40)
     compiled = leakage_bound(channel, 1.0)
-    monkeypatch.setattr(likely_sets, "compiled_pays", lambda cells: False)
+    monkeypatch.setattr(likely_sets, "should_use_kernel", lambda cells: False)
     by_numpy = leakage_bound(channel, 1.0)
     assert compiled.value == pytest.approx(by_numpy.value, rel=1e-13)
     assert compiled.witness == by_numpy.witness

@@ -33,11 +33,11 @@ from seepage.leakage.likely_sets import (
     Witness,
     best_of_all,
     best_singleton,
-    compiled_pays,
     profile,
+    should_use_kernel,
     two_level_leakage,
 )
-from seepage.leakage.robust_bound import reach_of, robust_leakage
+from seepage.leakage.robust_bound import robust_leakage, uncertainty_set
 from seepage.leakage.solver import dinkelbach_rows
 
 SPARSE_COST = 8
@@ -113,9 +113,9 @@ def leakage_bound(
     """
     budget, slack = _checks.epsilon(epsilon), _checks.delta(delta)
     sets = LikelySets("all", budget)
-    reach = reach_of(channel, radius, uncertainty)
-    if reach is not None:
-        return robust_leakage(channel, sets, reach, slack)
+    region = uncertainty_set(channel, radius, uncertainty)
+    if region is not None:
+        return robust_leakage(channel, sets, region, slack)
     if not is_sparse(channel):
         return two_level_leakage(channel, sets, slack)
     matrix = as_dense_or_sparse(channel)
@@ -297,7 +297,7 @@ def _dense_rows(channel: Sparse, pair: RowPair) -> Floats:
 
 
 def _use_compiled(channel: Sparse) -> bool:
-    return compiled_pays(SPARSE_COST * channel.shape[0] * channel.nnz)
+    return should_use_kernel(SPARSE_COST * channel.shape[0] * channel.nnz)
 
 
 def _best_sparse_pair(channel: Sparse, epsilon: float) -> RowPair:

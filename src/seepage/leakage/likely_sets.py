@@ -47,7 +47,7 @@ from seepage._numerics import (
 from seepage.data.channel import Channel, as_matrix
 from seepage.leakage.solver import Best, Pair, best_of_pairs, dinkelbach, dinkelbach_single
 
-LOADING = 1 << 28
+LOADING_CELLS = 1 << 28
 """Cells that NumPy compares in about the time of importing and loading the compiled kernel."""
 
 COMPILED_CELLS = 1 << 8
@@ -193,7 +193,7 @@ def _use_compiled(shape: tuple[int, ...], epsilon: float) -> bool:
     return (
         targets * sources >= COMPILED_CELLS
         and epsilon <= LARGE_EPSILON
-        and compiled_pays(count * targets**2 * sources)
+        and should_use_kernel(count * targets**2 * sources)
     )
 
 
@@ -201,13 +201,13 @@ _cells_compared = 0
 """Cells that NumPy has compared in this process."""
 
 
-def compiled_pays(cells: int) -> bool:
+def should_use_kernel(cells: int) -> bool:
     """Return whether to use the compiled kernel for this many cells; count them if not.
 
-    True once the kernel is loaded, or once the cells of this process add up to `LOADING`.
+    True once the kernel is loaded, or once the cells of this process add up to `LOADING_CELLS`.
     """
     global _cells_compared
-    if "seepage.leakage.compiled_solver" in sys.modules or _cells_compared + cells >= LOADING:
+    if "seepage.leakage.compiled_solver" in sys.modules or _cells_compared + cells >= LOADING_CELLS:
         return True
     _cells_compared += cells
     return False

@@ -26,7 +26,7 @@ from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import View, by_kind
 from seepage.leakage.set_limits import (
     column_limits,
-    enumerable,
+    is_enumerable,
     line_limits,
     set_limits,
     statements,
@@ -234,7 +234,7 @@ class _PairLimits:
     def compute(self) -> None:
         """Compute the limits: of sources with enumerable sets in stacks, of others one by one."""
         enumerated = [
-            sets if self.columns.get(source) is None and enumerable(sets, size) else None
+            sets if self.columns.get(source) is None and is_enumerable(sets, size) else None
             for source, (sets, size) in enumerate(zip(self.sets, self.sizes, strict=True))
         ]
         for low, high, tables in self.matrix.pairs.tables_by_shape():

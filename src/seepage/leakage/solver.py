@@ -24,22 +24,22 @@ from seepage._numerics import (
     one_minus_exp,
 )
 
-BLOCK = 1 << 14
+STACK_BLOCK = 1 << 14
 """Cells (pairs of rows times source values) per block of a stack, so that it fits the cache."""
 
-SCRATCH = 1 << 17
+SINGLE_BLOCK = 1 << 17
 """Cells per block of a single channel, where the memory is reused."""
 
 GAIN_CELLS = 1 << 16
 """Cells per block in `sums_of_gains`, so that it fits a core's cache."""
 
-SHORT = 128
+MAX_SHORT_ROW = 128
 """Maximum length of two rows that are compared in pure Python, which is then faster."""
 
-FEW = 24
+MAX_PRODUCT_TERMS = 24
 """Maximum number of terms that are summed by a product with ones: as precise, and faster."""
 
-ONES = np.ones(FEW)
+ONES = np.ones(MAX_PRODUCT_TERMS)
 
 GAIN_ROUNDINGS = 64
 """Roundings in the gains of two pairs: six in each term, and those of pairwise summation."""
@@ -47,7 +47,7 @@ GAIN_ROUNDINGS = 64
 FIRST_SHARE = 0.5
 """The first pair is chosen at this share of the budget: it is often the best one."""
 
-ATTAINED = 1 - 2.0**-40
+ATTAINED_SHARE = 1 - 2.0**-40
 """Share of the budget above which a pair counts as attaining it; ties are broken at log-ratio 0."""
 
 NEGLIGIBLE = 2.0**-41
@@ -88,7 +88,7 @@ def dinkelbach(channels: Floats, epsilon: Floats, size: int | None = None) -> Be
     the ratios themselves, which are right to a few roundings; elsewhere the error is added.
     """
     cells = channels.shape[1] ** 2 * channels.shape[2]
-    step = max(1, BLOCK // cells) if len(channels) > 1 else 1
+    step = max(1, STACK_BLOCK // cells) if len(channels) > 1 else 1
     best = Best.zeros(channels)
     for start in range(0, len(channels), step):
         block = slice(start, start + step)
@@ -144,7 +144,7 @@ def dinkelbach_single(channel: Floats, epsilon: float, size: int | None = None) 
     Each block starts from the value of the previous one.  At the end of a block none of its pairs
     exceeds the current value by more than `_hidden`, and so none exceeds `upper`.
     """
-    step = max(1, SCRATCH // channel.size)
+    step = max(1, SINGLE_BLOCK // channel.size)
     large = size is None and step < len(channel) and 0 < epsilon <= LARGE_EPSILON
     best = _best_singleton_pair(channel, epsilon) if large else _zero_pair(channel)
     upper = 0.0
@@ -228,7 +228,7 @@ def dinkelbach_rows(
         if size is None and pair == best:
             break
         ratio, chosen = _best_prefix(rows[pair[0]], others[pair[1]], epsilon, value, size)
-        if trial and ratio > ATTAINED * epsilon:
+        if trial and ratio > ATTAINED_SHARE * epsilon:
             ratio = 0.0
         if ratio > value:
             value, best, likely = ratio, pair, chosen
@@ -270,7 +270,7 @@ def _gains(scores: Floats, size: int | None) -> Floats:
         return np.asarray(np.partition(scores, -size, axis=-1)[..., -size:].sum(axis=-1))
     np.maximum(scores, 0.0, out=scores)
     terms = scores.shape[-1]
-    return np.asarray(scores.sum(axis=-1) if terms > FEW else scores @ ONES[:terms])
+    return np.asarray(scores.sum(axis=-1) if terms > MAX_PRODUCT_TERMS else scores @ ONES[:terms])
 
 
 def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> Floats:
@@ -337,7 +337,7 @@ def _best_prefix(
     In exact arithmetic the quotient decreases after its maximum.  Rounded, a source of tiny mass
     can leave it unchanged before others raise it, so every prefix is tried.
     """
-    if size is not None or len(other) > SHORT or epsilon > LARGE_EPSILON:
+    if size is not None or len(other) > MAX_SHORT_ROW or epsilon > LARGE_EPSILON:
         budget, current = np.array([epsilon]), np.array([value])
         ratios, sets = _best_prefixes(likelier[None], other[None], budget, current, size)
         return float(ratios[0]), sets[0]
