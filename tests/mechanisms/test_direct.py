@@ -178,7 +178,7 @@ def test_damaged_reports_raise():
 
 @pytest.mark.parametrize("likely", [[True, True, False], [False] * 3, [True, False]])
 def test_only_singletons_have_a_witness(likely):
-    with pytest.raises(InputError, match="exactly one of 3"):
+    with pytest.raises(InputError, match="exactly 1 of 3"):
         GRR(3, 1.0).witness_report(np.array(likely))
 
 

@@ -278,12 +278,8 @@ class MixtureMechanism(TwoLevelMechanism):
     @cached_property
     def keep(self) -> int:
         """The probability (p - b)/(1 - b) of using the value, out of 2^64, b `uniform_support`."""
-        certain = self.uniform_support == 1
-        return (
-            CERTAIN
-            if certain
-            else chance((self.true - self.uniform_support) / (1 - self.uniform_support))
-        )
+        base = self.uniform_support
+        return CERTAIN if base == 1 else chance((self.true - base) / (1 - base))
 
     @property
     def drawn(self) -> tuple[Fraction, Fraction]:
@@ -324,7 +320,9 @@ class SetMechanism(TwoLevelMechanism):
         bits = np.asarray(likely, dtype=np.bool_)
         if bits.shape != (self.k,) or self.size not in (None, bits.sum()):
             number = "any" if self.size is None else f"exactly {self.size}"
-            raise InputError(f"a report of {self.name} makes {number} of {self.k} values likely")
+            raise InputError(
+                f"likely must select {number} of {self.k} values, got {bits.sum()} of {bits.size}"
+            )
         return BitReports(self.describe(), BitReports.pack(bits[None]))
 
     def check_reports(self, reports: Any) -> None:
