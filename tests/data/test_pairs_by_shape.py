@@ -87,7 +87,7 @@ def test_offsets_are_running_sums_of_cells():
 
 
 @pytest.mark.parametrize("begins", [[0, 6, 12], [6], [12, 0], [0, 12], []])
-def test_stacks_are_what_lies_there(begins):
+def test_stacked_arrays_equal_slices_of_the_flat_array(begins):
     flat, places = np.arange(18), np.array(begins, dtype=np.int64)
     stack = stacked(flat, places, 2, 3)
     assert stack.tolist() == [np.arange(b, b + 6).reshape(2, 3).tolist() for b in begins]

@@ -55,7 +55,7 @@ def test_a_plain_scan_is_its_files(spark, folder):
         ),
     ],
 )
-def test_what_is_computed_is_not(spark, folder, change):
+def test_a_computed_frame_is_not_its_files(spark, folder, change):
     frame = change(spark.read.parquet(str(folder)))
     assert files_of(frame, ["a"]) == []
     assert sp.count_pairs(frame, columns=["a"]).records == frame.count()

@@ -1,4 +1,4 @@
-"""Jobs without Spark: what is put together, what is refused, what is read, and Spark's reports."""
+"""Jobs without Spark: merged results, errors, input, and Spark's messages."""
 
 import pickle
 
@@ -30,7 +30,7 @@ def numbers(first, count):
     return CollectedNumbers([gathered])
 
 
-def refusing(problem):
+def raising(problem):
     def work():
         raise problem
 
@@ -44,7 +44,7 @@ def outcome(rows, finish=None):
     ]
 
 
-def test_outcomes_are_put_together_whatever_the_groups():
+def test_results_are_merged_for_any_groups():
     rows = [task_row(shard, lambda shard=shard: numbers(10 * shard, 10)) for shard in range(7)]
 
     def finish(total):
@@ -56,7 +56,7 @@ def test_outcomes_are_put_together_whatever_the_groups():
     assert outcome([], finish) == []
 
 
-def test_what_is_too_large_to_hand_over_is_refused(monkeypatch):
+def test_a_result_too_large_for_spark_raises(monkeypatch):
     monkeypatch.setattr("seepage.data.spark.jobs.MAX_BYTES", 2000)
     fits, exceeds = (task_row(4, lambda size=size: bytes(size)) for size in (1900, 2000))
     assert outcome([fits]) == [(0, bytes(1900))]
@@ -67,7 +67,7 @@ def test_what_is_too_large_to_hand_over_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("problem", [ConnectionRefusedError(111, "refused"), EOFError()])
-def test_a_java_machine_that_ends_is_said_so(needs_spark, problem):
+def test_a_jvm_that_dies_is_reported(needs_spark, problem):
     with (
         pytest.raises(TableError, match=r"^Spark's Java virtual machine died .* more memory"),
         in_one_line(),
@@ -75,27 +75,27 @@ def test_a_java_machine_that_ends_is_said_so(needs_spark, problem):
         raise problem
 
 
-def test_only_refusals_are_one_refusal():
-    rows = [task_row(n, refusing(TableError(f"shard {n}"))) for n in (8, 3, 5)]
+def test_errors_of_all_shards_raise_the_first():
+    rows = [task_row(n, raising(TableError(f"shard {n}"))) for n in (8, 3, 5)]
     [(number, problem)] = outcome(rows, lambda total: total.columns)
     assert (number, type(problem), str(problem)) == (3, TableError, "shard 3")
 
 
-def test_a_refusal_comes_before_numbers_that_escaped():
+def test_an_error_takes_precedence_over_escaped_numbers():
     rows = [
         task_row(0, lambda: numbers(0, 5)),
-        task_row(1, refusing(Escaped(["a"]))),
-        task_row(2, refusing(Escaped(["b", "a"]))),
-        task_row(3, refusing(DomainError("no"))),
+        task_row(1, raising(Escaped(["a"]))),
+        task_row(2, raising(Escaped(["b", "a"]))),
+        task_row(3, raising(DomainError("no"))),
     ]
     assert repr(outcome(rows)[0][1]) == repr(DomainError("no"))
     [(_, escaped)] = outcome(rows[:3])
     assert sorted(escaped.columns) == ["a", "b"]
 
 
-def test_what_finishing_refuses_is_a_refusal():
+def test_an_error_of_finish_is_raised():
     rows = [task_row(0, lambda: numbers(0, 5))]
-    [(number, problem)] = outcome(rows, lambda total: refusing(TableError("why"))())
+    [(number, problem)] = outcome(rows, lambda total: raising(TableError("why"))())
     assert (number, type(problem), str(problem)) == (0, TableError, "why")
 
 
@@ -110,7 +110,7 @@ def test_what_finishing_refuses_is_a_refusal():
         ("ModuleNotFoundError: No module named 'seepage'", True, "Spark's executors have no seep"),
     ],
 )
-def test_a_report_of_spark_in_one_line(message, python, shown):
+def test_an_error_message_of_spark_in_one_line(message, python, shown):
     line = _one_line(message, python=python)
     assert line.startswith(shown)
     assert "\n" not in line

@@ -96,7 +96,7 @@ def test_numbers_of_all_shards_together_need_bins():
 
 
 @pytest.mark.parametrize("order", range(4))
-def test_too_many_values_are_refused_as_here_and_never_all_held(order):
+def test_too_many_values_raise_as_with_the_local_engine_before_all_are_in_memory(order):
     whole = pa.table({"w": [f"word {number}" for number in range(200)]})
     options = TableOptions(max_values=30)
     parts = list(shards(whole, range(20, 200, 20), options))

@@ -103,7 +103,7 @@ def test_a_bin_keeps_the_value_it_begins_with():
 
 
 @given(whole_columns | st.lists(st.integers(0, 6), min_size=2), st.integers(1, 12))
-def test_width_bins_of_whole_numbers_are_those_of_numpy(numbers, bins):
+def test_width_bins_of_integers_are_those_of_numpy(numbers, bins):
     low, high = min(numbers), max(numbers)
     edges = Width(bins).edges(summary_of(numbers))
     if low == high:
@@ -171,6 +171,6 @@ def test_rules(given, rule):
         ([0, "a"], "must be a number"),
     ],
 )
-def test_bad_rules_are_refused(given, message):
+def test_invalid_binning_rules_raise(given, message):
     with pytest.raises(InputError, match=message):
         read_rule(given)

@@ -28,7 +28,7 @@ def test_priorities_look_uniform():
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint16, np.float32, np.float64])
-def test_whole_numbers_are_counted_exactly(kind):
+def test_integers_are_counted_exactly(kind):
     values = np.random.default_rng(5).integers(0, 100, 5000).astype(kind)
     values[4000:] += kind(20)
     summary = summarise(values, [10, 11, 3000])
@@ -73,7 +73,7 @@ def test_sampled_quantiles_are_near_the_exact_ones():
     assert values.max() <= edges[-1]
 
 
-def test_wide_whole_numbers_are_sampled():
+def test_integers_of_a_wide_span_are_sampled():
     values = np.array([0, 10**9, 5, 5])
     summary = summarise(values, [2])
     assert summary.whole

@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Integers
+from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
-from seepage.data.counting.kernel import Codes
 from seepage.data.domain import Domain
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sampling import MIN_BUFFER, PrioritySample, priorities

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Integers
+from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.domain import MISSING, Attribute
-from seepage.data.table.arrow_numbers import Codes, code_type, numbers_of
+from seepage.data.table.arrow_numbers import code_type, numbers_of
 from seepage.data.table.bins import binned_attribute
 from seepage.data.table.labels import OutsideDomain
 

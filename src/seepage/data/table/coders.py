@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from seepage._numerics import Integers
+from seepage._numerics import Codes, Integers
 from seepage.data.table.arrow_numbers import (
-    Codes,
     code_type,
     exact_numbers,
     is_number_type,

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from seepage._numerics import Booleans
+from seepage._numerics import Booleans, Codes
 from seepage.data.table.arrow_numbers import (
-    Codes,
     NotANumber,
     code_type,
     is_number_type,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Integers
+from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.table.options import TableOptions
@@ -16,7 +16,6 @@ from seepage.errors import TableError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from seepage.data.table.arrow_numbers import Codes
     from seepage.data.table.column import Column
     from seepage.data.table.persons import RecordChoice
     from seepage.data.table.sources import Source
@@ -209,7 +208,7 @@ class TableScan:
         """Return the index in the table of the record after `before` records of this scan."""
         return before + (self._first or 0)
 
-    def _code(self, arrays: "list[pa.Array]") -> "list[Codes | None]":
+    def _code(self, arrays: "list[pa.Array]") -> list[Codes | None]:
         """Return the codes of a batch, None for columns that need bin edges not known yet."""
         before = self._number(self.rows_read)
         self.rows_read += len(arrays[0])
@@ -269,7 +268,7 @@ class TableScan:
 
     def _without_dropped(
         self,
-        codes: "Sequence[Codes | None]",
+        codes: Sequence[Codes | None],
         uncoded_missing: Mapping[int, Booleans | None],
         before: int,
     ) -> CodedBatch:
@@ -295,8 +294,8 @@ class TableScan:
         return CodedBatch(tuple(complete), sizes, first, kept)
 
     def _kept_codes(
-        self, index: int, codes: "Codes", kept: Booleans | None, first: int, size: int
-    ) -> "Codes":
+        self, index: int, codes: Codes, kept: Booleans | None, first: int, size: int
+    ) -> Codes:
         """Return the codes of a column in the kept records, and mark them as seen."""
         from seepage.data.table.arrow_numbers import code_type
 
@@ -337,7 +336,7 @@ def _any(mask: Booleans | None) -> bool:
     return mask is not None and bool(mask.any())
 
 
-def _missing(column: "Column", codes: "Codes | None") -> Booleans | None:
+def _missing(column: "Column", codes: Codes | None) -> Booleans | None:
     """Return the mask of a column's missing values, None if it has none or no codes."""
     missing = column.alphabet.missing
     return None if codes is None or missing is None else codes == missing
