@@ -19,13 +19,12 @@ from seepage.data.recoding import pool_rare, rare_values
 from seepage.data.records import Records
 from seepage.designs.design import Design
 from seepage.designs.design_search import search_design
-from seepage.designs.forms.form_search import search_time
+from seepage.designs.forms.form_search import time_limit
 from seepage.designs.shaped.form_shaper import SHAPES
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError
-from seepage.leakage.population_limits import NAMED, SUGGESTED
-from seepage.totals.population_totals import SCOPES
-from seepage.totals.result import check_whole_table
+from seepage.leakage.population_limits import DEFAULT_POOL, MAX_NAMED
+from seepage.totals.result import SCOPES, check_whole_table
 
 POOLING_SHARE, POOLING_FROM = 0.1, 1.0
 """Share of the time for a design of pooled values, and the seconds in all from which it is made."""
@@ -155,7 +154,7 @@ def find_design(
     """
     if mechanism is not None:
         _checks.choice(mechanism, "mechanism", ("grr",))
-    time = search_time(seconds)
+    time = time_limit(seconds)
     number = _checks.integer(seed, "seed", 0)
     _checks.progress(progress)
     _checks.choice(scope, "scope", SCOPES)
@@ -201,7 +200,7 @@ WORTH = 0.97
 
 def _suggested_pool(records: Records) -> int | None:
     """Return the records below which values would be pooled; None where none is so rare."""
-    pool = min(SUGGESTED, max(2, records.records // 100))
+    pool = min(DEFAULT_POOL, max(2, records.records // 100))
     return pool if rare_values(records, pool) else None
 
 
@@ -231,8 +230,8 @@ def _with_pooling_note(
     if before is None or after is None or after > WORTH * before:
         return found
     sizes = sorted(rare_values(records, pool).items(), key=lambda item: -len(item[1]))
-    named = ", ".join(f"{name} {len(values)}" for name, values in sizes[:NAMED])
-    more = f" and {len(sizes) - NAMED} more" if len(sizes) > NAMED else ""
+    named = ", ".join(f"{name} {len(values)}" for name, values in sizes[:MAX_NAMED])
+    more = f" and {len(sizes) - MAX_NAMED} more" if len(sizes) > MAX_NAMED else ""
     note = (
         f"pool={pool} would merge rare values ({named}{more}): a short search then finds "
         f"{after:.3g} of the best SMP's error, and this design has {before:.3g} of it"
