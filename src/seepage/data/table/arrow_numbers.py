@@ -18,9 +18,6 @@ from seepage.data.table.labels import (
     number_label,
 )
 
-FEW_EDGES = 100
-"""Up to so many edges, comparing with each in turn is faster than a search."""
-
 
 def code_type(size: int) -> type[np.unsignedinteger[Any]]:
     """Return the dtype of codes: uint8 for fewer than 256 values, else uint16."""

@@ -15,7 +15,7 @@ from seepage.data.table.bins import binned_attribute
 from seepage.data.table.labels import OutsideDomain
 
 FEW_EDGES = 100
-"""Up to so many edges, comparing with each in turn is faster than a binary search."""
+"""Maximum number of edges for which comparing with each is faster than a binary search."""
 
 
 @dataclass(eq=False)

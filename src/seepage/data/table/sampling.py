@@ -21,7 +21,7 @@ SAMPLE_SIZE = 2**18
 """Records whose fractional numbers are kept; tables with no more have exact quantiles."""
 
 MAX_SPAN = 2**16
-"""Maximum of high - low up to which integers are counted one by one."""
+"""Integers are counted one by one if high - low is below this."""
 
 SEED = 20_240_607
 """Seed of the priorities: the same table has the same bin edges every time."""
@@ -122,7 +122,7 @@ class NumberSummary:
         Minimum and maximum so far; of integers as `int`, since floats are not exact beyond 2^53;
         `inf` and `-inf` before the first number.
     whole
-        Whether all numbers so far are integers, in whatever type.
+        Whether all numbers so far are integers, of any type (3.0 is one).
     """
 
     def __init__(self, share: float = 1.0) -> None:
