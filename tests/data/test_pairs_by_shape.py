@@ -15,7 +15,7 @@ from seepage.data.counting import PairAccumulator, count_codes
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import (
     PairCounts,
-    pair_numbers,
+    pair_index,
     pair_offsets,
     pairs_by_shape,
     put_stack,
@@ -69,7 +69,7 @@ def test_every_pair_comes_once_with_its_shape(monkeypatch):
             shapes = {(SIZES[a], SIZES[b], rooms[a], rooms[b]) for a, b in both}
             assert len(shapes) == 1
             assert len(places) == 1 or len(places) * math.prod(min(shapes)[2:]) <= limit
-            assert places.tolist() == pair_numbers(first, second, len(SIZES)).tolist()
+            assert places.tolist() == pair_index(first, second, len(SIZES)).tolist()
             found += zip(places.tolist(), first.tolist(), second.tolist(), strict=True)
         numbered = enumerate(combinations(range(len(SIZES)), 2))
         assert sorted(found) == [(place, a, b) for place, (a, b) in numbered]

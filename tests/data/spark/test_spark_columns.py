@@ -11,7 +11,7 @@ from spark_frames import computed
 import seepage as sp
 from seepage.data.records import Records
 from seepage.data.spark import jobs as spark_jobs
-from seepage.data.spark.engine import opened, spark_session
+from seepage.data.spark.engine import spark_input, spark_session
 from seepage.data.spark.jobs import run
 from seepage.data.table.options import TableOptions
 from seepage.data.table.sampling import priorities
@@ -253,7 +253,7 @@ def test_a_session_of_another_thread_is_used_and_stays(spark, tmp_path):
 def test_an_error_on_executors_is_not_blamed_on_the_table(spark):
     frame = spark.range(3)
     with (
-        opened(frame, TableOptions()) as table,
+        spark_input(frame, TableOptions()) as table,
         pytest.raises(TableError, match=r"^Spark's executors failed: KeyError: 'x'$"),
     ):
         run(table, lambda source, first: {}["x"])

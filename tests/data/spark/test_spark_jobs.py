@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from seepage.data.spark.jobs import _join_task, _one_line, in_one_line, task_row
+from seepage.data.spark.jobs import _merge_task, _one_line, task_row, translated_errors
 from seepage.data.spark.shards import (
     MAX_SHARD,
     Escaped,
@@ -38,7 +38,7 @@ def raising(problem):
 
 
 def outcome(rows, finish=None):
-    made = list(_join_task(finish)(iter(rows)))
+    made = list(_merge_task(finish)(iter(rows)))
     return [
         (row["shard"], pickle.loads(row["content"])) for part in made for row in part.to_pylist()
     ]
@@ -50,7 +50,9 @@ def test_results_are_merged_for_any_groups():
     def finish(total):
         return total.columns[0].distinct()[0].tolist()
 
-    groups = [batch for part in (rows[:1], rows[4:], rows[1:4]) for batch in _join_task(None)(part)]
+    groups = [
+        batch for part in (rows[:1], rows[4:], rows[1:4]) for batch in _merge_task(None)(part)
+    ]
     for parts in (rows, rows[::-1], groups):
         assert outcome(parts, finish) == [(0, list(range(70)))]
     assert outcome([], finish) == []
@@ -70,7 +72,7 @@ def test_a_result_too_large_for_spark_raises(monkeypatch):
 def test_a_jvm_that_dies_is_reported(needs_spark, problem):
     with (
         pytest.raises(TableError, match=r"^Spark's Java virtual machine died .* more memory"),
-        in_one_line(),
+        translated_errors(),
     ):
         raise problem
 

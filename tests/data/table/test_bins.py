@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from seepage.data.table.bins import (
     Edges,
-    Keep,
+    NoBins,
     Quantile,
     Width,
     bin_labels,
@@ -145,7 +145,7 @@ def test_labels():
         ("quantile:3", Quantile(3)),
         ("width:8", Width(8)),
         ("width", Width(10)),
-        ("none", Keep()),
+        ("none", NoBins()),
         ([0, 18, 65], Edges((0.0, 18.0, 65.0))),
         (np.array([-np.inf, 0, np.inf]), Edges((-math.inf, 0.0, math.inf))),
     ],

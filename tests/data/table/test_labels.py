@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seepage.data.table.labels import field_key, key_label, moment_label, number_label, sort_key
+from seepage.data.table.labels import datetime_label, field_key, key_label, number_label, sort_key
 
 
 @pytest.mark.parametrize(
@@ -113,26 +113,26 @@ def test_numbers_that_differ_have_labels_that_differ():
 
 
 def test_dates_and_times():
-    assert moment_label("2020-01-02 03:04:05.060") == "2020-01-02T03:04:05.06"
-    assert moment_label("2020-01-02 00:00:00Z") == "2020-01-02T00:00:00+00:00"
-    assert moment_label("2020-01-02T00:00:00+0130") == "2020-01-01T22:30:00+00:00"
-    assert moment_label("2020-01-02T23:00:00.5-01:30") == "2020-01-03T00:30:00.5+00:00"
-    assert moment_label("2020-01-02 01:00:00+01") == "2020-01-02T00:00:00+00:00"
-    assert moment_label("1900-01-01 05:41:16+05:41:16") == "1900-01-01T00:00:00+00:00"
-    assert moment_label("2020-01-02 01:00:00+99:00") == "2020-01-02T01:00:00+99:00"
-    assert moment_label("03:04:05+01:00") == "03:04:05+01:00"
-    assert moment_label("03:04:05Z") == "03:04:05+00:00"
-    assert moment_label("03:04:05-0130") == "03:04:05-01:30"
-    assert moment_label("03:04:00.000") == "03:04:00"
-    assert moment_label("03:04:05-00:00") == "03:04:05+00:00"
-    assert moment_label("03:04:05+013000") == "03:04:05+01:30"
-    assert moment_label("2020-1-2 03:04:05") == "2020-1-2 03:04:05"
+    assert datetime_label("2020-01-02 03:04:05.060") == "2020-01-02T03:04:05.06"
+    assert datetime_label("2020-01-02 00:00:00Z") == "2020-01-02T00:00:00+00:00"
+    assert datetime_label("2020-01-02T00:00:00+0130") == "2020-01-01T22:30:00+00:00"
+    assert datetime_label("2020-01-02T23:00:00.5-01:30") == "2020-01-03T00:30:00.5+00:00"
+    assert datetime_label("2020-01-02 01:00:00+01") == "2020-01-02T00:00:00+00:00"
+    assert datetime_label("1900-01-01 05:41:16+05:41:16") == "1900-01-01T00:00:00+00:00"
+    assert datetime_label("2020-01-02 01:00:00+99:00") == "2020-01-02T01:00:00+99:00"
+    assert datetime_label("03:04:05+01:00") == "03:04:05+01:00"
+    assert datetime_label("03:04:05Z") == "03:04:05+00:00"
+    assert datetime_label("03:04:05-0130") == "03:04:05-01:30"
+    assert datetime_label("03:04:00.000") == "03:04:00"
+    assert datetime_label("03:04:05-00:00") == "03:04:05+00:00"
+    assert datetime_label("03:04:05+013000") == "03:04:05+01:30"
+    assert datetime_label("2020-1-2 03:04:05") == "2020-1-2 03:04:05"
 
 
 def test_invalid_timestamps_keep_their_zone():
-    assert moment_label("2016-12-31 23:59:60Z") == "2016-12-31T23:59:60+00:00"
-    assert moment_label("2020-02-30 00:00:00+01:00") == "2020-02-30T00:00:00+01:00"
-    assert moment_label("0001-01-01 00:00:00+01:00") == "0001-01-01T00:00:00+01:00"
+    assert datetime_label("2016-12-31 23:59:60Z") == "2016-12-31T23:59:60+00:00"
+    assert datetime_label("2020-02-30 00:00:00+01:00") == "2020-02-30T00:00:00+01:00"
+    assert datetime_label("0001-01-01 00:00:00+01:00") == "0001-01-01T00:00:00+01:00"
 
 
 def test_numbers_come_before_text_and_missing_last():

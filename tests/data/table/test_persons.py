@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import seepage as sp
 from command import run
 from seepage.data.table import persons
-from seepage.data.table.persons import FirstOfPerson, FirstRecords, NumberedRecords, person_keys
+from seepage.data.table.persons import FirstOfPerson, FirstRecords, IndexedRecords, person_keys
 from seepage.errors import InputError, TableError
 
 
@@ -109,8 +109,8 @@ def test_batches_and_shards_do_not_matter(drawn, cuts):
     total = FirstRecords("id", np.zeros(0, np.uint64), np.zeros(0, np.int64))
     for shard in shards[::-1]:
         total.merge(shard)
-    assert sorted(total.numbers) == truth
-    numbered = NumberedRecords(total.numbers)
+    assert sorted(total.indices) == truth
+    numbered = IndexedRecords(total.indices)
     again = [
         numbered.chosen(None, begin, end - begin, None) for begin, end in itertools.pairwise(ends)
     ]

@@ -14,7 +14,7 @@ from seepage.data.table.arrow_numbers import (
     numbers_of,
 )
 from seepage.data.table.bin_coder import BinCoder
-from seepage.data.table.bins import Edges, Keep
+from seepage.data.table.bins import Edges, NoBins
 from seepage.data.table.coders import CategoryCoder, category_coder, unpacked
 from seepage.data.table.labels import (
     Alphabet,
@@ -22,7 +22,7 @@ from seepage.data.table.labels import (
     GivenAlphabet,
     ManyNumbers,
     OutsideDomain,
-    labels_of,
+    marker_labels,
     number_label,
 )
 from seepage.data.table.options import Choice, TableOptions
@@ -66,10 +66,10 @@ class Column:
         self.source, self.name = choice
         self._options = options
         self.fields = fields
-        self.markers = labels_of(options.missing_markers)
+        self.markers = marker_labels(options.missing_markers)
         self.given = None if options.domain is None else options.domain[self.name]
         self.rule = options.rule(self.name)
-        self.named = options.names_bins_of(self.name) and not isinstance(self.rule, Keep)
+        self.named = options.names_bins_of(self.name) and not isinstance(self.rule, NoBins)
         self.edges = self.given.edges if self.given is not None else ()
         self.given_edges = self.rule.given if isinstance(self.rule, Edges) else ()
         if self.named and self.given_edges:
@@ -77,14 +77,14 @@ class Column:
         self.needs_edges = self.named and not self.edges
         self._unbinned: str | None = None
 
-    def settle_given(self) -> bool:
+    def use_given_edges(self) -> bool:
         """Use the edges of the options for a numeric column; return whether there are any."""
         if self.given_edges and not self.fields:
-            self.settle(self.given_edges)
+            self.set_edges(self.given_edges)
             return True
         return False
 
-    def settle(self, edges: tuple[float, ...], stray: str | None = None) -> None:
+    def set_edges(self, edges: tuple[float, ...], stray: str | None = None) -> None:
         """Set the bin edges; without edges the values stay categories.
 
         `stray` is the field, not a number, that prevents binning.  If it is None, the column has a
@@ -93,7 +93,7 @@ class Column:
         self.edges = edges
         self.needs_edges = False
         if not edges:
-            self.rule = Keep()
+            self.rule = NoBins()
             self._unbinned = (
                 "they are too close together for bins, which have the precision of floats;"
                 if stray is None
@@ -120,7 +120,7 @@ class Column:
         else:
             self.alphabet = FoundAlphabet(
                 self.name,
-                few=None if isinstance(self.rule, Keep) else self._options.few,
+                few=None if isinstance(self.rule, NoBins) else self._options.few,
                 max_values=self._options.max_values,
                 markers=self.markers,
                 unbinned=self._unbinned,
@@ -167,7 +167,7 @@ class Column:
 
     def edges_of(self, summary: NumberSummary) -> tuple[float, ...]:
         """Return the bin edges by the column's rule; empty if it has no numbers or no bins."""
-        if isinstance(self.rule, Keep) or summary.low > summary.high:
+        if isinstance(self.rule, NoBins) or summary.low > summary.high:
             return ()
         if isinstance(self.rule, Edges):
             return self.rule.given
@@ -246,7 +246,7 @@ def collect_numbers(
             except NotANumber as problem:
                 if column.named:
                     raise column.not_a_number(problem, before) from None
-                column.settle((), stray=problem.word)
+                column.set_edges((), stray=problem.word)
                 summaries[index] = None
         before += batch.num_rows
         if all(summary is None for summary in summaries):

@@ -162,10 +162,10 @@ class TableScan:
             codes = self._code(arrays)
             unbinned = [index for index, part in enumerate(codes) if part is None]
             if unbinned and before:
-                self._settle_late(unbinned, batches)
+                self._find_edges_late(unbinned, batches)
                 return
             if unbinned:
-                self._settle(unbinned)
+                self._find_edges(unbinned)
                 for index in unbinned:
                     self.columns[index].start(arrays[index].type)
                     codes[index] = self.columns[index].code(arrays[index], self._number(before))
@@ -216,14 +216,14 @@ class TableScan:
             column.code(array, before) for column, array in zip(self.columns, arrays, strict=True)
         ]
 
-    def _settle_late(self, unbinned: list[int], rest: "Iterable[list[pa.Array]]") -> None:
+    def _find_edges_late(self, unbinned: list[int], rest: "Iterable[list[pa.Array]]") -> None:
         """Read the rest of the table for further columns that need bins, and find all edges."""
         indices = set(unbinned)
         for arrays in rest:
             indices |= {index for index, part in enumerate(self._code(arrays)) if part is None}
-        self._settle(sorted(indices))
+        self._find_edges(sorted(indices))
 
-    def _settle(self, indices: list[int]) -> None:
+    def _find_edges(self, indices: list[int]) -> None:
         """Find the bin edges of columns in one pass over these columns of the whole table.
 
         A column of a text file with fields that are not numbers stays categorical; if the options
@@ -233,12 +233,12 @@ class TableScan:
         from seepage.data.table.column import collect_numbers
 
         columns = [self.columns[index] for index in indices]
-        pending = [column for column in columns if not column.settle_given()]
+        pending = [column for column in columns if not column.use_given_edges()]
         if pending:
             summaries = collect_numbers(self._source, pending)
             for column, summary in zip(pending, summaries, strict=True):
                 if summary is not None:
-                    column.settle(column.edges_of(summary))
+                    column.set_edges(column.edges_of(summary))
 
     def find(self, share: float) -> Iterator[CodedBatch | None]:
         """Yield the batches of a shard, None if a column has no codes because it needs bins.
