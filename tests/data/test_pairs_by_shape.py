@@ -1,4 +1,4 @@
-"""What is done for all pairs of one shape at once equals what is defined for one pair."""
+"""Functions over all pairs of one shape equal their definitions for single pairs."""
 
 import cProfile
 import math

@@ -340,7 +340,7 @@ class PairCounts(Result):
             where = self.domain.differences(other.domain)
             raise DomainError(
                 f"counts of different domains cannot be merged: {where}; "
-                "`merge_pairs` puts shards together that have other categories"
+                "`merge_pairs` merges shards with different categories"
             )
         if self.records + other.records > MAX_COUNT:
             raise DomainError("the merged counts exceed 64 bits")

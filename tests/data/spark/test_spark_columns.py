@@ -14,7 +14,7 @@ from seepage.data.spark import jobs as spark_jobs
 from seepage.data.spark.engine import spark_input, spark_session
 from seepage.data.spark.jobs import run
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sampling import priorities
+from seepage.data.table.sampling import record_priorities
 from seepage.errors import DomainError, SeepageError, TableError
 
 
@@ -37,7 +37,7 @@ def in_both(spark, folder, table, **options):
 
 def test_edges_where_numbers_are_missing(spark, tmp_path):
     rows = 600_000
-    draw, ranks = np.random.default_rng(3), priorities(0, rows)
+    draw, ranks = np.random.default_rng(3), record_priorities(0, rows)
     numbers = draw.normal(size=rows)
     last = np.argsort(ranks)[-70:]
     rare = np.full(rows, np.nan)

@@ -20,13 +20,13 @@ from seepage.data.spark.shards import (
     unpack,
 )
 from seepage.data.spark.tasks import CollectedNumbers
-from seepage.data.table.sampling import NumberSummary, priorities
+from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.errors import DomainError, TableError
 
 
 def numbers(first, count):
     gathered = NumberSummary()
-    gathered.add(np.arange(first, first + count), priorities(first, count))
+    gathered.add(np.arange(first, first + count), record_priorities(first, count))
     return CollectedNumbers([gathered])
 
 

@@ -14,7 +14,7 @@ from seepage.data.spark import tasks as spark_found
 from seepage.data.spark.tasks import find_values, partial_domain
 from seepage.data.table import sampling
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sampling import NumberSummary, priorities, share_of
+from seepage.data.table.sampling import NumberSummary, record_priorities, share_of
 from seepage.data.table.sources import open_frame
 from seepage.errors import TableError
 
@@ -131,7 +131,7 @@ def test_no_record_is_left():
 def test_a_share_of_all_records_does_not_suffice_where_numbers_are_missing(monkeypatch):
     monkeypatch.setattr(sampling, "SAMPLE_SIZE", 1000)
     rows = 20_000
-    ranks, values = priorities(0, rows), np.random.default_rng(4).normal(size=rows)
+    ranks, values = record_priorities(0, rows), np.random.default_rng(4).normal(size=rows)
     there = np.arange(rows) % 3 == 0
     whole = NumberSummary()
     whole.add(values[there], ranks[there])

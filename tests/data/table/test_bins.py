@@ -16,7 +16,7 @@ from seepage.data.table.bins import (
     bin_labels,
 )
 from seepage.data.table.options import read_rule
-from seepage.data.table.sampling import NumberSummary, priorities
+from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.errors import InputError
 
 whole_columns = st.lists(st.integers(-50, 50), min_size=2, max_size=60)
@@ -25,7 +25,7 @@ real_columns = st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=2,
 
 def summary_of(numbers):
     summary = NumberSummary()
-    summary.add(np.asarray(numbers, dtype=float), priorities(0, len(numbers)))
+    summary.add(np.asarray(numbers, dtype=float), record_priorities(0, len(numbers)))
     return summary
 
 

@@ -26,7 +26,7 @@ from seepage.data.table.labels import (
     number_label,
 )
 from seepage.data.table.options import Choice, TableOptions
-from seepage.data.table.sampling import NumberSummary, Priorities, priorities
+from seepage.data.table.sampling import NumberSummary, Priorities, record_priorities
 from seepage.data.table.sources import Source
 from seepage.errors import DomainError, TableError
 
@@ -45,13 +45,13 @@ class Column:
 
     Attributes
     ----------
-    named
+    binned_by_name
         Whether the mapping `bins` of the options names it.
     rule, edges
         The binning rule, and the bin edges; empty while unknown or not binned.
     needs_edges
         Whether it must be binned and the edges are not known yet.
-    number
+    numeric
         Whether its Arrow type is numeric.
     coder, alphabet
         The coder of its arrays, and the values of the codes.
@@ -69,12 +69,12 @@ class Column:
         self.markers = marker_labels(options.missing_markers)
         self.given = None if options.domain is None else options.domain[self.name]
         self.rule = options.rule(self.name)
-        self.named = options.names_bins_of(self.name) and not isinstance(self.rule, NoBins)
+        self.binned_by_name = options.names_bins_of(self.name) and not isinstance(self.rule, NoBins)
         self.edges = self.given.edges if self.given is not None else ()
         self.given_edges = self.rule.given if isinstance(self.rule, Edges) else ()
-        if self.named and self.given_edges:
+        if self.binned_by_name and self.given_edges:
             self.edges = self.given_edges
-        self.needs_edges = self.named and not self.edges
+        self.needs_edges = self.binned_by_name and not self.edges
         self._unbinned: str | None = None
 
     def use_given_edges(self) -> bool:
@@ -102,8 +102,8 @@ class Column:
 
     def start(self, kind: pa.DataType) -> None:
         """Make the coder and an empty alphabet, for arrays of this Arrow type."""
-        self.number = is_number_type(kind)
-        if (self.edges or self.needs_edges) and not (self.fields or self.number):
+        self.numeric = is_number_type(kind)
+        if (self.edges or self.needs_edges) and not (self.fields or self.numeric):
             raise TableError(
                 f"column {self.name!r} must be numeric to be binned (bins), got {kind}"
             )
@@ -153,16 +153,16 @@ class Column:
         return codes.astype(code_type(self.alphabet.size), copy=False)
 
     def collect(
-        self, array: pa.Array, ranks: Priorities | None, summary: NumberSummary | None
+        self, array: pa.Array, priorities: Priorities | None, summary: NumberSummary | None
     ) -> Booleans | None:
         """Add the numbers of a batch to a summary; return the mask of missing ones, None if none.
 
-        `ranks` are the priorities of the records.
+        `priorities` are those of the records.
         """
         values, missing = numbers_of(array, self.markers)
-        if summary is not None and ranks is not None:
+        if summary is not None and priorities is not None:
             present = slice(None) if missing is None else ~missing
-            summary.add(values[present], ranks[present])
+            summary.add(values[present], priorities[present])
         return missing
 
     def edges_of(self, summary: NumberSummary) -> tuple[float, ...]:
@@ -237,14 +237,14 @@ def collect_numbers(
     ]
     before = first
     for batch in source.batches([column.source for column in columns]):
-        ranks = priorities(before, batch.num_rows)
+        priorities = record_priorities(before, batch.num_rows)
         for index, column in enumerate(columns):
             if summaries[index] is None:
                 continue
             try:
-                column.collect(unpacked(batch.column(column.source)), ranks, summaries[index])
+                column.collect(unpacked(batch.column(column.source)), priorities, summaries[index])
             except NotANumber as problem:
-                if column.named:
+                if column.binned_by_name:
                     raise column.not_a_number(problem, before) from None
                 column.set_edges((), stray=problem.word)
                 summaries[index] = None
