@@ -16,7 +16,7 @@ from command import run
 from seepage.data.domain import MISSING, OTHER
 from seepage.data.recoding import pool_rare, rare_values
 from seepage.errors import DomainError, InputError
-from seepage.leakage.population_limits import pooling_gain
+from seepage.leakage.pooling import pooling_gain
 
 
 def people(rows=2000):
