@@ -27,7 +27,7 @@ from seepage.plan import (
     plan_schema,
 )
 from seepage.plan.certify import matrix_totals
-from seepage.plan.form import cumulative, sum_above, whole_number, whole_shares
+from seepage.plan.form import cumulative, integer_shares, parse_integer, sum_above
 from seepage.totals import total_leakage
 
 PAIRS = counts()
@@ -121,7 +121,7 @@ def test_guarantees_of_forms_make_one_of_the_plan():
 
 @given(st.lists(st.floats(0, 1e300), min_size=1, max_size=9).filter(lambda some: sum(some) > 0))
 def test_shares_are_rounded_to_integers_that_sum_to_all(shares):
-    rounded = whole_shares(shares)
+    rounded = integer_shares(shares)
     total = sum(map(Fraction, shares))
     assert sum(rounded) == 2**64
     assert min(rounded) >= 0
@@ -132,7 +132,7 @@ def test_shares_are_rounded_to_integers_that_sum_to_all(shares):
 @pytest.mark.parametrize("shares", [[], [0.0], [1.0, -1.0], [math.nan], [math.inf]])
 def test_shares_that_are_none(shares):
     with pytest.raises(InputError):
-        whole_shares(shares)
+        integer_shares(shares)
 
 
 def test_forms_without_a_share_are_left_out():
@@ -145,7 +145,7 @@ def test_forms_without_a_share_are_left_out():
 @pytest.mark.parametrize("text", ["", "-1", "01", "1.0", " 1", "1e3", "\u0663", str(2**64 + 1), 1])
 def test_what_is_no_integer_out_of_2_to_the_64(text):
     with pytest.raises(InputError, match="integer out of 2\\^64"):
-        whole_number(text)
+        parse_integer(text)
 
 
 def test_a_total_above_its_limit_names_its_form():
@@ -189,8 +189,8 @@ MATRIX = ["plan", "forms", 2, "channel"]
         ([*MATRIX, "epsilon"], 1.0, "must be at least that of its thresholds"),
         ([*MATRIX, "thresholds", 0, 0], "5", "rows of integers >= 0 that sum to 2^64"),
         ([*MATRIX, "thresholds", 0, 0], 5, "Expected `str`"),
-        ([*MATRIX, "thresholds", 0], ["1"], "of one length"),
-        ([*MATRIX, "thresholds"], [], "of one length"),
+        ([*MATRIX, "thresholds", 0], ["1"], "of the same length"),
+        ([*MATRIX, "thresholds"], [], "of the same length"),
         ([*MATRIX, "frequencies"], [1.0], "must be 12 numbers"),
         ([*MATRIX, "questions"], [], "unknown field `questions`"),
         (["plan", "guarantee"], "by form", "must be that of its forms, 'worst'"),

@@ -334,7 +334,7 @@ WRONG = {
         "sure",
         "guarantee must be one of",
     ),
-    "no forms": (["plan", "forms"], [], "at least one form"),
+    "no forms": (["plan", "forms"], [], "from 1 to 65535 forms, got none"),
     "public and collected": (
         ["plan", "attributes", 0, "public"],
         True,
