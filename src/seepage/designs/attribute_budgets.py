@@ -19,7 +19,7 @@ from seepage.designs.equal_budgets import Problem, largest_within
 from seepage.errors import InputError
 from seepage.leakage.release import Release
 from seepage.mechanisms import mechanism, registered
-from seepage.totals.result import direct
+from seepage.totals.result import direct_leakage
 
 MIN_BUDGET_SHARE = 1e-6
 """Lower bound of a budget relative to its limit: variances diverge at budget 0."""
@@ -134,7 +134,7 @@ def _contrast(problem: Problem, index: int, epsilon: float) -> float:
 
 def _own_leakage(problem: Problem, index: int, epsilon: float) -> float:
     """Return the leakage of an attribute's own report about it, in nats."""
-    return direct(_release(problem, index, epsilon), "report")[0]
+    return direct_leakage(_release(problem, index, epsilon), "report")[0]
 
 
 def _derivative(function: Callable[[float], float], at: float) -> float:

@@ -25,10 +25,9 @@ from seepage.designs.equal_budgets import (
 from seepage.errors import InputError
 from seepage.leakage.release import releases
 from seepage.totals import GUARANTEES, JointWitness, TotalLeakage
-from seepage.totals.exact_total import fits
-from seepage.totals.population_totals import SCOPES
-from seepage.totals.report_columns import columns_of
-from seepage.totals.result import GuaranteeError, check_whole_table
+from seepage.totals.exact_total import exact_is_feasible
+from seepage.totals.likelihood_columns import likelihood_columns
+from seepage.totals.result import SCOPES, GuaranteeError, check_whole_table
 from seepage.totals.total import TotalSettings, choose_guarantee
 from seepage.totals.witness_search import search_witness
 
@@ -329,12 +328,13 @@ def _exact_note(problem: Problem) -> tuple[str, ...]:
     matrix = problem.matrix(problem.scaled(np.ones(len(problem.domain)), 1.0))
     remaining = list(range(len(problem.domain)))
     try:
-        columns = columns_of(matrix.domain, matrix.releases, matrix.view)
+        columns = likelihood_columns(matrix.domain, matrix.releases, matrix.view)
     except GuaranteeError:
         return ()
     order = sorted(remaining, key=lambda j: -columns[j].count)
     dropped = list[str]()
-    while len(remaining) > 1 and not fits([columns[j] for j in remaining], problem.data.records):
+    records = problem.data.records
+    while len(remaining) > 1 and not exact_is_feasible([columns[j] for j in remaining], records):
         dropped.append(problem.domain.names[order[len(dropped)]])
         remaining.remove(order[len(dropped) - 1])
     if not dropped:
@@ -375,7 +375,7 @@ def _refutations(
 ) -> dict[int, JointWitness]:
     """Return the witnesses above the limit of their target, by index of the target."""
     released = releases(problem.domain, epsilons, problem.mechanisms)
-    columns = columns_of(problem.domain, released, "report")
+    columns = likelihood_columns(problem.domain, released, "report")
     witnesses, seed = dict[int, JointWitness](), int(problem.options.get("seed") or 0)
     assert isinstance(problem.data, Records)
     for done, target in enumerate(targets, start=1):

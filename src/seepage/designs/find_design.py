@@ -23,9 +23,8 @@ from seepage.designs.forms.form_search import time_limit
 from seepage.designs.shaped.form_shaper import SHAPES
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError
-from seepage.leakage.population_limits import NAMED, SUGGESTED
-from seepage.totals.population_totals import SCOPES
-from seepage.totals.result import check_whole_table
+from seepage.leakage.population_limits import DEFAULT_POOL, MAX_NAMED
+from seepage.totals.result import SCOPES, check_whole_table
 
 POOLING_SHARE, MIN_POOLING_SECONDS = 0.1, 1.0
 """Share of the time limit for a design with pooled values, and the minimum time limit for it."""
@@ -204,7 +203,7 @@ MAX_POOLED_RATIO = 0.97
 
 def _suggested_pool(records: Records) -> int | None:
     """Return the count below which values would be pooled; None if no value is so rare."""
-    pool = min(SUGGESTED, max(2, records.records // 100))
+    pool = min(DEFAULT_POOL, max(2, records.records // 100))
     return pool if rare_values(records, pool) else None
 
 
@@ -234,8 +233,8 @@ def _with_pooling_note(
     if before is None or after is None or after > MAX_POOLED_RATIO * before:
         return design
     sizes = sorted(rare_values(records, pool).items(), key=lambda item: -len(item[1]))
-    named = ", ".join(f"{name} {len(values)}" for name, values in sizes[:NAMED])
-    more = f" and {len(sizes) - NAMED} more" if len(sizes) > NAMED else ""
+    named = ", ".join(f"{name} {len(values)}" for name, values in sizes[:MAX_NAMED])
+    more = f" and {len(sizes) - MAX_NAMED} more" if len(sizes) > MAX_NAMED else ""
     note = (
         f"pool={pool} would merge rare values ({named}{more}): a short search then finds "
         f"{after:.3g} of the best SMP's error, and this design has {before:.3g} of it"

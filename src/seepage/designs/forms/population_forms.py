@@ -15,7 +15,7 @@ from seepage.data.records import Records
 from seepage.designs.forms.form_problem import MAX_FORM
 from seepage.designs.forms.form_totals import ExactForms, FormCounter, FormScorer, FormTable
 from seepage.errors import InputError
-from seepage.totals.population_totals import form_level, form_limits
+from seepage.totals.form_total_limits import form_level, form_total_limits
 
 MAX_WEIGHTS = 1 << 23
 """Maximum number of weights, reports x values, of a form's limits: 64 MB per array of doubles."""
@@ -117,7 +117,7 @@ class PopulationForms(FormScorer):
         budgets = np.asarray(epsilons, dtype=np.float64)[unknown]
         totals = np.full(len(counter.sizes), np.inf if self.public else summed_up(budgets.tolist()))
         if strata == self.strata:
-            totals = form_limits(
+            totals = form_total_limits(
                 counts.sum(axis=tuple(1 + axis for axis in known)),
                 self.value_counts,
                 counter.starts,

@@ -34,8 +34,7 @@ from seepage.designs.shaped.shaped_population import (
     statement_level,
 )
 from seepage.errors import InputError
-from seepage.totals.population_totals import SCOPES
-from seepage.totals.result import check_whole_table
+from seepage.totals.result import SCOPES, check_whole_table
 
 RULES = ("answer", "record")
 """Values of the option `rule`."""

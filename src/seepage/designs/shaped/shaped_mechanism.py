@@ -81,7 +81,7 @@ class ShapedMechanism(MatrixMechanism, Result):
         certified: Mapping[str, float] | None = None,
         confidence: float | None = None,
     ) -> None:
-        self._take(thresholds, "shaped")
+        self._set_thresholds(thresholds, "shaped")
         self.sources, self.sizes = tuple(sources), tuple(sizes)
         self.counts = counts
         self.limits, self.wanted = tuple(limits), dict(wanted)
