@@ -13,7 +13,7 @@ from seepage.leakage import Release, releases
 from seepage.totals.compiled_sums import sums_by_value
 from seepage.totals.drawn_reports import sums_in_blocks
 from seepage.totals.exact_total import exact_totals
-from seepage.totals.report_columns import ReportColumns, columns_of
+from seepage.totals.likelihood_columns import LikelihoodColumns, likelihood_columns
 from seepage.totals.sampled import draw_reports, sampled_totals
 from seepage.totals.witness_search import search_witness
 
@@ -44,7 +44,7 @@ def released(tuples: Records) -> list[Release]:
     return releases(tuples.domain, EPSILON, "grr")
 
 
-def one_target_at_a_time(tuples: Records, columns: list[ReportColumns]) -> list[Floats]:
+def one_target_at_a_time(tuples: Records, columns: list[LikelihoodColumns]) -> list[Floats]:
     """Transform every axis but the target's, for each target anew: the plain way."""
     joint = tuples.counts().astype(np.float64)
     found = []
@@ -82,7 +82,7 @@ def _distinct() -> list[Figure]:
 
 def _exact() -> Figure:
     tuples = people(18)
-    columns = columns_of(tuples.domain, released(tuples), "report")
+    columns = likelihood_columns(tuples.domain, released(tuples), "report")
     taken = best_of(
         {
             "ours": lambda: exact_totals(tuples, columns),
@@ -109,7 +109,7 @@ def _sampled_kernel(tuples: Records) -> list[Figure]:
 
 
 def _witness(tuples: Records) -> Figure:
-    columns = columns_of(tuples.domain, released(tuples), "report")
+    columns = likelihood_columns(tuples.domain, released(tuples), "report")
     target = tuples.domain.index("Goatee") if "Goatee" in tuples.domain else 0
     taken = best_of({"witness": lambda: search_witness(tuples, columns, target)}, repeats=2)
     what = f"witness for one target, {tuples.records:,} x {len(tuples.domain)}"
@@ -133,7 +133,7 @@ def full() -> list[Figure]:
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     what = f"sampled, {tuples.records:,} x {len(tuples.domain)}, 20,000 reports"
     wide = people(25)
-    columns = columns_of(wide.domain, released(wide), "report")
+    columns = likelihood_columns(wide.domain, released(wide), "report")
     walked = best_of({"exact": lambda: exact_totals(wide, columns)}, repeats=1)["exact"]
     return [
         Figure(what, seconds(taken), target="under 3 min", met=taken < 180),

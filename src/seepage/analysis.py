@@ -27,7 +27,7 @@ from seepage.totals import (
     TotalLeakage,
     TotalsComparison,
 )
-from seepage.totals.experienced import Experience, experience_of, usual_people
+from seepage.totals.experienced import Experience, default_people, experience_of
 from seepage.totals.total import FROM_PAIRS, TotalSettings, compare_prepared
 from seepage.verdict import Verdict, judge
 
@@ -144,7 +144,7 @@ class Analysis(Result):
             "same": same_attributes(matrix),
             "strongest": [self._leak(*pair) for pair in matrix.strongest(strongest)],
             "totals": {total.guarantee: _summary(total) for total in self.totals.totals},
-            "refused": self.totals.refused,
+            "refused": self.totals.unavailable,
             "refuted": self.totals.refuted,
             "experienced": self.experienced and self.experienced.to_dict(),
             "unseen": {n: u for n in matrix.domain.names if (u := matrix.pairs.unseen(n))},
@@ -230,7 +230,7 @@ def analyse(
         `"report"`: the adversary keeps the whole report; `"inferred"`: only the inferred value.
     guarantees
         Guarantees of the totals, see `total_leakage`; `"all"` for all (`"tree"` only with a
-        `structure`).  Those whose requirements are not met are in `totals.refused`, with the
+        `structure`).  Those whose requirements are not met are in `totals.unavailable`, with the
         reason.
     min_count, prior
         Smoothing of the channels, see `PairCounts.channel`; off by default.
@@ -298,7 +298,7 @@ def analyse(
     limits = checked_limits(limit, matrix)
     totals = compare_prepared(counted, matrix, names, settings)
     if draws is None:
-        draws = usual_people(counted, matrix.releases) if needs_records else 0
+        draws = default_people(counted, matrix.releases) if needs_records else 0
     experience = None
     if draws:
         options = settings.confidence, settings.seed, settings.progress

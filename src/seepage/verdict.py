@@ -18,7 +18,7 @@ from seepage._results import Result, json_ready, short_list
 from seepage.leakage.matrix import LeakageMatrix
 from seepage.strongest_leaks import same_attributes
 from seepage.totals import TotalLeakage, TotalsComparison
-from seepage.totals.result import direct
+from seepage.totals.result import direct_leakage
 
 State = Literal["within", "exceeded", "not certifiable"]
 STATES: tuple[State, ...] = ("exceeded", "not certifiable", "within")
@@ -161,7 +161,7 @@ def _lower_bounds(matrix: LeakageMatrix, totals: TotalsComparison) -> list[tuple
     """
     largest = []
     for k, release in enumerate(matrix.releases):
-        own, slack = direct(release, matrix.view)
+        own, slack = direct_leakage(release, matrix.view)
         bounds = [(0.0 if slack > 0 else round_down(own, 8), OWN)]
         exact = not matrix.radius and not any(matrix.smoothing.values())
         if matrix.pairs.population is None and exact:
@@ -302,7 +302,7 @@ def _next_step(matrix: LeakageMatrix, totals: TotalsComparison) -> str:
     named = all(release.mechanism is not None or release.public for release in matrix.releases)
     if matrix.pairs.population is not None:
         return "To settle it, analyse all records: a sample certifies only the sum of all budgets."
-    if any("needs records" in reason for reason in totals.refused.values()):
+    if any("needs records" in reason for reason in totals.unavailable.values()):
         return "To settle it, analyse the table itself: pair counts cannot certify totals."
     if not {"exact", "sampled", "witness"} & computed:
         how = "" if named else " and name the mechanism (--mechanism grr)"

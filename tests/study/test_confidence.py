@@ -235,7 +235,7 @@ def test_large_alphabets_are_handled_in_parts(monkeypatch):
         random_table(generator, (9, 7), 900), GRR(7, 1.0).inferred_channel(), 3, generator
     )
     whole = interval(collection, 0.95)
-    monkeypatch.setattr("seepage.study.confidence.CELLS_AT_ONCE", 1)
+    monkeypatch.setattr("seepage.study.confidence.RATIOS_PER_BLOCK", 1)
     assert interval(collection, 0.95) == pytest.approx(whole, abs=1e-12)
 
 

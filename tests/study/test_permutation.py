@@ -194,7 +194,7 @@ def test_equal_statistics_are_hits():
 
 
 def test_blocks_have_seeds_of_their_own(monkeypatch, collection):
-    monkeypatch.setattr(simulation, "CELLS_AT_ONCE", 3 * 40)
+    monkeypatch.setattr(simulation, "CELLS_PER_BLOCK", 3 * 40)
     blocks = []
 
     def generators(block):

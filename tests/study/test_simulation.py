@@ -8,10 +8,10 @@ from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms import GRR, OUE, SHE, SubsetSelection, mechanism, registered
 from seepage.study.estimation_task import (
-    ROWS,
+    REPORTS_PER_BLOCK,
     Task,
     report_channel,
-    report_columns,
+    report_indexer,
     report_name,
 )
 from seepage.study.simulation import largest_log_ratios, simulate, simulate_row
@@ -113,9 +113,9 @@ def test_cells_vary_as_sums_of_multinomials_not_as_one(collect):
 
 
 def test_blocks_do_not_change_what_is_counted(monkeypatch):
-    assert ROWS >= 1 << 16
+    assert REPORTS_PER_BLOCK >= 1 << 16
     whole = by_record(GRR(4, 800.0), TABLE, 5, np.random.default_rng(1))
-    monkeypatch.setattr("seepage.study.estimation_task.ROWS", 7)
+    monkeypatch.setattr("seepage.study.estimation_task.REPORTS_PER_BLOCK", 7)
     blocks = by_record(GRR(4, 800.0), TABLE, 5, np.random.default_rng(1))
     assert np.array_equal(whole.counts, 5 * TABLE)
     assert np.array_equal(blocks.counts, 5 * TABLE)
@@ -177,4 +177,4 @@ def test_too_many_reports_are_refused():
 
 def test_reports_that_favour_nothing_cannot_be_told_apart():
     with pytest.raises(InputError, match="aggregate"):
-        report_columns(SubsetSelection(8, 0.0))
+        report_indexer(SubsetSelection(8, 0.0))

@@ -26,7 +26,7 @@ from seepage.mechanisms import UtilityExponential, mechanism
 from seepage.totals import GuaranteeError, total_leakage
 from seepage.totals import exact_total as exact_module
 from seepage.totals.exact_total import exact_size, exact_totals
-from seepage.totals.report_columns import MatrixColumns, TwoLevelColumns
+from seepage.totals.likelihood_columns import MatrixColumns, TwoLevelColumns
 
 contrasts = st.sampled_from([0.0, 1e-12, 0.5, 1.0, 3.0, 40.0])
 
@@ -105,7 +105,7 @@ def test_only_equal_shares_in_fractions_are_independent(joint, multiplied):
         joint = np.multiply.outer([2, 0, 3], joint)
     rows = joint.reshape(len(joint), -1)
     shares = {tuple(Fraction(int(n), int(row.sum())) for n in row) for row in rows if row.sum()}
-    assert exact_module._independent(tuples_of(joint), 0) == (len(shares) == 1)
+    assert exact_module._is_independent(tuples_of(joint), 0) == (len(shares) == 1)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -124,7 +124,7 @@ def test_a_matrix_with_more_reports_than_values(seed):
 @pytest.mark.parametrize("records", [1, 10**6, 2**53])
 def test_the_smallest_likelihood_is_a_normal_number(records):
     for contrast in np.linspace(640, 720, 41).tolist():
-        kind = exact_module._precision([TwoLevelColumns(2, LikelySets("all", contrast))], records)
+        kind = exact_module._float_type([TwoLevelColumns(2, LikelySets("all", contrast))], records)
         assert np.exp(-np.longdouble(contrast)) / records >= np.finfo(kind).tiny
 
 
@@ -151,7 +151,7 @@ def test_blocks_do_not_matter(monkeypatch):
     columns[3] = TwoLevelColumns(4, LikelySets("all", 1.0))
     whole = exact_totals(tuples_of(joint), columns)
     monkeypatch.setattr(exact_module, "BLOCK", 7)
-    monkeypatch.setattr(exact_module, "GROUP", 1)
+    monkeypatch.setattr(exact_module, "MAX_PRODUCT_SIZE", 1)
     calls = []
     pieces = exact_totals(tuples_of(joint), columns, lambda done, work: calls.append((done, work)))
     assert pieces.values == pytest.approx(whole.values, rel=1e-12)

@@ -12,14 +12,19 @@ import seepage as sp
 from seepage.leakage.release import releases
 from seepage.totals import GuaranteeError, drawn_reports
 from seepage.totals.compiled_sums import sums_by_value
-from seepage.totals.drawn_reports import draw_people, offsets, simulated, sums_in_blocks
+from seepage.totals.drawn_reports import (
+    draw_people,
+    simulated_mechanisms,
+    sums_in_blocks,
+    value_offsets,
+)
 from seepage.totals.experienced import (
     experience_of,
     experienced_loss,
-    permuted,
+    permute_columns,
     quantile_limits,
     read_experience,
-    realised,
+    realised_losses,
     share_limits,
 )
 
@@ -33,7 +38,7 @@ def domain_of(sizes):
 def drawn_from(people, mechanism, epsilon=1.0, view="report", count=40, seed=1):
     delta = 0.01 if mechanism in ("gauss", "approximate-grr", "approximate-sue") else 0.0
     released = releases(people.domain, epsilon, mechanism, delta)
-    mechanisms = simulated(people.domain, released, count)
+    mechanisms = simulated_mechanisms(people.domain, released, count)
     return draw_people(people, mechanisms, view, count, np.random.default_rng(seed))
 
 
@@ -43,7 +48,7 @@ def compared(people, rare):
 
 def by_hand(people, draws, rare):
     """Return losses and guesses, person by person and record by record."""
-    begins, sizes = offsets(people.domain), people.domain.sizes
+    starts, sizes = value_offsets(people.domain), people.domain.sizes
     everyone = np.repeat(np.arange(len(people)), people.weights)
     losses, guesses = np.zeros((2, len(sizes), draws.count))
     for y, own in enumerate(draws.left_out):
@@ -51,7 +56,7 @@ def by_hand(people, draws, rare):
         others.remove(own)
         chance = {
             r: math.exp(
-                sum(draws.logarithms[begins[k] + people.codes[r, k], y] for k in range(len(sizes)))
+                sum(draws.logarithms[starts[k] + people.codes[r, k], y] for k in range(len(sizes)))
             )
             for r in set(others)
         }
@@ -77,7 +82,7 @@ SMALL = sp.Records(
 @pytest.mark.parametrize("mechanism", sp.registered())
 def test_losses_and_guesses_are_sums_over_all_other_people(mechanism, view):
     _, draws = drawn_from(SMALL, mechanism, epsilon=1.5, view=view)
-    losses, _, together = realised(SMALL, draws, compared(SMALL, 3))
+    losses, _, together = realised_losses(SMALL, draws, compared(SMALL, 3))
     truth, guesses = by_hand(SMALL, draws, rare=3)
     assert losses == pytest.approx(truth, rel=1e-9, abs=1e-9)
     assert truth.max() > 0.5
@@ -91,7 +96,7 @@ def test_the_compiled_kernel_leaves_the_same_people_out(monkeypatch):
     _, draws = drawn_from(people, "grr", epsilon=4.0, count=600)
     assert (people.weights[draws.left_out] == 1).any()
     whole = sums_in_blocks(people, draws)
-    monkeypatch.setattr(drawn_reports, "RECORDS", 1)
+    monkeypatch.setattr(drawn_reports, "RECORDS_PER_BLOCK", 1)
     single = sums_in_blocks(people, draws)
     steps = []
     compiled = sums_by_value(people, draws, lambda done, work: steps.append((done, work)))
@@ -105,7 +110,7 @@ def test_one_own_record_is_not_compared_with_itself():
     _, draws = drawn_from(people, "grr", epsilon=8.0, count=300)
     alone = draws.left_out == 1
     assert alone.any()
-    losses, _, together = realised(people, draws, compared(people, 1))
+    losses, _, together = realised_losses(people, draws, compared(people, 1))
     assert (together[:, alone] == 0).all()  # nobody else has the second record
     assert (losses == 0).all()  # and the second value is too rare to compare
 
@@ -150,7 +155,7 @@ def test_the_guess_from_the_own_report_is_as_good_as_it_can_be(mechanism):
 
 def test_permuted_columns_keep_their_values_and_lose_their_correlation():
     people = sp.Records(domain_of([3, 3]), [[0, 0], [1, 1], [2, 2]], [4_000, 5_000, 6_000])
-    other = permuted(people, np.random.default_rng(0))
+    other = permute_columns(people, np.random.default_rng(0))
     for k in range(2):
         assert other.marginal(k).tolist() == people.marginal(k).tolist()
     assert other.counts().min() > 900
@@ -243,8 +248,8 @@ def test_a_thousand_people_of_a_large_survey_take_seconds():
         mixed = 0.6 * cause + 0.8 * rng.normal(size=250_000)
         columns.append(np.clip(((mixed + 2.5) / 5 * size).astype(int), 0, size - 1))
     people = sp.Records(domain_of(sizes), np.stack(columns, axis=1))
-    begin = time.perf_counter()
+    start = time.perf_counter()
     found = experienced_loss(people, 1.0, mechanism="grr")
-    assert time.perf_counter() - begin < 10
+    assert time.perf_counter() - start < 10
     assert found.shares[:, 0].min() > 0.4
     assert found.permuted_shares[:14].max() < 0.02

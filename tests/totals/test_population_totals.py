@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 import seepage as sp
 from seepage.errors import InputError
 from seepage.leakage.deviations import kl_inf_limits, mixture_radius
-from seepage.totals.population_totals import (
-    MAX_ATOMS,
+from seepage.totals.form_total_limits import (
     counts_by_difference,
     difference_weights,
     form_level,
-    form_limits,
     form_statements,
+    form_total_limits,
 )
+from seepage.totals.population_totals import MAX_ATOMS
 
 
 def records(codes, sizes, weights=None):
@@ -86,7 +86,7 @@ def test_limits_of_a_form_are_those_of_every_report_tried(epsilons, asked):
     truth = brute_force(data, asked, list(epsilons), 8.0)
     for rounds, excess in ((2, 1e-3), (3, 1e-5), (8, 1e-9)):
         form = asked, sizes, np.array(epsilons), 8.0, rounds
-        found = form_limits(counts, people, starts, *form)
+        found = form_total_limits(counts, people, starts, *form)
         assert (found >= truth - 1e-12).all()
         assert found == pytest.approx(truth, abs=excess)
 
@@ -107,7 +107,7 @@ def test_differences_are_counted():
         for number in range(4):
             chosen = [b for b in range(8) if b.bit_count() == number]
             assert (few[number, y] == each[chosen, y].sum(axis=0)).all()
-    weights = difference_weights(np.array([0.1, 0.2, 0.4]), each=True)
+    weights = difference_weights(np.array([0.1, 0.2, 0.4]), by_set=True)
     assert weights[0b101] == pytest.approx(math.exp(-0.5))
 
 
@@ -125,7 +125,7 @@ def test_a_form_s_limits_grow_with_its_budgets(seed, epsilon, factor):
     data = drawn(np.random.default_rng(seed), 200, (2, 2, 3))
     counts, people, starts = form_counts(data, [0, 2])
     low, high = (
-        form_limits(counts, people, starts, [0, 2], [2, 3], np.full(2, e), 9.0)
+        form_total_limits(counts, people, starts, [0, 2], [2, 3], np.full(2, e), 9.0)
         for e in (epsilon, epsilon * factor)
     )
     assert (low <= high + 1e-7).all()
@@ -165,7 +165,7 @@ def test_a_form_of_all_attributes_has_the_limits_of_exact_totals():
     counts, people, starts = form_counts(data, [0, 1, 2])
     found = sp.total_leakage(data, 0.9, mechanism="grr", scope="population", guarantee="exact")
     level = math.log(3 * 2 * 4 * 2 / 0.05)
-    form = form_limits(counts, people, starts, [0, 1, 2], [2] * 3, np.full(3, 0.9), level)
+    form = form_total_limits(counts, people, starts, [0, 1, 2], [2] * 3, np.full(3, 0.9), level)
     assert found.values == pytest.approx(form, abs=1e-5)
 
 

@@ -26,18 +26,18 @@ from seepage.totals import GuaranteeError, drawn_reports, total_leakage
 from seepage.totals import sampled as sampled_module
 from seepage.totals.drawn_reports import (
     IMPOSSIBLE,
-    offsets,
     report_sums,
-    rounding_of,
+    rounding_error,
     sums_in_blocks,
+    value_offsets,
 )
 from seepage.totals.sampled import (
-    ceilings,
     draw_reports,
-    largest_mean,
+    max_sample_mean,
+    max_weights,
+    min_loss,
     report_weights,
     sampled_totals,
-    smallest_loss,
 )
 
 RNG = np.random.default_rng(11)
@@ -56,7 +56,7 @@ def laws_of(joint, name, epsilon, target):
 
 @given(st.floats(1e-6, 0.5), st.floats(1e-6, 0.1))
 def test_largest_mean_solves_the_divergence(mean, rate):
-    found = largest_mean(mean, rate)
+    found = max_sample_mean(mean, rate)
     if found is None:
         assert -math.log1p(-mean) < rate
         return
@@ -76,7 +76,7 @@ def test_the_bound_on_a_mean_is_the_binomial_tail_bound():
 
     draws, level = 2_000, math.log(1 / 0.01)
     for mean in (0.01, 0.05, 0.2):
-        m = largest_mean(mean, level / draws)
+        m = max_sample_mean(mean, level / draws)
         tail = binom.cdf(math.floor(m * draws), draws, mean)
         assert 0.0005 < tail <= 0.01
         assert binom.cdf(math.ceil((m + (mean - m) / 3) * draws), draws, mean) > 0.01
@@ -92,7 +92,7 @@ def test_smallest_loss_matches_a_scan(rows, allowed):
     def mean(loss):
         return float(np.mean(np.maximum(upper - math.exp(loss) * lower, 0.0)))
 
-    found = smallest_loss(upper, lower, allowed)
+    found = min_loss(upper, lower, allowed)
     if found == math.inf or found > 50:
         assert mean(40.0) > allowed * (1 - 1e-9)
         return
@@ -108,11 +108,11 @@ def test_weights_are_right_and_never_above_their_ceiling(name):
     released = releases(tuples.domain, 1.0, name)
     draws = draw_reports(tuples, released, "report", 20_000, needed=2_000, seed=0)
     assert tuples.weights @ draws.density == pytest.approx(tuples.records, rel=1e-12)
-    weights, most = report_weights(tuples, draws), ceilings(tuples, draws)
+    weights, most = report_weights(tuples, draws), max_weights(tuples, draws)
     assert (weights.max(axis=1) <= most * (1 + 1e-9)).all()
     errors = (weights.mean(axis=1) - 1) / (weights.std(axis=1) / math.sqrt(20_000))
     assert np.abs(errors).max() < 4.5
-    rare = offsets(tuples.domain)[0] + 2
+    rare = value_offsets(tuples.domain)[0] + 2
     assert most[rare] < 20_000 / 2_000 * 1.5  # boosted: its share alone would give 40
     assert most[rare] < 0.5 / (JOINT[2].sum() / JOINT.sum())
 
@@ -122,14 +122,14 @@ def test_likelihoods_match_a_loop_over_the_table():
     released = releases(tuples.domain, 1.5, "grr")
     draws = draw_reports(tuples, released, "report", 50, needed=5, seed=1)
     weights = report_weights(tuples, draws)
-    begins = offsets(tuples.domain)
+    starts = value_offsets(tuples.domain)
     for y, target in itertools.product(range(50), range(3)):
         likely = tuples.weights * np.exp(
-            sum(draws.logarithms[begins[k] + tuples.column(k), y] for k in range(3))
+            sum(draws.logarithms[starts[k] + tuples.column(k), y] for k in range(3))
         )
         sums = np.bincount(tuples.column(target), likely) / tuples.marginal(target)
         mixed = (likely * draws.density).sum() / tuples.records
-        rows = weights[begins[target] : begins[target + 1], y]
+        rows = weights[starts[target] : starts[target + 1], y]
         assert rows == pytest.approx(sums / mixed, rel=1e-12)
 
 
@@ -137,7 +137,7 @@ def test_likelihoods_match_a_loop_over_the_table():
 def test_losses_are_right_to_the_stated_rounding(clear):
     """Against sums in 45 digits; a value in clear makes the logarithms large."""
     joint = np.random.default_rng(2).integers(1, 40, (3, 2, 2))
-    tuples, begins = tuples_of(joint), offsets(domain_of(joint.shape))
+    tuples, starts = tuples_of(joint), value_offsets(domain_of(joint.shape))
     how = {f"a{k}": "public" if k in clear else "oue" for k, size in enumerate(joint.shape)}
     draws = draw_reports(tuples, releases(tuples.domain, 0.7, how), "report", 200, 5, seed=1)
     weights = report_weights(tuples, draws)
@@ -148,15 +148,15 @@ def test_losses_are_right_to_the_stated_rounding(clear):
         for y, target in itertools.product(range(0, 200, 7), hidden):
             sums = [Decimal(0)] * sizes[target]
             for record in np.ndindex(*sizes):
-                power = sum(exact[begins[k] + record[k]][y] for k in range(3))
+                power = sum(exact[starts[k] + record[k]][y] for k in range(3))
                 if power > IMPOSSIBLE / 2:
                     sums[record[target]] += power.exp() * int(joint[record])
             laws = [total / int(n) for total, n in zip(sums, tuples.marginal(target), strict=True)]
-            found = weights[begins[target] : begins[target + 1], y]
+            found = weights[starts[target] : starts[target + 1], y]
             for one, two in itertools.permutations(range(sizes[target]), 2):
                 loss = Decimal(found[one]).ln() - Decimal(found[two]).ln()
                 worst = max(worst, abs(float(loss - (laws[one] / laws[two]).ln())))
-    assert 0 < worst <= rounding_of(tuples, draws) <= 1e-8
+    assert 0 < worst <= rounding_error(tuples, draws) <= 1e-8
 
 
 def test_blocks_and_the_compiled_kernel_give_the_same_sums(monkeypatch):
@@ -166,11 +166,11 @@ def test_blocks_and_the_compiled_kernel_give_the_same_sums(monkeypatch):
     released = releases(tuples.domain, 0.8, "grr")
     draws = draw_reports(tuples, released, "report", 1_100, needed=50, seed=3)
     whole = sums_in_blocks(tuples, draws)
-    monkeypatch.setattr(drawn_reports, "RECORDS", 700)
-    monkeypatch.setattr(drawn_reports, "REPORTS", 300)
+    monkeypatch.setattr(drawn_reports, "RECORDS_PER_BLOCK", 700)
+    monkeypatch.setattr(drawn_reports, "REPORTS_PER_BLOCK", 300)
     calls = []
     pieces = sums_in_blocks(tuples, draws, lambda done, work: calls.append((done, work)))
-    monkeypatch.setattr(drawn_reports, "COMPILED_FROM", 1)
+    monkeypatch.setattr(drawn_reports, "MIN_COMPILED_CELLS", 1)
     compiled = report_sums(tuples, draws)
     assert not np.array_equal(compiled, whole)
     for sums in (pieces, compiled):
@@ -210,7 +210,7 @@ def test_the_confidence_statement_holds_for_all_targets_at_once():
 
 def test_the_coverage_test_has_power(monkeypatch):
     """The plug-in value, without a confidence bound, fails more often than not."""
-    monkeypatch.setattr(sampled_module, "largest_mean", lambda mean, rate: mean)
+    monkeypatch.setattr(sampled_module, "max_sample_mean", lambda mean, rate: mean)
     assert failures(confidence=0.8, repeats=40) > 0.5
 
 

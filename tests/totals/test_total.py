@@ -29,7 +29,7 @@ def test_totals_are_sorted_by_what_they_are():
     assert [total.guarantee for total in found.totals] == list(GUARANTEES)
     kinds = [KINDS.index(total.kind) for total in found.totals]
     assert kinds == sorted(kinds)
-    assert not found.refused
+    assert not found.unavailable
     assert found.refuted == dict.fromkeys(("tree", "independent"), ("a0", "a1", "a2"))
     assert found["exact"].values == pytest.approx([1.4338] * 3, abs=1e-4)
 
@@ -65,9 +65,9 @@ def test_pair_counts_refuse_what_needs_records():
     pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
     found = compare_totals(pairs, 1.0)
     assert [total.guarantee for total in found.totals] == ["worst", "independent"]
-    assert set(found.refused) == {"exact", "merged", "sampled", "witness", "tree"}
-    assert "needs records" in found.refused["exact"]
-    assert "needs a structure" in found.refused["tree"]
+    assert set(found.unavailable) == {"exact", "merged", "sampled", "witness", "tree"}
+    assert "needs records" in found.unavailable["exact"]
+    assert "needs a structure" in found.unavailable["tree"]
     with pytest.raises(GuaranteeError, match="needs records"):
         found["exact"]
     with pytest.raises(sp.InputError, match="guarantee must be one of worst, independent"):

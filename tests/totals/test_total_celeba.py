@@ -9,7 +9,7 @@ import pytest
 import seepage as sp
 from seepage.data.records import Records
 from seepage.totals import compare_totals, total_leakage
-from seepage.totals.report_columns import columns_of
+from seepage.totals.likelihood_columns import likelihood_columns
 from seepage.totals.witness_search import search_witness
 
 pytestmark = pytest.mark.skipif(
@@ -57,7 +57,7 @@ def test_the_budget_that_the_sum_allows_is_refuted(celeba):
     """A report found on one half of the people leaks more than 10 about Goatee on the other."""
     assert (celeba.records, len(celeba.domain)) == (202_599, 40)
     released = sp.leakage_matrix(celeba.pairs(), EQUAL_BUDGET, mechanism="grr").releases
-    columns = columns_of(celeba.domain, released, "report")
+    columns = likelihood_columns(celeba.domain, released, "report")
     begin = time.process_time()
     found = search_witness(celeba, columns, celeba.domain.index("Goatee"))
     assert time.process_time() - begin < 5
@@ -115,7 +115,7 @@ def test_sampled_at_a_delta_of_one_in_a_thousand(celeba):
 @pytest.mark.slow
 def test_the_whole_comparison(celeba):
     found = compare_totals(celeba, EQUAL_BUDGET, mechanism="grr")
-    assert set(found.refused) == {"exact", "tree"}
+    assert set(found.unavailable) == {"exact", "tree"}
     assert "Goatee" in found.refuted["independent"]
     assert len(found.refuted["independent"]) >= 5
     assert (found["witness"].values <= found["merged"].values).all()

@@ -184,7 +184,7 @@ def _totals_text(analysis: Analysis) -> str:
     ]
     if comparison.refuted:
         legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
-    legend += [f"  {name}: {reason}" for name, reason in comparison.refused.items()]
+    legend += [f"  {name}: {reason}" for name, reason in comparison.unavailable.items()]
     return "\n".join(
         ["What each attribute gives away in total (nats)", text_columns(rows), *legend]
     )

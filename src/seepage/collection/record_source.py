@@ -90,8 +90,8 @@ class _IdentifierColumn(Column):
         super().__init__(choice, options, fields=fields)
         self._assigned = assigned
 
-    def begin(self, kind: pa.DataType) -> None:
-        super().begin(pa.string())
+    def start(self, kind: pa.DataType) -> None:
+        super().start(pa.string())
 
     def code(self, array: pa.Array, before: int) -> Codes | None:
         texts = list[str]()
@@ -206,7 +206,7 @@ def _open(data: Any, options: TableOptions) -> Source:
     if isinstance(data, (str, os.PathLike, list, tuple)):
         kind, files = find_files(data)
         if kind == PARQUET:
-            return ColumnarSource(kind, files, huge=0)
+            return ColumnarSource(kind, files, max_group_bytes=0)
     return open_source(data, options)
 
 

@@ -1,7 +1,7 @@
-"""Published ways to quantify leakage, and ours, behind one protocol.
+"""Analysers: published methods to quantify leakage, and ours, with one interface.
 
-An analyser takes pair counts and one epsilon for each attribute, and returns a leakage matrix:
-rows targets, columns sources, 0 on the diagonal.  Adding one is a class and a line in the registry.
+An analyser takes pair counts and one epsilon per attribute, and returns a leakage matrix: rows
+targets, columns sources, 0 on the diagonal.  `register_analyser` adds one.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from seepage.study.correlation import correlation_matrix
 
 @runtime_checkable
 class Analyser(Protocol):
-    """Something that estimates every leakage of a table from its pair counts."""
+    """Computes the leakage of every ordered pair of attributes from pair counts."""
 
     @property
     def name(self) -> str:
@@ -33,15 +33,15 @@ class Analyser(Protocol):
 
 @dataclass(frozen=True)
 class SplitBudgets:
-    """SPL-ANL: every pair's leakage is the source's epsilon, as under perfect correlation.
+    """SPL-ANL: the leakage of a pair is the source's epsilon, as under perfect correlation.
 
-    [paper, section V-A: its reading of budget splitting]
+    [paper, section V-A: its interpretation of budget splitting]
     """
 
     name: str = "SPL-ANL"
 
     def leakages(self, pairs: PairCounts, epsilons: Floats) -> Floats:
-        """Return epsilon everywhere but on the diagonal."""
+        """Return the source's epsilon for every pair."""
         return _off_diagonal(np.broadcast_to(epsilons, (len(epsilons), len(epsilons))))
 
 
@@ -60,22 +60,22 @@ class DependencyGraph:
         return f"GRF {self.threshold:g}"
 
     def leakages(self, pairs: PairCounts, epsilons: Floats) -> Floats:
-        """Return epsilon within each component."""
+        """Return the source's epsilon for pairs within a component, else 0."""
         from scipy.sparse.csgraph import connected_components
 
-        linked = np.abs(correlation_matrix(pairs, "pcc").values) >= self.threshold
-        component = connected_components(linked, directed=False)[1]
-        together = component[:, None] == component[None, :]
-        return _off_diagonal(np.where(together, epsilons[None, :], 0.0))
+        adjacency = np.abs(correlation_matrix(pairs, "pcc").values) >= self.threshold
+        component = connected_components(adjacency, directed=False)[1]
+        connected = component[:, None] == component[None, :]
+        return _off_diagonal(np.where(connected, epsilons[None, :], 0.0))
 
 
 @dataclass(frozen=True)
 class CovarianceBased:
-    """CBP, for binary attributes only: our reading of a text that is not at hand.
+    """CBP, for binary attributes only: our reconstruction, the original is not available to us.
 
     r = |Cov| / max(Var_i, Var_j),  CPL = ln (e^eps (1+r) + 1-r) / (e^eps (1-r) + 1+r).
-    It fits all that the paper says of it: covariance-based, symmetric, never above the leakage of
-    GRR.
+    It agrees with all that the paper states: covariance-based, symmetric, never above the leakage
+    of GRR.
     """
 
     name: str = "CBP"
@@ -90,12 +90,12 @@ class CovarianceBased:
             )
         share = np.array([part[-1] / part.sum() for part in pairs.marginals])
         variance = share * (1 - share)
-        spread = np.sqrt(np.outer(variance, variance))
-        covariance = np.abs(correlation_matrix(pairs, "pcc").values) * spread
+        deviations = np.sqrt(np.outer(variance, variance))
+        covariance = np.abs(correlation_matrix(pairs, "pcc").values) * deviations
         largest = np.maximum.outer(variance, variance)
-        ratio = np.divide(covariance, largest, out=np.zeros_like(largest), where=largest > 0)
+        r = np.divide(covariance, largest, out=np.zeros_like(largest), where=largest > 0)
         weight = np.exp(-epsilons)[None, :]
-        high, low = 1 + ratio + weight * (1 - ratio), 1 - ratio + weight * (1 + ratio)
+        high, low = 1 + r + weight * (1 - r), 1 - r + weight * (1 + r)
         return _off_diagonal(np.log(high / low))
 
 
@@ -110,7 +110,7 @@ class Leakages:
     mechanism
         A registered mechanism; None for the paper's Algorithm 2.
     view
-        What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
+        What the adversary observes: the whole `"report"` or the value `"inferred"` from it.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Leakages:
 
 
 def register_analyser(found: Analyser) -> Analyser:
-    """Add an analyser under its name, whatever its capitals; a name is taken only once.
+    """Register an analyser under its name, which is case-insensitive and must be new.
 
     Examples
     --------
@@ -132,20 +132,20 @@ def register_analyser(found: Analyser) -> Analyser:
         ...
     seepage.errors.InputError: an analyser named 'SPL-ANL' is registered already
     """
-    [made] = as_analysers([found])
-    return ANALYSERS.add(made.name, made)
+    [checked] = as_analysers([found])
+    return ANALYSERS.add(checked.name, checked)
 
 
 def as_analysers(chosen: Any) -> list[Analyser]:
-    """Return analysers given by name or as such; all registered ones for None."""
+    """Return analysers given by name or as objects; all registered ones for None."""
     if chosen is None:
         return list(analysers().values())
-    wanted = _checks.items(chosen, "chosen")
-    found = [analyser(one) if isinstance(one, str) else one for one in wanted]
-    for one in found:
-        if isinstance(one, type) or not isinstance(one, Analyser):
-            raise InputError(f"analyser must be a name or an Analyser, got {_checks.shown(one)}")
-    return found
+    given = _checks.items(chosen, "chosen")
+    objects = [analyser(item) if isinstance(item, str) else item for item in given]
+    for item in objects:
+        if isinstance(item, type) or not isinstance(item, Analyser):
+            raise InputError(f"analyser must be a name or an Analyser, got {_checks.shown(item)}")
+    return objects
 
 
 def analysers() -> dict[str, Analyser]:
@@ -154,10 +154,10 @@ def analysers() -> dict[str, Analyser]:
 
 
 def analyser(name: str) -> Analyser:
-    """Return a registered analyser, or one made by its name.
+    """Return an analyser by name.
 
-    `grf T` is the dependency graph at any threshold T; `MECHANISM` and `MECHANISM:inferred` are a
-    registered mechanism's leakage in either view.
+    A registered name; `grf T`, the dependency graph with threshold T; `MECHANISM` or
+    `MECHANISM:inferred`, the leakage of a registered mechanism in either view.
 
     Examples
     --------
@@ -180,10 +180,7 @@ def analyser(name: str) -> Analyser:
 
 
 def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Floats:
-    """Return an analyser's matrix, or raise an InputError that names it.
-
-    The shape is one row and column per attribute, and no entry is NaN or negative.
-    """
+    """Return an analyser's matrix; raise an InputError for a wrong shape, NaN or negative numbers."""
     values = np.asarray(chosen.leakages(pairs, epsilons), dtype=np.float64)
     count = len(pairs.domain)
     if values.shape != (count, count):
@@ -219,18 +216,18 @@ def _off_diagonal(values: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class DependencyTriad:
-    """Dependency Triad: an upper bound from three numbers of each pair, in our reading.
+    """Dependency Triad: an upper bound from three parameters of each pair, as we reconstruct it.
 
     Never below the bound over all mechanisms, which it equals for two source values (up to
     rounding).
 
     Notes
     -----
-    Our own reading of the formulas in the authors' artifact of 2026 (dependency-triad-ccs26),
-    whose text is not at hand.  Over all pairs of target values x, x', each maximum by itself:
+    Reconstructed from the formulas in the authors' artifact of 2026 (dependency-triad-ccs26); the
+    text is not available to us.  Maxima over all pairs of target values x, x', each separately:
 
-    * e^alpha = max of G[x, u] / G[x', u] over the u that both can have;
-    * delta = max of the mass under x of the u that x' cannot have;
+    * e^alpha = max of G[x, u] / G[x', u] over the u possible under both;
+    * delta = max of the mass under x of the u impossible under x';
     * phi = max of the total variation distance of the two rows.
 
     Every set S then has A <= e^alpha B + delta and A - B <= phi, with A and B its mass under x
@@ -239,11 +236,11 @@ class DependencyTriad:
 
         B = (phi - delta) / (e^alpha - 1),  A = e^alpha B + delta = B + phi,
 
-    or at B = 0, A = delta where it falls along the first line: e^alpha - 1 < delta lambda.  The
+    or at B = 0, A = delta if it decreases along the first line: e^alpha - 1 < delta lambda.  The
     artifact writes B with a fourth number beta, e^beta = ((1-delta) e^alpha - 1 - phi + 2 delta) /
     ((1-phi) e^alpha - 1 + delta), as (e^beta - 1)(1 - delta) / (e^(alpha+beta) - 1): the same
-    number.  Where a cell is zero it has NaN; here such cells are in delta alone and alpha is
-    finite.  Where alpha = 0 the limit phi = delta, B = 0 is taken.
+    number.  With a zero cell it yields NaN; here such cells enter delta only and alpha is finite.
+    For alpha = 0 the limit phi = delta, B = 0 is taken.
     """
 
     name: str = "Triad"
@@ -280,7 +277,7 @@ def triad(channel: Floats) -> tuple[float, float, float]:
 
 
 def triad_leakage(alpha: float, delta: float, phi: float, epsilon: float) -> float:
-    """Return the leakage that three numbers allow at a budget, at most epsilon.
+    """Return the upper bound on the leakage from alpha, delta and phi, at most epsilon.
 
     Examples
     --------
@@ -288,10 +285,10 @@ def triad_leakage(alpha: float, delta: float, phi: float, epsilon: float) -> flo
     0.2627
     """
     growth = np.expm1(alpha)
-    falling = growth * np.exp(-epsilon) < -delta * np.expm1(-epsilon)
-    corner = 0.0 if falling or growth == 0 else (phi - delta) / growth
-    gap = delta if falling else phi
-    return min(float(log_ratio(gap, corner, epsilon)), epsilon)
+    decreasing = growth * np.exp(-epsilon) < -delta * np.expm1(-epsilon)
+    b = 0.0 if decreasing or growth == 0 else (phi - delta) / growth
+    gap = delta if decreasing else phi
+    return min(float(log_ratio(gap, b, epsilon)), epsilon)
 
 
 for _analyser in (

@@ -1,26 +1,26 @@
-"""Uncertainty of a simulated collection: a corrected estimate and a confidence interval.
+"""Corrected estimate and confidence interval of the leakage from a simulated collection.
 
-The plug-in estimate takes the largest of many noisy log-ratios, so it is biased upward, badly so
-for rare target values.  Two things are done about it.
+The plug-in estimate is the maximum of many noisy log-ratios, hence biased upward, strongly so for
+rare target values.  Two corrections:
 
 *Pooling.*  A report depends on the target only through the source, so the reports of all records
-with source value u, whatever their target value, tell the same row of the channel:
+with source value u, whatever their target value, estimate the same row of the channel:
 
     C^[u, y] = reports y of source value u / all reports of u,    W^ = G C^,
 
-with G[x, u] = n[x, u] / n[x] the table's own.  A target value that was seen once has 50 reports
-of its own at 50 replicas, but its row of W^ rests on those of everybody with the same source
-value.  Same simulated reports, an error that is 10 to 1,000 times smaller (mean square).
+with G[x, u] = n[x, u] / n[x] of the table itself.  A target value with one record has 50 reports
+of its own at 50 replicas, but its row of W^ uses those of all records with the same source value:
+a mean squared error 10 to 1,000 times smaller, from the same simulated reports.
 
-*The largest of many.*  For j = (x, x', y) let l_j = ln W^[x, y] - ln W^[x', y], with limits
-l_j - down_j(a) and l_j + up_j(a) at one-sided level a.  The leakage is the largest of the true
+*Maximum of many.*  For j = (x, x', y) let l_j = ln W^[x, y] - ln W^[x', y], with limits
+l_j - down_j(a) and l_j + up_j(a) at one-sided level a.  The leakage is the maximum of the true
 values, so [Chernozhukov, Lee and Rosen 2013, "Intersection bounds"]
 
-* upper = max_j l_j + up_j(alpha/2) needs no correction: it must only hold for the true maximum;
-* lower = max_j l_j - down_j(a / K) must hold for all j that can win, of which K are left once
-  those clearly below the best (at level alpha/20, all j at once) are set aside;
-* corrected = max_j l_j - down_j(1 - 2^(-1/K)): the median of the largest of K errors is taken
-  off, so that it lies above the truth at most half the time.
+* upper = max_j l_j + up_j(alpha/2) needs no correction: it must hold for the true maximum only;
+* lower = max_j l_j - down_j(a / K) must hold for all j that may attain the maximum; K of them are
+  left after screening out those below the maximum at simultaneous level alpha/20;
+* corrected = max_j l_j - down_j(1 - 2^(-1/K)): the median of the largest of K errors is
+  subtracted, so that it exceeds the true leakage with probability at most 1/2.
 
 The limits of one log-ratio combine those of its two cells, which share reports [Zou and Donner
 2008]: down_j^2 = d^2 + u^2 - 2 rho d u, with d the distance of the first cell to its lower and u
@@ -37,21 +37,21 @@ from seepage._numerics import UNIT, Floats, Integers
 from seepage.study.simulation import Collection
 
 MANY_REPORTS = 1e5
-"""From so many reports on, Wilson and Hilferty's normal approximation is exact to 1e-9."""
+"""Count from which Wilson and Hilferty's normal approximation is accurate to 1e-9."""
 
 SCREENING = 20.0
-"""The share 1/20 of alpha goes into setting aside log-ratios that cannot be the largest."""
+"""Screening out log-ratios that cannot be the maximum takes 1/20 of alpha."""
 
 LOWER: Literal[-1] = -1
 
 UPPER: Literal[1] = 1
 
-CELLS_AT_ONCE = 1 << 18
-"""Log-ratios handled at once, so that memory does not grow with the alphabets."""
+RATIOS_PER_BLOCK = 1 << 18
+"""Log-ratios computed at once, so that memory does not grow with the alphabets."""
 
 
 def poisson_distances(reports: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return how far a count's lower and upper limits are from it, in logarithms.
+    """Return the log-distances of counts to their lower and upper confidence limits.
 
     [Garwood 1936]: the limits of a Poisson count e at one-sided level a are the a-quantile of
     Gamma(e) and the (1 - a)-quantile of Gamma(e + 1).  A count of 0 has no lower limit, and its
@@ -60,7 +60,7 @@ def poisson_distances(reports: Floats, level: float) -> tuple[Floats, Floats]:
     Parameters
     ----------
     reports
-        Counts, not necessarily whole: e reports have the relative variance 1/e.
+        Effective counts, not necessarily integers: a count e has relative variance 1/e.
     level
         The one-sided level a.
 
@@ -88,18 +88,18 @@ def poisson_distances(reports: Floats, level: float) -> tuple[Floats, Floats]:
 
 
 def sampling_distances(table: Integers, channel: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return how far W[x, y] of the population may be from the table's own, in logarithms.
+    """Return the log-distances of the table's W[x, y] to confidence limits of the population's.
 
     The n[x] records of target value x are a sample: C[u, y] is a number between low = min_u
     C[u, y] and high = max_u C[u, y], and W[x, y] its mean.  Scaled to [0, 1] it has the limits
-    of a binomial share [Clopper and Pearson 1934]: exact where C[u, y] takes two values only, as
-    for the guess of every symmetric mechanism, and wider than needed otherwise.  A cell with
-    W[x, y] = 0 has no logarithm to start from; its distances are 0.
+    of a binomial share [Clopper and Pearson 1934]: exact if C[u, y] takes two values only, as for
+    the inferred value of every symmetric mechanism, and conservative otherwise.  A cell with
+    W[x, y] = 0 has no logarithm; its distances are set to 0.
 
     Parameters
     ----------
     table
-        Records, target value by source value; no row is empty.
+        Record counts, target value by source value; no row is empty.
     channel
         P(report given source value).
     level
@@ -121,19 +121,20 @@ def sampling_distances(table: Integers, channel: Floats, level: float) -> tuple[
     scaled = np.divide(own - low, width, out=np.zeros_like(own), where=width > 0)
     hits = totals * np.clip(scaled, 0.0, 1.0)
     misses = totals - hits
-    least = np.where(hits > 0, betaincinv(np.where(hits > 0, hits, 1.0), misses + 1.0, level), 0.0)
+    lower = np.where(hits > 0, betaincinv(np.where(hits > 0, hits, 1.0), misses + 1.0, level), 0.0)
     tail = betaincinv(np.where(misses > 0, misses, 1.0), hits + 1.0, level)
-    most = np.where(misses > 0, 1.0 - tail, 1.0)
-    known = own > 0
-    reference = np.log(np.where(known, own, 1.0))
+    upper = np.where(misses > 0, 1.0 - tail, 1.0)
+    positive = own > 0
+    log_own = np.log(np.where(positive, own, 1.0))
     with np.errstate(divide="ignore"):
-        down = reference - np.log(low + width * least)
-        up = np.log(low + width * most) - reference
-    return np.where(known, np.maximum(down, 0.0), 0.0), np.where(known, np.maximum(up, 0.0), 0.0)
+        down = log_own - np.log(low + width * lower)
+        up = np.log(low + width * upper) - log_own
+    down, up = np.maximum(down, 0.0), np.maximum(up, 0.0)
+    return np.where(positive, down, 0.0), np.where(positive, up, 0.0)
 
 
 class Interval(NamedTuple):
-    """A corrected estimate with its confidence limits."""
+    """A corrected estimate and its confidence interval, in nats."""
 
     corrected: float
     lower: float
@@ -148,16 +149,16 @@ def interval(collection: Collection, confidence: float, population: bool = False
     collection
         The simulated collection.
     confidence
-        The probability with which the interval covers the true leakage, at least.
+        The minimum probability that the interval covers the true leakage.
     population
         Whether the true leakage is that of the distribution the table was drawn from (among the
-        target values that occurred) rather than the table's own.
+        target values that occur) rather than the table's own.
 
     Notes
     -----
-    See the module for the method.  Nothing is limited to epsilon.  The upper limit is infinite
-    where a possible report was never seen under some target value.  Costs O(l m^2 t) with m
-    target values, t source values and l reports.
+    See the module for the method.  Nothing is clipped to epsilon.  The upper limit is infinite if
+    a possible report was never observed with some target value.  Costs O(l m^2 t) with m target
+    values, t source values and l reports.
     """
     cells = Cells(collection, population)
     targets, reports = cells.logarithms.shape
@@ -169,32 +170,32 @@ def interval(collection: Collection, confidence: float, population: bool = False
     screening = alpha / SCREENING
     rounding = 16.0 * collection.table.shape[1] * UNIT
     level = screening / (reports * targets * (targets - 1))
-    best = cells.largest(level, LOWER)  # to count the cells that may be the largest
-    near = sum(int(np.count_nonzero(part >= best)) for part in cells.limits(level, UPPER))
-    candidates = max(1, near)
-    middle = 0.5 if candidates == 1 else 1.0 - 0.5 ** (1.0 / candidates)
-    corrected = cells.largest(middle, LOWER)
+    threshold = cells.largest(level, LOWER)  # log-ratios below it cannot be the maximum
+    kept = sum(int(np.count_nonzero(part >= threshold)) for part in cells.limits(level, UPPER))
+    candidates = max(1, kept)
+    median_level = 0.5 if candidates == 1 else 1.0 - 0.5 ** (1.0 / candidates)
+    corrected = cells.largest(median_level, LOWER)
     lower = cells.largest((alpha / 2 - screening) / candidates, LOWER)
     upper = cells.largest(alpha / 2, UPPER) if cells.complete else np.inf
     return Interval(*(max(0.0, v) for v in (corrected, lower - rounding, upper + rounding)))
 
 
 class Cells:
-    """The cells (x, y) of the pooled estimate W^: values, precision and correlation.
+    """The cells (x, y) of the pooled estimate W^: values, variances and covariances.
 
     Attributes
     ----------
     correlation
-        G[x, u], for source values that occurred.
+        G[x, u], for source values that occur.
     shares, variances, empty
-        W^[x, y] = G C^, Var W^[x, y], and which cells were never seen.
+        W^[x, y] = G C^, Var W^[x, y], and a mask of the empty cells.
     spread
-        Var C^[u, y], from counts with half a report added, so that none is certain.
+        Var C^[u, y], from counts with half a report added, so that none is 0.
     logarithms
-        Ln W^[x, y]; where nothing was seen, of half a report, and of half a record besides where
-        the table itself is a sample.
+        ln W^[x, y]; for an empty cell that of half a report, plus half a record if the table is a
+        sample.
     complete
-        Whether every report that the channel can give was seen.
+        Whether every report that the channel can give was observed.
     """
 
     def __init__(self, collection: Collection, population: bool) -> None:
@@ -218,35 +219,34 @@ class Cells:
         self.logarithms = np.log(np.where(self.empty, half, self.shares))
 
     def distances(self, level: float) -> tuple[Floats, Floats, Floats]:
-        """Return each cell's log-distance to its limits, and that of sampling the table apart.
+        """Return each cell's log-distances to its limits: (down, up, [down, up]).
 
-        The rows of each: down and up.
+        The first two are due to simulation; the last to sampling of records, 0 unless `population`.
         """
-        reports = np.where(self.empty, 0.0, self.shares**2 / self.variances)
-        drawn = np.stack(poisson_distances(reports, level))
+        effective_counts = np.where(self.empty, 0.0, self.shares**2 / self.variances)
+        down, up = poisson_distances(effective_counts, level)
         if not self.population:
-            return drawn[0], drawn[1], np.zeros((2, *self.shares.shape))
+            return down, up, np.zeros((2, *self.shares.shape))
         sampled = np.stack(sampling_distances(self.table, self.channel, level))
-        return drawn[0], drawn[1], np.where(self.empty, 0.0, sampled)
+        return down, up, np.where(self.empty, 0.0, sampled)
 
     def limits(self, level: float, side: Literal[-1, 1]) -> Iterator[Floats]:
-        """Yield the lower or upper limits of all log-ratios, shape (y, x, x'), in parts.
+        """Yield blocks of the lower or upper limits of all log-ratios, shape (y, x, x').
 
-        At level 1/2 they are the log-ratios themselves.  A target value is not compared with
-        itself: there they are minus infinity.
+        At level 1/2 they are the log-ratios themselves.  Entries with x = x' are minus infinity.
         """
         down, up, sampled = self.distances(level)
         first, second = (down, up) if side == LOWER else (up, down)
         same = np.eye(len(self.shares), dtype=np.bool_)
-        step = max(1, CELLS_AT_ONCE // same.size)
-        for begin in range(0, self.shares.shape[1], step):
-            part = slice(begin, begin + step)
-            found = _pairwise(self.logarithms[:, part], np.subtract)
+        step = max(1, RATIOS_PER_BLOCK // same.size)
+        for start in range(0, self.shares.shape[1], step):
+            part = slice(start, start + step)
+            limits = _pairwise(self.logarithms[:, part], np.subtract)
             if level < 0.5:
-                shared, apart = self._correlations(part), sampled[::-side, :, part]
-                found += side * _combine(first[:, part], second[:, part], shared, apart)
-            found[:, same] = -np.inf
-            yield found
+                correlations, sampling = self._correlations(part), sampled[::-side, :, part]
+                limits += side * _combine(first[:, part], second[:, part], correlations, sampling)
+            limits[:, same] = -np.inf
+            yield limits
 
     def _correlations(self, part: slice) -> Floats:
         """Return the correlation of W^[x, y] and W^[x', y], shape (y, x, x')."""
@@ -262,28 +262,28 @@ class Cells:
 
 
 def _pairwise(cells: Floats, operation: Callable[[Floats, Floats], Floats]) -> Floats:
-    """Return an operation on each two cells of one report, shape (y, x, x')."""
+    """Return operation(cells[x, y], cells[x', y]), shape (y, x, x')."""
     columns = cells.T
     return operation(columns[:, :, None], columns[:, None, :])
 
 
-def _combine(first: Floats, second: Floats, shared: Floats, sampled: Floats) -> Floats:
+def _combine(first: Floats, second: Floats, correlations: Floats, sampling: Floats) -> Floats:
     """Return the distance of a difference from those of its two terms [Zou and Donner 2008].
 
     Parameters
     ----------
     first, second
         Distances of the first and the second term, cells (x, y).
-    shared
-        The terms' correlation, (y, x, x').
-    sampled
-        Distances that come from sampling the table, independent of all others: those of the
-        first term, and of the second.
+    correlations
+        The terms' correlation rho, (y, x, x').
+    sampling
+        Distances due to sampling of records, independent of all others: those of the first term,
+        and of the second.
     """
     finite = np.isfinite(first), np.isfinite(second)
     bounded = np.where(finite[0], first, 0.0), np.where(finite[1], second, 0.0)
-    one, two = bounded[0].T[:, :, None], bounded[1].T[:, None, :]
-    square = np.maximum(one**2 + two**2 - 2.0 * shared * one * two, 0.0)
-    square += sampled[0].T[:, :, None] ** 2 + sampled[1].T[:, None, :] ** 2
+    d, u, rho = bounded[0].T[:, :, None], bounded[1].T[:, None, :], correlations
+    square = np.maximum(d**2 + u**2 - 2.0 * rho * d * u, 0.0)
+    square += sampling[0].T[:, :, None] ** 2 + sampling[1].T[:, None, :] ** 2
     unbounded = ~finite[0].T[:, :, None] | ~finite[1].T[:, None, :]
     return np.asarray(np.where(unbounded, np.inf, np.sqrt(square)))

@@ -1,6 +1,6 @@
-"""Conventional measures of correlation, as matrices beside the leakage matrix.
+"""Conventional measures of correlation between attributes, as symmetric matrices.
 
-They do not say what leaks: the paper's observation OB3, and `reproduce` shows it.
+They do not determine the leakage: the paper's observation OB3, which `reproduce` confirms.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class CorrelationMatrix(Result):
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What to know before the numbers are used: whether they are those of a sample."""
+        """Caveats: whether the counts are those of a sample."""
         caution = sample_caution(self.pairs)
         return () if caution is None else (caution,)
 
@@ -90,15 +90,15 @@ def correlation_matrix(data: Any, metric: Metric, **table_options: Any) -> Corre
         * `"mi"`: I = sum p ln(p / (r c)), in nats; the diagonal is the entropy;
         * `"nmi"`: I / H(X, Y), the paper's normalisation;
         * `"pcc"`: Pearson's coefficient of the integer codes 0, 1, 2, ...;
-        * `"cramers_v"`: sqrt(chi2 / (N (min(a, b) - 1))), a and b the numbers of values seen.
+        * `"cramers_v"`: sqrt(chi2 / (N (min(a, b) - 1))), a and b the numbers of values that occur.
     table_options
         Table options of `count_pairs`.
 
     Notes
     -----
-    An attribute with one value correlates with nothing: its entries are 0, the diagonal
-    included.  Of a sample of records this is the sample's own correlation, which `cautions` say.
-    Cost: linear in the number of pair cells.
+    The entries of an attribute with one value are 0, the diagonal included.  For a sample of
+    records this is the correlation in the sample, which `cautions` say.  Cost: linear in the
+    number of pair cells.
 
     Examples
     --------
@@ -112,8 +112,8 @@ def correlation_matrix(data: Any, metric: Metric, **table_options: Any) -> Corre
     count = len(pairs.domain)
     result = np.zeros((count, count))
     for first, second, tables in pairs.tables_by_shape():
-        found = _MEASURES[metric](tables)
-        result[first, second] = result[second, first] = found
+        values = _MEASURES[metric](tables)
+        result[first, second] = result[second, first] = values
     for index, marginal in enumerate(pairs.marginals):
         result[index, index] = _MEASURES[metric](np.diag(marginal)[None])[0]
     result.flags.writeable = False

@@ -21,25 +21,22 @@ METHODS = ("aggregate", "records")
 MAX_SEED = 2**63 - 1
 
 RARE = 10
-"""A cell seen fewer times decides an estimate that is worth little."""
+"""Minimum count of the deciding cells of an estimate without a caution."""
 
 REPORTED = ("target", "source", "plug_in", "corrected", "lower", "upper", "p_value")
 
 MAX_SURROGATES = 10**7
-"""Enough for p-values of 1e-7; each takes 8 bytes."""
+"""Enough for p-values of 1e-7; each surrogate takes 8 bytes."""
 
 
 @dataclass(frozen=True)
 class EstimateSettings:
-    """How estimates were made: enough to make them again, bit for bit.
+    """The settings of estimates, which reproduce them bit for bit.
 
     Parameters
     ----------
-    replicas, surrogates, seed
-        How often each record reported, how many surrogates were drawn, and from which seed.
-        Values outside their range raise an InputError.
-    view, method, population, confidence
-        See `estimate_leakage`.
+    replicas, surrogates, seed, view, method, population, confidence
+        See `estimate_leakage`.  Values outside their range raise an InputError.
     """
 
     replicas: int
@@ -51,15 +48,15 @@ class EstimateSettings:
     confidence: float
 
     def __post_init__(self) -> None:
-        for name, least, most in (
+        for name, minimum, maximum in (
             ("replicas", 1, None),
             ("surrogates", 0, MAX_SURROGATES),
             ("seed", 0, MAX_SEED),
         ):
-            number = _checks.integer(getattr(self, name), name, least, most)
+            number = _checks.integer(getattr(self, name), name, minimum, maximum)
             object.__setattr__(self, name, number)
-        share = _checks.inner_probability(self.confidence, "confidence")
-        object.__setattr__(self, "confidence", share)
+        confidence = _checks.inner_probability(self.confidence, "confidence")
+        object.__setattr__(self, "confidence", confidence)
         _checks.choice(self.view, "view", VIEWS)
         _checks.choice(self.method, "method", METHODS)
         _checks.flag(self.population, "population")
@@ -67,18 +64,18 @@ class EstimateSettings:
 
 @dataclass(frozen=True)
 class DecidingCells:
-    """The two cells that decide a plug-in estimate.
+    """The two cells whose ratio of shares is the plug-in estimate.
 
     Parameters
     ----------
     likelier, other
         The target values x and x'.
     report
-        The report y, or one for each of several sources.
+        The report y, or one per source.
     likelier_count, other_count
-        How often the report came with x, and with x'.
+        The number of reports y with x, and with x'.
     likelier_total, other_total
-        How many reports there were with x, and with x'.
+        The number of all reports with x, and with x'.
     """
 
     likelier: str
@@ -91,11 +88,11 @@ class DecidingCells:
 
     @property
     def rare(self) -> bool:
-        """Whether one of the cells was seen fewer than 10 times."""
+        """Whether one of the cells has a count below 10."""
         return min(self.likelier_count, self.other_count) < RARE
 
     def sentence(self) -> str:
-        """Return the evidence in words.
+        """Return the evidence as a sentence.
 
         Examples
         --------
@@ -117,32 +114,32 @@ class LeakageEstimate(Result):
     Parameters
     ----------
     target, sources
-        Whose privacy is measured, and what was released.
+        The attribute whose privacy is measured, and those reported.
     mechanism, epsilon
-        How the sources were released; of several, all names and the sum of their budgets.
+        The mechanism and budget of the source; of several, all names and the sum of budgets.
     direct
         The budget of the target's own report (DPL).
     plug_in
-        The paper's estimate: ln of the largest ratio of observed shares.  It is biased upward.
-        Infinite where a report that came with one target value never came with another; nothing
-        is limited to epsilon.
+        The paper's estimate: ln of the largest ratio of observed shares, biased upward.  Infinite
+        if a report was observed with one target value and never with another; not clipped to
+        epsilon.
     corrected
-        The estimate with both corrections of `seepage.study.confidence`: above the
-        truth at most half the time.
+        The estimate with both corrections of `seepage.study.confidence`: above the true leakage
+        with probability at most 1/2.
     lower, upper
         The confidence interval.
     significance
-        The test statistic beside its surrogates.
+        The permutation test.
     deciding
-        The cells that decide the plug-in estimate; None where there is nothing to compare.
+        The cells whose ratio is the plug-in estimate; None if there is nothing to compare.
     unseen
-        How many cells are empty although their report came with another target value.
+        The number of empty cells whose report was observed with another target value.
     records
         The number of records.
     settings
-        How the estimate was made.
+        The settings of the estimate.
     population
-        Where the records are a sample, how many it was drawn from; None where they are all.
+        For a sample of records, the number of records it was drawn from; else None.
     """
 
     target: str
@@ -163,15 +160,14 @@ class LeakageEstimate(Result):
 
     @property
     def source(self) -> str:
-        """The source's name; of several, all names."""
+        """The source's name; of several, all names joined by "and"."""
         return " and ".join(self.sources)
 
     @property
     def total(self) -> float:
-        """The target's own budget plus the corrected estimate: its total leakage (TPL).
+        """DPL plus the corrected estimate: the target's total leakage (TPL) from these sources.
 
-        Given the target's value its own report is independent of all others, so the two add up.
-        A total over these sources only.
+        Given the target's value its own report is independent of all others, so leakages add up.
         """
         return self.direct + self.corrected
 
@@ -192,26 +188,26 @@ class LeakageEstimate(Result):
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """What to know before the number is used, one line each."""
+        """Caveats, one line each."""
         caution = sample_caution(self)
-        found = [] if caution is None else [caution]
+        cautions = [] if caution is None else [caution]
         if self.unseen:
-            found.append(
+            cautions.append(
                 f"{self.unseen:,} cells are empty although their report came with another target "
                 "value: the plug-in estimate is infinite"
             )
         if self.deciding is not None and self.deciding.rare:
-            found.append(
+            cautions.append(
                 f"decided by cells seen fewer than {RARE} times: {self.deciding.sentence()}"
             )
         if np.isinf(self.upper):
-            found.append(
+            cautions.append(
                 "a possible report was never seen under some target value, so the interval has "
                 "no upper end"
             )
         if not self.significance.draws:
-            found.append("no surrogates were drawn, so there is no p-value")
-        return tuple(found)
+            cautions.append("no surrogates were drawn, so there is no p-value")
+        return tuple(cautions)
 
     def _headline(self) -> str:
         return (
@@ -227,18 +223,18 @@ class LeakageEstimate(Result):
 class LeakageEstimates(Result):
     """Estimates by target and source, with matrices whose rows are targets, columns sources.
 
-    The matrices hold NaN for pairs that were not estimated, the diagonal among them.
-    `estimates[target, source]` gives one pair's estimate with its evidence; where several sources
-    were estimated together, it is `estimates[target, *sources]`.
+    Matrix entries of pairs that were not estimated, the diagonal included, are NaN.
+    `estimates[target, source]` is the estimate of one pair; `estimates[target, *sources]` that of
+    several sources jointly.
 
     Parameters
     ----------
     domain
         The attributes, in the order of rows and columns.
     estimates
-        The estimate of each (target, source) or (target, *sources), by their numbers.
+        The estimate of each (target, source) or (target, *sources), by their indices.
     settings
-        How they were made.
+        Their settings.
     """
 
     def __init__(
@@ -262,7 +258,7 @@ class LeakageEstimates(Result):
 
     @cached_property
     def plug_in(self) -> Floats:
-        """The paper's estimates, biased upward; infinite where a cell is empty."""
+        """The paper's estimates, biased upward; infinite if a cell is empty."""
         return self._matrix(estimate.plug_in for estimate in self)
 
     @cached_property
@@ -272,40 +268,40 @@ class LeakageEstimates(Result):
 
     @cached_property
     def lower(self) -> Floats:
-        """The lower confidence limits, each pair by itself."""
+        """The lower confidence limits, not simultaneous over pairs."""
         return self._matrix(estimate.lower for estimate in self)
 
     @cached_property
     def upper(self) -> Floats:
-        """The upper confidence limits, each pair by itself."""
+        """The upper confidence limits, not simultaneous over pairs."""
         return self._matrix(estimate.upper for estimate in self)
 
     @cached_property
     def p_values(self) -> Floats:
-        """The p-values, each pair by itself; NaN without surrogates."""
+        """The p-values, not adjusted for multiple testing; NaN without surrogates."""
         return self._matrix(estimate.p_value for estimate in self)
 
     @cached_property
     def holm(self) -> Floats:
-        """Holm-adjusted p-values: small only where the pair stands out among all estimated.
+        """Holm-adjusted p-values: they control the family-wise error rate over all pairs.
 
-        Of n pairs none falls below n / (1 + surrogates), so to reach 0.05 draw 20 n surrogates.
+        With n pairs the minimum is n / (1 + surrogates), so 0.05 needs about 20 n surrogates.
         """
         return self._matrix(self._adjusted)
 
     @cached_property
     def _adjusted(self) -> list[float]:
-        found: list[float] = holm(np.array([estimate.p_value for estimate in self])).tolist()
-        return found
+        adjusted: list[float] = holm(np.array([estimate.p_value for estimate in self])).tolist()
+        return adjusted
 
     @property
     def pairs(self) -> tuple[tuple[str, ...], ...]:
-        """What was estimated: (target, source), or (target, *sources) for sources together."""
+        """The names (target, source) of each estimate, or (target, *sources) of a joint one."""
         return tuple((estimate.target, *estimate.sources) for estimate in self)
 
     @property
     def only(self) -> LeakageEstimate:
-        """The estimate, where there is exactly one; else an InputError."""
+        """The only estimate; raises an InputError if there is not exactly one."""
         if len(self) != 1:
             raise InputError(f"there is not one estimate but {len(self)}; choose by names")
         return next(iter(self))
@@ -350,9 +346,9 @@ class LeakageEstimates(Result):
 
 
 def holm(p_values: Floats) -> Floats:
-    """Return p-values adjusted for their number, valid under any dependence [Holm 1979].
+    """Return p-values adjusted for multiple testing, valid under any dependence [Holm 1979].
 
-    The i-th smallest of n is multiplied by n - i + 1; none may be below a smaller one's.
+    The i-th smallest of n is multiplied by n - i + 1; then the running maximum is taken.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""One thing to estimate: a target, one or more sources, and how they are released.
+"""One estimate of the statistical method: a target, its sources, and their mechanisms.
 
-Its reports are drawn from the table's counts, or record by record, which is slow and tests the fast
-way.  Reports are numbered: the columns of `report_channel`.
+Reports are drawn given the table's counts, or record by record, which is slow and serves to test
+the former.  A report is an index: that of its column in `report_channel`.
 """
 
 import math
@@ -26,50 +26,50 @@ from seepage.study.estimates import DecidingCells, EstimateSettings, LeakageEsti
 from seepage.study.simulation import Collection, significance, simulate
 
 Key = tuple[int, ...]
-"""The numbers of a target and of its sources."""
+"""The indices of a target and of its sources."""
 
 MAX_CELLS = 1 << 24
-"""The largest channel from source values to reports: 128 MB."""
+"""Maximum number of cells of the channel from source values to reports: 128 MB."""
 
 MAX_BITS = 12
-"""Reports of so many bits are told apart, 4,096 of them."""
+"""Maximum number of bits of reports that are enumerated: 4,096 reports."""
 
-ROWS = 1 << 18
-"""Records perturbed at once, so that memory does not grow with the expanded data set."""
+REPORTS_PER_BLOCK = 1 << 18
+"""Reports perturbed at once, so that memory does not grow with records times replicas."""
 
 COLLECTION, SURROGATES = 0, 1
-"""What the randomness of a task is for."""
+"""Independent random streams of a task: the simulated collection, and its surrogates."""
 
-Pulse = Callable[[], None]
-"""Called now and then during long work; it may raise to end it."""
+CancelCheck = Callable[[], None]
+"""Called regularly during long computations; may raise to cancel them."""
 
 
-def no_pulse() -> None:
-    """Let the work go on."""
+def never_cancel() -> None:
+    """Do nothing: the default `CancelCheck`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A target and the sources that are released together, as one source of tuples.
+    """A target and one or more sources that are reported together, as one source of tuples.
 
     Parameters
     ----------
     key
-        The numbers of the target and of the sources, which the seeds depend on.
+        The indices of the target and of the sources, which the seeds depend on.
     target
-        The target's attribute, values that occurred only.
+        The target's attribute, restricted to values that occur.
     sources
         The sources' attributes.
     mechanisms
-        How each source is released.
+        The mechanism of each source.
     direct
-        The budget with which the target itself is released.
+        The budget of the target's own report.
     values
-        The source tuples that occurred: codes, one row per tuple and one column per source.
+        The source tuples that occur: codes, one row per tuple and one column per source.
     table
-        Records, target value by source tuple.
+        Record counts, target value by source tuple.
     view
-        What the adversary keeps of a report.
+        What the adversary observes: the whole report, or the value inferred from it.
     """
 
     key: Key
@@ -85,8 +85,8 @@ class Task:
     def channels(self) -> tuple[Floats, ...]:
         """P(report given value) of each source."""
         return tuple(
-            report_channel(how) if self.view == "report" else how.inferred_channel()
-            for how in self.mechanisms
+            report_channel(mechanism) if self.view == "report" else mechanism.inferred_channel()
+            for mechanism in self.mechanisms
         )
 
     @cached_property
@@ -100,17 +100,17 @@ class Task:
             )
         rows = [part[self.values[:, index]] for index, part in enumerate(self.channels)]
         joint = reduce(
-            lambda one, two: (one[:, :, None] * two[:, None, :]).reshape(len(one), -1), rows
+            lambda left, right: (left[:, :, None] * right[:, None, :]).reshape(len(left), -1), rows
         )
         return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
     @property
-    def _sizes(self) -> list[int]:
+    def _report_counts(self) -> list[int]:
         return [part.shape[1] for part in self.channels]
 
     def report(self, column: int) -> str | tuple[str, ...]:
-        """Return the name of a report: the guessed value, or the values that it favours."""
-        codes = np.unravel_index(column, self._sizes)
+        """Return the name of a report, by index: the inferred value, or its likeliest values."""
+        codes = np.unravel_index(column, self._report_counts)
         names = tuple(
             source.values[code]
             if self.view == "inferred"
@@ -120,35 +120,41 @@ class Task:
         return names[0] if len(names) == 1 else names
 
     def generator(self, seed: int, purpose: int, block: int = 0) -> np.random.Generator:
-        """Return the source of randomness of one part of the work, wherever it runs."""
+        """Return the random generator of one block of a stream, whichever thread runs it."""
         sequence = np.random.SeedSequence(seed, spawn_key=(*self.key, purpose, block))
         return np.random.Generator(np.random.PCG64(sequence))
 
-    def collect(self, settings: EstimateSettings, pulse: Pulse = no_pulse) -> Collection:
+    def collect(
+        self, settings: EstimateSettings, check_cancelled: CancelCheck = never_cancel
+    ) -> Collection:
         """Return a simulated collection."""
         generator = self.generator(settings.seed, COLLECTION)
         if settings.method == "aggregate":
             return simulate(self.table, self.channel, settings.replicas, generator)
-        return self.collect_records(settings.replicas, generator, pulse)
+        return self.collect_records(settings.replicas, generator, check_cancelled)
 
     def collect_records(
-        self, replicas: int, generator: np.random.Generator, pulse: Pulse = no_pulse
+        self,
+        replicas: int,
+        generator: np.random.Generator,
+        check_cancelled: CancelCheck = never_cancel,
     ) -> Collection:
-        """Return a collection made record by record, in blocks.
+        """Return a collection simulated record by record, in blocks.
 
         Costs O(N r), tens of nanoseconds per report for GRR, more for others.
         """
         tuples, reports = self.channel.shape
         counts = np.zeros(len(self.table) * reports, dtype=np.int64)
         pooled = np.zeros(tuples * reports, dtype=np.int64)
-        whole = [report_columns(how) for how in self.mechanisms if self.view == "report"]
-        for target, source in _expanded(self.table, replicas):
-            pulse()
+        whole = self.view == "report"
+        indexers = [report_indexer(mechanism) for mechanism in self.mechanisms if whole]
+        for target, source in _expanded_records(self.table, replicas):
+            check_cancelled()
             joint = np.zeros(len(source), dtype=np.int64)
-            for index, how in enumerate(self.mechanisms):
-                released = how.perturb(self.values[source, index], generator)
-                told = whole[index](released) if whole else how.infer(released, generator)
-                joint = joint * self._sizes[index] + told
+            for k, mechanism in enumerate(self.mechanisms):
+                perturbed = mechanism.perturb(self.values[source, k], generator)
+                index = indexers[k](perturbed) if whole else mechanism.infer(perturbed, generator)
+                joint = joint * self._report_counts[k] + index
             counts += np.bincount(target * reports + joint, minlength=len(counts))
             pooled += np.bincount(source * reports + joint, minlength=len(pooled))
         shape = -1, reports
@@ -156,30 +162,29 @@ class Task:
             self.table, self.channel, replicas, counts.reshape(shape), pooled.reshape(shape)
         )
 
-    def estimate(self, settings: EstimateSettings, pulse: Pulse = no_pulse) -> LeakageEstimate:
-        """Return the estimate from a simulated collection, with its interval and surrogates.
-
-        `pulse` is called now and then; it may raise to end the work.
-        """
+    def estimate(
+        self, settings: EstimateSettings, check_cancelled: CancelCheck = never_cancel
+    ) -> LeakageEstimate:
+        """Return the estimate from a simulated collection, with its interval and p-value."""
 
         def surrogate_generator(block: int) -> np.random.Generator:
-            pulse()
+            check_cancelled()
             return self.generator(settings.seed, SURROGATES, block)
 
-        collection = self.collect(settings, pulse)
+        collection = self.collect(settings, check_cancelled)
         plug_in, deciding = _plug_in(self, collection)
         seen = collection.counts.any(axis=0)
-        found = interval(collection, settings.confidence, settings.population)
+        limits = interval(collection, settings.confidence, settings.population)
         return LeakageEstimate(
             target=self.target.name,
             sources=tuple(source.name for source in self.sources),
-            mechanism=", ".join(dict.fromkeys(how.name for how in self.mechanisms)),
-            epsilon=sum(how.epsilon for how in self.mechanisms),
+            mechanism=", ".join(dict.fromkeys(mechanism.name for mechanism in self.mechanisms)),
+            epsilon=sum(mechanism.epsilon for mechanism in self.mechanisms),
             direct=self.direct,
             plug_in=plug_in,
-            corrected=found.corrected,
-            lower=found.lower,
-            upper=found.upper,
+            corrected=limits.corrected,
+            lower=limits.lower,
+            upper=limits.upper,
             significance=significance(
                 collection, settings.surrogates, surrogate_generator, settings.population
             ),
@@ -190,21 +195,22 @@ class Task:
         )
 
 
-def _expanded(table: Integers, replicas: int) -> Iterator[tuple[Integers, Integers]]:
-    """Yield the target values and source tuples of all records, each `replicas` times."""
+def _expanded_records(table: Integers, replicas: int) -> Iterator[tuple[Integers, Integers]]:
+    """Yield blocks of (target values, source tuples) of all records, each `replicas` times."""
     target, source = np.nonzero(table)
     ends = replicas * np.cumsum(table[target, source])
     starts = np.concatenate([[0], ends[:-1]])
-    for begin in range(0, int(ends[-1]), ROWS):
-        inside = np.clip(ends, begin, begin + ROWS) - np.clip(starts, begin, begin + ROWS)
-        yield np.repeat(target, inside), np.repeat(source, inside)
+    for first in range(0, int(ends[-1]), REPORTS_PER_BLOCK):
+        last = first + REPORTS_PER_BLOCK
+        repeats = np.clip(ends, first, last) - np.clip(starts, first, last)
+        yield np.repeat(target, repeats), np.repeat(source, repeats)
 
 
 def _plug_in(task: Task, collection: Collection) -> tuple[float, DecidingCells | None]:
-    """Return the paper's estimate and the cells that decide it.
+    """Return the paper's estimate and the two cells whose ratio it is.
 
-    Where cells are empty it is infinite, and decided by the one where most reports were to be
-    expected.
+    It is infinite if a report has an empty cell; then the empty cell with the largest expected
+    count is returned.
     """
     counts = collection.counts
     totals = counts.sum(axis=1)
@@ -233,25 +239,25 @@ def _plug_in(task: Task, collection: Collection) -> tuple[float, DecidingCells |
 
 
 def make_task(
-    known: PairCounts | Records, mechanisms: Sequence[Mechanism], view: View, key: Key
+    data: PairCounts | Records, mechanisms: Sequence[Mechanism], view: View, key: Key
 ) -> Task:
     """Return the task of a target and its sources; several sources need records."""
     target, *sources = key
-    if isinstance(known, PairCounts):
-        seen = np.flatnonzero(known.marginal(target))
-        values = np.arange(known.domain[sources[0]].size)[:, None]
-        table = np.ascontiguousarray(known.table(target, sources[0])[seen])
+    if isinstance(data, PairCounts):
+        seen = np.flatnonzero(data.marginal(target))
+        values = np.arange(data.domain[sources[0]].size)[:, None]
+        table = np.ascontiguousarray(data.table(target, sources[0])[seen])
     else:
-        codes = known.codes.astype(np.int64)
+        codes = data.codes.astype(np.int64)
         values, tuples = np.unique(codes[:, sources], axis=0, return_inverse=True)
         seen, targets = np.unique(codes[:, target], return_inverse=True)
         cells = targets * len(values) + tuples.reshape(-1)
-        counts = np.bincount(cells, known.weights, minlength=len(seen) * len(values))
+        counts = np.bincount(cells, data.weights, minlength=len(seen) * len(values))
         table = counts.astype(np.int64).reshape(len(seen), len(values))
     return Task(
         key=key,
-        target=known.domain[target].restrict(seen),
-        sources=tuple(known.domain[source] for source in sources),
+        target=data.domain[target].restrict(seen),
+        sources=tuple(data.domain[source] for source in sources),
         mechanisms=tuple(mechanisms[source] for source in sources),
         direct=mechanisms[target].epsilon,
         values=values,
@@ -260,13 +266,13 @@ def make_task(
     )
 
 
-# Reports by number -------------------------------------------------------------------------------
+# Reports by index --------------------------------------------------------------------------------
 
 
-def report_channel(how: Mechanism) -> Floats:
+def report_channel(mechanism: Mechanism) -> Floats:
     """Return P(report given value), one column per report.
 
-    The mechanism's own `channel` where it has one.  Reports of up to 12 bits are enumerated:
+    The mechanism's own `channel` if it has one.  Otherwise reports of up to 12 bits are enumerated:
     column y is the report whose bit v is bit v of y.
 
     Examples
@@ -276,59 +282,61 @@ def report_channel(how: Mechanism) -> Floats:
     [[0.366, 0.366, 0.134, 0.134], [0.366, 0.134, 0.366, 0.134]]
     """
     try:
-        return how.channel()
+        return mechanism.channel()
     except InputError:
-        if how.reports is not BitReports or how.k > MAX_BITS:
+        if mechanism.reports is not BitReports or mechanism.k > MAX_BITS:
             raise
-    sets = np.arange(1 << how.k)[:, None] >> np.arange(how.k) & 1
-    reports = BitReports(how.describe(), BitReports.pack(sets.astype(np.bool_)))
-    channel = np.exp(how.log_likelihood(reports)).T
+    bits = np.arange(1 << mechanism.k)[:, None] >> np.arange(mechanism.k) & 1
+    reports = BitReports(mechanism.describe(), BitReports.pack(bits.astype(np.bool_)))
+    channel = np.exp(mechanism.log_likelihood(reports)).T
     if np.abs(channel.sum(axis=1) - 1.0).max() > ROW_SUM_TOLERANCE:
-        raise InputError(f'the reports of {how.name} cannot be enumerated; use view="inferred"')
+        raise InputError(
+            f'the reports of {mechanism.name} cannot be enumerated; use view="inferred"'
+        )
     return np.asarray(channel)
 
 
-def report_columns(how: Mechanism) -> Callable[[Any], Integers]:
-    """Return the function from reports to their columns in `report_channel`.
+def report_indexer(mechanism: Mechanism) -> Callable[[Any], Integers]:
+    """Return the function from reports to the indices of their columns in `report_channel`.
 
     Examples
     --------
     >>> from seepage.mechanisms import OUE
     >>> reports = OUE(2, 1.0).perturb([0, 1, 0, 1], rng=4)
-    >>> (report_columns(OUE(2, 1.0))(reports) == reports.bits() @ [1, 2]).all()
+    >>> (report_indexer(OUE(2, 1.0))(reports) == reports.bits() @ [1, 2]).all()
     np.True_
     """
-    if how.reports is ValueReports:
+    if mechanism.reports is ValueReports:
         return lambda reports: np.asarray(reports.values, dtype=np.int64)
-    channel = report_channel(how)
-    weights = 1 << np.arange(how.k, dtype=np.int64)
-    if channel.shape[1] == 1 << how.k:
+    channel = report_channel(mechanism)
+    weights = 1 << np.arange(mechanism.k, dtype=np.int64)
+    if channel.shape[1] == 1 << mechanism.k:
         return lambda reports: np.asarray(reports.bits() @ weights)
-    favoured = weights @ _favoured(channel)
-    order = np.argsort(favoured)
-    ascending = favoured[order]
-    if how.reports is not BitReports or np.any(ascending[1:] == ascending[:-1]):
+    bit_codes = weights @ _likeliest_values(channel)
+    order = np.argsort(bit_codes)
+    ascending = bit_codes[order]
+    if mechanism.reports is not BitReports or np.any(ascending[1:] == ascending[:-1]):
         raise InputError(
-            f"the reports of {how.name} cannot be told apart by what they favour; "
+            f"the reports of {mechanism.name} cannot be identified by their likeliest values; "
             'use method="aggregate", or view="inferred"'
         )
     return lambda reports: np.asarray(order[np.searchsorted(ascending, reports.bits() @ weights)])
 
 
 def report_name(channel: Floats, column: int, values: tuple[str, ...]) -> str:
-    """Return what a report favours, or its number where it favours nothing.
+    """Return the likeliest values of a report, or its index if all values are equally likely.
 
     Examples
     --------
     >>> report_name(np.array([[0.7, 0.3], [0.3, 0.7]]), 1, ("no", "yes"))
     'yes'
     """
-    favoured = _favoured(channel)[:, column]
-    if favoured.all():
+    likeliest = _likeliest_values(channel)[:, column]
+    if likeliest.all():
         return f"number {column}"
-    return "+".join(value for value, likely in zip(values, favoured, strict=True) if likely)
+    return "+".join(value for value, likely in zip(values, likeliest, strict=True) if likely)
 
 
-def _favoured(channel: Floats) -> Booleans:
-    """Return which values (rows) make each report (column) likeliest."""
+def _likeliest_values(channel: Floats) -> Booleans:
+    """Return a mask of the values (rows) under which each report (column) is likeliest."""
     return np.asarray(channel == channel.max(axis=0))

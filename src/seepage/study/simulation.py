@@ -1,18 +1,18 @@
 """Simulated collections of reports drawn from counts, and the permutation null distribution.
 
-`simulate` draws what the paper's three stages (perturb, infer, count) would count, at a cost that
-does not grow with the records; `Task.collect` can run the three stages on every record instead.
+`simulate` draws the counts that the paper's three stages (perturb, infer, count) produce, at a
+cost independent of the number of records; `Task.collect` can run the three stages on every record.
 
-The paper permutes the columns of the perturbed data set, which keeps each column's own
-distribution and breaks every other: tables (target value, report) with both margins fixed.  It
-treats each replica as a person of its own, so with many replicas it asks whether the table
-itself is dependent, which real tables nearly always are.
+The paper permutes the columns of the perturbed data set, which keeps the marginals and makes the
+columns independent: tables (target value, report) with both margins fixed.  Each replica counts as
+a person, so with many replicas the null hypothesis is that the table itself is independent, which
+real tables hardly ever are.
 
 With `population=True` the records are permuted before they are perturbed: tables (target value,
-source value) with both margins fixed, each collected anew with all its replicas.  That asks
-whether the distribution is dependent that the table was drawn from.
+source value) with both margins fixed, from which reports with all replicas are simulated.  The null
+hypothesis is then that the distribution from which the table was drawn is independent.
 
-Many tables are drawn at once, row by row: a row of all of them has the shape (columns, size).
+Many tables are drawn at once, row by row: one row of all tables has the shape (columns, size).
 `scipy.stats.random_table` (SciPy 1.17, Patefield's method) is as fast for 7 x 16 and 42 x 42
 tables, but takes 20 times as long for the 2 x 2 tables of binary attributes: 42 against 2 ms for
 10,000 tables of 10 million reports.
@@ -26,39 +26,39 @@ import numpy as np
 from seepage._numerics import Booleans, Floats, Integers
 
 MAX_POPULATION = 10**9
-"""NumPy draws hypergeometric numbers from populations below this; larger ones are halved first."""
+"""Limit (exclusive) of the population in NumPy's hypergeometric; larger ones are halved first."""
 
 EMPTY_CELL = 0.5
-"""How many reports an empty cell counts as in the test statistic."""
+"""Number of reports that replaces the count of an empty cell in the test statistic."""
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
-"""The probabilities at which the null distribution is kept."""
+"""The probabilities of the quantiles of the null distribution that are kept."""
 
-CELLS_AT_ONCE = 1 << 18
-"""Cells of one row of all surrogates that are drawn together."""
+CELLS_PER_BLOCK = 1 << 18
+"""Cells per block of surrogates: columns times tables drawn together."""
 
-RELATIVE_TIE = 1e-12
-"""Statistics this close are equal but for rounding, and count as hits."""
+TIE_TOLERANCE = 1e-12
+"""Relative tolerance of the comparison with surrogates: ties up to rounding count as hits."""
 
 
 @dataclass(frozen=True, eq=False)
 class Collection:
-    """The counts of one simulated collection of a source, beside the target.
+    """The counts of one simulated collection of a source's reports.
 
-    Target values that never occurred are left out before; all arrays are in that order.
+    Only target values x that occur have a row.
 
     Parameters
     ----------
     table
-        The records: n[x, u], target value by source value.
+        Record counts n[x, u], target value by source value.
     channel
-        C[u, y], P(report given source value).
+        C[u, y] = P(report y given source value u).
     replicas
-        How often each record reported, r.
+        The number of reports per record, r.
     counts
-        How often report y came with target value x, the paper's stage 3.
+        Report counts by target value, [x, y]: the paper's stage 3.
     pooled
-        How often report y came with source value u.
+        Report counts by source value, [u, y].
     """
 
     table: Integers
@@ -71,17 +71,17 @@ class Collection:
 def simulate(
     table: Integers, channel: Floats, replicas: int, generator: np.random.Generator
 ) -> Collection:
-    """Return a collection drawn from the records' counts [theory: The statistical method].
+    """Draw a collection given the table of records [theory: The statistical method].
 
-    The r n[x, u] records of cell (x, u) report `Multinomial(r n[x, u], C[u, :])`: exactly the
-    distribution of perturbing and inferring record by record, at a cost that grows with
-    neither r nor the number of records: O(m t l) binomials.
+    The reports of cell (x, u) are `Multinomial(r n[x, u], C[u, :])`: exactly the distribution of
+    perturbing and inferring record by record, at a cost independent of r and of the number of
+    records, O(m t l) binomials.
 
     Examples
     --------
     >>> table = np.array([[30, 10], [20, 40]])
-    >>> drawn = simulate(table, np.eye(2), 5, np.random.default_rng(1))
-    >>> drawn.counts.tolist(), drawn.pooled.tolist()
+    >>> collection = simulate(table, np.eye(2), 5, np.random.default_rng(1))
+    >>> collection.counts.tolist(), collection.pooled.tolist()
     ([[150, 50], [100, 200]], [[250, 0], [0, 250]])
     """
     counts = np.empty((len(table), channel.shape[1]), dtype=np.int64)
@@ -96,18 +96,18 @@ def simulate(
 def simulate_row(
     cells: Integers, channel: Floats, replicas: int, generator: np.random.Generator
 ) -> Integers:
-    """Return the reports of the records of one target value, for each of many tables.
+    """Draw the report counts of the records with one target value, for each of many tables.
 
     Parameters
     ----------
     cells
-        Records, source value by table: shape (t, size).
+        Record counts, source value by table: shape (t, size).
     channel
         P(report given source value).
     replicas
-        How often each record reports.
+        The number of reports per record.
     generator
-        The source of randomness.
+        The random generator.
 
     Returns
     -------
@@ -115,9 +115,9 @@ def simulate_row(
 
     Notes
     -----
-    A report is drawn as a mixture: with probability sum over y of min over u of C[u, y] it does
-    not depend on u at all, and those of all u are drawn at once; else it follows the rest of
-    row u, for the guess of every symmetric mechanism the value u itself.  So about t + l
+    A report is drawn from a mixture: with probability sum over y of min over u of C[u, y] it is
+    independent of u, and these reports are drawn for all u together; else it follows the residual
+    of row u, which for the inferred value of a symmetric mechanism is u itself.  So about t + l
     binomials per table instead of t l.
 
     Examples
@@ -125,21 +125,21 @@ def simulate_row(
     >>> simulate_row(np.array([[3], [1]]), np.eye(2), 5, np.random.default_rng(1)).tolist()
     [[15], [5]]
     """
-    shared = channel.min(axis=0)
-    rest = channel - shared
-    dependent = max(0.0, 1.0 - float(shared.sum()))
-    moved = generator.binomial(replicas * cells, dependent)
+    common = channel.min(axis=0)
+    residual = channel - common
+    residual_mass = max(0.0, 1.0 - float(common.sum()))
+    dependent = generator.binomial(replicas * cells, residual_mass)
     counts = np.zeros((channel.shape[1], cells.shape[1]), dtype=np.int64)
-    if dependent < 1:
-        free = replicas * cells.sum(axis=0) - moved.sum(axis=0)
-        counts += generator.multinomial(free, shared / shared.sum()).T
+    if residual_mass < 1:
+        independent = replicas * cells.sum(axis=0) - dependent.sum(axis=0)
+        counts += generator.multinomial(independent, common / common.sum()).T
     for source in range(len(channel)):
-        favoured = np.flatnonzero(rest[source])
-        if len(favoured) == 1:
-            counts[favoured[0]] += moved[source]
-        elif len(favoured):
-            shares = rest[source][favoured] / rest[source].sum()
-            counts[favoured] += generator.multinomial(moved[source], shares).T
+        support = np.flatnonzero(residual[source])
+        if len(support) == 1:
+            counts[support[0]] += dependent[source]
+        elif len(support):
+            shares = residual[source][support] / residual[source].sum()
+            counts[support] += generator.multinomial(dependent[source], shares).T
     return counts
 
 
@@ -148,18 +148,19 @@ def simulate_row(
 
 @dataclass(frozen=True)
 class Significance:
-    """Permutation test: whether an estimate exceeds its null distribution.
+    """Permutation test of an estimate against its null distribution.
 
     Parameters
     ----------
     statistic
-        The plug-in estimate, an empty cell counted as half a report.
+        The test statistic: the plug-in estimate with empty cells counted as half a report.
     hits
-        How many surrogates reached it.
+        The number of surrogates whose statistic is at least as large.
     draws
         The number of surrogates.
     null
-        The surrogates' quantiles at the probabilities `QUANTILES`; empty without surrogates.
+        Quantiles of the surrogates' statistics at the probabilities `QUANTILES`; empty without
+        surrogates.
     """
 
     statistic: float
@@ -179,7 +180,7 @@ def significance(
     generators: Callable[[int], np.random.Generator],
     population: bool = False,
 ) -> Significance:
-    """Return a collection's test statistic beside that of its surrogates.
+    """Return the permutation test of a collection's plug-in estimate.
 
     Parameters
     ----------
@@ -188,14 +189,14 @@ def significance(
     draws
         The number of surrogates; 0 for none.
     generators
-        Gives the source of randomness of each block of surrogates.
+        From the index of a block of surrogates to its random generator.
     population
         Permute records before they are perturbed, rather than reports.
 
     Notes
     -----
-    Blocks depend on the table's shape alone, so the same generators give the same numbers
-    wherever they run.
+    Blocks depend on the table's shape only, so the same generators give the same numbers on any
+    number of threads.
     """
     counts = collection.counts[:, collection.counts.any(axis=0)]
     totals = counts.sum(axis=1)
@@ -203,24 +204,24 @@ def significance(
     if not draws:
         return Significance(observed, 0, 0, ())
     widest = max(collection.table.shape[1], collection.channel.shape[1])
-    step = max(1, CELLS_AT_ONCE // widest)
+    step = max(1, CELLS_PER_BLOCK // widest)
     surrogates = np.empty(draws)
-    for block, begin in enumerate(range(0, draws, step)):
-        size = min(step, draws - begin)
+    for block, start in enumerate(range(0, draws, step)):
+        size = min(step, draws - start)
         generator = generators(block)
         if population:
-            rows = _collected_rows(generator, collection, size)
+            rows = _permuted_record_rows(generator, collection, size)
         else:
             rows = random_rows(generator, totals, counts.sum(axis=0), size)
-        surrogates[begin : begin + size] = largest_log_ratios(rows, totals)
-    hits = int(np.count_nonzero(surrogates >= observed * (1.0 - RELATIVE_TIE)))
+        surrogates[start : start + size] = largest_log_ratios(rows, totals)
+    hits = int(np.count_nonzero(surrogates >= observed * (1.0 - TIE_TOLERANCE)))
     return Significance(observed, hits, draws, _quantiles(surrogates))
 
 
-def _collected_rows(
+def _permuted_record_rows(
     generator: np.random.Generator, collection: Collection, size: int
 ) -> Iterator[Integers]:
-    """Yield the reports of each target value after the records were permuted."""
+    """Yield the report counts of each target value, simulated after permuting the records."""
     table = collection.table
     for cells in random_rows(generator, table.sum(axis=1), table.sum(axis=0), size):
         yield simulate_row(cells, collection.channel, collection.replicas, generator)
@@ -231,18 +232,18 @@ def _quantiles(values: Floats) -> tuple[float, ...]:
 
 
 def largest_log_ratios(rows: Iterable[Integers], totals: Integers) -> Floats:
-    """Return ln max over columns y, rows x and x', of the share of y in x over that in x'.
+    """Return ln max over y, x, x' of (n[x, y] / n[x]) / (n[x', y] / n[x']), for each table.
 
-    An empty cell counts as half a report, so that the result is finite and tables with empty
-    cells can still be compared; where none is empty it is the plug-in estimate.  Columns without
+    Empty cells count as `EMPTY_CELL` reports, so that the result is finite and tables with empty
+    cells can be compared; without empty cells it is the plug-in estimate.  Columns without
     reports are left out.
 
     Parameters
     ----------
     rows
-        One row of every table at a time, shape (columns, size).
+        Row x of all tables at a time, shape (columns, size).
     totals
-        The sum of each row, none of them 0.
+        The row sums n[x], positive.
 
     Examples
     --------
@@ -266,28 +267,28 @@ def largest_log_ratios(rows: Iterable[Integers], totals: Integers) -> Floats:
 def random_rows(
     generator: np.random.Generator, rows: Integers, columns: Integers, size: int
 ) -> Iterator[Integers]:
-    """Yield the rows of random tables with these row and column sums.
+    """Yield the rows of random contingency tables with the given row and column sums.
 
-    The tables that two columns of records have after one of them was permuted at random: cell by
-    cell a hypergeometric number, given those before it.
+    The distribution of the table of two columns after a uniform permutation of one of them: each
+    cell is hypergeometric given the cells before it.
 
     Parameters
     ----------
     generator
-        The source of randomness.
+        The random generator.
     rows, columns
-        The sums, with the same total.
+        The row sums and column sums, with the same total.
     size
         The number of tables.
 
     Yields
     ------
-    One row of every table, shape (columns, size).
+    One row of all tables, shape (columns, size).
 
     Notes
     -----
-    (rows - 1)(columns - 1) hypergeometric numbers per table, about 0.1 us each, whatever the
-    total: nothing grows with the number of records.
+    (rows - 1)(columns - 1) hypergeometric draws per table, about 0.1 us each, independent of the
+    number of records.
 
     Examples
     --------
@@ -296,31 +297,31 @@ def random_rows(
     >>> tables.sum(axis=0)[:, 0].tolist(), tables.sum(axis=1)[:, 0].tolist()
     ([2, 6], [3, 5])
     """
-    left = np.repeat(columns[:, None], size, axis=1)
+    remaining = np.repeat(columns[:, None], size, axis=1)
     for total in rows[:-1]:
-        row = np.empty_like(left)
-        wanted = np.full(size, total, dtype=np.int64)
-        others = left.sum(axis=0)
+        row = np.empty_like(remaining)
+        unassigned = np.full(size, total, dtype=np.int64)
+        others = remaining.sum(axis=0)
         for column in range(len(columns) - 1):
-            others -= left[column]
-            row[column] = hypergeometric(generator, left[column], others, wanted)
-            wanted -= row[column]
-        row[-1] = wanted
-        left -= row
+            others -= remaining[column]
+            row[column] = hypergeometric(generator, remaining[column], others, unassigned)
+            unassigned -= row[column]
+        row[-1] = unassigned
+        remaining -= row
         yield row
-    yield left
+    yield remaining
 
 
 def hypergeometric(
     generator: np.random.Generator, good: Integers, bad: Integers, sample: Integers
 ) -> Integers:
-    """Return how many of a sample drawn without replacement are good.
+    """Draw the number of good items in a sample without replacement, as NumPy's method.
 
     Notes
     -----
     Populations of 10^9 and more are first reduced, exactly: in random order, the middle good
-    item comes after a beta-binomial number of bad ones.  If it lies within the sample, so does
-    the half before it, and the draw goes on behind it; if not, it goes on before it.
+    item comes after a beta-binomial number of bad ones.  If it lies within the sample, so do all
+    items before it, and only the items after it remain; if not, only those before it remain.
 
     Examples
     --------
@@ -332,14 +333,14 @@ def hypergeometric(
     if not len(large):
         return np.asarray(generator.hypergeometric(good, bad, sample))
     good, bad, sample = good.copy(), bad.copy(), sample.copy()
-    found = np.zeros(len(good), dtype=np.int64)
+    drawn = np.zeros(len(good), dtype=np.int64)
     while len(large):
-        _halve(generator, good, bad, sample, found, large)
+        _halve(generator, good, bad, sample, drawn, large)
         undecided = (good > 0) & (sample > 0) & (good + bad >= MAX_POPULATION)
         large = np.flatnonzero(undecided)
     small = good + bad < MAX_POPULATION
-    found[small] += generator.hypergeometric(good[small], bad[small], sample[small])
-    return found
+    drawn[small] += generator.hypergeometric(good[small], bad[small], sample[small])
+    return drawn
 
 
 def _halve(
@@ -347,17 +348,17 @@ def _halve(
     good: Integers,
     bad: Integers,
     sample: Integers,
-    found: Integers,
-    chosen: Integers,
+    drawn: Integers,
+    indices: Integers,
 ) -> None:
-    """Draw where the middle good item lies and keep the part that is still undecided."""
-    goods, bads = good[chosen], bad[chosen]
+    """Draw the position of the middle good item and keep the undecided part, in place."""
+    goods, bads = good[indices], bad[indices]
     middle = (goods + 1) // 2
     share = generator.beta(middle, goods - middle + 1)
     before = generator.binomial(bads, share)
     position = middle + before
-    inside = position <= sample[chosen]
-    found[chosen] += np.where(inside, middle, 0)
-    sample[chosen] -= np.where(inside, position, 0)
-    good[chosen] = np.where(inside, goods - middle, middle - 1)
-    bad[chosen] = np.where(inside, bads - before, before)
+    inside = position <= sample[indices]
+    drawn[indices] += np.where(inside, middle, 0)
+    sample[indices] -= np.where(inside, position, 0)
+    good[indices] = np.where(inside, goods - middle, middle - 1)
+    bad[indices] = np.where(inside, bads - before, before)

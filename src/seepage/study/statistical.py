@@ -1,9 +1,10 @@
 """Leakage estimated from a simulated collection: the paper's statistical method (section III).
 
-The paper perturbs r copies of every record, lets an attacker guess each value, and counts; the
-same distribution is drawn here from pair counts, in time that does not grow with the records
-[theory: The statistical method].  Beside the paper's estimate, which is biased upward, stand a
-corrected one and a confidence interval (`confidence`) and a p-value (`simulation`).
+The paper perturbs r copies of every record, lets an attacker infer each value, and counts; here
+the counts are drawn from their distribution given the pair counts, in time independent of the
+number of records [theory: The statistical method].  The paper's plug-in estimate is biased upward;
+a corrected estimate and a confidence interval (`confidence`) and a p-value (`simulation`) are
+reported with it.
 """
 
 import os
@@ -28,7 +29,7 @@ from seepage.study.estimates import EstimateSettings, LeakageEstimate, LeakageEs
 from seepage.study.estimation_task import Key, Task, make_task
 
 MAX_REPORTS = 2**53
-"""Shares of reports are taken in double precision, which is exact up to here."""
+"""Largest number of reports that float64 represents exactly."""
 
 
 def estimate_leakage(
@@ -53,9 +54,9 @@ def estimate_leakage(
 ) -> LeakageEstimates:
     """Return leakages estimated from a simulated collection, with their uncertainty.
 
-    Each of N records reports r times through the mechanism; an attacker guesses the value from
-    each report; P(guess given target value) is estimated, and the leakage from it [paper,
-    section III].
+    Each of N records reports r times through the mechanism; an attacker infers the source's value
+    from each report; P(inferred value given target value) is estimated, and the leakage from it
+    [paper, section III].
 
     Parameters
     ----------
@@ -67,35 +68,35 @@ def estimate_leakage(
     mechanism
         The name of a registered mechanism, or a mapping from attribute to name or `Mechanism`.
     target, sources
-        With `sources`, what they tell about the target *together*: one estimate of the joint
-        report, `found[target, *sources]` or `found.only`.  Settings for each attribute are those
-        of the target and the sources, in this order.  With `target` alone, every other attribute
-        as its source.
+        With `sources`, one estimate of the leakage of their *joint* report about the target,
+        `estimates[target, *sources]` or `estimates.only`; budgets and mechanisms per attribute are
+        those of the target and the sources, in this order.  With `target` alone, one estimate for
+        each other attribute as source.
     pairs
         The ordered pairs (target, source) to estimate; all by default.
     replicas
-        How often each record reports, r.
+        The number of reports per record, r.
     surrogates
-        The number of tables drawn from the permutation null distribution of the estimate, which
-        the p-value rests on; 0 for none, and then no p-value.
+        The number of tables drawn from the permutation null distribution of the estimate, for the
+        p-value; 0 for no p-value.
     seed
-        The same seed gives the same numbers on any number of threads.  Drawn and kept in the
-        result where not given.
+        The same seed gives the same numbers on any number of threads.  If None it is drawn, and
+        kept in the result.
     view
-        What the adversary keeps: the value `"inferred"` (the paper's attacker) or the whole
-        `"report"`, where the mechanism's reports are few.
+        What the adversary observes: the value `"inferred"` (the paper's attacker) or the whole
+        `"report"`, for mechanisms with few possible reports.
     method
-        `"aggregate"`: multinomials on the counts, in time that does not grow with N or r;
-        `"records"`: every report is perturbed and guessed from, in blocks.  Same distribution.
+        `"aggregate"`: multinomial draws given the counts, in time independent of N and r;
+        `"records"`: every report is perturbed and inferred from, in blocks.  Same distribution.
     population
         Estimate the leakage of the distribution that the table was drawn from, rather than the
         table's own: wider intervals, and surrogates that permute records rather than reports.
     confidence
-        The probability with which each interval covers the true leakage, at least.
+        Confidence level of each interval: the minimum probability that it covers the leakage.
     threads
-        How many pairs run at once; as many as there are cores by default.
+        The number of pairs estimated concurrently; the number of cores by default.
     progress
-        Called with the number of estimates done and of those in all.
+        Called with the number of estimates done and of all estimates.
     table_options
         Table options of `count_pairs`.
 
@@ -106,72 +107,74 @@ def estimate_leakage(
 
     Notes
     -----
-    Nothing is limited to epsilon.  A report that came with one target value and never with
-    another makes the plug-in estimate infinite, which `cautions` lists.  The leakage that is
-    estimated is that among target values which occur in the table; of a sample of records,
-    `cautions` say so.  Costs O(surrogates m l + m t l + m^2 t l) for m target values, t source
-    values and l reports; 0.1 us for each cell of each surrogate.
+    Estimates are not clipped to epsilon.  A report observed with one target value and never with
+    another makes the plug-in estimate infinite, which `cautions` lists.  Only target values that
+    occur in the table are compared; `cautions` say so for a sample of records.  Costs
+    O(surrogates m l + m t l + m^2 t l) for m target values, t source values and l reports;
+    0.1 us for each cell of each surrogate.
 
     Examples
     --------
     >>> import seepage as sp
-    >>> found = estimate_leakage(
+    >>> estimates = estimate_leakage(
     ...     "adult", 1.0, mechanism="grr", pairs=[("sex", "occupation")], surrogates=99, seed=7
     ... )
-    >>> one = found["sex", "occupation"]
+    >>> estimate = estimates["sex", "occupation"]
     >>> exact = sp.leakage_matrix(sp.load_pairs("adult"), 1.0, mechanism="grr")
-    >>> one.lower < exact["sex", "occupation"].value < one.upper, one.p_value
+    >>> estimate.lower < exact["sex", "occupation"].value < estimate.upper, estimate.p_value
     (True, 0.01)
     """
     _checks.progress(progress)
-    drawn = secrets.randbits(63) if seed is None else seed
-    settings = EstimateSettings(replicas, surrogates, drawn, view, method, population, confidence)
-    known: PairCounts | Records
+    used_seed = secrets.randbits(63) if seed is None else seed
+    settings = EstimateSettings(
+        replicas, surrogates, used_seed, view, method, population, confidence
+    )
+    counted: PairCounts | Records
     if sources is None:
-        known = as_pairs(data, **table_options)
-        keys = _ordered_pairs(known, target, pairs)
+        counted = as_pairs(data, **table_options)
+        keys = _ordered_pairs(counted, target, pairs)
     else:
         if target is None or pairs is not None or isinstance(sources, str):
             raise InputError("sources must be a list of names, with a target and without pairs")
         names = (target, *sources)
-        known = as_records(data, **_only(names, table_options)).select(names)
+        counted = as_records(data, **_options_for(names, table_options)).select(names)
         keys = [tuple(range(len(names)))]
-    mechanisms = mechanisms_of(known.domain, epsilon, mechanism, delta)
-    if known.records * settings.replicas > MAX_REPORTS:
+    mechanisms = mechanisms_of(counted.domain, epsilon, mechanism, delta)
+    if counted.records * settings.replicas > MAX_REPORTS:
         raise InputError(
             f"records times replicas must be at most {MAX_REPORTS:,}, "
-            f"got {known.records:,} times {_checks.shown(replicas)}"
+            f"got {counted.records:,} times {_checks.shown(replicas)}"
         )
-    make = partial(make_task, known, mechanisms, settings.view)
-    found: dict[Key, LeakageEstimate] = {}
-    for key, estimate in _estimates(keys, make, settings, _threads(threads)):
-        found[key] = replace(estimate, population=known.population)
+    make = partial(make_task, counted, mechanisms, settings.view)
+    estimates: dict[Key, LeakageEstimate] = {}
+    for key, estimate in _run_tasks(keys, make, settings, _thread_count(threads)):
+        estimates[key] = replace(estimate, population=counted.population)
         if progress is not None:
-            progress(len(found), len(keys))
-    return LeakageEstimates(known.domain, found, settings)
+            progress(len(estimates), len(keys))
+    return LeakageEstimates(counted.domain, estimates, settings)
 
 
 def mechanisms_of(
     domain: Domain, epsilon: Any, mechanism: Any, delta: Any = 0.0
 ) -> list[Mechanism]:
-    """Return the mechanism of each attribute; an attribute without one raises an InputError."""
+    """Return the mechanism of each attribute; raise an InputError if an attribute has none."""
     if mechanism is None:
         raise InputError(f"mechanism must be one of {', '.join(registered())}, got None")
-    how = [release.mechanism for release in releases(domain, epsilon, mechanism, delta)]
-    missing = [name for name, made in zip(domain.names, how, strict=True) if made is None]
+    mechanisms = [release.mechanism for release in releases(domain, epsilon, mechanism, delta)]
+    missing = [name for name, used in zip(domain.names, mechanisms, strict=True) if used is None]
     if missing:
         raise InputError(f"mechanism must be given for every attribute, {missing[0]!r} has none")
-    return cast("list[Mechanism]", how)
+    return cast("list[Mechanism]", mechanisms)
 
 
-def _only(names: Sequence[str], table_options: dict[str, Any]) -> dict[str, Any]:
-    """Return table options that read these attributes alone, the target first."""
+def _options_for(names: Sequence[str], table_options: dict[str, Any]) -> dict[str, Any]:
+    """Return the table options restricted to these attributes, in this order."""
     if len(names) < 2 or len(set(names)) < len(names):
         raise InputError("sources must be one or more names, none twice, and not the target")
-    renamed = table_options.get("rename") or {}
-    rename = {old: new for old, new in renamed.items() if new in names}
-    back = {new: old for old, new in rename.items()}
-    columns = [back.get(name, name) for name in names]
+    all_renamed = table_options.get("rename") or {}
+    rename = {old: new for old, new in all_renamed.items() if new in names}
+    original = {new: old for old, new in rename.items()}
+    columns = [original.get(name, name) for name in names]
     drop = [name for name in table_options.get("drop") or () if name in columns]
     options = {**table_options, "columns": columns, "rename": rename, "drop": drop}
     if isinstance(options.get("bins"), Mapping):
@@ -182,7 +185,7 @@ def _only(names: Sequence[str], table_options: dict[str, Any]) -> dict[str, Any]
 def _ordered_pairs(
     counts: PairCounts, target: str | None, pairs: Iterable[tuple[str, str]] | None
 ) -> list[Key]:
-    """Return the numbers of the pairs to estimate, each once."""
+    """Return the (target, source) indices of the pairs to estimate, without duplicates."""
     domain = counts.domain
     if not counts.records:
         raise DomainError("there is no leakage without records, and these counts have none")
@@ -201,8 +204,8 @@ def _ordered_pairs(
     return list(chosen)
 
 
-def _threads(threads: int | None) -> int:
-    """Return how many threads to use; by default one for each core that this process may use."""
+def _thread_count(threads: int | None) -> int:
+    """Return the number of threads; by default the number of cores available to this process."""
     if threads is not None:
         return _checks.integer(threads, "threads", 1)
     if hasattr(os, "sched_getaffinity"):
@@ -210,23 +213,24 @@ def _threads(threads: int | None) -> int:
     return os.cpu_count() or 1
 
 
-def _estimates(
+def _run_tasks(
     keys: Sequence[Key], make: Callable[[Key], Task], settings: EstimateSettings, threads: int
 ) -> Iterator[tuple[Key, LeakageEstimate]]:
-    """Yield each task's estimate as soon as it is there; an exception ends all threads."""
-    stopped = threading.Event()
+    """Yield the estimate of each task as it completes; an exception cancels all threads."""
+    cancelled = threading.Event()
 
-    def pulse() -> None:
-        if stopped.is_set():
+    def check_cancelled() -> None:
+        if cancelled.is_set():
             raise CancelledError
 
+    def run(key: Key) -> LeakageEstimate:
+        return make(key).estimate(settings, check_cancelled)
+
     with ThreadPoolExecutor(threads) as pool:
-        running = {
-            pool.submit(lambda key: make(key).estimate(settings, pulse), key): key for key in keys
-        }
+        futures = {pool.submit(run, key): key for key in keys}
         try:
-            for future in as_completed(running):
-                yield running[future], future.result()
+            for future in as_completed(futures):
+                yield futures[future], future.result()
         finally:
-            stopped.set()
+            cancelled.set()
             pool.shutdown(cancel_futures=True)

@@ -1,17 +1,18 @@
-"""Totals: what all reports together leak about each attribute, by guarantee.
+"""Totals: the leakage of all reports together about each attribute, by guarantee.
 
 | name | kind | module |
 | --- | --- | --- |
 | `exact` | certified: supremum over all report tuples | `exact_total` |
-| `merged` | certified: all sources as one | `composition` |
+| `merged` | certified: bound for all sources as one | `composition` |
 | `worst` | certified: sum of all budgets | `composition` |
 | `sampled` | statistical: with a delta and a confidence | `sampled`, `drawn_reports` |
 | `tree` | assumed: a structure that the user gives | `tree`, `stream` |
 | `independent` | assumed: the paper's sum | `composition` |
-| `witness` | lower bound: found by search | `witness_search` |
+| `witness` | lower bound: coordinate ascent | `witness_search` |
 
-Exact totals for the people behind a table: `population_totals`.  What people experience, which is
-no guarantee: `experienced`.
+Exact totals for the population that the records were drawn from: `population_totals`, and
+`form_total_limits` for the reports of a form.  Realised losses, which are no guarantee:
+`experienced`.
 """
 
 from seepage.totals.result import (

@@ -1,7 +1,7 @@
-"""`worst`, `independent` and `merged`: totals from sums of budgets or of leakages.
+"""`worst`, `independent` and `merged`: totals by composition of budgets or of leakages.
 
-`worst` is the sum of all budgets, `independent` that of the pairwise leakages; `merged` is the
-bound for all sources as one, released with the sum of their budgets.
+`worst` is the sum of all budgets, `independent` the sum of the pairwise leakages, and `merged` the
+bound for all sources as one attribute that is released with the sum of their budgets.
 """
 
 import math
@@ -16,20 +16,20 @@ from seepage.leakage import LeakageMatrix, Release
 from seepage.leakage.likely_sets import best_of_all, relaxation
 from seepage.leakage.linear_limits import upper_over_all_sets
 from seepage.leakage.release import View
-from seepage.totals.result import GuaranteeError, direct
+from seepage.totals.result import GuaranteeError, direct_leakage
 
 MAX_CELLS = 1 << 27
-"""The largest channel from a target to all other attributes: 1 GB."""
+"""Maximum number of cells of the channel from a target to all other attributes: 1 GB."""
 
 MAX_POPULATION_CELLS = 1 << 24
-"""The same where limits for people are computed from it."""
+"""The same for limits for the population."""
 
 MAX_RADIUS = 50.0
-"""Relative entropy beyond which nothing is known of a row."""
+"""Radius in nats (relative entropy) beyond which the limits of a row are trivial."""
 
 
 def check_pure(matrix: LeakageMatrix) -> None:
-    """Raise where (epsilon, delta) is all that is known of a mechanism and delta > 0."""
+    """Raise a GuaranteeError if a mechanism is known only by (epsilon, delta) with delta > 0."""
     if any(release.mechanism is None and release.delta > 0 for release in matrix.releases):
         raise GuaranteeError(
             "exact totals need delta 0 or the mechanism's name: (epsilon, delta) alone bounds "
@@ -38,16 +38,16 @@ def check_pure(matrix: LeakageMatrix) -> None:
 
 
 def worst_totals(released: Sequence[Release], view: View) -> tuple[Floats, Floats]:
-    """Return the sum of what all reports say about their own attributes, for every attribute.
+    """Return the sum of the direct leakages (DPL) of all attributes, the same for every target.
 
     Returns
     -------
     tuple[Floats, Floats]
-        Totals and their deltas: certified, for all reports together are (sum eps, sum delta)-LDP
-        for the whole record, and so for each attribute of it, whatever the joint distribution.
+        Totals and their deltas.  Certified for any joint distribution: all reports together are
+        (sum eps, sum delta)-LDP for the whole record, hence for each attribute of it.
     """
-    parts = np.array([direct(release, view) for release in released])
-    value, delta = (np.full(len(released), summed_up(part)) for part in parts.T)
+    direct = np.array([direct_leakage(release, view) for release in released])
+    value, delta = (np.full(len(released), summed_up(part)) for part in direct.T)
     return value, delta
 
 
@@ -62,17 +62,19 @@ def independent_totals(matrix: LeakageMatrix) -> tuple[Floats, Floats]:
     Returns
     -------
     tuple[Floats, Floats]
-        Totals and their deltas.  They hold where the sources are independent given the target,
-        and are exceeded by real tables [theory-totals]: an assumption, not a guarantee.  A
-        source with delta > 0 counts with the bound of its (epsilon, delta) and its delta'.
+        Totals and their deltas.  An assumption, not a guarantee: valid only if the sources are
+        independent given the target; real data often violate it [theory-totals].  A source with
+        delta > 0 contributes the bound of its (epsilon, delta) and the delta' of that.
     """
     if any(release.delta > 0 and release.mechanism is not None for release in matrix.releases):
         bounded = [Release(r.epsilon, r.delta) if r.delta > 0 else r for r in matrix.releases]
         matrix = LeakageMatrix(matrix.pairs, bounded, matrix.view, matrix.smoothing, matrix.radius)
-    parts = np.array([direct(release, matrix.view) for release in matrix.releases])
-    values = [summed_up((own, *row)) for own, row in zip(parts[:, 0], matrix.values, strict=True)]
+    dpl, dpl_deltas = np.array(
+        [direct_leakage(release, matrix.view) for release in matrix.releases]
+    ).T
+    values = [summed_up((own, *row)) for own, row in zip(dpl, matrix.values, strict=True)]
     deltas = [
-        summed_up((own, *row)) for own, row in zip(parts[:, 1], matrix.relaxations, strict=True)
+        summed_up((own, *row)) for own, row in zip(dpl_deltas, matrix.relaxations, strict=True)
     ]
     return np.array(values), np.array(deltas)
 
@@ -93,12 +95,12 @@ def merged_totals(
     released
         How each attribute is released; only budgets matter.
     view
-        What the adversary keeps.
+        What the adversary observes.
     confidence
-        None for the table's own distribution.  Else the totals are upper limits for the people of
-        whom the records are a random sample, all at once with this confidence.
+        None for the table's own distribution.  Else the totals are upper limits for the population
+        of which the records are a random sample, valid at once with this probability.
     progress
-        Called with the targets done and in all.
+        Called with the number of targets done and of all targets.
 
     Returns
     -------
@@ -112,49 +114,55 @@ def merged_totals(
     For each target one sort of the distinct records and O(m^2 z), with m target values and z
     distinct combinations of the others.
 
-    For people the statements range over every set of combinations of the other attributes, those
-    that never occurred included: c grows by ln 2 for each combination.  So it says something only
-    where the others have far fewer combinations than there are people with each value.
+    For the population a union bound over every set of combinations of the other attributes is
+    needed, those that never occurred included: c grows by ln 2 for each combination.  So the limit
+    is below the sum of budgets only if the others have far fewer combinations than there are
+    people with each value.
     """
-    parts = np.array([direct(release, view) for release in released])
-    totals = np.zeros_like(parts)
+    direct = np.array([direct_leakage(release, view) for release in released])
+    totals = np.zeros_like(direct)
     for target in range(len(released)):
-        others = np.delete(parts, target, axis=0)
+        others = np.delete(direct, target, axis=0)
         budget, slack = summed_up(others[:, 0]), summed_up(others[:, 1])
         if confidence is None:
-            counts = _counts(data, target)
+            counts = _joint_counts(data, target, MAX_CELLS)
             channel = counts / counts.sum(axis=1, keepdims=True)
             value = float(best_of_all(channel[None], np.array([budget])).value[0])
             delta = relaxation(channel, value, budget, slack)
         else:
-            value = _limit_for_people(data, target, budget, confidence)
-            # the channel, which is not known among people, matters at budget 0 only
+            value = _population_limit(data, target, budget, confidence)
+            # the population's channel is unknown; `relaxation` uses it at budget 0 only
             delta = relaxation(np.ones((1, 1)), value, budget, slack) if budget > 0 else slack
-        totals[target] = summed_up((parts[target, 0], value)), summed_up((parts[target, 1], delta))
+        own, own_delta = direct[target]
+        totals[target] = summed_up((own, value)), summed_up((own_delta, delta))
         if progress is not None:
             progress(target + 1, len(released))
     return totals[:, 0], totals[:, 1]
 
 
-def _counts(data: Records, target: int, people: bool = False) -> Floats:
-    """Return people by target value and combination of the others, as far as these occur."""
+def _joint_counts(
+    data: Records, target: int, max_cells: int, scope: str = "", alternative: str = "sampled"
+) -> Floats:
+    """Return records by target value and combination of the others, those that occur.
+
+    `scope` and `alternative` are words of the message if they exceed `max_cells`.
+    """
     groups = data.groups(k for k in range(len(data.domain)) if k != target)
     columns = int(groups.max()) + 1
     seen, rows = np.unique(data.column(target), return_inverse=True)
-    most = MAX_POPULATION_CELLS if people else MAX_CELLS
-    if len(seen) * columns > most:
+    if len(seen) * columns > max_cells:
         raise GuaranteeError(
-            f"merged totals{' for the population' * people} need a table of {len(seen):,} values "
+            f"merged totals{scope} need a table of {len(seen):,} values "
             f"of {data.domain.names[target]!r} by {columns:,} combinations of the others, at most "
-            f"{most:.3g} cells fit; use {'worst' if people else 'sampled'!r}, or choose fewer "
+            f"{max_cells:.3g} cells fit; use {alternative!r}, or choose fewer "
             "attributes or values"
         )
     cells = np.bincount(rows * columns + groups, data.weights, minlength=len(seen) * columns)
     return np.asarray(cells.reshape(len(seen), columns))
 
 
-def _limit_for_people(data: Records, target: int, budget: float, confidence: float) -> float:
-    """Return the upper limit of the bound over all sets of combinations of the others."""
+def _population_limit(data: Records, target: int, budget: float, confidence: float) -> float:
+    """Return the upper limit, for the population, of the bound for all others as one source."""
     sizes = data.domain.sizes
     cells = math.prod(size for k, size in enumerate(sizes) if k != target)
     if sizes[target] == 1 or cells == 1 or budget == 0:
@@ -164,15 +172,15 @@ def _limit_for_people(data: Records, target: int, budget: float, confidence: flo
     people = data.marginal(target)
     if c > MAX_RADIUS * people.min():
         return budget
-    counts = _counts(data, target, people=True)
+    counts = _joint_counts(data, target, MAX_POPULATION_CELLS, " for the population", "worst")
     rows = counts / counts.sum(axis=1, keepdims=True)
     if rows.shape[1] < cells:  # a combination that never occurred
         rows = np.hstack([rows, np.zeros((len(rows), 1))])
     return float(upper_over_all_sets([rows], [c / people], budget)[0])
 
 
-def merged_may_tell(data: Records) -> bool:
-    """Return whether `merged` totals for people can be below the sum of budgets at all."""
+def merged_is_informative(data: Records) -> bool:
+    """Return whether `merged` totals for the population can be below the sum of budgets."""
     sizes = data.domain.sizes
     cells = min(math.prod(sizes) / size for size in sizes)
     return cells * math.log(2.0) <= MAX_RADIUS * data.records

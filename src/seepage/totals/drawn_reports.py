@@ -1,9 +1,10 @@
-"""Reports drawn for people of a table, and their likelihoods summed over everybody in it.
+"""Report tuples drawn for people of a table, and their likelihoods summed over its records.
 
-    p(y given x) = sum over people with x of prod_i p(y_i given value of i), over their number;
+    p(y given x) = (1 / n_x) sum over records r with value x of prod_i p(y_i given r_i),
 
-q(y) is the same sum over all people, weighted as they were drawn.  All targets share one matrix of
-records by reports, which is never held as a whole.
+n_x the number of records with x; q(y) is the mean over all records, weighted by the density with
+which they were drawn.  All targets share the matrix of likelihoods, records by reports, which is
+computed in blocks.
 """
 
 from collections.abc import Sequence
@@ -21,39 +22,42 @@ from seepage.mechanisms import GRR, Mechanism
 from seepage.totals.result import GuaranteeError
 
 IMPOSSIBLE = -1e6
-"""Stands for the logarithm of 0: far below any likelihood that counts, and safe to add up."""
+"""Finite value for ln 0: negligible beside any positive likelihood, and sums of it stay finite."""
 
-LOWEST = -1e300
-"""Below any logarithm of a likelihood but that of 0, and finite."""
+MIN_SCALE = -1e300
+"""Finite lower bound of a report's scale, below the log-likelihood of any possible report."""
 
-MAX_NUMBERS = 1 << 28
-"""The most log-likelihoods of reports held at once: 2 GB."""
+MAX_LOG_LIKELIHOODS = 1 << 28
+"""Maximum number of log-likelihoods held at once (values by reports): 2 GB."""
 
-RECORDS = 2048
-REPORTS = 2048
-"""Likelihoods handled at once by NumPy: a block of records by reports, 32 MB."""
+RECORDS_PER_BLOCK = 2048
+REPORTS_PER_BLOCK = 2048
+"""Block of the matrix of likelihoods, records by reports, in NumPy: 32 MB."""
 
-COMPILED_FROM = 1 << 27
-"""From this many likelihoods on, loading the compiled kernel pays."""
+MIN_COMPILED_CELLS = 1 << 27
+"""Number of likelihoods (records times reports) from which the compiled kernel is loaded."""
 
-WIDEST_SPREAD = 600.0
-"""Products of likelihoods no more than e^-600 apart neither overflow nor vanish."""
+MAX_SPREAD = 600.0
+"""Maximum spread, in nats, of a report's likelihoods over records in the compiled kernel.
+
+Products of likelihoods within this range neither overflow nor underflow.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Drawn reports.
+    """Drawn report tuples, by their log-likelihoods.
 
     Parameters
     ----------
     logarithms
-        ln p(report given value) of each report: one row per value of an attribute, all attributes
-        one after the other, and one column per report.
+        ln p(report given value): one row per value, those of all attributes concatenated (see
+        `value_offsets`), and one column per report tuple.
     density
-        Of each distinct record, how much more often it was drawn than it occurs.
+        g(r) = q(r) / P(r) of each distinct record: the importance-sampling density.
     left_out
-        For each report the distinct record of which one person is left out of its sums; None
-        where sums are over everybody.
+        For each report tuple the index of a distinct record of which one person is left out of
+        the sums (leave-one-out); None for sums over all people.
     """
 
     logarithms: Floats
@@ -62,53 +66,55 @@ class Draws:
 
     @property
     def count(self) -> int:
-        """The number of reports."""
+        """The number of report tuples."""
         return int(self.logarithms.shape[1])
 
 
-def offsets(domain: Domain) -> Integers:
-    """Return where the values of each attribute begin when all are put one after the other."""
+def value_offsets(domain: Domain) -> Integers:
+    """Return the offset of each attribute in the concatenation of all values, and its length."""
     return np.concatenate([[0], np.cumsum(domain.sizes)]).astype(np.int64)
 
 
 def value_counts(data: Records) -> Integers:
-    """Return how many people have each value, all attributes one after the other."""
+    """Return the number of records with each value, those of all attributes concatenated."""
     return np.concatenate([data.marginal(k) for k in range(len(data.domain))])
 
 
-def drawn(
-    weights: Integers, positions: Integers, count: int, generator: np.random.Generator
+def draw_indices(
+    weights: Integers, indices: Integers, count: int, generator: np.random.Generator
 ) -> Integers:
-    """Return some of the positions, drawn with replacement in proportion to their weights."""
-    ends = np.cumsum(weights)
-    picks = generator.integers(0, ends[-1], count)
-    return np.asarray(positions[np.searchsorted(ends, picks, side="right")])
+    """Draw `count` of the indices with replacement, with probability proportional to weight."""
+    cumulative = np.cumsum(weights)
+    uniform = generator.integers(0, cumulative[-1], count)
+    return np.asarray(indices[np.searchsorted(cumulative, uniform, side="right")])
 
 
-def simulated(
+def simulated_mechanisms(
     domain: Domain, released: Sequence[Release], count: int, what: str = "sampled totals"
 ) -> list[Mechanism | None]:
-    """Return the mechanisms to draw so many reports from; None for a public attribute.
+    """Return each attribute's mechanism for drawing `count` reports; None for a public attribute.
 
-    A GuaranteeError is raised where one is not known, or where likelihoods do not fit.
+    Raises a GuaranteeError if a mechanism is not known, or if the log-likelihoods exceed
+    `MAX_LOG_LIKELIHOODS`; `what` is the subject of the message.
     """
     values = sum(domain.sizes)
-    if values * count > MAX_NUMBERS:
+    if values * count > MAX_LOG_LIKELIHOODS:
         raise GuaranteeError(
             f"{count:,} reports of {values:,} values need {values * count / 2**27:.1f} GB, at most "
             f"2 fit; draw fewer reports or choose fewer attributes"
         )
-    each = zip(domain, released, strict=True)
-    return [_simulated(attribute, release, what) for attribute, release in each]
+    return [
+        _simulated_mechanism(attribute, release, what)
+        for attribute, release in zip(domain, released, strict=True)
+    ]
 
 
-def _simulated(attribute: Attribute, release: Release, what: str) -> Mechanism | None:
-    """Return the mechanism to draw from; with a budget alone, GRR for two values at most.
+def _simulated_mechanism(attribute: Attribute, release: Release, what: str) -> Mechanism | None:
+    """Return the mechanism of a release; None for a public attribute, whose value is observed.
 
-    None for a public attribute, whose value itself is seen.
-
-    Every epsilon-LDP report of a binary value is a post-processing of randomised response
-    [Kairouz, Oh and Viswanath 2015], which so stands for the worst mechanism.
+    If only the budget is known, GRR for binary attributes: every epsilon-LDP report of a binary
+    value is a post-processing of randomised response [Kairouz, Oh and Viswanath 2015], which is
+    therefore the worst case.
     """
     if release.mechanism is not None or release.public:
         return release.mechanism
@@ -121,27 +127,27 @@ def _simulated(attribute: Attribute, release: Release, what: str) -> Mechanism |
     return GRR(attribute.size, release.epsilon)
 
 
-def perturbed(
+def draw_log_likelihoods(
     data: Records,
     mechanisms: Sequence[Mechanism | None],
     view: View,
     people: Integers,
     generator: np.random.Generator,
 ) -> Floats:
-    """Return ln p(report given value) of fresh reports of some people, see `Draws.logarithms`."""
+    """Draw one report tuple for each of `people` (record indices); return `Draws.logarithms`."""
     rows = []
     for k, mechanism in enumerate(mechanisms):
         codes = data.codes[people, k]
         if mechanism is not None and view == "report":
-            found = mechanism.log_likelihood(mechanism.perturb(codes, generator)).T
+            logarithms = mechanism.log_likelihood(mechanism.perturb(codes, generator)).T
         else:
-            channel = np.eye(data.domain[k].size)  # a public value itself
+            channel = np.eye(data.domain[k].size)  # identity release of a public attribute
             if mechanism is not None:
                 codes = mechanism.infer(mechanism.perturb(codes, generator), generator)
                 channel = mechanism.inferred_channel()
             with np.errstate(divide="ignore"):
-                found = np.log(channel)[:, codes]
-        rows.append(np.maximum(found, IMPOSSIBLE))
+                logarithms = np.log(channel)[:, codes]
+        rows.append(np.maximum(logarithms, IMPOSSIBLE))
     return np.concatenate(rows)
 
 
@@ -152,24 +158,24 @@ def draw_people(
     count: int,
     generator: np.random.Generator,
 ) -> tuple[Integers, Draws]:
-    """Return people as positions of distinct records, and their reports, themselves left out."""
-    chosen = drawn(data.weights, np.arange(len(data)), count, generator)
-    logarithms = perturbed(data, mechanisms, view, chosen, generator)
+    """Draw people (indices of distinct records) and their reports, for leave-one-out sums."""
+    chosen = draw_indices(data.weights, np.arange(len(data)), count, generator)
+    logarithms = draw_log_likelihoods(data, mechanisms, view, chosen, generator)
     return chosen, Draws(logarithms, np.ones(len(data)), chosen)
 
 
 def report_sums(data: Records, draws: Draws, progress: Progress | None = None) -> Floats:
-    """Return the sums over people, one row per value, and that for q as the last row.
+    """Return the likelihoods of each report (column) summed over the records with each value (row).
 
-    Each report has an unknown factor of its own, the same for all values and for q: only ratios
-    mean something.
+    The last row is the sum over all records weighted by density, for q.  Each column has an
+    arbitrary positive factor: only ratios within a column are meaningful.
 
     Notes
     -----
-    One likelihood for each distinct record and report: about 5 ns each where the compiled kernel
-    is used (large work, budgets of moderate sum), 10 to 20 ns in NumPy.
+    One likelihood per distinct record and report: about 5 ns each in the compiled kernel (large
+    work, moderate sum of budgets), 10 to 20 ns in NumPy.
     """
-    if len(data) * draws.count < COMPILED_FROM or _spreads(data, draws).max() > WIDEST_SPREAD:
+    if len(data) * draws.count < MIN_COMPILED_CELLS or _spreads(data, draws).max() > MAX_SPREAD:
         return sums_in_blocks(data, draws, progress)
     from seepage.totals.compiled_sums import sums_by_value
 
@@ -177,77 +183,83 @@ def report_sums(data: Records, draws: Draws, progress: Progress | None = None) -
 
 
 def _spreads(data: Records, draws: Draws) -> Floats:
-    """Return for each report how far two records under which it is possible can be apart."""
-    begins, found = offsets(data.domain)[:-1], draws.logarithms
-    lowest = np.minimum.reduceat(np.where(found > IMPOSSIBLE, found, np.inf), begins)
-    return np.asarray((np.maximum.reduceat(found, begins) - lowest).sum(axis=0))
+    """Return max - min of each report's log-likelihood over records, impossible ones excluded.
+
+    An upper bound: the sum over attributes of the range over values.
+    """
+    starts, logarithms = value_offsets(data.domain)[:-1], draws.logarithms
+    lowest = np.minimum.reduceat(np.where(logarithms > IMPOSSIBLE, logarithms, np.inf), starts)
+    return np.asarray((np.maximum.reduceat(logarithms, starts) - lowest).sum(axis=0))
 
 
 def sums_in_blocks(data: Records, draws: Draws, progress: Progress | None = None) -> Floats:
-    """Return the same sums by NumPy.
+    """Return `report_sums` computed in NumPy.
 
-    The logarithm of the matrix is a product of the records' indicators with the reports'
-    log-likelihoods; its product with the value indicators sums it over the people who have each
-    value.  A report is scaled by its likeliest record so far, so that no exponential overflows
-    and none that counts is lost.
+    The log-likelihood matrix is the product of the records' one-hot matrix with the reports'
+    log-likelihoods; its exponential times the transposed one-hot matrix sums over the records with
+    each value.  A report is scaled by its likeliest record so far (log-sum-exp), so that no
+    exponential overflows and no significant one underflows.
     """
-    begins, sizes = offsets(data.domain), data.domain.sizes
-    values = int(begins[-1])
-    kept = np.delete(np.arange(values), begins[:-1])
-    relative = draws.logarithms - np.repeat(draws.logarithms[begins[:-1]], sizes, axis=0)
-    relative = np.ascontiguousarray(relative[kept])
+    starts, sizes = value_offsets(data.domain), data.domain.sizes
+    values = int(starts[-1])
+    not_first = np.delete(np.arange(values), starts[:-1])  # relative to each first value
+    relative = draws.logarithms - np.repeat(draws.logarithms[starts[:-1]], sizes, axis=0)
+    relative = np.ascontiguousarray(relative[not_first])
     sums = np.zeros((values + 1, draws.count))
     scale = np.full(draws.count, -np.inf)
-    indices = data.codes.astype(np.int64) + begins[:-1]
-    for begin in range(0, len(data), RECORDS):
-        rows = slice(begin, begin + RECORDS)
-        indicators = _indicators(indices[rows], values)
+    indices = data.codes.astype(np.int64) + starts[:-1]
+    for start in range(0, len(data), RECORDS_PER_BLOCK):
+        rows = slice(start, start + RECORDS_PER_BLOCK)
+        one_hot = _one_hot(indices[rows], values)
         weights = data.weights[rows].astype(np.float64)
-        adding = np.vstack([indicators.T * weights, weights * draws.density[rows]])
-        chosen = np.ascontiguousarray(indicators[:, kept])
-        for first in range(0, draws.count, REPORTS):
-            block = slice(first, first + REPORTS)
-            logarithms = chosen @ relative[:, block]
+        summation = np.vstack([one_hot.T * weights, weights * draws.density[rows]])
+        design = np.ascontiguousarray(one_hot[:, not_first])
+        for first in range(0, draws.count, REPORTS_PER_BLOCK):
+            block = slice(first, first + REPORTS_PER_BLOCK)
+            logarithms = design @ relative[:, block]
             if draws.left_out is not None:
-                _leave_out(logarithms, draws.left_out[block] - begin, weights)
-            _add_block(logarithms, adding, sums[:, block], scale[block])
+                _leave_out(logarithms, draws.left_out[block] - start, weights)
+            _add_block(logarithms, summation, sums[:, block], scale[block])
         if progress is not None:
-            progress(min(begin + RECORDS, len(data)), len(data))
+            progress(min(start + RECORDS_PER_BLOCK, len(data)), len(data))
     return sums
 
 
-def _indicators(indices: Integers, values: int) -> Floats:
-    """Return 1 where a record (row) has a value (column)."""
-    indicators = np.zeros((len(indices), values))
-    np.put_along_axis(indicators, indices, 1.0, axis=1)
-    return indicators
+def _one_hot(indices: Integers, values: int) -> Floats:
+    """Return 1 where a record (row) has a value (column), else 0."""
+    one_hot = np.zeros((len(indices), values))
+    np.put_along_axis(one_hot, indices, 1.0, axis=1)
+    return one_hot
 
 
 def _leave_out(logarithms: Floats, records: Integers, weights: Floats) -> None:
-    """Take one person of each report's record out of a block: (w - 1)/w of its likelihood."""
+    """Leave one person of each report's record out of a block: scale its likelihood by (w - 1)/w.
+
+    `records` are relative to the block; those outside it are ignored.
+    """
     reports = np.flatnonzero((records >= 0) & (records < len(weights)))
     rows = records[reports]
     with np.errstate(divide="ignore"):
         logarithms[rows, reports] += np.log1p(-1 / weights[rows])
 
 
-def _add_block(logarithms: Floats, adding: Floats, sums: Floats, scale: Floats) -> None:
-    """Add a block of records to the sums of a block of reports, in place."""
-    highest = np.maximum(scale, np.maximum(logarithms.max(axis=0), LOWEST))
-    logarithms -= highest
+def _add_block(logarithms: Floats, summation: Floats, sums: Floats, scale: Floats) -> None:
+    """Add a block of records to the scaled sums of a block of reports, in place (log-sum-exp)."""
+    new_scale = np.maximum(scale, np.maximum(logarithms.max(axis=0), MIN_SCALE))
+    logarithms -= new_scale
     np.exp(logarithms, out=logarithms)
-    sums *= np.exp(scale - highest)
-    sums += adding @ logarithms
-    scale[:] = highest
+    sums *= np.exp(scale - new_scale)
+    sums += summation @ logarithms
+    scale[:] = new_scale
 
 
-def rounding_of(data: Records, draws: Draws) -> float:
-    """Return more than the rounding error of the logarithm of a ratio of two such sums.
+def rounding_error(data: Records, draws: Draws) -> float:
+    """Return an upper bound of the rounding error of the log of a ratio of two `report_sums`.
 
     A likelihood is a sum over the distinct records of exponentials whose arguments are sums over
-    the attributes.  What stands for the logarithm of 0 is as much a term of those as any other.
+    the attributes; `IMPOSSIBLE` is a term of those sums like any other.
     """
-    lowest = np.minimum.reduceat(draws.logarithms, offsets(data.domain)[:-1])
+    lowest = np.minimum.reduceat(draws.logarithms, value_offsets(data.domain)[:-1])
     impossible = (lowest <= IMPOSSIBLE).sum(axis=0)
     terms = float((_spreads(data, draws) - IMPOSSIBLE * impossible).max())
     return 4 * UNIT * (len(data) + len(data.domain) * (8 + terms))

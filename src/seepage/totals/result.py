@@ -1,4 +1,4 @@
-"""`TotalLeakage`: the total of every attribute, the name of what it rests on, and its evidence."""
+"""`TotalLeakage`: the total of every attribute, its guarantee and its evidence."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ from seepage.leakage.release import View
 Kind = Literal["certified", "statistical", "assumed", "lower bound"]
 
 KINDS: tuple[Kind, ...] = ("certified", "statistical", "assumed", "lower bound")
-"""What a total is, from the strongest promise to what only refutes."""
+"""Kinds of totals, the strongest first; a lower bound can only refute the others."""
 
 GUARANTEES: dict[str, Kind] = {
     "exact": "certified",
@@ -30,11 +30,14 @@ GUARANTEES: dict[str, Kind] = {
     "independent": "assumed",
     "witness": "lower bound",
 }
-"""The names of totals [theory-totals] and what each is."""
+"""The guarantees by name [theory-totals], and the kind of each."""
+
+SCOPES = ("table", "population")
+"""The joint distribution that totals hold for: the table's own, or that it was drawn from."""
 
 
 class GuaranteeError(InputError):
-    """A guarantee lacks what it needs: records, memory, a mechanism's name, a structure."""
+    """A guarantee cannot be computed: records, memory, a mechanism or a structure is missing."""
 
 
 def check_whole_table(
@@ -44,23 +47,23 @@ def check_whole_table(
     scope: str = "table",
     hint: str = "give the table itself, its pair counts, or guarantee 'worst'",
 ) -> None:
-    """Raise a GuaranteeError for a sample where a promise must hold for everybody.
+    """Raise a GuaranteeError if a guarantee for all records is computed from a sample of them.
 
-    Only the sum of all budgets, `"worst"`, holds whatever the records; a sample is enough for
-    totals with the scope `"population"`.
+    The sum of all budgets, `"worst"`, holds for any records; totals with the scope `"population"`
+    are computed from samples.
 
     Parameters
     ----------
     counted
         The records, or their pair counts.
     guarantee
-        What totals rest on.
+        The name of the guarantee.
     what
-        What is asked for, in the plural.
+        The subject of the message, in the plural ("budgets").
     scope
-        Whom it must hold for.
+        One of `SCOPES`.
     hint
-        What to do instead.
+        The end of the message: alternatives.
     """
     if counted.population is not None and guarantee != "worst" and scope == "table":
         raise GuaranteeError(
@@ -69,11 +72,11 @@ def check_whole_table(
         )
 
 
-def direct(release: Release, view: View) -> tuple[float, float]:
-    """Return what an attribute's own report says about it: (DPL, its delta).
+def direct_leakage(release: Release, view: View) -> tuple[float, float]:
+    """Return the direct privacy leakage (DPL) of an attribute's own report, and its delta.
 
-    With delta 0 it is the largest log-ratio of what the adversary keeps: epsilon for the whole
-    report, less for `exp`, which spends half, and for a value inferred from the report.
+    With delta 0 it is the maximum log-likelihood ratio in the view: epsilon for the whole report,
+    less for `exp`, whose report realises half, and for a value inferred from the report.
     """
     if release.delta > 0:
         return release.epsilon, release.delta
@@ -86,22 +89,22 @@ def direct(release: Release, view: View) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class JointWitness:
-    """One report of every attribute together, and two target values that it tells apart.
+    """A report tuple y of all attributes and two target values x, x' that it distinguishes.
 
     Parameters
     ----------
     target
         The attribute.
     likelier, other
-        The values x and x': the reports are exp(value) times likelier under the first.
+        The values x and x': y is exp(value) times likelier under x.
     reports
-        For each attribute, the values that its report favours.
+        For each attribute, the likely set of its report.
     value
-        ln p(y given x) / p(y given x') in the table.
+        ln p(y given x) / p(y given x') in the table, in nats.
     held_out
-        The same on people who took no part in the search; None where nothing was searched.
+        The same on records held out of the search; None for an exact total.
     own
-        What the target's own report says about it at most; None where nothing was searched.
+        The maximum log-likelihood ratio of the target's own report; None for an exact total.
     """
 
     target: str
@@ -114,26 +117,26 @@ class JointWitness:
 
     @property
     def counted(self) -> float:
-        """The smaller of the values on the table and on people held out of the search."""
+        """The value that counts as a lower bound: the smaller of `value` and `held_out`."""
         return self.value if self.held_out is None else min(self.value, self.held_out)
 
     @property
     def confirmed(self) -> bool:
-        """Whether people held out of the search confirm that the first value is likelier."""
+        """Whether x is likelier than x' on the held-out records too."""
         return self.held_out is None or self.held_out > 0
 
     @property
     def beyond_own(self) -> bool:
-        """Whether the reports say more than the target's own report alone."""
+        """Whether the report tuple leaks more than the target's own report alone."""
         return self.own is None or self.counted > self.own
 
     def sentence(self) -> str:
-        """Return the evidence in words.
+        """Return the evidence as a sentence.
 
         Examples
         --------
-        >>> found = JointWitness("Sex", "F", "M", {"Sex": ("F",), "Beard": ("no",)}, 1.25)
-        >>> found.sentence()
+        >>> witness = JointWitness("Sex", "F", "M", {"Sex": ("F",), "Beard": ("no",)}, 1.25)
+        >>> witness.sentence()
         'reports that favour Sex F, Beard no are 3.49 times likelier under Sex F than under Sex M'
         """
         named = [f"{name} {' or '.join(likely)}" for name, likely in self.reports.items() if likely]
@@ -147,9 +150,9 @@ class JointWitness:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the evidence as JSON holds it; numbers as in `TotalLeakage.to_dict`."""
-        found = {field.name: json_ready(getattr(self, field.name)) for field in fields(self)}
-        return found | {"confirmed": self.confirmed, "beyond_own": self.beyond_own}
+        """Return the witness as a JSON object; numbers as in `TotalLeakage.to_dict`."""
+        content = {field.name: json_ready(getattr(self, field.name)) for field in fields(self)}
+        return content | {"confirmed": self.confirmed, "beyond_own": self.beyond_own}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -159,22 +162,22 @@ class TotalLeakage(Result):
     Parameters
     ----------
     guarantee
-        The name of what the totals rest on.
+        The name of the guarantee, one of `GUARANTEES`.
     kind
-        Whether they are certified, statistical, assumed, or lower bounds.
+        Whether the totals are certified, statistical, assumed, or lower bounds.
     values, deltas
         The total of each attribute in nats, and the delta with which it holds.
     matrix
-        The pairwise leakages beside them: DPL, CPL and TCPL come from it.
+        The pairwise leakages at the same budgets, from which DPL, CPL and TCPL are computed.
     confidence
-        Of all totals together, where they are statistical.
+        Simultaneous confidence level of all totals, if they are statistical.
     evidence
-        For each attribute the reports that attain its total, where known.
+        For each attribute the witness that attains its total, or None.
     notes
-        What a reader must know besides: values too rare to certify, values never seen.
+        Caveats: values too rare to certify, values that never occur.
     scope
-        Whom they hold for: `"table"`, the people in it, or `"population"`, those whom it was drawn
-        from.  The sum of all budgets, `"worst"`, holds for everybody.
+        `"table"`: for the table's own joint distribution; `"population"`: for the distribution
+        that its records were drawn from.  The sum of all budgets, `"worst"`, holds for any.
     """
 
     guarantee: str
@@ -210,12 +213,12 @@ class TotalLeakage(Result):
 
     @cached_property
     def dpl(self) -> Floats:
-        """What each attribute's own report says about it."""
-        return np.array([direct(release, self.view)[0] for release in self.matrix.releases])
+        """Direct privacy leakage: that of each attribute's own report about itself, in nats."""
+        return np.array([direct_leakage(release, self.view)[0] for release in self.matrix.releases])
 
     @property
     def cpl(self) -> Floats:
-        """What each source alone says about each target: rows targets, columns sources."""
+        """Correlation-induced privacy leakage of each source (column) about each target (row)."""
         return self.matrix.values
 
     @property
@@ -225,7 +228,7 @@ class TotalLeakage(Result):
 
     @cached_property
     def normalised_tcpl(self) -> float | None:
-        """TCPL over that of the bound at the same budgets [paper, V-B]; None where that is 0."""
+        """TCPL divided by TCPL of the bound at the same budgets [paper, V-B]; None if that is 0."""
         budgets = [Release(release.epsilon, release.delta) for release in self.matrix.releases]
         bound = LeakageMatrix(
             self.matrix.pairs, budgets, "report", self.matrix.smoothing, self.matrix.radius
@@ -234,19 +237,19 @@ class TotalLeakage(Result):
 
     @cached_property
     def worst(self) -> Floats:
-        """The certified total without any look at the data, the same for every attribute."""
+        """The sum of DPL over all attributes: certified for any data, the same for every target."""
         return np.full(len(self.domain), summed_up(self.dpl))
 
     def chart_rows(self, refuted: Iterable[str] = ()) -> list[dict[str, Any]]:
-        """Return the totals as the rows of a chart."""
-        below = set(refuted)
+        """Return the totals as rows for a chart, those of the `refuted` attributes marked."""
+        refuted_names = set(refuted)
         return [
             {
                 "attribute": name,
                 "guarantee": self.guarantee,
                 "kind": self.kind,
                 "total": json_ready(float(value)),
-                "refuted": name in below,
+                "refuted": name in refuted_names,
             }
             for name, value in zip(self.domain.names, self.values, strict=True)
         ]
@@ -270,9 +273,9 @@ class TotalLeakage(Result):
         return float(self.values[self.domain.index(name)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON holds it.
+        """Return all fields as a JSON object.
 
-        Infinite numbers are the texts `"inf"` and `"-inf"`; null stands for what is not defined.
+        Infinite numbers are the strings `"inf"` and `"-inf"`; undefined ones are null.
         """
         content = {
             "guarantee": self.guarantee,
@@ -290,15 +293,15 @@ class TotalLeakage(Result):
             "tcpl": self.tcpl,
             "normalised_tcpl": self.normalised_tcpl,
             "worst": self.worst,
-            "evidence": [found and found.to_dict() for found in self.evidence],
+            "evidence": [witness and witness.to_dict() for witness in self.evidence],
             "notes": self.notes,
         }
         return dict(json_ready(content))
 
     def of_sample(self, caution: str) -> "TotalLeakage":
-        """Return totals of a sample as assumed: valid only if it is like the whole table.
+        """Return the totals of a sample as assumed: valid only if it represents the whole table.
 
-        The sum of all budgets holds whatever the records; the leakages beside it are the sample's.
+        The sum of all budgets holds for any records; the pairwise leakages are the sample's.
         """
         if self.guarantee == "worst":
             return replace(self, notes=(f"leakages of pairs: {caution}", *self.notes))
@@ -334,24 +337,30 @@ class TotalsComparison(Result):
     ----------
     totals
         The totals, in that order.
-    refused
-        Guarantees that lack what they need, with the reason and the way out.
+    unavailable
+        The guarantees that could not be computed, with the reason and an alternative.  Also
+        readable as `refused`, its name in saved results.
     refuted
-        For each assumed guarantee the attributes whose total lies below the witness: there the
-        assumption is wrong for this table.
+        For each assumed guarantee the attributes whose total lies below the witness: the table
+        violates the assumption there.
     """
 
     totals: tuple[TotalLeakage, ...]
-    refused: dict[str, str]
+    unavailable: dict[str, str]
     refuted: dict[str, tuple[str, ...]]
+
+    @property
+    def refused(self) -> dict[str, str]:
+        """The same as `unavailable`."""
+        return self.unavailable
 
     def __getitem__(self, guarantee: str) -> TotalLeakage:
         """Return the totals under one guarantee."""
-        known = {total.guarantee: total for total in self.totals}
-        _checks.choice(guarantee, "guarantee", [*known, *self.refused])
-        if guarantee in self.refused:
-            raise GuaranteeError(self.refused[guarantee])
-        return known[guarantee]
+        by_guarantee = {total.guarantee: total for total in self.totals}
+        _checks.choice(guarantee, "guarantee", [*by_guarantee, *self.unavailable])
+        if guarantee in self.unavailable:
+            raise GuaranteeError(self.unavailable[guarantee])
+        return by_guarantee[guarantee]
 
     def chart(self, name: str = "") -> Any:
         """Return all totals in one Altair chart, refuted assumptions marked.
@@ -364,10 +373,10 @@ class TotalsComparison(Result):
         return totals_chart(rows, _checks.text(name, "name"))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON holds it; numbers as in `TotalLeakage.to_dict`."""
+        """Return all fields as a JSON object; numbers as in `TotalLeakage.to_dict`."""
         return {
             "totals": {total.guarantee: total.to_dict() for total in self.totals},
-            "refused": json_ready(self.refused),
+            "refused": json_ready(self.unavailable),
             "refuted": json_ready(self.refuted),
         }
 
@@ -377,11 +386,11 @@ class TotalsComparison(Result):
         for total in self.totals:
             for name, values in total._columns().items():
                 columns.setdefault(name, []).extend(values)
-            below = self.refuted.get(total.guarantee, ())
-            refuted += [name in below for name in total.domain.names]
+            refuted_names = self.refuted.get(total.guarantee, ())
+            refuted += [name in refuted_names for name in total.domain.names]
         return {**columns, "refuted": refuted}
 
     def _headline(self) -> str:
-        found = ", ".join(f"{total.guarantee} {total.values.max():.4g}" for total in self.totals)
+        largest = ", ".join(f"{total.guarantee} {total.values.max():.4g}" for total in self.totals)
         refuted = f"; refuted: {', '.join(self.refuted)}" if self.refuted else ""
-        return f"TotalsComparison(largest totals: {found or 'none'}{refuted})"
+        return f"TotalsComparison(largest totals: {largest or 'none'}{refuted})"

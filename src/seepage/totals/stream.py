@@ -1,7 +1,7 @@
 """Leakage over time: a sequence of reports of one attribute whose values follow a Markov chain.
 
-A path is the tree of data over time.  The backward leakage of step t is what the reports up to t
-say about the value at t, the forward leakage what those from t on say:
+The backward leakage of step t is that of the reports up to t about the value at t, the forward
+leakage that of the reports from t on:
 
     BPL_t = eps_t + bound(P(X_(t-1) given X_t), BPL_(t-1)),
     FPL_t = eps_t + bound(P(X_(t+1) given X_t), FPL_(t+1)),
@@ -29,21 +29,21 @@ from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets, best_of_all
 
 STATIONARY_TOLERANCE = 1e-9
-"""A second singular value of P - 1 below this means a second stationary distribution."""
+"""If the second smallest singular value of P - I is below this, the distribution is not unique."""
 
 MAX_STEPS = 10**6
 
 DIRECTIONS = ("backward", "forward", "total")
 
 
-def _count_steps(epsilon: Any, steps: int | None, known: int | None) -> int:
-    """Return the number of steps, on which all that is given must agree."""
-    told = None if steps is None else _checks.integer(steps, "steps", 1, MAX_STEPS)
-    each = _checks.array(epsilon, "epsilon")
-    given = (known, told, None if each.ndim == 0 else len(each))
+def _number_of_steps(epsilon: Any, steps: int | None, data_steps: int | None) -> int:
+    """Return the number of steps; raise an InputError if epsilon, steps and data disagree."""
+    stated = None if steps is None else _checks.integer(steps, "steps", 1, MAX_STEPS)
+    epsilons = _checks.array(epsilon, "epsilon")
+    given = (data_steps, stated, None if epsilons.ndim == 0 else len(epsilons))
     counts = {count for count in given if count is not None}
     if not counts:
-        raise InputError("the number of steps must be given: steps=..., or one epsilon each")
+        raise InputError("the number of steps must be given: steps=..., or one epsilon per step")
     if len(counts) > 1:
         raise InputError(
             "epsilon, steps and transitions must be for the same number of steps, "
@@ -53,16 +53,16 @@ def _count_steps(epsilon: Any, steps: int | None, known: int | None) -> int:
 
 
 def _read_matrices(given: Any, name: str) -> list[Floats]:
-    """Return one square channel, or several of the same size."""
-    matrices = [as_matrix(part, name) for part in (given if _are_several(given) else [given])]
+    """Return the square stochastic matrices in an argument: one, or several of the same size."""
+    matrices = [as_matrix(part, name) for part in (given if _is_stack(given) else [given])]
     shapes = {matrix.shape for matrix in matrices}
     if len(shapes) > 1 or any(rows != columns for rows, columns in shapes):
         raise InputError(f"{name} must be square matrices of one size, got {sorted(shapes)}")
     return matrices
 
 
-def _are_several(given: Any) -> bool:
-    """Return whether the first thing given is a matrix, not a row; what is neither is one thing."""
+def _is_stack(given: Any) -> bool:
+    """Return whether an argument is a sequence of matrices: its first item is no row."""
     if isinstance(given, Channel):
         return False
     try:
@@ -73,12 +73,15 @@ def _are_several(given: Any) -> bool:
 
 def _backward_channels(
     given: list[Floats],
-    onward: list[Floats],
+    forward: list[Floats],
     backward: Any,
     initial: ArrayLike | None,
     steps: int,
 ) -> list[Floats]:
-    """Return P(previous value given value) of every step but the first."""
+    """Return P(previous value given value) of every step but the first.
+
+    `given` are the transitions as given, one or one per step; `forward` has one per step.
+    """
     if backward is not None:
         if initial is not None:
             raise InputError("give backward or initial, not both: one follows from the other")
@@ -98,30 +101,31 @@ def _backward_channels(
         if len(given) > 1:
             raise InputError("transitions that change need initial or backward beside them")
         return [_reverse(given[0], stationary(given[0]))] * (steps - 1)
-    share = as_matrix(np.atleast_2d(_checks.array(initial, "initial")), "initial")[0]
-    if len(share) != len(given[0]):
-        raise InputError(f"initial must have {len(given[0])} probabilities, got {len(share)}")
-    back = []
-    for matrix in onward:
-        back.append(_reverse(matrix, share))
-        share = share @ matrix
-    return back
+    distribution = as_matrix(np.atleast_2d(_checks.array(initial, "initial")), "initial")[0]
+    size = len(given[0])
+    if len(distribution) != size:
+        raise InputError(f"initial must have {size} probabilities, got {len(distribution)}")
+    reversed_channels = []
+    for matrix in forward:
+        reversed_channels.append(_reverse(matrix, distribution))
+        distribution = distribution @ matrix
+    return reversed_channels
 
 
-def _reverse(matrix: Floats, share: Floats) -> Floats:
-    """Return P(previous given next) by Bayes' rule.
+def _reverse(matrix: Floats, distribution: Floats) -> Floats:
+    """Return P(previous given next) by Bayes' rule, from the distribution of the previous value.
 
-    A value that cannot be next has no row; the row of one that can stands in for it, which
-    changes no maximum over pairs of rows.
+    The row of a next value of probability 0 is undefined; it is replaced by the row of one of
+    positive probability, which changes no maximum over pairs of rows.
     """
-    joint = (share[:, None] * matrix).T
-    reached = joint.sum(axis=1)
-    joint[reached == 0] = joint[np.argmax(reached > 0)]
+    joint = (distribution[:, None] * matrix).T
+    probabilities = joint.sum(axis=1)
+    joint[probabilities == 0] = joint[np.argmax(probabilities > 0)]
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
 
 def stationary(transitions: Channel | ArrayLike) -> Floats:
-    """Return the stationary distribution of a chain; raise an InputError where it is not unique.
+    """Return the stationary distribution of a chain; raise an InputError if it is not unique.
 
     Examples
     --------
@@ -135,27 +139,27 @@ def stationary(transitions: Channel | ArrayLike) -> Floats:
             "these transitions have more than one stationary distribution; "
             "give initial, the distribution of the first value, or backward"
         )
-    share = np.abs(right[-1])
-    return np.asarray(share / share.sum())
+    distribution = np.abs(right[-1])
+    return np.asarray(distribution / distribution.sum())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StreamLeakage(Result):
-    """What a sequence of reports says about the value at each step.
+    """The leakage of a sequence of reports about the value at each step, in nats.
 
     Parameters
     ----------
     epsilons
         The budget of each step.
     backward, forward
-        What the reports up to each step, and from each step on, say about its value.
+        The leakage about each step's value of the reports up to it, and from it on.
     total
-        All reports together: backward + forward - epsilon.
+        That of all reports together: backward + forward - epsilon.
     supremum
-        What (backward, forward, total) rise to as the sequence goes on; None where the budget or
-        the transitions change.  Infinite where no constant budget stays bounded.
+        Limits of (backward, forward, total) as the number of steps grows; None if budgets or
+        transitions change over time.  Infinite if the leakage is unbounded at this budget.
     notes
-        What a reader must know besides: that transitions come from a sample of records.
+        Caveats: whether the transitions were counted in a sample of records.
     """
 
     epsilons: Floats
@@ -166,16 +170,16 @@ class StreamLeakage(Result):
     notes: tuple[str, ...] = ()
 
     kind = "assumed"
-    """The values must follow the Markov chain that was given."""
+    """Valid only if the values follow the Markov chain."""
 
     def _series(self) -> dict[str, Floats]:
         return {"epsilon": self.epsilons, **{name: getattr(self, name) for name in DIRECTIONS}}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON holds it, infinity as the text "inf"."""
+        """Return all fields as a JSON object; infinity is the string "inf"."""
         suprema = self.supremum and dict(zip(DIRECTIONS, self.supremum, strict=True))
-        rest = {"supremum": suprema, "notes": self.notes}
-        return dict(json_ready({"kind": self.kind, **self._series(), **rest}))
+        content = {"kind": self.kind, **self._series(), "supremum": suprema, "notes": self.notes}
+        return dict(json_ready(content))
 
     def _columns(self) -> dict[str, Sequence[Any]]:
         series = {name: values.tolist() for name, values in self._series().items()}
@@ -202,24 +206,25 @@ def stream_leakage(
     ----------
     data
         A table (a frame, a path, the name of a dataset, `Records` or `PairCounts`) whose
-        attributes are the steps in order, which tell both directions.  Or the transitions
-        P(next value given value): one k x k matrix for all steps, or one for each.
+        attributes are the steps in order, from which the transitions in both directions are
+        counted.  Or the transitions P(next value given value): one k x k matrix for all steps, or
+        one per step.
     epsilon
-        The budget of every step, or one for each.
+        The budget of every step, or one per step.
     steps
-        The number of reports, where neither `epsilon` nor `data` tells.
+        The number of reports, unless `epsilon` or `data` determine it.
     backward
-        Beside transitions: P(previous value given value), one matrix or one for each step but the
-        first.  Where it is not given it follows by Bayes' rule from `initial`.
+        With transitions only: P(previous value given value), one matrix or one per step but the
+        first.  By default it follows from `initial` by Bayes' rule.
     initial
-        Beside transitions: the distribution of the first value; the stationary one by default.
+        With transitions only: the distribution of the first value; by default the stationary one.
     table_options
         Table options of `count_pairs`.
 
     Returns
     -------
     StreamLeakage
-        Backward, forward and total leakage of each step, rounded up, and their suprema.
+        Backward, forward and total leakage of each step in nats, rounded up, and their suprema.
 
     Notes
     -----
@@ -229,8 +234,8 @@ def stream_leakage(
     Examples
     --------
     >>> sticky = [[0.8, 0.2], [0.2, 0.8]]
-    >>> found = stream_leakage(sticky, epsilon=0.1, steps=10)
-    >>> found.backward.round(3).tolist()[:3], round(found.supremum[0], 3)
+    >>> leakage = stream_leakage(sticky, epsilon=0.1, steps=10)
+    >>> leakage.backward.round(3).tolist()[:3], round(leakage.supremum[0], 3)
     ([0.1, 0.16, 0.196], 0.249)
     """
     notes: tuple[str, ...] = ()
@@ -238,9 +243,9 @@ def stream_leakage(
         if table_options:
             raise InputError(f"{min(table_options)} has no effect: transitions are no table")
         given = _read_matrices(data, "transitions")
-        count = _count_steps(epsilon, steps, len(given) + 1 if len(given) > 1 else None)
-        onward = given if len(given) > 1 else given * (count - 1)
-        back = _backward_channels(given, onward, backward, initial, count)
+        count = _number_of_steps(epsilon, steps, len(given) + 1 if len(given) > 1 else None)
+        to_next = given if len(given) > 1 else given * (count - 1)
+        to_previous = _backward_channels(given, to_next, backward, initial, count)
     else:
         if backward is not None or initial is not None:
             raise InputError(
@@ -249,33 +254,33 @@ def stream_leakage(
         pairs = as_pairs(data, **table_options)
         caution = sample_caution(pairs)
         notes = () if caution is None else (caution,)
-        count = _count_steps(epsilon, steps, len(pairs.domain))
-        onward = [pairs.channel(target=t - 1, source=t).matrix for t in range(1, count)]
-        back = [pairs.channel(target=t, source=t - 1).matrix for t in range(1, count)]
-    each = [epsilon] * count if np.ndim(epsilon) == 0 else epsilon
-    budgets = np.array([_checks.epsilon(budget) for budget in each])
-    behind = _accumulate(back, budgets)
-    ahead = _accumulate(onward[::-1], budgets[::-1])[::-1]
-    total = round_up(behind + ahead - budgets, 2)
-    return StreamLeakage(budgets, behind, ahead, total, _suprema(budgets, onward, back), notes)
+        count = _number_of_steps(epsilon, steps, len(pairs.domain))
+        to_next = [pairs.channel(target=t - 1, source=t).matrix for t in range(1, count)]
+        to_previous = [pairs.channel(target=t, source=t - 1).matrix for t in range(1, count)]
+    epsilons = [epsilon] * count if np.ndim(epsilon) == 0 else epsilon
+    budgets = np.array([_checks.epsilon(budget) for budget in epsilons])
+    bpl = _accumulate(to_previous, budgets)
+    fpl = _accumulate(to_next[::-1], budgets[::-1])[::-1]
+    tpl = round_up(bpl + fpl - budgets, 2)
+    return StreamLeakage(budgets, bpl, fpl, tpl, _suprema(budgets, to_next, to_previous), notes)
 
 
 def _are_transitions(data: Any) -> bool:
-    """Return whether data are matrices: a channel, an array, or (nested sequences of) numbers."""
+    """Return whether data are matrices rather than a table: a channel, an array or numbers."""
     if isinstance(data, (list, tuple)):
         return not (data and isinstance(data[0], (str, os.PathLike)))
     return isinstance(data, (Channel, np.ndarray, int, float))
 
 
 def leakage_supremum(channel: Channel | ArrayLike, epsilon: Any) -> float:
-    """Return what leakage rises to when it passes a channel and gains epsilon, again and again.
+    """Return the limit of the iteration l <- epsilon + bound(G, l), in nats.
 
-    The limit of l <- epsilon + bound(G, l), in closed form: for a pair of rows and a set S with
-    A = G_x(S) and B = G_x'(S), h = e^(l - epsilon) solves, with w = e^-epsilon,
+    In closed form: for a pair of rows and a set S with A = G_x(S) and B = G_x'(S),
+    h = e^(l - epsilon) solves, with w = e^-epsilon,
 
         B h^2 + (w (1 - B) - A) h - w (1 - A) = 0   (one positive root);
 
-    the limit is the largest over pairs and S [Cao et al. 2017, Theorem 5].  It is infinite iff
+    the limit is the maximum over pairs and S [Cao et al. 2017, Theorem 5].  It is infinite iff
     B = 0 and A >= w for some pair.
 
     Parameters
@@ -287,8 +292,9 @@ def leakage_supremum(channel: Channel | ArrayLike, epsilon: Any) -> float:
 
     Notes
     -----
-    The map with the largest limit exceeds the others below it, so the best (A, B) at the present
-    value always leads on: policy iteration, a few rounds of O(m^2 t).  Rounded up.
+    Policy iteration: each iteration takes the limit of the map that is largest at the present
+    value; below the largest limit that map lies above the identity, so the value increases until
+    it is reached.  A few iterations of O(m^2 t).  Rounded up.
 
     Examples
     --------
@@ -300,14 +306,14 @@ def leakage_supremum(channel: Channel | ArrayLike, epsilon: Any) -> float:
     matrix, budget = as_matrix(channel), _checks.epsilon(epsilon)
     value = budget
     while True:
-        found = _best_limit(matrix, value, budget)
-        if found <= value:
+        limit = _largest_limit(matrix, value, budget)
+        if limit <= value:
             return value
-        value = found
+        value = limit
 
 
-def _best_limit(matrix: Floats, value: float, budget: float) -> float:
-    """Return the largest limit among the best sets S of all pairs of rows at a leakage."""
+def _largest_limit(matrix: Floats, value: float, budget: float) -> float:
+    """Return the largest limit over pairs of rows, each with its best set S at leakage `value`."""
     if math.isinf(value) or budget == 0:
         return value
     best, sets = budget, LikelySets("all", value)
@@ -320,7 +326,7 @@ def _best_limit(matrix: Floats, value: float, budget: float) -> float:
 
 
 def _limits(high: Floats, low: Floats, budget: float, terms: int) -> Floats:
-    """Return epsilon + ln h for masses A and B; each is moved to the safe side before."""
+    """Return epsilon + ln h for probabilities A, rounded up first, and B, rounded down first."""
     A, B = np.minimum(round_up(high, terms), 1.0), round_down(low, terms)
     w = round_down(math.exp(-budget), 2)
     slope = w * (1 - B) - A
@@ -336,20 +342,22 @@ def _limits(high: Floats, low: Floats, budget: float, terms: int) -> Floats:
 def _accumulate(channels: Sequence[Floats], budgets: Floats) -> Floats:
     """Return l_t = eps_t + bound(channel_(t-1), l_(t-1)), rounded up."""
     values = [float(budgets[0])]
-    known: dict[tuple[int, float], float] = {}
+    bounds: dict[tuple[int, float], float] = {}
     for channel, budget in zip(channels, budgets[1:], strict=True):
-        step = id(channel), values[-1]
-        if step not in known:
-            known[step] = float(best_of_all(channel[None], np.array([values[-1]])).value[0])
-        values.append(summed_up((float(budget), known[step])))
+        key = id(channel), values[-1]
+        if key not in bounds:
+            bounds[key] = float(best_of_all(channel[None], np.array([values[-1]])).value[0])
+        values.append(summed_up((float(budget), bounds[key])))
     return np.array(values)
 
 
 def _suprema(
-    budgets: Floats, onward: Sequence[Floats], back: Sequence[Floats]
+    budgets: Floats, to_next: Sequence[Floats], to_previous: Sequence[Floats]
 ) -> tuple[float, float, float] | None:
-    constant = all(np.array_equal(part, parts[0]) for parts in (onward, back) for part in parts)
-    if not onward or not constant or np.ptp(budgets) > 0:
+    """Return the suprema of (BPL, FPL, TPL); None if budgets or transitions change over time."""
+    directions = (to_previous, to_next)
+    constant = all(np.array_equal(part, parts[0]) for parts in directions for part in parts)
+    if not to_next or not constant or np.ptp(budgets) > 0:
         return None
-    behind, ahead = (leakage_supremum(parts[0], budgets[0]) for parts in (back, onward))
-    return behind, ahead, round_up(behind + ahead - float(budgets[0]), 2)
+    bpl, fpl = (leakage_supremum(parts[0], budgets[0]) for parts in directions)
+    return bpl, fpl, round_up(bpl + fpl - float(budgets[0]), 2)

@@ -1,4 +1,4 @@
-"""`total_leakage` and `compare_totals`: from data, budgets and a guarantee's name to the totals."""
+"""`total_leakage` and `compare_totals`: the totals of a table under named guarantees."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
@@ -20,17 +20,18 @@ from seepage.leakage.release import View
 from seepage.totals.composition import (
     check_pure,
     independent_totals,
-    merged_may_tell,
+    merged_is_informative,
     merged_totals,
     worst_totals,
 )
-from seepage.totals.drawn_reports import simulated
-from seepage.totals.exact_total import exact_totals, fits
-from seepage.totals.population_totals import SCOPES, exact_population_totals, population_fits
-from seepage.totals.report_columns import columns_of
+from seepage.totals.drawn_reports import simulated_mechanisms
+from seepage.totals.exact_total import exact_is_feasible, exact_totals
+from seepage.totals.likelihood_columns import likelihood_columns
+from seepage.totals.population_totals import exact_population_totals, population_is_feasible
 from seepage.totals.result import (
     GUARANTEES,
     KINDS,
+    SCOPES,
     GuaranteeError,
     TotalLeakage,
     TotalsComparison,
@@ -40,12 +41,12 @@ from seepage.totals.tree import structure_totals
 from seepage.totals.witness_search import witness_totals
 
 FROM_PAIRS = ("worst", "independent", "tree")
-"""Guarantees that pair counts suffice for."""
+"""Guarantees that are computed from pair counts; the others need records."""
 
 
 @dataclass(frozen=True)
 class TotalSettings:
-    """Settings of single guarantees; see `total_leakage`."""
+    """Options that only some guarantees use; see `total_leakage`."""
 
     structure: Any = None
     target_delta: float = 0.01
@@ -64,16 +65,16 @@ class TotalSettings:
         _checks.inner_probability(self.confidence, "confidence")
 
     @property
-    def people(self) -> float | None:
-        """The confidence with which totals hold for the people behind the table; else None."""
+    def population_confidence(self) -> float | None:
+        """The confidence level of totals for the population; None for those of the table."""
         return self.confidence if self.scope == "population" else None
 
     @classmethod
     def split(cls, options: dict[str, Any]) -> tuple["TotalSettings", dict[str, Any]]:
-        """Return the settings among some options, and the other options."""
-        own = {field.name for field in fields(cls)}
-        chosen = {name: options[name] for name in options if name in own}
-        return cls(**chosen), {n: value for n, value in options.items() if n not in own}
+        """Return the options that are fields of this class, as settings, and the other options."""
+        names = {field.name for field in fields(cls)}
+        settings = {name: options[name] for name in options if name in names}
+        return cls(**settings), {n: value for n, value in options.items() if n not in names}
 
 
 def total_leakage(
@@ -94,7 +95,7 @@ def total_leakage(
     scope: str = "table",
     **table_options: Any,
 ) -> TotalLeakage:
-    """Return how much each attribute leaks in all, under a named guarantee.
+    """Return the total privacy leakage of every attribute, under a named guarantee.
 
     Parameters
     ----------
@@ -104,42 +105,40 @@ def total_leakage(
     epsilon, delta
         The budget of every attribute, or one for each (a sequence, or a mapping by name).
     mechanism
-        None where only budgets are known: `"exact"` and `"witness"` then range over all
-        mechanisms with these budgets, and `"sampled"` takes GRR for binary attributes, of which
-        all others are post-processings, and raises for larger ones.  Or a registered name, or one
-        for each attribute.
+        A registered name, or one per attribute.  None if only budgets are known: `"exact"` and
+        `"witness"` then maximise over all mechanisms with these budgets; `"sampled"` simulates GRR
+        for binary attributes (all others are post-processings of it) and raises for larger ones.
     guarantee
-        What the totals rest on [theory-totals]:
+        One of [theory-totals]:
 
         * `"worst"`, `"exact"`, `"merged"`: certified for the table's own joint distribution;
-        * `"sampled"`: holds with `target_delta`, and for all attributes at once with
-          `confidence` over the reports drawn;
-        * `"independent"`, `"tree"`: valid under an assumption only, and kinds say so;
+        * `"sampled"`: an (L, `target_delta`) guarantee, valid for all attributes at once with
+          probability `confidence` over the reports drawn;
+        * `"independent"`, `"tree"`: valid under an assumption only, of kind `"assumed"`;
         * `"witness"`: a lower bound, found by search;
-        * `"auto"`: with records `"exact"` where it fits, else `"sampled"` (or `"merged"` where
+        * `"auto"`: with records `"exact"` if it fits in memory, else `"sampled"` (or `"merged"` if
           a mechanism is not known); with pair counts `"independent"`.
 
-        Totals of a sample of records (`sample=n` here or in `Records.from_data`, and pair
-        counts of such) are of kind `"assumed"`, all but `"worst"`: the people left out may have
-        what leaks most.
+        Totals of a sample of records (`sample=n` here or in `Records.from_data`, or pair counts of
+        a sample) are of kind `"assumed"`, except `"worst"`: records left out may leak more.
     view
-        What the adversary keeps: the whole `"report"` or a value `"inferred"` from it.
+        What the adversary observes: the whole `"report"` or the value `"inferred"` from it.
     sample
         For a table: the number of records to draw from it, see `Records.from_data`.
     structure
         For `"tree"`: edges as pairs of names, a `Forest`, or `IndependentGroups`.
     target_delta, confidence, reports
-        For `"sampled"`: the delta of the totals, the confidence of all of them together (also that
-        of `scope="population"`), and how many reports are drawn.
+        For `"sampled"`: the delta of every total, the simultaneous confidence level of all totals
+        (also for `scope="population"`), and the number of reports drawn.
     seed
-        Of everything that is drawn: the sample, the reports of `"sampled"`, the searches of
-        `"witness"`.  The same seed gives the same numbers; None is another one each time.
+        Of the sample, the reports of `"sampled"` and the search of `"witness"`; None: no seed.
     progress
-        Called with the work done and the work in all.
+        Called with the amount of work done and the total amount.
     scope
-        `"table"`: of the table's own joint distribution.  `"population"`: upper limits for the
-        people from whom its records were drawn at random, one per person, all at once with
-        `confidence` [theory-population]; `"exact"`, `"merged"` and `"worst"`, samples included.
+        `"table"`: totals of the table's own joint distribution.  `"population"`: upper limits for
+        the population from which its records were drawn at random, one per person, valid at once
+        with probability `confidence` [theory-population]; for `"exact"`, `"merged"` and `"worst"`,
+        samples included.
     table_options
         Table options of `count_pairs`, such as `columns` and `bins`.
 
@@ -150,8 +149,8 @@ def total_leakage(
 
     Notes
     -----
-    A guarantee that lacks what it needs raises a `GuaranteeError` with the size and a way out.
-    For costs see the module of each guarantee.
+    A guarantee that cannot be computed raises a `GuaranteeError` with the reason and an
+    alternative.  For costs see the module of each guarantee.
 
     Examples
     --------
@@ -172,10 +171,10 @@ def total_leakage(
     if sample is not None:
         table_options |= {"sample": sample, "seed": seed}
     records = sample is not None or guarantee not in ("worst", "independent")
-    known = as_counted(data, records=records, **table_options)
-    matrix = leakage_matrix(as_pairs(known), epsilon, mechanism=mechanism, view=view, delta=delta)
-    chosen = choose_guarantee(known, matrix, scope) if guarantee == "auto" else guarantee
-    return compute_total(chosen, known, matrix, settings)
+    counted = as_counted(data, records=records, **table_options)
+    matrix = leakage_matrix(as_pairs(counted), epsilon, mechanism=mechanism, view=view, delta=delta)
+    chosen = choose_guarantee(counted, matrix, scope) if guarantee == "auto" else guarantee
+    return compute_total(chosen, counted, matrix, settings)
 
 
 def compare_totals(
@@ -204,8 +203,8 @@ def compare_totals(
     Returns
     -------
     TotalsComparison
-        Sorted into certified, statistical, assumed and lower bounds.  An assumed total with delta
-        0 that lies below the witness is refuted: the table itself has reports that say more.
+        Sorted by kind: certified, statistical, assumed, lower bound.  An assumed total with delta
+        0 that lies below the witness is refuted: the table violates the assumption.
 
     Examples
     --------
@@ -225,59 +224,61 @@ def compare_totals(
     ]
     if sample is not None:
         table_options |= {"sample": sample, "seed": settings.seed}
-    known = as_counted(data, **table_options)
-    matrix = leakage_matrix(as_pairs(known), epsilon, mechanism=mechanism, view=view, delta=delta)
-    return compare_prepared(known, matrix, names, settings)
+    counted = as_counted(data, **table_options)
+    matrix = leakage_matrix(as_pairs(counted), epsilon, mechanism=mechanism, view=view, delta=delta)
+    return compare_prepared(counted, matrix, names, settings)
 
 
 def compare_prepared(
-    known: PairCounts | Records,
+    counted: PairCounts | Records,
     matrix: LeakageMatrix,
-    names: Iterable[str],
+    guarantees: Iterable[str],
     settings: TotalSettings,
 ) -> TotalsComparison:
-    """Return the comparison for data that are counted and a matrix that is there already."""
+    """Return `compare_totals` of counted data, given their leakage matrix."""
     totals: list[TotalLeakage] = []
-    refused: dict[str, str] = {}
-    for name in names:
-        begin_stage(settings.progress, f"{name} totals")
+    unavailable: dict[str, str] = {}
+    for guarantee in guarantees:
+        begin_stage(settings.progress, f"{guarantee} totals")
         try:
-            totals.append(compute_total(name, known, matrix, settings))
+            totals.append(compute_total(guarantee, counted, matrix, settings))
         except GuaranteeError as reason:
-            refused[name] = str(reason)
+            unavailable[guarantee] = str(reason)
     order = list(GUARANTEES)
     totals.sort(key=lambda total: (KINDS.index(total.kind), order.index(total.guarantee)))
-    return TotalsComparison(tuple(totals), refused, _refuted(totals))
+    return TotalsComparison(tuple(totals), unavailable, _refuted(totals))
 
 
 def _refuted(totals: list[TotalLeakage]) -> dict[str, tuple[str, ...]]:
     """Return for each assumed guarantee the attributes whose total the witness exceeds."""
-    found: dict[str, tuple[str, ...]] = {}
+    refuted: dict[str, tuple[str, ...]] = {}
     for witness in (total for total in totals if total.guarantee == "witness"):
         for total in (total for total in totals if total.kind == "assumed"):
             below = (total.values < witness.values) & (total.deltas == 0)
             if below.any():
-                found[total.guarantee] = tuple(compress(total.domain.names, below))
-    return found
+                refuted[total.guarantee] = tuple(compress(total.domain.names, below))
+    return refuted
 
 
 def choose_guarantee(
     data: PairCounts | Records, matrix: LeakageMatrix, scope: str = "table"
 ) -> str:
-    """Return the name that `"auto"` stands for: the strongest that data and mechanisms allow."""
-    people = scope == "population"
+    """Return the guarantee that `"auto"` stands for, see `total_leakage`."""
+    population = scope == "population"
     if isinstance(data, PairCounts):
-        return "worst" if people else "independent"
+        return "worst" if population else "independent"
     try:
-        columns = columns_of(matrix.domain, matrix.releases, matrix.view)
-        if population_fits(columns) if people else fits(columns, data.records):
+        columns = likelihood_columns(matrix.domain, matrix.releases, matrix.view)
+        if population and population_is_feasible(columns):
+            return "exact"
+        if not population and exact_is_feasible(columns, data.records):
             return "exact"
     except GuaranteeError:
         pass
-    if people:
-        return "merged" if merged_may_tell(data) else "worst"
+    if population:
+        return "merged" if merged_is_informative(data) else "worst"
     try:
-        simulated(matrix.domain, matrix.releases, count=0)
+        simulated_mechanisms(matrix.domain, matrix.releases, count=0)
     except GuaranteeError:
         return "merged"
     return "sampled"
@@ -286,7 +287,7 @@ def choose_guarantee(
 def compute_total(
     guarantee: str, data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings
 ) -> TotalLeakage:
-    """Return the totals under one guarantee, or raise a GuaranteeError with what it lacks."""
+    """Return the totals under one guarantee; raise a GuaranteeError if it cannot be computed."""
     if matrix.radius and guarantee not in ("worst", "independent"):
         raise GuaranteeError(
             f"guarantee {guarantee!r} holds for the table's own distribution, and the leakages "
@@ -297,66 +298,67 @@ def compute_total(
             f"guarantee {guarantee!r} needs records, and pair counts do not tell how sources act "
             "together; give the table itself, or use 'independent' or 'worst'"
         )
-    people = settings.people is not None and guarantee != "worst"
-    if people and guarantee not in ("exact", "merged"):
+    population = settings.scope == "population" and guarantee != "worst"
+    if population and guarantee not in ("exact", "merged"):
         raise GuaranteeError(
             "scope 'population' needs records and guarantee 'exact' or 'merged', or 'worst', "
             f"got {guarantee!r}"
         )
     values, deltas, more = _COMPUTE[guarantee](data, matrix, settings)
-    if people:
+    if population:
         note = (
             f"for the people whom the {data.records:,} records were drawn from at random, one "
             "record per person"
         )
-        more = {"confidence": settings.people, "notes": (note,), "scope": "population"}
+        more = {"confidence": settings.confidence, "notes": (note,), "scope": "population"}
         return TotalLeakage(guarantee, "statistical", values, deltas, matrix, **more)
-    notes = (*more.pop("notes", ()), *_unseen(matrix))
+    notes = (*more.pop("notes", ()), *_unseen_notes(matrix))
     kind = GUARANTEES[guarantee]
-    found = TotalLeakage(guarantee, kind, values, deltas, matrix, notes=notes, **more)
+    total = TotalLeakage(guarantee, kind, values, deltas, matrix, notes=notes, **more)
     caution = sample_caution(data) or sample_caution(matrix.pairs)
-    return found if caution is None else found.of_sample(caution)
+    return total if caution is None else total.of_sample(caution)
 
 
-def _unseen(matrix: LeakageMatrix) -> Iterator[str]:
-    drawn = "" if matrix.pairs.population is None else " of the sample"
+def _unseen_notes(matrix: LeakageMatrix) -> Iterator[str]:
+    """Yield a note for each attribute that has values which never occur."""
+    of_sample = "" if matrix.pairs.population is None else " of the sample"
     for name in matrix.domain.names:
         values = matrix.pairs.unseen(name)
         if values:
             shown = ", ".join(map(repr, values[:3])) + (", ..." if len(values) > 3 else "")
-            yield f"no record{drawn} has {shown} of {name!r}: excluded from totals"
+            yield f"no record{of_sample} has {shown} of {name!r}: excluded from totals"
 
 
-# One function for each guarantee: values, deltas, and what else the result has ------------------
+# One function per guarantee: values, deltas, and other fields of the `TotalLeakage` --------------
 
-Found = tuple[Floats, Floats, dict[str, Any]]
+Computed = tuple[Floats, Floats, dict[str, Any]]
 
 
-def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
+def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
     check_pure(matrix)
-    columns = columns_of(matrix.domain, matrix.releases, matrix.view)
-    if settings.people is None:
+    columns = likelihood_columns(matrix.domain, matrix.releases, matrix.view)
+    confidence = settings.population_confidence
+    if confidence is None:
         values, evidence = exact_totals(data, columns, settings.progress)
     else:
-        values = exact_population_totals(data, columns, settings.people, settings.progress)
+        values = exact_population_totals(data, columns, confidence, settings.progress)
         evidence = []
     worst, deltas = worst_totals(matrix.releases, matrix.view)
     capped = np.where(deltas > 0, values, np.minimum(values, worst))
     return capped, np.zeros_like(capped), {"evidence": tuple(evidence)}
 
 
-def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
-    columns = columns_of(matrix.domain, matrix.releases, matrix.view)
-    values, evidence, without = witness_totals(data, columns, settings.seed, settings.progress)
-    notes = []
-    if without:
-        notes.append(f"witness: nothing beyond the own report was found for {', '.join(without)}")
+def _witness(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
+    columns = likelihood_columns(matrix.domain, matrix.releases, matrix.view)
+    values, evidence, names = witness_totals(data, columns, settings.seed, settings.progress)
+    note = f"witness: nothing beyond the own report was found for {', '.join(names)}"
+    notes = (note,) if names else ()
     return values, np.zeros_like(values), {"evidence": tuple(evidence), "notes": notes}
 
 
-def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
+def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
     delta = settings.target_delta
-    found = sampled_totals(
+    sampled = sampled_totals(
         data,
         matrix.releases,
         matrix.view,
@@ -367,27 +369,26 @@ def _sampled(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> F
         progress=settings.progress,
     )
     worst, slack = worst_totals(matrix.releases, matrix.view)
-    beaten = np.isfinite(found.values) & ((found.values < worst) | (slack > delta))
-    notes = []
-    if found.rare:
-        notes.append(
-            f"values too rare to certify at delta {delta:g}, so that the total is the worst one: "
-            f"{', '.join(found.rare)}; about {found.enough:,} reports would do for all"
-        )
-    values, deltas = np.where(beaten, found.values, worst), np.where(beaten, delta, slack)
+    better = np.isfinite(sampled.values) & ((sampled.values < worst) | (slack > delta))
+    note = (
+        f"values too rare to certify at delta {delta:g}, so that the total is the worst one: "
+        f"{', '.join(sampled.rare)}; about {sampled.sufficient_reports:,} reports suffice"
+    )
+    notes = (note,) if sampled.rare else ()
+    values, deltas = np.where(better, sampled.values, worst), np.where(better, delta, slack)
     return values, deltas, {"confidence": settings.confidence, "notes": notes}
 
 
-def _merged(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
-    how = matrix.releases, matrix.view, settings.people, settings.progress
-    return *merged_totals(data, *how), {}
+def _merged(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
+    confidence, progress = settings.population_confidence, settings.progress
+    return *merged_totals(data, matrix.releases, matrix.view, confidence, progress), {}
 
 
-def _tree(data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings) -> Found:
+def _tree(data: PairCounts | Records, matrix: LeakageMatrix, settings: TotalSettings) -> Computed:
     return *structure_totals(data, matrix.releases, matrix.view, settings.structure), {}
 
 
-_COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Found]] = {
+_COMPUTE: dict[str, Callable[[Any, LeakageMatrix, TotalSettings], Computed]] = {
     "worst": lambda data, matrix, settings: (*worst_totals(matrix.releases, matrix.view), {}),
     "independent": lambda data, matrix, settings: (*independent_totals(matrix), {}),
     "exact": _exact,

@@ -1,8 +1,8 @@
 """`tree`: totals under a structure that the user assumes, a forest or independent groups.
 
-Given a forest, everything that reaches a target through a neighbour passes through that
-neighbour's value.  Seen from the neighbour it is one report with some total; the correlation
-channel in between weakens it as it would any report (theory: The bound), pair of values by pair.
+In a forest, all reports beyond a neighbour of the target depend on the target only through the
+neighbour's value.  Together they are one report of the neighbour, whose total is its budget; the
+leakage about the target is bounded pair by pair of values as for any report [theory: The bound].
 """
 
 import math
@@ -24,14 +24,14 @@ from seepage.leakage import Release
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import View
 from seepage.totals.composition import merged_totals, worst_totals
-from seepage.totals.exact_total import exact_totals, fits
-from seepage.totals.report_columns import columns_of
-from seepage.totals.result import GuaranteeError, direct
+from seepage.totals.exact_total import exact_is_feasible, exact_totals
+from seepage.totals.likelihood_columns import likelihood_columns
+from seepage.totals.result import GuaranteeError, direct_leakage
 
 
 @dataclass(frozen=True)
 class Forest:
-    """Edges between attributes, without a cycle: the data follow this tree, or trees.
+    """Edges between attributes, without a cycle: the assumed Markov forest of the data.
 
     Parameters
     ----------
@@ -58,34 +58,34 @@ class Forest:
 
     @classmethod
     def path(cls, names: Iterable[str]) -> "Forest":
-        """Return the path through attributes in this order, as for data over time."""
+        """Return the path through the attributes in this order (a Markov chain)."""
         return cls(tuple(pairwise(_checks.items(names, "names"))))
 
     def neighbours(self, domain: Domain) -> list[list[int]]:
-        """Return each attribute's neighbours; edges that close a cycle raise an InputError."""
-        found: list[list[int]] = [[] for _ in domain]
-        tree = np.arange(len(domain))  # the tree that each attribute is in so far
+        """Return the neighbours of each attribute by index; raise an InputError for a cycle."""
+        neighbours: list[list[int]] = [[] for _ in domain]
+        component = np.arange(len(domain))  # connected component of each attribute so far
         for edge in self.edges:
             first, second = (domain.index(name) for name in edge)
-            if tree[first] == tree[second]:
+            if component[first] == component[second]:
                 raise InputError(
                     f"the edges of a tree must not close a cycle, but {edge[0]!r} to "
                     f"{edge[1]!r} does; leave it out, or use 'exact' or 'sampled'"
                 )
-            tree[tree == tree[second]] = tree[first]
-            found[first].append(second)
-            found[second].append(first)
-        return found
+            component[component == component[second]] = component[first]
+            neighbours[first].append(second)
+            neighbours[second].append(first)
+        return neighbours
 
 
 @dataclass(frozen=True)
 class IndependentGroups:
-    """Groups of attributes, independent of one another; nothing is assumed within a group.
+    """Mutually independent groups of attributes; nothing is assumed within a group.
 
     Parameters
     ----------
     groups
-        Attribute names, each in at most one group; the others are groups of their own.
+        Attribute names, each in at most one group; every other attribute is a group by itself.
     """
 
     groups: tuple[Sequence[str], ...]
@@ -98,13 +98,14 @@ class IndependentGroups:
         object.__setattr__(self, "groups", tuple(groups))
 
     def members(self, domain: Domain) -> list[list[int]]:
-        """Return the positions in each group, those of single attributes included."""
-        found = [[domain.index(name) for name in group] for group in self.groups]
-        named = [position for group in found for position in group]
-        twice = {domain.names[p] for p in named if named.count(p) > 1}
-        if twice:
-            raise InputError(f"an attribute must be in one group, {min(twice)!r} is in two")
-        return [*filter(None, found), *([p] for p in range(len(domain)) if p not in named)]
+        """Return the indices of each group's attributes, groups of one included."""
+        groups = [[domain.index(name) for name in group] for group in self.groups]
+        grouped = [index for group in groups for index in group]
+        repeated = {domain.names[index] for index in grouped if grouped.count(index) > 1}
+        if repeated:
+            raise InputError(f"an attribute must be in one group, {min(repeated)!r} is in two")
+        singles = ([index] for index in range(len(domain)) if index not in grouped)
+        return [*filter(None, groups), *singles]
 
 
 def structure_totals(
@@ -131,18 +132,19 @@ def structure_totals(
 def pair_bounds(channel: Floats, epsilon: float) -> Floats:
     """Return the bound for each ordered pair of rows, rounded up.
 
-    bound[z, z'] = ln max over S of (1 + lambda G_z(S)) / (1 + lambda G_z'(S)).
+    bound[z, z'] = ln max over S of (1 + lambda G_z(S)) / (1 + lambda G_z'(S)),
+    lambda = e^epsilon - 1.
 
     Parameters
     ----------
     channel
-        G, m rows.
+        G = P(source given target), m rows and t columns.
     epsilon
-        The budget of what is released at the other end; may be infinite.
+        The budget of the source's report; may be infinite.
 
     Notes
     -----
-    All pairs of one z at a time, O(m^2 t log t).
+    O(m^2 t log t), vectorised over the pairs of one z.
 
     Examples
     --------
@@ -152,12 +154,15 @@ def pair_bounds(channel: Floats, epsilon: float) -> Floats:
     sets, terms = LikelySets("all", epsilon), channel.shape[1]
     bounds = np.array([sets.best_of_pairs(row, channel)[0] for row in channel])
     guard = -np.expm1(-epsilon) * 4 * (terms + 8) * UNIT
-    raised = np.where(bounds > 0, round_up(bounds, 3 * terms + 8) + guard, 0.0)
-    return np.asarray(np.minimum(raised, epsilon))
+    rounded = np.where(bounds > 0, round_up(bounds, 3 * terms + 8) + guard, 0.0)
+    return np.asarray(np.minimum(rounded, epsilon))
 
 
-def _relaxed(channel: Floats, bounds: Floats, epsilon: float, delta: float) -> Floats:
-    """Return delta' for each pair of rows, delta (e^l - 1)/(e^eps - 1), as `relaxation` does."""
+def _pair_deltas(channel: Floats, bounds: Floats, epsilon: float, delta: float) -> Floats:
+    """Return delta' = delta (e^l - 1)/(e^eps - 1) for each pair of rows with bound l, rounded up.
+
+    As `likely_sets.relaxation`; for epsilon = 0, delta times the total variation distance.
+    """
     if delta == 0:
         return np.zeros_like(bounds)
     if epsilon == 0:
@@ -171,66 +176,70 @@ def _relaxed(channel: Floats, bounds: Floats, epsilon: float, delta: float) -> F
 def forest_totals(
     pairs: PairCounts, released: Sequence[Release], view: View, forest: Forest
 ) -> tuple[Floats, Floats]:
-    """Return the totals of every attribute, if the data follow the forest.
+    """Return the totals of every attribute, valid if the data follow the forest.
 
     Rooted at the target, bottom-up:
     total(i) = eps_i + max over z, z' of sum over children c of
-    bound_pair(G[c given i], total(c))[z, z']   [theory-totals].
+    pair_bounds(G[c given i], total(c))[z, z']   [theory-totals].
 
     Parameters
     ----------
     pairs
-        Pair counts; only those along edges are used.
+        Pair counts; only those of the edges are used.
     released
         How each attribute is released; only budgets matter.
     view
-        What the adversary keeps.
+        What the adversary observes.
     forest
-        The structure, the user's own.
+        The assumed structure.
 
     Returns
     -------
     tuple[Floats, Floats]
-        Totals and their deltas, rounded up.  delta(i) = delta_i + max over z, z' of the sum of
-        the children's, each weakened likewise.
+        Totals and their deltas, rounded up.  delta(i) = delta_i + max over z, z' of the sum over
+        the children of their delta' (`_pair_deltas`).
 
     Notes
     -----
-    One `pair_bounds` for each direction of each edge: a message serves all targets behind it.
+    Message passing: one `pair_bounds` per direction of each edge, shared by all targets behind it.
     """
     neighbours = forest.neighbours(pairs.domain)
-    own = [direct(release, view) for release in released]
+    own = [direct_leakage(release, view) for release in released]
     messages: dict[tuple[int, int], tuple[Floats, Floats]] = {}
 
-    def total(node: int, origin: int | None) -> tuple[float, float]:
-        parts = [messages[child, node] for child in neighbours[node] if child != origin]
-        if not parts:
+    def total(node: int, parent: int | None) -> tuple[float, float]:
+        """Return (total, delta) of a node from its own report and all neighbours but one."""
+        incoming = [messages[child, node] for child in neighbours[node] if child != parent]
+        if not incoming:
             return own[node]
-        largest = np.array(parts).sum(axis=0).max(axis=(1, 2))
+        largest = np.array(incoming).sum(axis=0).max(axis=(1, 2))
         value, delta = (own[node] + largest).tolist()
-        return round_up(value, len(parts) + 1), round_up(delta, len(parts) + 1)
+        return round_up(value, len(incoming) + 1), round_up(delta, len(incoming) + 1)
 
-    for child, parent in _directions(neighbours):
+    for child, parent in _message_order(neighbours):
         budget, slack = total(child, parent)
         channel = pairs.channel(target=parent, source=child).matrix
         bounds = pair_bounds(channel, budget)
-        messages[child, parent] = bounds, _relaxed(channel, bounds, budget, slack)
+        messages[child, parent] = bounds, _pair_deltas(channel, bounds, budget, slack)
     totals = np.array([total(node, None) for node in range(len(neighbours))])
     return totals[:, 0], totals[:, 1]
 
 
-def _directions(neighbours: list[list[int]]) -> list[tuple[int, int]]:
-    """Return both directions of every edge, each after those that it builds on."""
-    inward: list[tuple[int, int]] = []
+def _message_order(neighbours: list[list[int]]) -> list[tuple[int, int]]:
+    """Return both directions (from, to) of every edge: leaves to roots, then roots to leaves.
+
+    Each message comes after those that it depends on (breadth-first order).
+    """
+    to_root: list[tuple[int, int]] = []
     seen: set[int] = set()
     for root in range(len(neighbours)):
-        waiting = [] if root in seen else [root]
-        for node in waiting:
+        queue = [] if root in seen else [root]
+        for node in queue:
             seen.add(node)
             children = [child for child in neighbours[node] if child not in seen]
-            inward += [(child, node) for child in children]
-            waiting += children
-    return [*reversed(inward), *((parent, child) for child, parent in inward)]
+            to_root += [(child, node) for child in children]
+            queue += children
+    return [*reversed(to_root), *((parent, child) for child, parent in to_root)]
 
 
 def group_totals(
@@ -239,40 +248,42 @@ def group_totals(
     view: View,
     structure: IndependentGroups,
 ) -> tuple[Floats, Floats]:
-    """Return the totals of every attribute, if what is outside its group says nothing about it.
+    """Return the totals of every attribute, valid if the groups are mutually independent.
 
     Parameters
     ----------
     data
         Records, or pair counts.
     released, view
-        How each attribute is released and what the adversary keeps.
+        How each attribute is released and what the adversary observes.
     structure
         The groups.
 
     Returns
     -------
     tuple[Floats, Floats]
-        Totals and their deltas.  Within a group nothing is assumed: with records the totals are
-        `exact` there where that fits and `merged` otherwise; with pair counts a group of two is
-        a tree, and a larger one has the sum of its budgets.
+        Totals and their deltas.  Within a group nothing is assumed: with records they are `exact`
+        totals if feasible, else `merged`; with pair counts a group of two is a tree, and a larger
+        one has the sum of its budgets.
     """
     totals = np.zeros((2, len(released)))
     for members in structure.members(data.domain):
-        totals[:, members] = _within(data.select(members), [released[k] for k in members], view)
+        group_releases = [released[k] for k in members]
+        totals[:, members] = _totals_within(data.select(members), group_releases, view)
     return totals[0], totals[1]
 
 
-def _within(
+def _totals_within(
     data: PairCounts | Records, released: Sequence[Release], view: View
 ) -> tuple[Floats, Floats]:
+    """Return the totals of the attributes of one group, see `group_totals`."""
     names = data.domain.names
     if isinstance(data, PairCounts):
         if len(names) <= 2:
             return forest_totals(data, released, view, Forest.path(names))
         return worst_totals(released, view)
     if all(release.delta == 0 for release in released):
-        columns = columns_of(data.domain, released, view)
-        if fits(columns, data.records):
+        columns = likelihood_columns(data.domain, released, view)
+        if exact_is_feasible(columns, data.records):
             return exact_totals(data, columns).values, np.zeros(len(names))
     return merged_totals(data, released, view)

@@ -1,8 +1,9 @@
-"""`witness`: the most telling reports that a search finds, a lower bound on any total.
+"""`witness`: the report tuple of largest log-likelihood ratio that a search finds, a lower bound.
 
-Half of the people, at random, serve the search; the reports it ends with are judged on the other
-half, and on the whole table.  The smaller of the two counts: the second is at most the supremum
-over all reports of the table's own joint distribution, the first is no artefact of searching.
+A random half of the people serves the search; the report tuple it ends with is evaluated on the
+other half and on the whole table, and the smaller value counts: the latter is at most the
+supremum over all report tuples of the table's own joint distribution, the former is not biased by
+the search.
 """
 
 import math
@@ -16,179 +17,189 @@ from seepage import _checks
 from seepage._numerics import UNIT, Booleans, Floats, Integers, round_down, rounding
 from seepage._results import Progress
 from seepage.data.records import Records
-from seepage.totals.report_columns import ReportColumns, joint_witness
+from seepage.totals.likelihood_columns import LikelihoodColumns, joint_witness
 from seepage.totals.result import JointWitness
 
 Reports = list[int | Booleans]
-"""The column of every attribute's report."""
+"""A report tuple: the likelihood column of each attribute, by index or likely set."""
 
-PAIRS = 4
-"""Ordered pairs of target values that are searched: the most promising ones."""
+MAX_PAIRS = 4
+"""Ordered pairs of target values that are searched: those with the largest sum of bounds."""
 
-PEOPLE = 2
-"""Searches for each pair that start at the record of somebody with the first value."""
+RANDOM_STARTS = 2
+"""Searches per pair that start at the record of a random person with the first value."""
 
-SWEEPS = 50
-"""Rounds through all attributes at most; a handful is usual."""
+MAX_SWEEPS = 50
+"""Maximum number of coordinate-ascent sweeps over all attributes; a handful usually suffice."""
 
-REACH = 600.0
-"""The widest range of likelihoods that the search itself tells apart, in nats."""
+MAX_SPAN = 600.0
+"""Range of likelihoods of a report tuple within the search, in nats; columns are clipped to it."""
 
 
 def witness_totals(
     data: Records,
-    columns: Sequence[ReportColumns],
+    columns: Sequence[LikelihoodColumns],
     seed: int | None,
     progress: Progress | None = None,
 ) -> tuple[Floats, list[JointWitness | None], list[str]]:
-    """Return totals, evidence, and the attributes about which their own report tells as much.
+    """Return totals, witnesses, and the attributes whose witness does not exceed their own report.
 
-    A total is never below what the own report says, rounded down.
+    A total is at least the own report's maximum log-ratio, rounded down.
     """
-    values, evidence, without = [], [], []
+    values, evidence, not_exceeded = [], [], []
     for target, (name, column) in enumerate(zip(data.domain.names, columns, strict=True)):
-        found = search_witness(data, columns, target, seed)
-        own = round_down(float(column.own().max()), 8)
-        values.append(own if found is None else max(own, found.counted))
-        evidence.append(found)
-        if found is None or not found.beyond_own:
-            without.append(name)
+        witness = search_witness(data, columns, target, seed)
+        own = round_down(float(column.max_log_ratios().max()), 8)
+        values.append(own if witness is None else max(own, witness.counted))
+        evidence.append(witness)
+        if witness is None or not witness.beyond_own:
+            not_exceeded.append(name)
         if progress is not None:
             progress(target + 1, len(columns))
-    return np.array(values), evidence, without
+    return np.array(values), evidence, not_exceeded
 
 
 def search_witness(
-    data: Records, columns: Sequence[ReportColumns], target: int, seed: int | None = 0
+    data: Records, columns: Sequence[LikelihoodColumns], target: int, seed: int | None = 0
 ) -> JointWitness | None:
-    """Return the reports that say the most about a target, as far as coordinate ascent finds them.
+    """Return the report tuple of largest log-likelihood ratio found by coordinate ascent.
 
     Parameters
     ----------
     data
         The table.
     columns
-        What each attribute's report can say.
+        The likelihood columns of each attribute.
     target
-        The attribute's position.
+        The index of the target.
     seed
-        Decides the halves and the people to start from; the same for all targets.
+        Of the split into halves and of the random starts; the same for all targets.
 
     Returns
     -------
     JointWitness | None
-        None where fewer than two values of the target occur in both halves.
+        None if fewer than two values of the target occur in both halves.
 
     Notes
     -----
-    A search starts from the reports that are best one source at a time, or from somebody's
-    record, and improves one attribute's report after the other, given the others, until none can
-    be.  Each step is one weighted count of the records and the best column for two vectors.
+    A search starts from the reports that are best for each source alone, or from a person's
+    record, and maximises over one attribute's report at a time, given the others, until none
+    improves.  Each step is one weighted count of the records and the best column for two vectors.
     """
     generator = _checks.generator(seed)
-    first = generator.binomial(data.weights, 0.5)
-    second = data.weights - first
-    search = _Ascent(data, columns, target, first)
-    both = (_sums(search.column, part, columns[target].k) > 0 for part in (first, second))
-    seen = np.flatnonzero(np.logical_and(*both))
+    search_weights = generator.binomial(data.weights, 0.5)
+    held_out_weights = data.weights - search_weights
+    search = _CoordinateAscent(data, columns, target, search_weights)
+    occurs = (
+        _weighted_counts(search.column, half, columns[target].k) > 0
+        for half in (search_weights, held_out_weights)
+    )
+    seen = np.flatnonzero(np.logical_and(*occurs))
     if len(seen) < 2:
         return None
-    best, reports, pair = -math.inf, None, (0, 0)
-    for candidate, start in search.starts(seen, generator):
-        found = search.ascend(start, candidate)
-        value = search.value(found, candidate, first)
+    best, best_reports, best_pair = -math.inf, None, (0, 0)
+    for pair, start in search.starts(seen, generator):
+        reports = search.ascend(start, pair)
+        value = search.log_ratio(reports, pair, search_weights)
         if value > best:
-            best, reports, pair = value, found, candidate
-    assert reports is not None
-    return search.witness(reports, pair, second)
+            best, best_reports, best_pair = value, reports, pair
+    assert best_reports is not None
+    return search.witness(best_reports, best_pair, held_out_weights)
 
 
 @dataclass
-class _Ascent:
+class _CoordinateAscent:
+    """Coordinate ascent over the reports of all sources about one target.
+
+    `weights` are the weights of the distinct records in the half that serves the search.
+    """
+
     data: Records
-    columns: Sequence[ReportColumns]
+    columns: Sequence[LikelihoodColumns]
     target: int
     weights: Integers
 
     def __post_init__(self) -> None:
-        limit = REACH / len(self.columns)
-        self.soft = [column.softened(limit) for column in self.columns]
+        limit = MAX_SPAN / len(self.columns)
+        self.clipped = [column.clipped(limit) for column in self.columns]
         self.sources = [k for k in range(len(self.columns)) if k != self.target]
-        self.own = self.columns[self.target].own()
+        self.own = self.columns[self.target].max_log_ratios()
         self.column = self.data.column(self.target)
 
-    def _tables(self, source: int) -> Floats:
-        """Return P(source given target) among those who serve the search."""
+    def _channel(self, source: int) -> Floats:
+        """Return P(source given target) in the half that serves the search."""
         size, values = self.columns[source].k, self.columns[self.target].k
         index = self.column.astype(np.int64) * size + self.data.column(source)
-        counts = _sums(index, self.weights, size * values).reshape(values, size)
+        counts = _weighted_counts(index, self.weights, size * values).reshape(values, size)
         return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))
 
     def starts(
         self, seen: Integers, generator: np.random.Generator
     ) -> Iterator[tuple[tuple[int, int], Reports]]:
-        """Yield ordered pairs of target values with reports to start from."""
-        tables = [self._tables(source) for source in range(len(self.columns))]
+        """Yield ordered pairs (x, x') of target values with report tuples to start from."""
+        channels = [self._channel(source) for source in range(len(self.columns))]
         first, second = (np.ravel(part) for part in np.meshgrid(seen, seen, indexing="ij"))
         first, second = first[first != second], second[first != second]
         scores = self.own[first, second].copy()
         for source in self.sources:
-            ratios = self.soft[source].best(tables[source][first], tables[source][second])
-            scores += np.log(ratios)
-        for index in np.argsort(-scores, kind="stable")[:PAIRS]:
+            rows = channels[source][first], channels[source][second]
+            scores += np.log(self.clipped[source].best(*rows))
+        for index in np.argsort(-scores, kind="stable")[:MAX_PAIRS]:
             pair = int(first[index]), int(second[index])
-            rows = np.flatnonzero((self.column == pair[0]) & (self.weights > 0))
-            ends = [[table[pair[0]] for table in tables]]
-            for _ in range(PEOPLE):
-                record = self.data.codes[generator.choice(rows)]
-                ends.append([np.eye(soft.k)[u] for soft, u in zip(self.soft, record, strict=True)])
-            for upper in ends:
-                each = zip(self.soft, upper, tables, strict=True)
-                yield pair, [soft.choose(high, table[pair[1]]) for soft, high, table in each]
+            records = np.flatnonzero((self.column == pair[0]) & (self.weights > 0))
+            numerators = [[channel[pair[0]] for channel in channels]]
+            for _ in range(RANDOM_STARTS):
+                record = self.data.codes[generator.choice(records)]
+                one_hot = zip(self.clipped, record, strict=True)
+                numerators.append([np.eye(column.k)[u] for column, u in one_hot])
+            for upper in numerators:
+                sources = zip(self.clipped, upper, channels, strict=True)
+                yield pair, [column.choose(u, channel[pair[1]]) for column, u, channel in sources]
 
     def ascend(self, start: Reports, pair: tuple[int, int]) -> Reports:
-        """Improve one report at a time until none can be; the target's own is left alone.
+        """Maximise over one source's report at a time until none improves.
 
-        The likelihoods of the records carry the columns of all reports; a source's own column
-        is divided out of its table, not out of them.
+        The likelihood of a record includes the columns of all sources; to choose the column of one
+        source, its present column is divided out of the two vectors of sums by its values.
         """
         reports = list(start)
         sides = [np.flatnonzero((self.column == x) & (self.weights > 0)) for x in pair]
-        logs = [self.soft[k].logarithms(reports[k]) for k in range(len(reports))]
+        logs = [self.clipped[k].logarithms(reports[k]) for k in range(len(reports))]
         codes = [[self.data.column(k)[rows] for rows in sides] for k in range(len(reports))]
-        masses = [
-            _masses(self.weights[rows], [logs[k][codes[k][side]] for k in self.sources])
+        likelihoods = [
+            _likelihoods(self.weights[rows], [logs[k][codes[k][side]] for k in self.sources])
             for side, rows in enumerate(sides)
         ]
-        for _ in range(SWEEPS):
+        for _ in range(MAX_SWEEPS):
             improved = False
             for k in self.sources:
-                tables = [
-                    _sums(codes[k][side], masses[side], self.columns[k].k) * np.exp(-logs[k])
+                vectors = [
+                    _weighted_counts(codes[k][side], likelihoods[side], self.columns[k].k)
+                    * np.exp(-logs[k])
                     for side in (0, 1)
                 ]
-                better = self.soft[k].choose(*tables)
-                change = self.soft[k].logarithms(better) - logs[k]
-                if not change.any() or not self._gains(tables, logs[k], change):
+                column = self.clipped[k].choose(*vectors)
+                change = self.clipped[k].logarithms(column) - logs[k]
+                if not change.any() or not self._improves(vectors, logs[k], change):
                     continue
-                improved, reports[k], logs[k] = True, better, logs[k] + change
+                improved, reports[k], logs[k] = True, column, logs[k] + change
                 for side in (0, 1):
-                    masses[side] *= np.exp(change)[codes[k][side]]
+                    likelihoods[side] *= np.exp(change)[codes[k][side]]
             if not improved:
                 break
         return reports
 
     @staticmethod
-    def _gains(tables: list[Floats], old: Floats, change: Floats) -> bool:
-        """Return whether a change of column raises the ratio by more than rounding."""
+    def _improves(vectors: list[Floats], logs: Floats, change: Floats) -> bool:
+        """Return whether a change of a column raises the ratio by more than its rounding error."""
         before, after = (
-            float(np.log(tables[0] @ weights) - np.log(tables[1] @ weights))
-            for weights in (np.exp(old), np.exp(old + change))
+            float(np.log(vectors[0] @ weights) - np.log(vectors[1] @ weights))
+            for weights in (np.exp(logs), np.exp(logs + change))
         )
         return after > before + 64 * UNIT * (1 + abs(before))
 
-    def value(self, reports: Reports, pair: tuple[int, int], weights: Integers) -> float:
-        """Return ln p(y given x) / p(y given x') among some of the people."""
+    def log_ratio(self, reports: Reports, pair: tuple[int, int], weights: Integers) -> float:
+        """Return ln p(y given x) / p(y given x') under the given weights of the records."""
         likelihoods = []
         for x in pair:
             rows = np.flatnonzero((self.column == x) & (weights > 0))
@@ -200,8 +211,10 @@ class _Ascent:
             return -math.inf
         return likelihoods[0] - likelihoods[1] + float(self.own[pair])
 
-    def witness(self, reports: Reports, pair: tuple[int, int], others: Integers) -> JointWitness:
-        """Return the evidence by names, judged on the whole table and on others."""
+    def witness(
+        self, reports: Reports, pair: tuple[int, int], held_out_weights: Integers
+    ) -> JointWitness:
+        """Return the witness by names, evaluated on the whole table and on held-out records."""
         domain = self.data.domain
         guard = rounding(domain.sizes) + 4 * UNIT * (
             len(self.data) + sum(column.span for column in self.columns)
@@ -212,18 +225,18 @@ class _Ascent:
             self.target,
             pair,
             dict(enumerate(reports)),
-            self.value(reports, pair, self.data.weights) - guard,
-            held_out=self.value(reports, pair, others) - guard,
+            self.log_ratio(reports, pair, self.data.weights) - guard,
+            held_out=self.log_ratio(reports, pair, held_out_weights) - guard,
             own=float(self.own.max()),
         )
 
 
-def _sums(index: Any, weights: Any, length: int) -> Floats:
+def _weighted_counts(index: Any, weights: Any, length: int) -> Floats:
     return np.asarray(np.bincount(index, weights, minlength=length), dtype=np.float64)
 
 
-def _masses(weights: Integers, logarithms: Sequence[Floats]) -> Floats:
-    """Return the records' likelihoods, scaled to a largest of the weights' order."""
+def _likelihoods(weights: Integers, logarithms: Sequence[Floats]) -> Floats:
+    """Return weights times the records' likelihoods, which are scaled to a maximum of 1."""
     total = np.zeros(len(weights))
     for part in logarithms:
         total += part

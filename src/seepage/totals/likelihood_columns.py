@@ -1,12 +1,12 @@
-"""What one source's report can say: the likelihoods that it may give to the source's values.
+"""Likelihood columns: c(u) = P(report y given value u) of one source, up to a factor.
 
-A report y of source i matters only through the column c(u) = P(y given u), up to a factor.  The
-columns of a two-level mechanism are its likely sets (1 inside, e^-contrast outside), so that no
-report alphabet need be walked; those of any other mechanism are read from its matrix.
+Totals depend on a report y only through its column.  The columns of a two-level mechanism are its
+likely sets (1 inside, e^-contrast outside), so that the report alphabet need not be enumerated;
+those of any other mechanism are the columns of its transition matrix.
 
-Where only a budget is known the columns are those of every likely set: p(y given x) over
-p(y given x') is linear-fractional in each source's column, so the worst column of an epsilon-LDP
-mechanism is an extreme one, which has two levels [theory: The bound].
+If only a budget is known, every likely set gives a column: p(y given x) / p(y given x') is
+linear-fractional in each source's column, so it is maximal at an extreme column of the
+epsilon-LDP polytope, and those have two levels [theory: The bound].
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,19 +26,19 @@ from seepage.leakage.release import Release, View
 from seepage.totals.result import GuaranteeError, JointWitness
 
 Reals: TypeAlias = NDArray[np.floating[Any]]
-"""Double precision, or longer where budgets are beyond its range."""
+"""Array of float64, or of longdouble where likelihoods are beyond the range of float64."""
 
 
 @dataclass(frozen=True)
 class TwoLevelColumns:
-    """The columns of a two-level report, one per likely set; without those that favour all alike.
+    """The columns of a two-level mechanism, one per likely set; constant columns are left out.
 
     Parameters
     ----------
     k
         The number of values.
     sets
-        Which of them a report can favour.
+        Family of admissible likely sets, and their contrast.
     """
 
     k: int
@@ -55,23 +55,23 @@ class TwoLevelColumns:
 
     @property
     def contrast(self) -> float:
-        """The contrast of the sets; 0 for a single value."""
+        """Ln of the ratio of the two levels; 0 for a single value."""
         return self.sets.contrast if self.k > 1 else 0.0
 
     @property
     def span(self) -> float:
-        """The contrast; 0 where it is infinite, for then unlikely is impossible."""
+        """-ln of the smallest positive entry: the contrast, or 0 where that is infinite."""
         return self.contrast if self.contrast < inf else 0.0
 
-    def own(self) -> Floats:
-        """Return the contrast between each two different values."""
+    def max_log_ratios(self) -> Floats:
+        """Return max over columns c of ln c(x) / c(x'), shape (k, k): the contrast for x != x'."""
         return np.where(np.eye(self.k, dtype=np.bool_), 0.0, self.contrast)
 
-    def _floor(self, dtype: Any) -> Any:
+    def _low_level(self, dtype: Any) -> Any:
         return np.exp(np.asarray(-self.contrast, dtype=dtype))
 
     def _masks(self) -> Booleans:
-        """Return every likely set, shape (count, k)."""
+        """Return every likely set as a mask, shape (count, k)."""
         if self.k == 1 or self.sets.kind == "singletons":
             return np.eye(self.k, dtype=np.bool_)
         if self.sets.kind == "subsets":
@@ -84,7 +84,7 @@ class TwoLevelColumns:
 
     def matrix(self, dtype: Any = np.float64) -> Reals:
         """Return 1 inside each likely set and e^-contrast outside."""
-        return np.where(self._masks().T, np.asarray(1, dtype=dtype), self._floor(dtype))
+        return np.where(self._masks().T, np.asarray(1, dtype=dtype), self._low_level(dtype))
 
     def best(self, upper: Reals, lower: Reals) -> Reals:
         """Return the largest (upper . c) / (lower . c) over columns c, for each row.
@@ -97,67 +97,70 @@ class TwoLevelColumns:
         Returns
         -------
         Reals
-            One ratio per row; 0 where both are 0 under every column, infinite where only the
-            second can be.
+            One ratio per row; 0 where numerator and denominator are 0 under every column,
+            infinite where only the denominator can be.
 
         Notes
         -----
-        Singletons are tried one by one.  Otherwise Dinkelbach's iteration: at ratio h the best
-        set holds the u with upper > h lower (or the largest differences); h grows until it no
-        longer does.
+        Singletons are enumerated.  Otherwise Dinkelbach's iteration: at ratio h the best set holds
+        the u with upper > h lower (or those with the largest differences, for sets of fixed size);
+        h increases until it converges.
         """
         if self.sets.kind == "singletons" or self.k == 1:
-            return np.asarray(self._singletons(upper, lower).max(axis=1))
-        return self._climb(upper, lower)[0]
+            return np.asarray(self._singleton_ratios(upper, lower).max(axis=1))
+        return self._dinkelbach(upper, lower)[0]
 
-    def _climb(self, upper: Reals, lower: Reals) -> tuple[Reals, Booleans]:
+    def _dinkelbach(self, upper: Reals, lower: Reals) -> tuple[Reals, Booleans]:
         """Return the largest ratio of each row and the set that attains it.
 
         `seepage.leakage.solver` works on rows that sum to 1, in doubles, and returns logarithms:
-        scaling these rows and taking exponentials would lose the last digits of long doubles, and
-        rows of zeros have no scale.  Hence this iteration of its own.
+        normalising these rows and taking exponentials would lose the last digits of long doubles,
+        and rows of zeros cannot be normalised.  Hence a second implementation.
 
-        A value of large weight whose own ratio is h has an excess of 0 but for rounding, which can
-        hide the excess of all others.  So where h grows no longer, the excesses are lowered by
-        more than their rounding errors and tried again: a larger ratio than h cannot be hidden
+        A value of large weight whose own ratio is h has an excess of 0 up to rounding, which can
+        hide the excess of all others.  So after convergence the excesses are lowered by more than
+        their rounding errors and the iteration is restarted: a larger ratio than h cannot be hidden
         then [if F(S) is the excess of S and M(S) its weight, the S of the largest F - margin M has
         a ratio above h by about the margin wherever any set's is above it by twice as much].
         """
         ratio = _ratio(upper.sum(axis=1), lower.sum(axis=1))
-        chosen = self._exceeding(upper, lower, ratio)
+        chosen = self._best_sets(upper, lower, ratio)
         if self.sets.kind == "subsets":
-            ratio = self._ratio(upper, lower, chosen)
+            ratio = self._set_ratios(upper, lower, chosen)
 
-        def grow(growing: Integers, margin: float) -> Integers:
-            """Raise the ratios of some rows in place; return the rows that grew."""
-            ever = np.zeros(len(ratio), dtype=np.bool_)
-            while len(growing):
-                rows = upper[growing], lower[growing]
-                sets = self._exceeding(*rows, ratio[growing], margin)
-                found = self._ratio(*rows, sets)
-                grown = found > ratio[growing]
-                growing = growing[grown]
-                ratio[growing], chosen[growing] = found[grown], sets[grown]
-                ever[growing] = True
-            return np.flatnonzero(ever)
+        def iterate(active: Integers, margin: float) -> Integers:
+            """Raise the ratios of the active rows in place; return the rows that changed."""
+            changed = np.zeros(len(ratio), dtype=np.bool_)
+            while len(active):
+                rows = upper[active], lower[active]
+                sets = self._best_sets(*rows, ratio[active], margin)
+                ratios = self._set_ratios(*rows, sets)
+                larger = ratios > ratio[active]
+                active = active[larger]
+                ratio[active], chosen[active] = ratios[larger], sets[larger]
+                changed[active] = True
+            return np.flatnonzero(changed)
 
-        every = np.arange(len(ratio))
-        grow(every, 0.0)
-        grow(grow(every, 8 * (self.k + 4) * float(np.finfo(upper.dtype).eps)), 0.0)
+        all_rows = np.arange(len(ratio))
+        iterate(all_rows, 0.0)
+        iterate(iterate(all_rows, 8 * (self.k + 4) * float(np.finfo(upper.dtype).eps)), 0.0)
         return ratio, chosen
 
-    def _singletons(self, upper: Reals, lower: Reals) -> Reals:
-        floor = self._floor(upper.dtype)
-        high = floor * upper.sum(axis=1, keepdims=True) + (1 - floor) * upper
-        low = floor * lower.sum(axis=1, keepdims=True) + (1 - floor) * lower
+    def _singleton_ratios(self, upper: Reals, lower: Reals) -> Reals:
+        level = self._low_level(upper.dtype)
+        high = level * upper.sum(axis=1, keepdims=True) + (1 - level) * upper
+        low = level * lower.sum(axis=1, keepdims=True) + (1 - level) * lower
         return _ratio(high, low)
 
-    def _ratio(self, upper: Reals, lower: Reals, chosen: Booleans) -> Reals:
-        weights = np.where(chosen, np.asarray(1, dtype=upper.dtype), self._floor(upper.dtype))
+    def _set_ratios(self, upper: Reals, lower: Reals, chosen: Booleans) -> Reals:
+        weights = np.where(chosen, np.asarray(1, dtype=upper.dtype), self._low_level(upper.dtype))
         return _ratio((weights * upper).sum(axis=1), (weights * lower).sum(axis=1))
 
-    def _exceeding(self, upper: Reals, lower: Reals, ratio: Reals, margin: float = 0.0) -> Booleans:
-        """Return the best set of each row at a ratio, by excesses lowered by a relative margin."""
+    def _best_sets(self, upper: Reals, lower: Reals, ratio: Reals, margin: float = 0.0) -> Booleans:
+        """Return argmax over S of the excess sum over S of upper - ratio lower, for each row.
+
+        Excesses are lowered by `margin` times the sum of their two terms.
+        """
         with np.errstate(invalid="ignore", over="ignore"):
             scaled = ratio[:, None] * lower
             excess = np.where(lower > 0, upper - scaled, upper)
@@ -165,32 +168,32 @@ class TwoLevelColumns:
                 excess -= np.where(lower > 0, margin * (upper + scaled), 0)
         if self.sets.kind == "all":
             return np.asarray(excess > 0)
-        kept = np.argpartition(-excess, self.sets.size - 1, axis=1)[:, : self.sets.size]
+        largest = np.argpartition(-excess, self.sets.size - 1, axis=1)[:, : self.sets.size]
         chosen = np.zeros(excess.shape, dtype=np.bool_)
-        np.put_along_axis(chosen, kept, True, axis=1)
+        np.put_along_axis(chosen, largest, True, axis=1)
         return chosen
 
     def choose(self, upper: Reals, lower: Reals) -> Booleans:
-        """Return the likely set that attains `best` for one row."""
+        """Return the likely set (a mask) that attains `best` for one row."""
         if self.k == 1:
             return np.ones(1, dtype=np.bool_)
         if self.sets.kind == "singletons":
-            index = int(self._singletons(upper[None], lower[None])[0].argmax())
+            index = int(self._singleton_ratios(upper[None], lower[None])[0].argmax())
             return np.asarray(np.arange(self.k) == index)
-        return np.asarray(self._climb(upper[None], lower[None])[1][0])
+        return np.asarray(self._dinkelbach(upper[None], lower[None])[1][0])
 
     def logarithms(self, column: int | Booleans) -> Floats:
-        """Return 0 inside the set and -contrast outside."""
+        """Return ln c(u) of a column, given by index or likely set: 0 inside, -contrast outside."""
         return np.where(self.likely(column), 0.0, -self.contrast)
 
-    def softened(self, limit: float) -> "TwoLevelColumns":
+    def clipped(self, limit: float) -> "TwoLevelColumns":
         """Return the same sets with a contrast of at most `limit`."""
         return TwoLevelColumns(
             self.k, LikelySets(self.sets.kind, min(self.contrast, limit), self.sets.size)
         )
 
     def likely(self, column: int | Booleans) -> Booleans:
-        """Return the likely set."""
+        """Return the likely set of a column, given by index or as that set."""
         return np.asarray(self._masks()[column] if isinstance(column, int) else column)
 
 
@@ -201,7 +204,8 @@ class MatrixColumns:
     Parameters
     ----------
     channel
-        P(report given value), one row per value; reports that no value can produce are left out.
+        P(report given value), one row per value.  Columns of zeros are removed and the others
+        scaled to a maximum of 1.
     """
 
     channel: Floats
@@ -222,67 +226,70 @@ class MatrixColumns:
 
     @property
     def span(self) -> float:
-        """The largest finite log-ratio within a column."""
+        """-ln of the smallest positive entry: the largest finite log-ratio within a column."""
         return float(-np.log(self.channel[self.channel > 0].min()))
 
-    def own(self) -> Floats:
-        """Return max over reports of ln C[x, y] / C[x', y], for each x and x'."""
+    def max_log_ratios(self) -> Floats:
+        """Return max over reports y of ln C[x, y] / C[x', y], shape (k, k)."""
         ratios = [_ratio(row, self.channel).max(axis=1) for row in self.channel]
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(ratios))
 
     def matrix(self, dtype: Any = np.float64) -> Reals:
-        """Return the matrix, each column scaled to a largest entry of 1."""
+        """Return the matrix, one column per report, each with maximum 1."""
         return self.channel.astype(dtype)
 
     def best(self, upper: Reals, lower: Reals) -> Reals:
-        """Return the largest ratio, trying every report."""
+        """Return the largest (upper . c) / (lower . c) over columns c, for each row."""
         return np.asarray(_ratio(upper @ self.channel, lower @ self.channel).max(axis=1))
 
     def choose(self, upper: Reals, lower: Reals) -> int:
-        """Return the report that attains `best` for one row."""
+        """Return the index of the report that attains `best` for one row."""
         return int(_ratio(upper @ self.channel, lower @ self.channel).argmax())
 
     def logarithms(self, column: int | Booleans) -> Floats:
-        """Return the logarithms of one column."""
+        """Return ln c(u) of one column."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.channel[:, column]))
 
-    def softened(self, limit: float) -> "MatrixColumns":
+    def clipped(self, limit: float) -> "MatrixColumns":
         """Return the matrix with entries of at least e^-limit."""
         return MatrixColumns(np.maximum(self.channel, np.exp(-limit)))
 
     def likely(self, column: int | Booleans) -> Booleans:
-        """Return the values under which the report is likeliest."""
+        """Return a mask of the values under which the report is likeliest."""
         return np.asarray(self.channel[:, column] == 1)
 
 
 def _ratio(upper: Reals, lower: Reals) -> Reals:
-    """Return the quotient; 0 for 0/0, infinite for another number over 0."""
+    """Return upper / lower; 0 for 0/0, infinite for a positive number over 0."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         quotient = upper / lower
     return np.where(upper == 0, np.zeros((), dtype=upper.dtype), quotient)
 
 
-ReportColumns: TypeAlias = TwoLevelColumns | MatrixColumns
-"""The columns of a source, each scaled to a largest entry of 1: both classes have the same methods.
+LikelihoodColumns: TypeAlias = TwoLevelColumns | MatrixColumns
+"""The columns of a source, each with maximum 1; both classes have the same interface.
 
-`k` values, `count` columns, `span` (-ln of the smallest positive entry), all columns as a `matrix`,
-the `best` column for two vectors and which to `choose`, a column's `logarithms` and the values that
-it favours (`likely`), contrasts `softened` to a limit, and what the `own` report says directly.
+`k` values, `count` columns, `span` = -ln of the smallest positive entry, all columns as a `matrix`,
+the `best` ratio for two vectors and the column to `choose` for it, a column's `logarithms` and its
+`likely` values, entries `clipped` to at least e^-limit, and `max_log_ratios` between values.
 """
 
 
 def joint_witness(
     domain: Domain,
-    columns: Sequence[ReportColumns],
+    columns: Sequence[LikelihoodColumns],
     target: int,
     pair: tuple[int, int],
     reports: Mapping[int, int | Booleans],
     value: float,
     **more: float,
 ) -> JointWitness:
-    """Return reports about two target values by name, with the target's own best report."""
+    """Return a witness by names, from each source's column; the target's own report is added.
+
+    `pair` holds the target values (x, x') and `value` the log-likelihood ratio.
+    """
     attribute, values = domain[target], np.eye(columns[target].k)
     chosen = {**reports, target: columns[target].choose(values[pair[0]], values[pair[1]])}
     favoured = {
@@ -295,16 +302,18 @@ def joint_witness(
     return JointWitness(attribute.name, likelier, other, favoured, value, **more)
 
 
-def columns_of(domain: Domain, released: Sequence[Release], view: View) -> list[ReportColumns]:
-    """Return the columns of each attribute's report in a view.
+def likelihood_columns(
+    domain: Domain, released: Sequence[Release], view: View
+) -> list[LikelihoodColumns]:
+    """Return the likelihood columns of each attribute's report in a view.
 
-    A mechanism that is neither two-level nor has a matrix raises a GuaranteeError.
+    Raises a GuaranteeError for a mechanism that is not two-level and has no transition matrix.
     """
-    found: list[ReportColumns] = []
+    columns: list[LikelihoodColumns] = []
     for attribute, release in zip(domain, released, strict=True):
         sets = release.sets(view)
         if sets is not None:
-            found.append(TwoLevelColumns(attribute.size, sets))
+            columns.append(TwoLevelColumns(attribute.size, sets))
             continue
         mechanism = release.mechanism
         assert mechanism is not None
@@ -315,5 +324,5 @@ def columns_of(domain: Domain, released: Sequence[Release], view: View) -> list[
                 f"reports of {mechanism.name} cannot be enumerated for {attribute.name!r}; "
                 "use guarantee 'merged' or 'sampled'"
             ) from None
-        found.append(MatrixColumns(channel))
-    return found
+        columns.append(MatrixColumns(channel))
+    return columns
