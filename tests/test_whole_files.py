@@ -66,7 +66,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(name, tmp_path, monkeypatch):
     assert [place.read_bytes() for place in tmp_path.iterdir()] == [b"old"]
 
 
-def test_a_name_that_is_too_long_is_refused(tmp_path):
+def test_a_name_that_is_too_long_is_rejected(tmp_path):
     with pytest.raises(InputError, match=r"cannot write '.*': File name too long"):
         writable(tmp_path / ("x" * 300))
 
