@@ -159,7 +159,7 @@ function leaksPart(content) {
     "div",
     { id: "leaks" },
     element("h3", {}, "Strongest leaks: what one report tells about another attribute"),
-    element("p", { class: "muted" }, `Ranked by what is established: lower limits for the people behind the table, with confidence ${content.sure} for all at once. The words are about values that at least ${content.support.toLocaleString("en")} records have, missing ones left out.`),
+    element("p", { class: "muted" }, `Ranked by lower limit for the population, with confidence ${content.sure} for all at once. Witnesses are among values with at least ${content.support.toLocaleString("en")} records, without missing ones.`),
     element("ol", { class: "leaks" }, ...leaks.slice(0, 5).map((leak) => element("li", {}, ...leakWords(content, leak)))),
     sameText(content),
   );
@@ -174,7 +174,7 @@ function leakWords(content, leak) {
     : "";
   return [
     element("strong", {}, arrow(names(leak.sources), names(leak.targets))),
-    ` ${nats(leak.leakage)} of at most ${own} nats; ${roundedDown(leak.lower)} to ${roundedUp(jsonNumber(leak.upper))} among the people behind the table.`,
+    ` ${nats(leak.leakage)} of at most ${own} nats; ${roundedDown(leak.lower)} to ${roundedUp(jsonNumber(leak.upper))} in the population.`,
     element("span", { class: "muted" }, why),
   ];
 }
