@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from seepage.study.reproduction.findings import PAPER, Claim, Comparison, FinishedItem, absent
+from seepage.study.reproduction.findings import PAPER, Claim, Comparison, FinishedItem, not_compared
 from seepage.study.reproduction.reproduction_page import differences, expected_numbers, make_page
 
 EVIL = '<script>alert("x")</script> & <img src=http://evil>'
@@ -77,8 +77,8 @@ def test_each_verdict_is_shown_with_its_tolerance(tmp_path):
     comparisons = [
         Claim("within", printed=2.0, within=0.1).compare(2.1),
         Claim("outside", printed=2.0, within=0.1).compare(2.5),
-        Claim("claimed", "never", most=0, explained=True).compare(3),
-        absent("missing", "0.5", "no such file"),
+        Claim("claimed", "never", maximum=0, explained=True).compare(3),
+        not_compared("missing", "0.5", "no such file"),
         Claim("own").compare(1.5),
     ]
     page = make_page(PAPER, [_kept(comparisons)], tmp_path)

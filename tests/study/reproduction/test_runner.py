@@ -76,7 +76,7 @@ def test_files_of_a_run(finds, tmp_path):
 def test_finished_items_are_kept(finds, tmp_path):
     reproduce(folder=tmp_path)
     told = []
-    reproduce(folder=tmp_path, tell=lambda kept, made: told.append((kept.item, made)))
+    reproduce(folder=tmp_path, on_item=lambda kept, made: told.append((kept.item, made)))
     assert _calls(finds) == [1, 1]
     assert told == [("first", False), ("second", False)]
 
