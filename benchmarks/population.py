@@ -10,7 +10,7 @@ import seepage as sp
 from benchmarks import Figure, at_least, best_of, seconds
 from benchmarks.leakage import MIXED_SIZES, random_pair_counts
 from seepage._numerics import Integers
-from seepage.leakage.deviations import touching_lines
+from seepage.leakage.deviations import tangent_lines
 
 CATEGORICAL = ["workclass", "education", "marital-status", "occupation", "relationship"]
 CATEGORICAL += ["race", "sex", "income"]
@@ -100,7 +100,7 @@ def _program(counts: Integers) -> OptimizeResult:
     chosen = likelier > other
     masses = likelier @ chosen, other @ chosen
     c = np.log(2.0**size * len(MIXED_SIZES) ** 3 / 0.05)
-    lines = touching_lines(*masses, *(c / people))
+    lines = tangent_lines(*masses, *(c / people))
     floor, scale = np.exp(-EPSILON), -np.expm1(-EPSILON)
     above, below = (
         np.append(scale * line.slope * row, floor + scale * line.constant)

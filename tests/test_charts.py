@@ -92,7 +92,7 @@ def _words(chart, folder):
 
 def test_a_curve_without_budgets_is_refused_and_one_budget_is_a_point(pairs, tmp_path):
     channel = pairs.channel("sex", "income")
-    with pytest.raises(sp.InputError, match="without any budget"):
+    with pytest.raises(sp.InputError, match="epsilons must not be empty"):
         sp.leakage_curve(channel, []).chart()
     sp.save_chart(sp.leakage_curve(channel, [1.0]).chart(), tmp_path / "one.svg")
     assert 'aria-roledescription="point"' in (tmp_path / "one.svg").read_text()

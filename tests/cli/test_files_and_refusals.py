@@ -130,7 +130,7 @@ def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
         (("analyse", ""), "what is read must have a name, got ''"),
         (("estimate", "reports.parquet", "--plan", ""), "must have a name"),
         (("analyse", "reports.parquet"), "must hold records, got reports or counts"),
-        (("analyse", ".", "--columns", "sleep"), "all files must be of one kind"),
+        (("analyse", ".", "--columns", "sleep"), "all files must have one format"),
         (("calibrate", "reports.parquet", "--limit", "3"), "must hold records, got reports"),
         (("perturb", "reports.parquet", "--plan", "plan.json", "-o", "x"), "must hold records"),
         (("perturb", "t.pairs", "--plan", "plan.json", "-o", "x"), "must hold records"),

@@ -136,7 +136,7 @@ def test_a_plan_is_checked_on_a_table_or_its_counts(folder, data):
 
 def test_a_check_reads_the_table_as_it_is_told(folder):
     done = run("calibrate", "t.csv", "--check", "plan.json", "--missing-marker", "x", cwd=folder)
-    assert "column 'a' is missing, and the domain has no category for that" in done.stderr
+    assert "column 'a' is missing, and the domain has no category for missing" in done.stderr
 
 
 def test_settings_of_sampled_totals(folder):

@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from plan_examples import DOMAIN, counts, people, plan_for
 from seepage.collection import pooled_sums as sums
-from seepage.collection.estimated_pairs import _rounded, _rounded_table, rake
+from seepage.collection.estimated_pairs import _rounded_marginal, _rounded_table, rake
 from seepage.collection.pooled_sums import pool_reports
 from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
@@ -56,7 +56,7 @@ def test_raking_keeps_odds():
 @given(tables)
 def test_rounded_tables_have_exactly_their_margins(table):
     margin = margins(table)
-    rows, columns = (_rounded(part) for part in margin)
+    rows, columns = (_rounded_marginal(part) for part in margin)
     fitted = rake(filled(table), *margin)
     found = _rounded_table(fitted, rows, columns)
     for rounded, part in zip((rows, columns), margin, strict=True):
@@ -134,7 +134,7 @@ def test_groups_do_not_change_sums(monkeypatch):
     whole = pool_reports(plan, reports).forms[0]
     monkeypatch.setattr(sums, "MAX_GROUPS", 3)
     monkeypatch.setattr(sums, "MIN_GROUPS", 1)
-    monkeypatch.setattr(sums, "ENTRIES", 100)
+    monkeypatch.setattr(sums, "CHUNK_ENTRIES", 100)
     few = pool_reports(plan, reports).forms[0]
     assert (len(whole.sizes), len(few.sizes)) == (128, 3)
     assert whole.sizes.sum() == few.sizes.sum() == 1000

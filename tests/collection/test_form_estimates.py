@@ -16,7 +16,7 @@ from scipy import stats
 
 from command import run
 from plan_examples import DOMAIN, counts, forms_plan, matrix, people, product, three_forms
-from seepage.collection.form_estimates import FormPart, MatrixEstimator, combine, form_weights
+from seepage.collection.form_estimates import FormEstimate, MatrixEstimator, combine, form_weights
 from seepage.collection.perturb import drawn_forms, perturb_file, perturbed_columns
 from seepage.collection.report_leakage import analyse_reports
 from seepage.collection.report_source import reports_schema
@@ -105,16 +105,16 @@ def test_the_error_is_what_precisions_add_up_to(simulated):
 
 
 def test_weights_do_not_depend_on_the_reports():
-    parts = [FormPart(np.array([f, 1 - f]), np.ones(2) * f, 100, 2.0) for f in (0.1, 0.9)]
+    parts = [FormEstimate(np.array([f, 1 - f]), np.ones(2) * f, 100, 2.0) for f in (0.1, 0.9)]
     assert form_weights(parts).tolist() == [0.5, 0.5]
-    parts = [FormPart(np.zeros(2), np.zeros(2), n, v) for n, v in ((100, 1.0), (300, 6.0))]
+    parts = [FormEstimate(np.zeros(2), np.zeros(2), n, v) for n, v in ((100, 1.0), (300, 6.0))]
     assert form_weights(parts) == pytest.approx([2 / 3, 1 / 3])
-    one_value = [FormPart(np.ones(1), np.zeros(1), n, 0.0) for n in (1, 3)]
+    one_value = [FormEstimate(np.ones(1), np.zeros(1), n, 0.0) for n in (1, 3)]
     assert combine(one_value, 4).frequencies.tolist() == [1.0]
 
 
 def test_everyone_asked_the_same_has_no_error_of_sampling():
-    part = FormPart(np.array([0.3, 0.7]), np.array([0.04, 0.09]), 50, 1.0)
+    part = FormEstimate(np.array([0.3, 0.7]), np.array([0.04, 0.09]), 50, 1.0)
     assert combine([part], 50).standard_errors == pytest.approx([0.2, 0.3], rel=1e-15)
     some = combine([part], 100).standard_errors ** 2 - [0.04, 0.09]
     assert some == pytest.approx([0.21 * 100 / 99 * (1 / 50 - 1 / 100)] * 2)
@@ -126,7 +126,7 @@ def test_the_error_of_random_halves_is_that_of_sampling_without_replacement():
     means = [Fraction(sum(chosen), 4) for chosen in combinations(people_, 4)]
     truth = Fraction(1, 2)
     variance = sum((mean - truth) ** 2 for mean in means) / len(means)
-    part = FormPart(np.array([0.5, 0.5]), np.zeros(2), 4, 1.0)
+    part = FormEstimate(np.array([0.5, 0.5]), np.zeros(2), 4, 1.0)
     assert combine([part], 6).standard_errors[0] ** 2 == pytest.approx(float(variance))
 
 
@@ -145,7 +145,7 @@ def test_forms_that_nobody_got_and_attributes_that_nobody_answered():
     assert set(found.estimates) == {"sex", "job"}
     assert found.untold == ("age", "ill")
     assert found["sex"].records == PEOPLE.num_rows
-    with pytest.raises(InputError, match="there is no estimate without reports"):
+    with pytest.raises(InputError, match="reports must not be empty"):
         plan.estimate(plan.perturb(PEOPLE)[:0])
 
 
@@ -164,7 +164,7 @@ def test_a_matrix_that_is_a_product_estimates_as_the_product():
     for name, made in (("sex", GRR(2, 1.0)), ("age", GRR(3, 1.5))):
         nominal = np.array(whole[name].frequencies)
         expected = made.variance(1, nominal).sum() + 1 - nominal @ nominal
-        assert estimator.spread(name) == pytest.approx(expected, rel=1e-6)
+        assert estimator.unit_variance(name) == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_best_unbiased_table_is_taken():
@@ -172,7 +172,7 @@ def test_the_best_unbiased_table_is_taken():
     plan = forms_plan(PAIRS, [matrix(DOMAIN, ["sex", "ill"], 1.0)])
     estimator = MatrixEstimator(plan, plan.forms[0].channel)
     channel = plan.forms[0].channel.made.channel()
-    best, wanted = estimator.coefficients("sex"), estimator.marginal_of("sex")
+    best, wanted = estimator.coefficients("sex"), estimator.marginal_matrix("sex")
     assert np.allclose(channel @ best, wanted.T, atol=1e-9)
     chances = np.outer(plan["sex"].frequencies, plan["ill"].frequencies).ravel() @ channel
     rng = np.random.default_rng(3)
@@ -189,7 +189,7 @@ def test_a_matrix_that_does_not_tell_an_attribute_apart():
     found = plan.estimate(plan.perturb(PEOPLE, seed=1))
     assert found.untold == ("ill",)
     assert set(found.estimates) == {"sex"}
-    with pytest.raises(InputError, match="tell nothing"):
+    with pytest.raises(InputError, match="carry no information"):
         found["ill"]
 
 
@@ -201,7 +201,7 @@ def test_nominal_frequencies_of_cells_are_used():
     estimator = MatrixEstimator(plan, stated)
     found = estimator.coefficients("sex")
     expected = (cells @ made.channel()) @ (found**2).sum(axis=1) - 0.5
-    assert estimator.spread("sex") == pytest.approx(expected)
+    assert estimator.unit_variance("sex") == pytest.approx(expected)
 
 
 # Joint tables ------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_attributes_that_no_form_asks_for_together():
     reports = plan.perturb(PEOPLE, seed=1)
     with pytest.raises(InputError, match="no form asks for both 'job' and 'age'"):
         plan.estimate_joint(reports, "job", "age")
-    with pytest.raises(InputError, match="maximum likelihood needs a form"):
+    with pytest.raises(InputError, match="method 'em' needs a form with separate reports"):
         plan.estimate_joint(reports, "sex", "age", method="em")
     assert plan.estimate_joint(reports, "sex", "age").frequencies.shape == (2, 3)
 

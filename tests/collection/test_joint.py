@@ -5,7 +5,7 @@ import pytest
 
 from plan_examples import collected, plan_for, table_of
 from seepage.collection import joint as likelihood
-from seepage.collection.joint import ENOUGH, PairLikelihoods
+from seepage.collection.joint import MAX_GAP, PairLikelihoods
 from seepage.mechanisms import registered
 from seepage.mechanisms.reports import reports_from_arrow
 
@@ -50,7 +50,7 @@ def test_the_estimate_is_the_most_likely_distribution(name):
     assert found.records == len(CODES[0])
     assert found.frequencies.min() >= 0
     assert np.isclose(found.frequencies.sum(), 1.0)
-    assert found.gap <= ENOUGH
+    assert found.gap <= MAX_GAP
     first, second = likelihoods(plan, reports)
     reached = level(first, second, found.frequencies)
     rng = np.random.default_rng(1)
@@ -66,7 +66,7 @@ def test_a_plain_em_comes_to_the_same(name):
     first, second = likelihoods(plan, reports)
     plain = plain_em(first, second)
     reached = [level(first, second, f) for f in (found.frequencies, plain)]
-    assert abs(reached[0] - reached[1]) <= 2 * ENOUGH
+    assert abs(reached[0] - reached[1]) <= 2 * MAX_GAP
     assert np.abs(found.frequencies - plain).max() < 0.02
 
 
@@ -74,18 +74,18 @@ def test_a_plain_em_comes_to_the_same(name):
 def test_counting_sets_and_single_reports_agree(name, monkeypatch):
     plan, reports = case(name)
     counted = plan.estimate_joint(reports, "a", "b", method="em")
-    monkeypatch.setattr(likelihood, "MAX_SETS", 0)
+    monkeypatch.setattr(likelihood, "MAX_SET_PAIRS", 0)
     single = plan.estimate_joint(reports, "a", "b", method="em")
     first, second = likelihoods(plan, reports)
     reached = [level(first, second, f.frequencies) for f in (counted, single)]
-    assert abs(reached[0] - reached[1]) <= ENOUGH
+    assert abs(reached[0] - reached[1]) <= MAX_GAP
     assert single.records == counted.records
 
 
 def test_a_sample_says_how_many_reports_it_rests_on(monkeypatch):
     plan, reports = case("oue")
-    monkeypatch.setattr(likelihood, "MAX_SETS", 0)
-    monkeypatch.setattr(likelihood, "SAMPLE", 400)
+    monkeypatch.setattr(likelihood, "MAX_SET_PAIRS", 0)
+    monkeypatch.setattr(likelihood, "SAMPLE_SIZE", 400)
     found, again = (plan.estimate_joint(reports, "a", "b", method="em") for _ in range(2))
     assert 300 < found.records < 500
     assert np.array_equal(found.frequencies, again.frequencies)
@@ -120,7 +120,7 @@ def test_an_alphabet_of_one():
     reports = collected(plan, codes, np.random.default_rng(1))
     found = plan.estimate_joint(reports, "a", "b", method="em")
     assert found.frequencies.shape == (2, 1)
-    assert found.gap <= ENOUGH
+    assert found.gap <= MAX_GAP
 
 
 def test_both_forms_of_evidence_agree():

@@ -70,7 +70,7 @@ def test_limits_combine_the_far_ends_of_both_weights(noise):
         for x, s in ((1, 0), (1, 1), (2, 0), (2, 1)):
             ends = [(w.logarithm - w.down)[:, s], (w.logarithm + w.up)[:, s]]
             low, high = ends[0][0] - ends[1][x], ends[1][0] - ends[0][x]
-            if w.inner[0, s] and w.inner[x, s]:
+            if w.unclipped[0, s] and w.unclipped[x, s]:
                 shared = np.corrcoef(w.residuals[:, 0, s], w.residuals[:, x, s])[0, 1]
                 middle = w.logarithm[0, s] - w.logarithm[x, s]
                 down, up = (
@@ -78,7 +78,7 @@ def test_limits_combine_the_far_ends_of_both_weights(noise):
                     for a, b in ((w.down[0, s], w.up[x, s]), (w.up[0, s], w.down[x, s]))
                 )
                 low, high = middle - down, middle + up
-            seen.add(bool(w.inner[0, s] and w.inner[x, s]))
+            seen.add(bool(w.unclipped[0, s] and w.unclipped[x, s]))
             assert found.lower[x, s] == pytest.approx(low, abs=1e-9)
             assert found.upper[x, s] == pytest.approx(high, abs=1e-9)
     assert seen == ({True, False} if noise > 10 else {True})

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from command import run
 from plan_examples import collected, counts, people, plan_for, three_forms
-from seepage.collection.report_lines import LONGEST_LINE, line_files, read_report_lines
+from seepage.collection.report_lines import MAX_LINE_BYTES, line_files, read_report_lines
 from seepage.collection.wire_draws import draw_form, form_bytes, perturb_record
 from seepage.errors import InputError
 from seepage.mechanisms.randomness import Randomness
@@ -175,7 +175,7 @@ def test_ends_of_lines_do_not_matter(tmp_path, end):
     assert (found.table.num_rows, found.notes) == (3, ())
 
 
-@pytest.mark.parametrize("length", [LONGEST_LINE - 1, LONGEST_LINE, 3 * LONGEST_LINE + 5])
+@pytest.mark.parametrize("length", [MAX_LINE_BYTES - 1, MAX_LINE_BYTES, 3 * MAX_LINE_BYTES + 5])
 def test_a_line_that_is_too_long_is_malformed(tmp_path, length):
     lines = [GOOD, "x" * length + "\n", GOOD]
     found = read(written(tmp_path / "reports.jsonl", lines))

@@ -202,9 +202,9 @@ def test_missing_file_and_folder(tmp_path):
 def test_no_parquet_file(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("a,b\n1,2\n")
-    assert "is no Parquet file" in refused(path)
+    assert "is not a Parquet file" in refused(path)
     path.write_bytes(b"")
-    assert "is no Parquet file" in refused(path)
+    assert "is not a Parquet file" in refused(path)
 
 
 def test_another_parquet_file(tmp_path):
@@ -269,7 +269,7 @@ def test_header_that_is_no_json(saved, damage):
     table = pq.read_table(saved)
     damaged = {b"seepage": damage(table.schema.metadata[b"seepage"])}
     pq.write_table(table.replace_schema_metadata(damaged), saved)
-    assert "is no valid file of pair counts" in refused(saved)
+    assert "is not a valid file of pair counts" in refused(saved)
 
 
 def test_cells_that_are_not_utf8(saved):
@@ -282,7 +282,7 @@ def test_cells_that_are_not_utf8(saved):
     )
     changed = table.set_column(2, "value_a", bad)
     pq.write_table(changed.replace_schema_metadata(table.schema.metadata), saved)
-    assert "is no valid file of pair counts" in refused(saved)
+    assert "is not a valid file of pair counts" in refused(saved)
 
 
 def replaced(column, change):
@@ -308,8 +308,8 @@ def first_set_to(value):
         (lambda table: table.slice(1), "must sum to"),
         (lambda table: table.slice(0, table.num_rows - 1), "must sum to"),
         (lambda table: table.slice(0, 0), "500 records, but counts of 0"),
-        (lambda table: pa.concat_tables([table, table.slice(3, 1)]), "a cell comes twice"),
-        (lambda table: pa.concat_tables([table, table.slice(0, 1)]), "a cell comes twice"),
+        (lambda table: pa.concat_tables([table, table.slice(3, 1)]), "a cell occurs twice"),
+        (lambda table: pa.concat_tables([table, table.slice(0, 1)]), "a cell occurs twice"),
         (replaced("count", lambda c: pc.add(c, 1)), "must sum to"),
         (replaced("count", first_set_to(-5)), "at least 0"),
         (replaced("count", first_set_to(None)), "integers"),
@@ -320,8 +320,8 @@ def first_set_to(value):
         (replaced("value_a", first_set_to("yes")), "attribute 'sex' has no value 'yes'"),
         (replaced("value_b", first_set_to("M")), "below the diagonal"),
         (replaced("attribute_a", first_set_to("income")), "attribute_a has 'income'"),
-        (replaced("attribute_b", lambda c: pa.array([[1]] * len(c))), "must hold text"),
-        (replaced("value_b", lambda c: pa.array([{"a": "b"}] * len(c))), "must hold text"),
+        (replaced("attribute_b", lambda c: pa.array([[1]] * len(c))), "must hold strings"),
+        (replaced("value_b", lambda c: pa.array([{"a": "b"}] * len(c))), "must hold strings"),
         (
             lambda t: t.rename_columns(["attribute_b", "attribute_a", *t.column_names[2:]]).select(
                 t.column_names
@@ -379,7 +379,7 @@ def test_a_sample_larger_than_its_population_is_refused(saved):
     table = pq.read_table(saved)
     edited = json.dumps({**header(saved), "population": 3}).encode()
     pq.write_table(table.replace_schema_metadata({b"seepage": edited}), saved)
-    with pytest.raises(TableError, match="no valid file of pair counts: population must be"):
+    with pytest.raises(TableError, match="not a valid file of pair counts: population must be"):
         PairCounts.load(saved)
 
 

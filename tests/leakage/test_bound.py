@@ -260,12 +260,12 @@ def test_large_epsilon_with_a_zero_cell(epsilon):
         (1, 5, "delta must be at least 0 and below 1, got 5"),
     ],
 )
-def test_bad_budgets_are_refused_in_one_line(epsilon, delta, message):
-    with pytest.raises(InputError) as refused:
+def test_invalid_budgets_raise_in_one_line(epsilon, delta, message):
+    with pytest.raises(InputError) as error:
         leakage_bound([[0.5, 0.5], [0.25, 0.75]], epsilon, delta=delta)
-    assert str(refused.value) == message
+    assert str(error.value) == message
 
 
-def test_a_matrix_that_is_no_channel_is_refused():
+def test_a_matrix_that_is_no_channel_raises():
     with pytest.raises(ChannelError, match=r"each row of channel must sum to 1, but row 1 sums to"):
         leakage_bound([[0.5, 0.5], [0.5, 0.4]], 1.0)

@@ -54,7 +54,7 @@ def test_no_budget_gives_an_empty_curve():
     assert curve.saturation == pytest.approx(math.log(8))
 
 
-def test_a_bad_budget_among_good_ones_is_refused():
+def test_one_invalid_budget_of_several_raises():
     with pytest.raises(
         InputError, match=r"^epsilon must be a finite number of at least 0, got -2$"
     ):
@@ -102,7 +102,7 @@ def test_there_and_back(counts, epsilon):
         assert back == pytest.approx(epsilon, rel=1e-7)
 
 
-def test_nothing_allowed_means_no_budget():
+def test_a_limit_of_0_allows_epsilon_0_only():
     assert epsilon_for_leakage(BINARY, 0.0) == 0.0
 
 
@@ -139,10 +139,10 @@ def test_a_leak_that_hangs_on_a_tiny_cell():
         ("much", "leakage must be a number, got 'much'"),
     ],
 )
-def test_bad_limits_are_refused_in_one_line(leakage, message):
-    with pytest.raises(InputError) as refused:
+def test_invalid_limits_raise_in_one_line(leakage, message):
+    with pytest.raises(InputError) as error:
         epsilon_for_leakage(BINARY, leakage)
-    assert str(refused.value) == message
+    assert str(error.value) == message
 
 
 def test_a_chart_joins_budgets_with_their_own_leakages():

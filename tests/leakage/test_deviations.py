@@ -18,7 +18,7 @@ from seepage.leakage.deviations import (
     kl_lower,
     kl_upper,
     mixture_radius,
-    touching_lines,
+    tangent_lines,
 )
 
 SHARES = [Fraction(part, 40) for part in range(41)] + [Fraction(1, 1000), Fraction(999, 1000)]
@@ -97,7 +97,7 @@ def test_mean_limits_err_as_rarely_as_they_say(n):
             assert chance[mean < lower].sum() <= math.exp(-c)
 
 
-def test_limits_without_records_are_the_whole_range():
+def test_limits_without_records_are_the_full_range():
     assert clopper_pearson(0, 0, 5.0) == (0.0, 1.0)
     found = kl_inf_limits([0.2, 1.0], [0.0, 0.0], mixture_radius(0, 5.0), 0.2, 1.0)
     assert (found.lower, found.upper) == (0.2, 1.0)
@@ -145,7 +145,7 @@ def test_limits_widen_with_confidence_and_narrow_with_records(a, r, n):
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), radii)
 @settings(max_examples=200, deadline=None)
 def test_lines_stay_on_the_safe_side(at, a, r):
-    upper, lower = touching_lines(max(at, 1e-3 * r) if r < 1 else 1.0, at, r, r)
+    upper, lower = tangent_lines(max(at, 1e-3 * r) if r < 1 else 1.0, at, r, r)
     assert upper.constant + upper.slope * a >= kl_upper(a, r) * (1 - 3e-11) - 1e-15
     assert lower.constant + lower.slope * a <= kl_lower(a, r) * (1 + 3e-11) + 1e-15
 

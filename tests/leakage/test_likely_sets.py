@@ -169,7 +169,7 @@ def test_an_input_that_nobody_has_does_not_hide_the_saturation():
     assert value >= math.log(1.25)
 
 
-def test_a_subset_of_everything_says_nothing():
+def test_a_subset_of_all_values_has_no_leakage():
     channel = np.random.default_rng(0).dirichlet(np.ones(6), (1, 4))
     assert LikelySets("subsets", 3.0, 6).best(channel).value[0] == 0
 

@@ -167,7 +167,7 @@ def test_values_never_seen_are_left_out():
     assert matrix["work", "race"].witness.likelier in ("work0", "work1", "work2")
 
 
-def test_a_target_with_one_seen_value_has_nothing_to_tell_apart():
+def test_a_target_with_one_observed_value_has_no_leakage():
     pairs = pair_counts({"constant": [1, 1, 1, 1], "coin": [0, 1, 1, 0]}, [3, 2])
     matrix = leakage_matrix(pairs, 1.0, delta=0.1)
     assert matrix.values.tolist() == [[0, 0], [0, 0]]
@@ -269,13 +269,13 @@ def test_any_data_with_table_options():
         ),
     ],
 )
-def test_bad_input_is_refused_in_one_line(call, message):
-    with pytest.raises(InputError) as refused:
+def test_invalid_input_raises_in_one_line(call, message):
+    with pytest.raises(InputError) as error:
         call(table_of())
-    assert str(refused.value) == message
+    assert str(error.value) == message
 
 
-def test_an_unknown_mechanism_is_refused_with_the_nearest():
+def test_an_unknown_mechanism_raises_with_the_nearest_name():
     with pytest.raises(InputError, match=r"^mechanism must be one of .*; did you mean 'grr'\?$"):
         leakage_matrix(table_of(), 1.0, mechanism="grrr")
 
@@ -310,7 +310,7 @@ def test_the_mean_bound_on_celeba(celeba):
 
 
 @with_data
-def test_what_tells_the_sex_on_celeba(celeba):
+def test_largest_leakages_about_sex_on_celeba(celeba):
     levels = [
         [leakage_matrix(celeba, e, mechanism="grr")["Male", s].value for e in (1, 3, 10, 20)]
         for s in ("No_Beard", "Wearing_Necklace", "Smiling")

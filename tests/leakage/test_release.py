@@ -166,18 +166,18 @@ def test_tiny_probabilities_neither_vanish_nor_turn_infinite():
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(channel, transition, message):
-    with pytest.raises(ChannelError) as refused:
+def test_mismatched_shapes_raise_in_one_line(channel, transition, message):
+    with pytest.raises(ChannelError) as error:
         exact_leakage(channel, transition)
-    assert str(refused.value) == message
+    assert str(error.value) == message
 
 
-def test_channels_of_different_attributes_are_refused():
+def test_channels_of_different_attributes_raise():
     correlation = Channel([[0.5, 0.5]], attribute("sex", 1), attribute("work", 2))
     mechanism = Channel([[1.0], [1.0]], attribute("race", 2), attribute("report", 1))
-    with pytest.raises(ChannelError) as refused:
+    with pytest.raises(ChannelError) as error:
         exact_leakage(correlation, mechanism)
-    assert str(refused.value) == (
+    assert str(error.value) == (
         "the source of channel is 'work' but mechanism perturbs 'race'; "
         "they must be the same attribute"
     )

@@ -122,7 +122,7 @@ def test_every_row_of_a_ball_on_a_grid(epsilon):
 def test_the_relaxation_beyond_twelve_values_is_never_below_the_truth(channel, epsilon, size, box):
     reach = reach_of(channel, 0.0 if box else size, size if box else None)
     truth = robust_bound._enumerated(
-        reach, robust_bound._choices(LikelySets("all", epsilon), channel.shape[1]), epsilon
+        reach, robust_bound._all_sets(LikelySets("all", epsilon), channel.shape[1]), epsilon
     )[0]
     relaxed, likelier, other, likely = reach.relaxed(epsilon)
     assert relaxed >= truth - 1e-13
@@ -149,7 +149,7 @@ def test_the_relaxation_is_tight(kind, mean, most):
         )
         epsilon = rng.uniform(0.3, 4)
         exact = robust_bound._enumerated(
-            reach, robust_bound._choices(LikelySets("all", epsilon), int(shape[1])), epsilon
+            reach, robust_bound._all_sets(LikelySets("all", epsilon), int(shape[1])), epsilon
         )[0]
         excess.append(min(reach.relaxed(epsilon)[0], epsilon) - exact)
     assert min(excess) > -1e-13
@@ -219,7 +219,7 @@ def test_what_is_no_uncertainty(options, message):
         leakage_bound([[0.5, 0.5], [0.2, 0.8]], 1.0, **options)
 
 
-def test_sparse_channels_are_asked_for_whole():
+def test_sparse_channels_raise():
     with pytest.raises(InputError, match="dense"):
         leakage_bound(csr_array([[0.5, 0.5], [0.2, 0.8]]), 1.0, radius=0.1)
 

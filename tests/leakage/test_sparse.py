@@ -225,7 +225,7 @@ def test_curve_and_its_inverse_equal_the_dense_ones():
             assert budget == pytest.approx(sp.epsilon_for_leakage(G, leakage), rel=1e-12)
 
 
-def test_equal_rows_are_told_by_cells_alone():
+def test_equal_rows_are_recognised_without_a_dense_matrix():
     row = np.array([0.25, 0.0, 0.75])
     assert rows_are_equal(csr_array(np.tile(row, (5, 1))))
     assert not rows_are_equal(csr_array([[0.25, 0.0, 0.75], [0.25, 0.75, 0.0]]))
@@ -249,7 +249,7 @@ def test_equal_rows_are_told_by_cells_alone():
         (csr_array([[1.0 + 0j]]), "channel must be a matrix of probabilities, got complex128"),
     ],
 )  # fmt: skip
-def test_what_is_no_channel_is_refused_in_one_line(given, message):
+def test_an_invalid_channel_raises_in_one_line(given, message):
     for call in (
         lambda: sp.leakage_bound(given, 1.0),
         lambda: sp.exact_leakage(given, [[1.0, 0.0], [0.0, 1.0]]),

@@ -9,7 +9,7 @@ import pytest
 
 from seepage.errors import InputError
 from seepage.mechanisms import MatrixMechanism, Mechanism, mechanism, registered
-from seepage.mechanisms.direct import truthful
+from seepage.mechanisms.direct import true_probability
 from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.mechanisms.reports import BitReports, HashReports, Reports, ValueReports
 
@@ -34,14 +34,14 @@ def make(name: str, k: int, epsilon: float, delta: float = DELTA) -> Mechanism:
 
 
 def split_thresholds(k: int, epsilon: float) -> np.ndarray:
-    other = math.ceil(CERTAIN // 2 * (1 - truthful(k, epsilon)) / max(1, k - 1))
+    other = math.ceil(CERTAIN // 2 * (1 - true_probability(k, epsilon)) / max(1, k - 1))
     thresholds = np.full((k, k, 2), other, dtype=object)
     thresholds[np.arange(k), np.arange(k)] = CERTAIN // 2 - other * (k - 1)
     return np.tile(thresholds[0], (k, 1, 1)) if epsilon == 0 else thresholds
 
 
 def accepted(tested: Mechanism, candidates: Reports) -> Reports:
-    """Those candidates that the mechanism does not refuse as reports of its own."""
+    """Return the candidates that the mechanism accepts as its reports."""
     kept = np.ones(len(candidates), dtype=bool)
     for row in range(len(candidates)):
         try:

@@ -47,7 +47,7 @@ def telling_reports(name: str, k: int, epsilon: float) -> list[Reports]:
     k=st.integers(1, 4),
     epsilon=st.sampled_from([0.0, 0.2, 1.0, 3.0]),
 )
-def test_leakage_is_the_most_that_any_report_tells(
+def test_leakage_is_the_maximum_over_all_reports(
     name: str, seed: int, rows: int, k: int, epsilon: float
 ) -> None:
     tested, channel = make(name, k, epsilon), random_channel(seed, rows, k)
@@ -96,6 +96,6 @@ def test_leakage_at_the_limits(name: str, epsilon: float) -> None:
 
 
 @every_mechanism
-def test_leakage_refuses_a_channel_of_other_columns(name: str) -> None:
+def test_leakage_of_a_channel_with_other_columns_raises(name: str) -> None:
     with pytest.raises(InputError, match="4 columns"):
         make(name, 4, 1.0).leakage([[0.5, 0.5], [0.2, 0.8]])

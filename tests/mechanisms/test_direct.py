@@ -9,7 +9,13 @@ import pytest
 from scipy import stats
 
 from seepage.errors import InputError
-from seepage.mechanisms.direct import GRR, ApproximateGRR, DirectResponse, SubsetSelection, truthful
+from seepage.mechanisms.direct import (
+    GRR,
+    ApproximateGRR,
+    DirectResponse,
+    SubsetSelection,
+    true_probability,
+)
 from seepage.mechanisms.exact_probabilities import CERTAIN, exp_below
 from seepage.mechanisms.reports import BitReports, ValueReports, load_reports
 
@@ -51,11 +57,11 @@ def test_the_recomputed_budget_is_the_stated_one(k, epsilon):
 def test_a_wrong_parameterisation_shows():
     class Careless(GRR):
         def __init__(self, k, epsilon):
-            DirectResponse.__init__(self, k, truthful(k - 1, epsilon), epsilon=epsilon)
+            DirectResponse.__init__(self, k, true_probability(k - 1, epsilon), epsilon=epsilon)
 
     class CarelessApproximate(ApproximateGRR):
         def __init__(self, k, epsilon, delta):
-            true = truthful(k, epsilon) + Fraction(delta) * 2
+            true = true_probability(k, epsilon) + Fraction(delta) * 2
             DirectResponse.__init__(self, k, true, epsilon=epsilon, delta=delta)
 
     assert Careless(5, 1.0).epsilon > 1.2
@@ -154,12 +160,12 @@ def test_reports_use_the_smallest_integers(k, dtype, tmp_path):
     assert mechanism.infer(again).tolist() == reports.values.tolist()
 
 
-def test_a_matrix_that_is_too_large_is_refused():
+def test_a_matrix_that_is_too_large_raises():
     with pytest.raises(InputError, match="inferred_channel"):
         GRR(5000, 1.0).channel()
 
 
-def test_damaged_reports_are_refused():
+def test_damaged_reports_raise():
     mechanism = GRR(4, 1.0)
     origin = mechanism.describe()
     for values in (np.array([1, 77], dtype=np.uint8), np.array([-1]), np.array([0.5])):
@@ -330,7 +336,7 @@ def test_subsets_of_one_are_grr():
     assert np.allclose(subset.variance(100, 0.2), response.variance(100, 0.2))
 
 
-def test_a_channel_with_too_many_subsets_is_refused():
+def test_a_channel_with_too_many_subsets_raises():
     with pytest.raises(InputError, match="too many reports"):
         SubsetSelection(128, 1.0).channel()
 
@@ -340,7 +346,7 @@ def test_a_channel_with_too_many_subsets_is_refused():
     [[[0b0]], [[0b1]], [[0b111]], [[0b11], [0b1]], [[1 << 6 | 1]], [[0b11, 0]]],
     ids=["empty", "too few", "too many", "one of two", "outside", "too wide"],
 )
-def test_damaged_subset_reports_are_refused(words):
+def test_damaged_subset_reports_raise(words):
     mechanism = SubsetSelection(6, 0.5)
     assert mechanism.size == 2
     damaged = BitReports(mechanism.describe(), np.array(words, dtype=np.uint64))

@@ -15,7 +15,7 @@ from seepage.data.domain import Attribute
 from seepage.errors import InputError
 from seepage.mechanisms import Exponential, UtilityExponential
 from seepage.mechanisms.direct import GRR
-from seepage.mechanisms.exact_probabilities import exp_below, largest_ratio, whole_chances
+from seepage.mechanisms.exact_probabilities import exp_below, integer_thresholds, largest_ratio
 from seepage.mechanisms.randomness import Randomness, draw_outputs
 from seepage.mechanisms.reports import ValueReports, load_reports
 
@@ -110,7 +110,7 @@ def test_a_lopsided_utility_spends_its_whole_budget():
     assert UtilityExponential(np.eye(2), 1.0).epsilon == pytest.approx(0.5)
 
 
-def test_rows_that_differ_by_a_constant_tell_nothing_but_rounding():
+def test_rows_that_differ_by_a_constant_have_epsilon_0_up_to_rounding():
     mechanism = UtilityExponential([[0.0, 1.0], [5.0, 6.0]], 2.0)
     assert mechanism.epsilon < 1e-11
     assert mechanism.leakage(np.eye(2)).value < 1e-11
@@ -128,7 +128,7 @@ def test_rows_that_differ_by_a_constant_tell_nothing_but_rounding():
     st.sampled_from(EPSILONS),
     st.sampled_from([0.1, 1.0, 1e3]),
 )
-def test_whole_chances_keep_the_budget_exactly(seed, k, outputs, epsilon, range_of_outputs):
+def test_integer_thresholds_are_within_the_budget(seed, k, outputs, epsilon, range_of_outputs):
     utility = random_utility(seed, k, outputs)
     utility = utility + range_of_outputs * np.random.default_rng(seed).normal(size=outputs)
     mechanism = UtilityExponential(utility, epsilon)
@@ -144,12 +144,12 @@ def test_whole_chances_keep_the_budget_exactly(seed, k, outputs, epsilon, range_
 
 
 def test_a_limit_of_one_leaves_the_average_row():
-    chances = whole_chances(np.array([[0.75, 0.25], [0.25, 0.75]]), Fraction(1))
+    chances = integer_thresholds(np.array([[0.75, 0.25], [0.25, 0.75]]), Fraction(1))
     assert chances.tolist() == [[1 << (64 - 1)] * 2] * 2
 
 
 def test_a_channel_beyond_the_limit_is_drawn_within_it():
-    chances = whole_chances(np.array([[1.0, 0.0], [0.0, 1.0]]), Fraction(3))
+    chances = integer_thresholds(np.array([[1.0, 0.0], [0.0, 1.0]]), Fraction(3))
     assert 1 < largest_ratio(chances) <= 3
 
 
@@ -239,9 +239,9 @@ def test_batches_add_up():
 
 
 @pytest.mark.parametrize("utility", [NARROW, [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [0.0, 0.0, 1.0]]])
-def test_values_that_cannot_be_told_apart_are_not_estimated(utility):
+def test_a_matrix_of_deficient_rank_raises(utility):
     mechanism = UtilityExponential(utility, 1.0)
-    with pytest.raises(InputError, match="do not tell its 3 values apart"):
+    with pytest.raises(InputError, match="must have full row rank"):
         mechanism.estimate(mechanism.perturb([0, 1, 2], 1))
 
 
@@ -252,7 +252,7 @@ def test_epsilon_zero_is_not_estimated():
 
 
 @pytest.mark.parametrize("frequency", [[0.5, 0.5], [[0.1]]])
-def test_a_frequency_of_another_shape_is_refused(frequency):
+def test_a_frequency_of_another_shape_raises(frequency):
     with pytest.raises(InputError, match="one number or 4"):
         UtilityExponential(DISTANCE, 1.0).variance(10, frequency)
 
@@ -346,7 +346,7 @@ def test_witness_reports_exist_for_the_likeliest_values_only():
 # Edges -------------------------------------------------------------------------------------------
 
 
-def test_one_value_tells_nothing():
+def test_one_value_has_no_leakage():
     mechanism = UtilityExponential([[1.0, 5.0, 2.0]], 3.0)
     reports = mechanism.perturb([0] * 30, 1)
     assert (mechanism.epsilon, mechanism.realised_epsilon) == (0.0, 0.0)
@@ -388,7 +388,7 @@ def test_reports_know_their_utility(tmp_path):
             other.infer(again)
 
 
-def test_damaged_reports_are_refused():
+def test_damaged_reports_raise():
     mechanism = UtilityExponential(WIDE, 1.0)
     damaged = ValueReports(mechanism.describe(), np.array([5], dtype=np.uint8))
     for use in (mechanism.estimate, mechanism.infer, mechanism.log_likelihood):
@@ -409,14 +409,14 @@ def test_damaged_reports_are_refused():
         ([[1e308, 0.0], [-1e308, 0.0]], "finite range"),
     ],
 )
-def test_bad_utilities_are_refused(utility, message):
+def test_invalid_utilities_raise(utility, message):
     with pytest.raises(InputError, match=message) as caught:
         UtilityExponential(utility, 1.0)
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, math.nan, math.inf, "1"])
-def test_bad_budgets_are_refused(epsilon):
+def test_invalid_budgets_raise(epsilon):
     with pytest.raises(InputError, match="epsilon must be"):
         Exponential(4, epsilon)
     with pytest.raises(InputError, match="epsilon must be"):

@@ -101,7 +101,7 @@ def test_the_number_of_buckets(epsilon, buckets):
 
 
 @pytest.mark.parametrize("buckets", [1, 0, MAX_BUCKETS + 1, 2.5])
-def test_bad_numbers_of_buckets_are_refused(buckets):
+def test_an_invalid_number_of_buckets_raises(buckets):
     with pytest.raises(InputError, match="buckets must be"):
         LocalHashing(4, 1.0, buckets)
 
@@ -265,7 +265,7 @@ def test_reports_use_the_smallest_integers_and_survive_a_file(epsilon, dtype, tm
     assert np.array_equal(mechanism.infer(again, 1), mechanism.infer(reports, 1))
 
 
-def test_damaged_reports_are_refused():
+def test_damaged_reports_raise():
     mechanism = OLH(4, 1.0)
     damaged = reports_of(mechanism, [1, 2], [0, 77])
     for use in (mechanism.estimate, mechanism.infer, mechanism.log_likelihood, mechanism.tally):

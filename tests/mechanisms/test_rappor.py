@@ -96,7 +96,7 @@ def test_without_permanent_noise_many_reports_reveal_the_value():
 
 
 @pytest.mark.parametrize(("f", "p", "q"), [(1.0, 0.1, 0.9), (0.5, 0.3, 0.3), (0.5, 1 / 3, 1 / 3)])
-def test_settings_that_tell_nothing(f, p, q):
+def test_parameters_with_epsilon_0(f, p, q):
     mechanism = BasicRAPPOR(4, f, p, q)
     assert mechanism.epsilon == mechanism.realised_epsilon == mechanism.epsilon_after(1) == 0
     with pytest.raises(InputError, match="no information"):
@@ -220,18 +220,18 @@ def test_one_value_and_no_reports():
         ((4, 0.5, -0.1, 0.75), "p must be between"),
         ((4, 0.5, 0.5, math.nan), "q must be between"),
         ((4, 0.5, 0.75, 0.5), "p must be at most q"),
-        ((4, 0.0, 0.0, 0.5), "leave every bit uncertain"),
-        ((4, 0.0, 0.5, 1.0), "leave every bit uncertain"),
-        ((4, 0.5, 0.0, 0.0), "leave every bit uncertain"),
-        ((4, 0.5, 1.0, 1.0), "leave every bit uncertain"),
+        ((4, 0.0, 0.0, 0.5), "leave every bit random"),
+        ((4, 0.0, 0.5, 1.0), "leave every bit random"),
+        ((4, 0.5, 0.0, 0.0), "leave every bit random"),
+        ((4, 0.5, 1.0, 1.0), "leave every bit random"),
     ],
 )
-def test_bad_parameters_are_refused(arguments, message):
+def test_invalid_parameters_raise(arguments, message):
     with pytest.raises(InputError, match=message):
         BasicRAPPOR(*arguments)
 
 
 @pytest.mark.parametrize("reports", [0, -1, 1.5, True])
-def test_bad_numbers_of_reports_are_refused(reports):
+def test_an_invalid_number_of_reports_raises(reports):
     with pytest.raises(InputError, match="reports must be"):
         BasicRAPPOR(4).epsilon_after(reports)

@@ -40,7 +40,7 @@ NOT_DESCRIBED += [b'{"kind": "x", "origin": {}}', b'{"kind": "bits", "origin": 3
 
 
 @pytest.mark.parametrize("content", NOT_JSON + NOT_DESCRIBED)
-def test_metadata_that_say_nothing(tmp_path, content):
+def test_missing_or_invalid_metadata_raise(tmp_path, content):
     field = pa.field("report", pa.uint8(), metadata={METADATA: content})
     pq.write_table(pa.table([[1]], schema=pa.schema([field])), tmp_path / "reports.parquet")
     with pytest.raises(InputError, match="'report' does not hold reports: its metadata") as caught:

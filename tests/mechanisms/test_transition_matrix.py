@@ -76,9 +76,9 @@ def test_estimates_are_least_squares_and_unbiased_for_every_distribution():
 def test_deficient_rank_is_not_estimated(matrix):
     mechanism = sp.MatrixMechanism(matrix)
     assert not mechanism.informative
-    with pytest.raises(InputError, match=r"do not tell its . values apart"):
+    with pytest.raises(InputError, match=r"must have full row rank to distinguish . values"):
         mechanism.estimate(mechanism.perturb([0, 1], 1))
-    with pytest.raises(InputError, match=r"do not tell its . values apart"):
+    with pytest.raises(InputError, match=r"must have full row rank to distinguish . values"):
         mechanism.variance(10)
 
 
@@ -89,7 +89,7 @@ def test_guesses_are_the_likeliest_values():
     assert mechanism.inferred_channel() == pytest.approx(np.array([[0.9, 0.1], [0.5, 0.5]]))
 
 
-def test_it_is_known_by_its_name_and_thresholds(tmp_path):
+def test_its_reports_are_identified_by_name_and_thresholds(tmp_path):
     mechanism = sp.MatrixMechanism(SURVEY, name="survey")
     again = sp.MatrixMechanism.from_thresholds(mechanism.thresholds.tolist(), name="survey")
     assert again.describe() == mechanism.describe()

@@ -275,7 +275,7 @@ def test_guesses_at_epsilon_0_favour_nothing():
 # Edges --------------------------------------------------------------------------------------------
 
 
-def test_damaged_reports_are_refused():
+def test_damaged_reports_raise():
     mechanism = OUE(4, 1.0)
     spare = BitReports(mechanism.describe(), np.array([[0b10001]], dtype=np.uint64))
     wide = BitReports(mechanism.describe(), np.zeros((1, 2), dtype=np.uint64))

@@ -49,13 +49,13 @@ def test_lines_are_close_and_never_below(shape, kind, seed):
 
 
 @pytest.mark.parametrize("kind", ["singletons", "all"])
-@pytest.mark.parametrize("most", [45.0, 400.0, 875.0])
-def test_lines_serve_budgets_whose_exponential_overflows(kind, most):
+@pytest.mark.parametrize("maximum", [45.0, 400.0, 875.0])
+def test_lines_serve_budgets_whose_exponential_overflows(kind, maximum):
     stack = _stack(4, 5, 4, 6)
     stack[1] = (stack[1] + 0.01) / 1.06
     sets = LikelySets(kind, 1.0)
-    found = _each(profile_lines(stack, sets, TOLERANCE, most=most))
-    for contrast in [*CONTRASTS, 0.5 * most, 0.82 * most, most]:
+    found = _each(profile_lines(stack, sets, TOLERANCE, maximum=maximum))
+    for contrast in [*CONTRASTS, 0.5 * maximum, 0.82 * maximum, maximum]:
         exact = sets.best(stack, np.full(len(stack), contrast)).value
         shown = np.array([evaluate(lines, contrast) for lines in found])
         assert (shown >= exact * (1 - 1e-9) - 1e-13).all()
@@ -89,7 +89,7 @@ def test_equal_rows_need_no_lines():
 def test_beyond_the_last_contrast_lines_stay_cautious():
     stack = _stack(3, 4, 5, 6)
     sets = LikelySets("all", 1.0)
-    found = _each(profile_lines(stack, sets, TOLERANCE, most=3.0))
+    found = _each(profile_lines(stack, sets, TOLERANCE, maximum=3.0))
     exact = sets.best(stack, np.full(4, 9.0)).value
     assert all(evaluate(lines, 9.0) >= value for lines, value in zip(found, exact, strict=True))
 

@@ -16,7 +16,7 @@ FORMATS = (".svg", ".png", ".pdf", ".html", ".json")
 
 
 def chart_ending(path: str | Path) -> str:
-    """Return the ending of a chart's file; raise where charts have no such format."""
+    """Return the ending of a chart's file; raise an InputError for an unknown format."""
     ending = _checks.path(path).suffix.lower()
     if ending not in FORMATS:
         raise InputError(
@@ -28,12 +28,12 @@ def chart_ending(path: str | Path) -> str:
 def save_chart(chart: Any, path: str | Path) -> None:
     """Write an Altair chart as SVG, PNG, PDF, HTML or JSON, by the ending of the path.
 
-    The file appears only when it is complete.
+    The file is written atomically.
 
     Notes
     -----
-    The HTML page holds the chart as an SVG picture whose marks say their numbers under the pointer.
-    It has no script, and its content security policy permits none: Vega would have to compile
+    The HTML page holds the chart as an SVG picture whose marks have their numbers as tooltips.  It
+    has no script, and its content security policy permits none: Vega would have to compile
     expressions on the page (`unsafe-eval`), beside names that come from a table.
 
     Examples

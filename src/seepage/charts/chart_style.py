@@ -1,7 +1,7 @@
 """Names, colours, panels and notebook display that all charts share.
 
 Names and values come from a table, so `printable_names` escapes what Vega cannot draw.  `finish`
-applies the common style and displays a chart as SVG, without a network.
+applies the common style, and lets notebooks display a chart as SVG without a network.
 """
 
 import re
@@ -37,17 +37,17 @@ OBJECT_MEMBERS = {
 """Members of every JavaScript object: Vega takes them for signals and groups that it knows."""
 
 SCRIPT = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
-"""What begins or ends a script inside a page's script, where notebooks put a chart."""
+"""Tags that open or close a script; notebooks embed a chart in a script element."""
 
 
 def printable_names(draw: Callable[Drawn, Any]) -> Callable[Drawn, Any]:
-    r"""Return a chart function that draws any names: those in its arguments become drawable.
+    r"""Decorate a chart function: all texts in its arguments become texts that Vega can draw.
 
-    Names come from a table, and not every text can be drawn.  Characters that XML does not permit
-    and other control characters are escaped, as in ``a\x1b`` (the renderer aborts the process at
-    them); ``</script`` and its like get a blank after the ``<`` (in a notebook Altair writes a
-    chart into a script of the page); names that every JavaScript object has, such as
-    ``constructor``, get a blank at the end (Vega fails at them).  Names that differ stay different.
+    Characters that XML does not permit and other control characters are escaped, as in ``a\x1b``
+    (the renderer would abort the process); ``</script`` and the like get a blank after the ``<``
+    (in a notebook Altair writes a chart into a script of the page); names that every JavaScript
+    object has, such as ``constructor``, get a blank at the end (Vega fails at them).  Distinct
+    texts stay distinct.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _printable(names: dict[str, None]) -> dict[str, str]:
-    """Return the names that must change, each with a name that no other one has."""
+    """Return a unique replacement for each name that cannot be drawn as it is."""
     changed: dict[str, str] = {}
     taken = {*names, *OBJECT_MEMBERS}
     for name in names:
@@ -95,7 +95,7 @@ def _printable(names: dict[str, None]) -> dict[str, str]:
 
 
 def _visible(character: str) -> str:
-    """Return a character, escaped if it is a control character, a surrogate or no character."""
+    """Return a character, escaped if it is a control, a surrogate or unassigned."""
     hidden = unicodedata.category(character) in ("Cc", "Cn", "Cs", "Zl", "Zp")
     return character.encode("unicode_escape").decode("ascii") if hidden else character
 
@@ -115,14 +115,14 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 # Colours and panels ------------------------------------------------------------------------------
 
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"]
-"""Okabe and Ito's colours, and a brown: told apart by people of any colour vision."""
+"""Okabe and Ito's colours, and a brown: distinguishable with any colour vision."""
 
 DIAGONAL = {"color": "#777777", "strokeDash": [4, 3], "strokeWidth": 1}
-"""The looks of lines that guide the eye."""
+"""Style of reference lines."""
 
 
 def chart_of(rows: Rows) -> Any:
-    """Return a chart that carries its rows inside itself."""
+    """Return a chart with its rows inline."""
     return alt.Chart(alt.Data(values=rows))  # type: ignore[no-untyped-call]
 
 
@@ -132,7 +132,7 @@ def distinct_in(rows: Rows, key: str) -> list[Any]:
 
 
 def coloured(field: str, order: list[str], title: str = "", **more: Any) -> Any:
-    """Return a colour for each name, in this order, with a legend."""
+    """Return a colour encoding of a field, with `PALETTE` in this order and a legend."""
     scale = alt.Scale(domain=order, range=PALETTE)
     return alt.Color(f"{field}:N", title=title or None, sort=order, scale=scale, **more)
 
@@ -153,27 +153,27 @@ def in_panels(
     rows
         The rows of all panels.
     draw
-        Makes a panel from its name and rows; a panel without a title gets its name.
+        Function from a panel's name and rows to its chart; a chart without a title gets the name.
     size
-        Width and height of a panel.
+        Width and height of a panel, in pixels.
     key
-        The key that names a row's panel.
+        The key of the panel's name in a row.
     columns
-        How many panels stand side by side.
+        The number of panels in a row.
     same_y
-        Whether all panels have one vertical scale.
+        Whether all panels share the vertical scale.
     """
     panels = []
     for name in distinct_in(rows, key):
         drawn = draw(name, [row for row in rows if row[key] == name])
         title = name if drawn.title is alt.Undefined else drawn.title
         panels.append(drawn.properties(width=size[0], height=size[1], title=title))
-    together = alt.concat(*panels, columns=columns)
-    return finish(together.resolve_scale(y="shared") if same_y else together)
+    chart = alt.concat(*panels, columns=columns)
+    return finish(chart.resolve_scale(y="shared") if same_y else chart)
 
 
 def finish(chart: Any) -> Any:
-    """Return a chart in the common style, which notebooks display without a network."""
+    """Return a chart in the common style that notebooks display without a network."""
     return as_picture(
         chart.configure_axis(labelFontSize=12, titleFontSize=13, gridColor="#e5e5e5")
         .configure_legend(labelFontSize=12, titleFontSize=12)
@@ -186,11 +186,11 @@ def finish(chart: Any) -> Any:
 
 
 class _Picture:
-    """Display of an Altair chart as SVG, unless a renderer of Altair's was chosen.
+    """Mixin that displays an Altair chart as SVG, unless an Altair renderer was enabled.
 
-    Altair's default renderer writes a script that loads Vega from a content delivery network, so a
-    notebook shows nothing without one.  JupyterLab, Notebook and VS Code show SVG, and nbconvert
-    keeps it.  ``altair.renderers.enable("html")`` and its like are obeyed.
+    Altair's default renderer writes a script that loads Vega from a content delivery network, so
+    that a notebook without a network shows nothing.  JupyterLab, Notebook and VS Code show SVG, and
+    nbconvert keeps it.  ``altair.renderers.enable("html")`` takes precedence.
     """
 
     def _repr_mimebundle_(self, *args: Any, **kwds: Any) -> Any:
@@ -198,20 +198,20 @@ class _Picture:
             return super()._repr_mimebundle_(*args, **kwds)  # type: ignore[misc]
         drawn = StringIO()
         self.save(drawn, format="svg")  # type: ignore[attr-defined]
-        words = "<chart; `save_chart` writes it to a file>"
-        return {"image/svg+xml": drawn.getvalue(), "text/plain": words}
+        text = "<chart; `save_chart` writes it to a file>"
+        return {"image/svg+xml": drawn.getvalue(), "text/plain": text}
 
 
 PICTURES = {
     kind: type(f"{kind.__name__}Picture", (_Picture, kind), {})
     for kind in (alt.Chart, alt.LayerChart, alt.ConcatChart, alt.HConcatChart, alt.VConcatChart)
 }
-"""For each kind of chart the same kind with the display as SVG."""
+"""The subclass with SVG display of each chart class."""
 
 
 def as_picture(chart: Any) -> Any:
-    """Return a chart that notebooks display without a network; else it is the same chart."""
-    drawn = chart.copy(deep=False)
+    """Return a copy of a chart that notebooks display as SVG."""
+    picture = chart.copy(deep=False)
     # A plain assignment would be a field of the chart's specification.
-    object.__setattr__(drawn, "__class__", PICTURES.get(type(chart), type(chart)))
-    return drawn
+    object.__setattr__(picture, "__class__", PICTURES.get(type(chart), type(chart)))
+    return picture

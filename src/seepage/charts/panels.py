@@ -17,12 +17,13 @@ from seepage.charts.chart_style import (
 )
 
 BARS, CURVES, HISTOGRAM, SPREAD = (300, 240), (400, 280), (240, 170), (420, 280)
-"""Width and height of a panel of each kind."""
+"""Width and height of a panel of each kind, in pixels."""
 
 SHAPED = "#c8c8c8"
-"""Colour of answers in one shaped report, which have no budgets of their own."""
+"""Colour of the questions of a shaped report, which have no separate budgets."""
 
 DASHES = [[1, 0], [6, 3], [2, 2], [8, 3, 2, 3]]
+"""Dash patterns: solid, then three dashed ones."""
 
 STEP = 22
 """Height of an attribute's row, in pixels."""
@@ -44,16 +45,16 @@ def bar_panels(
     Parameters
     ----------
     rows
-        With `panel`, `group` (along the axis), `series` (the colour), `value`, and perhaps `mark`:
-        a second value, or None, drawn as a black line across the bar.
+        With `panel`, `group` (along the axis), `series` (the colour), `value`, and optionally
+        `mark`: a second value, or None, drawn as a black line across the bar.
     axis
         The title of the values' axis, with its unit.
     mark
-        What the black lines are.
+        The meaning of the black lines, for the panel's title.
     colour_title, x_title
         The titles of the legend and of the groups' axis.
     width, columns
-        Of one panel, and how many stand side by side.
+        The width of a panel, and the number of panels in a row.
     """
     groups, series = distinct_in(rows, "group"), distinct_in(rows, "series")
     labels = alt.Axis(labelAngle=0, labelLimit=260)
@@ -98,15 +99,15 @@ def curve_panels(
     series
         The lines in the order of the legend.
     dashed
-        The dash of a line by its series: 0 solid, 1 to 3 dashes; solid by default.
+        The index in `DASHES` by series; 0, solid, by default.
     diagonal
-        What the line y = x means; it is drawn, in grey, where this is not empty.
+        The label of the line y = x, which is drawn in grey unless this is empty.
     legend
-        Its title.
+        The title of the legend.
     """
-    index: Any = "top" if len(distinct_in(rows, "panel")) > 1 else "right"
-    entries = alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=300, orient=index)
-    dashes = [DASHES[(dashed or {}).get(one, 0)] for one in series]
+    side: Any = "top" if len(distinct_in(rows, "panel")) > 1 else "right"
+    entries = alt.Legend(labelLimit=320, symbolType="stroke", symbolSize=300, orient=side)
+    dashes = [DASHES[(dashed or {}).get(name, 0)] for name in series]
 
     def draw(panel: str, chosen: Rows) -> Any:
         dots = alt.OverlayMarkDef(size=28)
@@ -123,15 +124,17 @@ def curve_panels(
                 tooltip=["series:N", "x:Q", "y:Q"],
             )
         )
-        return _diagonal(max(row["x"] for row in chosen), diagonal) + lines if diagonal else lines
+        if not diagonal:
+            return lines
+        return _diagonal(max(row["x"] for row in chosen), diagonal) + lines
 
     return in_panels(rows, draw, CURVES)
 
 
-def _diagonal(far: float, meaning: str) -> Any:
-    """Return the grey line y = x up to `far`, with its meaning at the end."""
-    line = chart_of([{"x": 0, "y": 0}, {"x": far, "y": far}]).mark_line(**DIAGONAL)
-    text = chart_of([{"x": far, "y": far, "text": meaning}]).mark_text(
+def _diagonal(end: float, label: str) -> Any:
+    """Return the grey line y = x from 0 to `end`, with a label at its end."""
+    line = chart_of([{"x": 0, "y": 0}, {"x": end, "y": end}]).mark_line(**DIAGONAL)
+    text = chart_of([{"x": end, "y": end, "text": label}]).mark_text(
         color=DIAGONAL["color"], align="right", dx=-6, dy=-6, fontSize=11
     )
     return line.encode(x="x:Q", y="y:Q") + text.encode(x="x:Q", y="y:Q", text="text:N")
@@ -196,29 +199,29 @@ def forms_chart(questions: Rows, attributes: Rows, guarantee: str) -> Any:
     Parameters
     ----------
     questions
-        One for each question: `form`, its `share`, `attribute`, `mechanism`, `epsilon` (None where
-        one shaped report tells about all answers).
+        One for each question: `form`, its `share`, `attribute`, `mechanism`, `epsilon` (None for a
+        shaped report of all answers).
     attributes
         One for each attribute: `attribute`, `total`, `limit` (or None), `mechanism`.
     guarantee
-        What the totals rest on, for the title.
+        The guarantee of the totals, for the title.
     """
     order = [row["attribute"] for row in attributes]
     forms = {row["form"]: row["share"] for row in questions}
-    wide = max(160, min(900, 46 * len(forms)))
+    width = max(160, min(900, 46 * len(forms)))
     title = "Who is asked what"
     if any(row["epsilon"] is None for row in questions):
         title += " (grey: one shaped report)"
-    high = alt.Step(STEP)
-    asked = _questions(questions, order).properties(width=wide, height=high, title=title)
-    told = _totals(attributes, order).properties(
-        width=220, height=high, title=f"Totals ({guarantee})"
+    height = alt.Step(STEP)
+    asked = _questions(questions, order).properties(width=width, height=height, title=title)
+    totals = _totals(attributes, order).properties(
+        width=220, height=height, title=f"Totals ({guarantee})"
     )
-    return finish(_shares(forms).properties(width=wide, height=60) & (asked | told))
+    return finish(_shares(forms).properties(width=width, height=60) & (asked | totals))
 
 
 def _shares(forms: dict[int, float]) -> Any:
-    """Return the share of each form as a bar."""
+    """Return a bar chart of the share of each form."""
     bars = chart_of([{"form": form, "share": share} for form, share in forms.items()])
     return (
         bars.mark_bar(color=PALETTE[0])
@@ -232,12 +235,12 @@ def _shares(forms: dict[int, float]) -> Any:
 
 
 def _questions(questions: Rows, order: list[str]) -> Any:
-    """Return each question as a cell coloured by its budget, those of shaped reports in grey."""
-    asked = chart_of(questions).encode(
+    """Return a grid of questions coloured by budget, those of shaped reports in grey."""
+    base = chart_of(questions).encode(
         x=alt.X("form:O", title="form", axis=alt.Axis(labelAngle=0)),
         y=alt.Y("attribute:N", sort=order, scale=alt.Scale(domain=order), title=None),
     )
-    cells = asked.mark_rect(stroke="white").encode(
+    cells = base.mark_rect(stroke="white").encode(
         color=alt.Color(
             "epsilon:Q",
             title="budget (nats)",
@@ -248,7 +251,7 @@ def _questions(questions: Rows, order: list[str]) -> Any:
     )
     if all(row["epsilon"] is not None for row in questions):
         return cells
-    shaped = asked.transform_filter("!isValid(datum.epsilon)").mark_rect(
+    shaped = base.transform_filter("!isValid(datum.epsilon)").mark_rect(
         stroke="white", color=SHAPED
     )
     return shaped.encode(tooltip=["form:O", "attribute:N", "mechanism:N"]) + (

@@ -1,4 +1,4 @@
-"""The charts of results: matrix, curve of one pair, totals by guarantee, a plan."""
+"""Charts of results: matrix, curve of one pair, totals, realised losses, plan, design, report."""
 
 import math
 from typing import Any
@@ -17,33 +17,37 @@ from seepage.charts.chart_style import (
 from seepage.errors import InputError
 
 CELL = 26
+"""Side of a cell of a matrix, in pixels."""
+
 MIN_SIDE = 220
-"""So long are the titles of the axes, however few the cells."""
+"""Minimum side of a matrix, in pixels: the length of the titles of its axes."""
 
 MAX_WITH_NUMBERS = 24
+"""Maximum number of attributes of a matrix whose cells show numbers."""
 
 WIDTH = 460
 STEP = 22
+"""Height of an attribute's row, in pixels."""
 KINDS = {
     "certified": ("#0072B2", "square"),
     "statistical": ("#009E73", "circle"),
     "assumed": ("#D55E00", "triangle-up"),
     "lower bound": ("#000000", "triangle-right"),
 }
-"""The colour and the mark of each kind of total, here and on the report page."""
+"""Colour and shape of each kind of total; the report page uses the same."""
 
-TOGETHER = 0.02
-"""Marks nearer than this share of the axis are labelled as one."""
+SAME_POINT = 0.02
+"""Points closer than this share of the axis have one label."""
 
-SIDE_BY_SIDE = 0.13
-"""Two names fit beside each other at this share of the axis."""
+LABEL_WIDTH = 0.13
+"""Width of a label, as a share of the axis."""
 
 EXPERIENCED = ["promised epsilon", "nine in ten people", "the median person"]
-"""What the marks of `experience_chart` are."""
+"""Legend of the marks of `experience_chart`."""
 
 
 def _titled(title: str, name: str) -> str:
-    """Return a chart's title with the name of the data, where it has one."""
+    """Return a title followed by the name of the data, if it has one."""
     return f"{title}: {name}" if name else title
 
 
@@ -51,7 +55,7 @@ def _titled(title: str, name: str) -> str:
 def matrix_chart(
     names: list[str],
     values: list[list[float]],
-    most: float,
+    maximum: float,
     subtitle: str,
     order: list[str],
     name: str = "",
@@ -62,7 +66,7 @@ def matrix_chart(
     ----------
     names, values
         The attributes, and the leakage of each source (column) about each target (row).
-    most
+    maximum
         The largest epsilon, the end of the colour scale.
     subtitle
         The mechanism, budget and view.
@@ -72,7 +76,7 @@ def matrix_chart(
         The name of the data, for the title.
     """
     rows = [
-        {"target": target, "source": source, "leakage": value if math.isfinite(value) else most}
+        {"target": target, "source": source, "leakage": value if math.isfinite(value) else maximum}
         for target, line in zip(names, values, strict=True)
         for source, value in zip(names, line, strict=True)
         if target != source
@@ -87,13 +91,13 @@ def matrix_chart(
         color=alt.Color(
             "leakage:Q",
             title="Leakage (nats)",
-            scale=alt.Scale(scheme="viridis", domain=[0, most or 1.0], clamp=True),
+            scale=alt.Scale(scheme="viridis", domain=[0, maximum or 1.0], clamp=True),
         ),
         tooltip=["source:N", "target:N", alt.Tooltip("leakage:Q", format=".4f")],
     )
     layers = [cells]
     if len(names) <= MAX_WITH_NUMBERS:
-        dark = f"datum.leakage < {0.6 * (most or 1.0)}"
+        dark = f"datum.leakage < {0.6 * (maximum or 1.0)}"
         layers.append(
             base.mark_text(fontSize=10).encode(
                 text=alt.Text("leakage:Q", format=".2f"),
@@ -106,21 +110,21 @@ def matrix_chart(
 
 @printable_names
 def curve_chart(epsilons: list[float], values: list[float], saturation: float, pair: str) -> Any:
-    """Return leakage against epsilon, with the line it cannot exceed and its saturation level.
+    """Return leakage against epsilon, with the upper bound epsilon and the saturation level.
 
-    One budget is drawn as a point; none raises an InputError.
+    A single budget is drawn as a point; an empty list raises an InputError.
 
     Parameters
     ----------
     epsilons, values
         The budgets and the leakage bound at each.
     saturation
-        What the leakage rises to; not drawn where infinite.
+        The limit of the leakage for epsilon to infinity; not drawn if infinite.
     pair
         The direction, such as "occupation -> sex".
     """
     if not epsilons:
-        raise InputError("a curve without any budget cannot be drawn")
+        raise InputError("epsilons must not be empty for a chart of the curve")
     lines = {"leakage": values, "epsilon (perfect correlation)": epsilons}
     if math.isfinite(saturation):
         lines["saturation"] = [saturation] * len(epsilons)
@@ -149,7 +153,7 @@ def curve_chart(epsilons: list[float], values: list[float], saturation: float, p
 
 @printable_names
 def totals_chart(rows: Rows, name: str = "") -> Any:
-    """Return every attribute's totals as points on one line each, coloured by their kind.
+    """Return a dot plot of totals, one row per attribute, coloured by kind.
 
     Parameters
     ----------
@@ -176,7 +180,7 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
     refuted = base.transform_filter("datum.refuted").mark_text(
         text="refuted", dx=-8, align="right", fontSize=10, color=PALETTE[1]
     )
-    names = chart_of(_together(rows)).mark_text(dy=-9, fontSize=9, color="#444444")
+    names = chart_of(_point_labels(rows)).mark_text(dy=-9, fontSize=9, color="#444444")
     labels = names.encode(
         x="total:Q", y=alt.Y("attribute:N", sort=order, title=None), text="names:N"
     )
@@ -186,17 +190,17 @@ def totals_chart(rows: Rows, name: str = "") -> Any:
     )
 
 
-def _together(rows: Rows) -> Rows:
-    """Return the names of marks: of the first attribute's, and where several lie together."""
+def _point_labels(rows: Rows) -> Rows:
+    """Return labels of points: of all in the first row, and of points that coincide in others."""
     numbers = [row["total"] for row in rows if isinstance(row["total"], (int, float))]
     labels: Rows = []
     for attribute in distinct_in(rows, "attribute"):
         first = attribute == rows[0]["attribute"]
-        own = [row for row in rows if row["attribute"] == attribute and row["total"] in numbers]
-        apart = (SIDE_BY_SIDE if first else TOGETHER) * max(numbers, default=0.0)
+        points = [row for row in rows if row["attribute"] == attribute and row["total"] in numbers]
+        distance = (LABEL_WIDTH if first else SAME_POINT) * max(numbers, default=0.0)
         groups: list[Rows] = []
-        for row in sorted(own, key=lambda row: row["total"]):
-            if groups and row["total"] - groups[-1][-1]["total"] <= apart:
+        for row in sorted(points, key=lambda row: row["total"]):
+            if groups and row["total"] - groups[-1][-1]["total"] <= distance:
                 groups[-1].append(row)
             else:
                 groups.append([row])
@@ -214,7 +218,7 @@ def _together(rows: Rows) -> Rows:
 
 @printable_names
 def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
-    """Return promised against experienced, one row per attribute.
+    """Return the promised epsilon and quantiles of the realised loss, one row per attribute.
 
     Parameters
     ----------
@@ -223,23 +227,23 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
         `median` and `high` (95%) of the loss, `share` and `permuted_share` of people above 1.1
         epsilon.
     people
-        How many were drawn.
+        The number of drawn people.
     name
         The name of the data, for the title.
     """
-    drawn = [
-        row | {"told": f"{row['share']:.0%} above, {row['permuted_share']:.0%} if unrelated"}
+    labelled = [
+        row | {"label": f"{row['share']:.0%} above, {row['permuted_share']:.0%} if unrelated"}
         for row in rows
     ]
-    order = [row["attribute"] for row in drawn]
-    base = chart_of(drawn).encode(y=alt.Y("attribute:N", sort=order, title=None))
+    order = [row["attribute"] for row in labelled]
+    base = chart_of(labelled).encode(y=alt.Y("attribute:N", sort=order, title=None))
     colours = alt.Scale(domain=EXPERIENCED, range=[PALETTE[1], "#9CCDEB", PALETTE[0]])
 
     def mark(layer: Any, field: str, index: int, **more: Any) -> Any:
         return layer.encode(
             x=alt.X(f"{field}:Q", title="Realised privacy loss (nats)", scale=alt.Scale(zero=True)),
             color=alt.Color("mark:N", title=None, scale=colours, legend=alt.Legend(orient="top")),
-            tooltip=["attribute:N", "promised:Q", "median:Q", "high:Q", "told:N"],
+            tooltip=["attribute:N", "promised:Q", "median:Q", "high:Q", "label:N"],
             **more,
         ).transform_calculate(mark=f"'{EXPERIENCED[index]}'")
 
@@ -248,7 +252,7 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
         mark(base.mark_tick(thickness=4, height=14, opacity=1), "median", 2),
         mark(base.mark_tick(thickness=3, height=20, opacity=1), "promised", 0),
         base.mark_text(align="left", dx=6, fontSize=11, color="#444444").encode(
-            x="high:Q", text="told:N"
+            x="high:Q", text="label:N"
         ),
     ]
     title = alt.TitleParams(
@@ -260,14 +264,14 @@ def experience_chart(rows: Rows, people: int, name: str = "") -> Any:
 
 @printable_names
 def plan_chart(rows: Rows, guarantee: str) -> Any:
-    """Return a plan's budgets inside its totals, with each attribute's limit as a mark.
+    """Return bars of a plan's budgets and totals, with each attribute's limit as a mark.
 
     Parameters
     ----------
     rows
         One for each attribute: `attribute`, `epsilon`, `total`, `limit` (or None), `mechanism`.
     guarantee
-        What the totals rest on, for the title.
+        The guarantee of the totals, for the title.
     """
     order = [row["attribute"] for row in rows]
     base = chart_of(rows).encode(y=alt.Y("attribute:N", sort=order, title=None))
@@ -288,17 +292,17 @@ def plan_chart(rows: Rows, guarantee: str) -> Any:
 
 @printable_names
 def comparison_chart(rows: Rows, axis: str) -> Any:
-    """Return the error of each strategy as a bar on a logarithmic axis, the least one below.
+    """Return the error of each strategy as a point on a logarithmic axis, smallest last.
 
     Parameters
     ----------
     rows
         One for each strategy: `strategy`, `error`, and its `basis`, which gives the colour.
     axis
-        What the error is.
+        The title of the error's axis.
     """
     order = [row["strategy"] for row in sorted(rows, key=lambda row: -row["error"])]
-    bars = (
+    points = (
         chart_of(rows)
         .mark_circle(size=90)
         .encode(
@@ -309,12 +313,12 @@ def comparison_chart(rows: Rows, axis: str) -> Any:
         )
     )
     title = "Ways to keep the same limit, by the error to expect"
-    return finish(bars.properties(width=WIDTH, height=alt.Step(STEP), title=title))
+    return finish(points.properties(width=WIDTH, height=alt.Step(STEP), title=title))
 
 
 @printable_names
 def frontier_chart(rows: Rows) -> Any:
-    """Return errors of designs against what a form may tell about the whole record.
+    """Return the errors of designs against the epsilon of a form about the whole record.
 
     Parameters
     ----------
@@ -339,18 +343,18 @@ def frontier_chart(rows: Rows) -> Any:
 
 @printable_names
 def report_chart(rows: Rows, cells: list[str], subtitle: str) -> Any:
-    """Return a heat map of reports: how much likelier each cell makes each report than average.
+    """Return a heat map of ln P(report | cell) / P(report), one column per report.
 
     Parameters
     ----------
     rows
-        `cell`, `report` (a number), `share` (its probability) and `ratio`, a logarithm.
+        `cell`, `report` (a number), `share` (its probability) and `ratio`, the log-ratio.
     cells
         The cells in the order to draw them.
     subtitle
-        What is asked, and the limits.
+        The attributes and their limits.
     """
-    most = max(abs(row["ratio"]) for row in rows)
+    maximum = max(abs(row["ratio"]) for row in rows)
     chart = chart_of(rows).mark_rect()
     chart = chart.encode(
         x=alt.X(
@@ -362,7 +366,7 @@ def report_chart(rows: Rows, cells: list[str], subtitle: str) -> Any:
         color=alt.Color(
             "ratio:Q",
             title="ln P(report | value) / P(report)",
-            scale=alt.Scale(scheme="blueorange", domain=[-most, most]),
+            scale=alt.Scale(scheme="blueorange", domain=[-maximum, maximum]),
         ),
         tooltip=[
             "cell:N",

@@ -1,4 +1,4 @@
-"""Scatter charts: the two benchmarks (the paper's Fig. 6 and Fig. 7), and agreement of numbers."""
+"""Scatter charts: the two benchmarks (the paper's Fig. 6 and Fig. 7), and y against x."""
 
 import math
 from typing import Any
@@ -28,18 +28,20 @@ SHAPES = [
     STAR,
 ]
 SIDE = 340
+"""Side of a panel, in pixels."""
+
 BELOW, ABOVE = 0.1, 0.12
-"""Room around the points, as shares of each axis: the labels of P1 and R1 stand below 0."""
+"""Margins around the points, as shares of each axis: the labels of P1 and R1 are below 0."""
 
-LEAST, SHARE = 0.05, 0.25
-"""How far an axis goes at least: this, and this share of the other one."""
+MIN_EXTENT, MIN_SHARE = 0.05, 0.25
+"""Minimum end of an axis, absolute and as a share of the end of the other axis."""
 
-TICKS = 6
+MAX_TICKS = 6
 
 AGREEMENT_SIDE = 380
 
-MANY = 100
-"""More points than this are drawn small."""
+MAX_LARGE_POINTS = 100
+"""Maximum number of points that are drawn large."""
 
 
 @printable_names
@@ -51,18 +53,19 @@ def analyser_chart(rows: Rows) -> Any:
     rows
         Scores with `data`, `analyser`, `epsilon`, `undershoot`, `overshoot`, `reference`.
     """
-    ends = {axis: max(row[axis] for row in rows) for axis in ("undershoot", "overshoot")}
-    far = {axis: max(end, SHARE * max(ends.values()), LEAST) for axis, end in ends.items()}
+    largest = {axis: max(row[axis] for row in rows) for axis in ("undershoot", "overshoot")}
+    minimum = max(MIN_SHARE * max(largest.values()), MIN_EXTENT)
+    ends = {axis: max(value, minimum) for axis, value in largest.items()}
     names = sorted({row["analyser"] for row in rows})
     shapes = alt.Scale(domain=names, range=SHAPES)
 
     def draw(data: str, chosen: Rows) -> Any:
-        points = chart_of(_named_budgets(chosen)).mark_point(size=130, filled=True, opacity=0.8)
-        drawn = _regions(far) + points.encode(
-            x=_position("undershoot", "Normalised undershoot (leakage missed) →", far),
-            y=_position("overshoot", "Normalised overshoot (needless noise) →", far),
+        points = chart_of(_with_budget_text(chosen)).mark_point(size=130, filled=True, opacity=0.8)
+        drawn = _regions(ends) + points.encode(
+            x=_axis("undershoot", "Normalised undershoot (leakage missed) →", ends),
+            y=_axis("overshoot", "Normalised overshoot (needless noise) →", ends),
             shape=alt.Shape("analyser:N", title="Analyser", scale=shapes),
-            color=coloured("epsilon", _in_order(rows), "Epsilon"),
+            color=coloured("epsilon", _budgets(rows), "Epsilon"),
             tooltip=["analyser:N", "epsilon:N", "undershoot:Q", "overshoot:Q", "region:N"],
         )
         return drawn.properties(title=f"{data}: against {chosen[0]['reference']}")
@@ -70,11 +73,10 @@ def analyser_chart(rows: Rows) -> Any:
     return in_panels(rows, draw, (SIDE, SIDE), key="data", columns=len(distinct_in(rows, "data")))
 
 
-def _position(field: str, title: str, far: dict[str, float]) -> Any:
-    axis = alt.X if field == "undershoot" else alt.Y
-    reach = far[field]
-    domain = [-BELOW * reach, (1 + ABOVE) * reach]
-    return axis(
+def _axis(field: str, title: str, ends: dict[str, float]) -> Any:
+    channel = alt.X if field == "undershoot" else alt.Y
+    domain = [-BELOW * ends[field], (1 + ABOVE) * ends[field]]
+    return channel(
         f"{field}:Q",
         title=title,
         scale=alt.Scale(domain=domain, nice=False),
@@ -82,25 +84,25 @@ def _position(field: str, title: str, far: dict[str, float]) -> Any:
     )
 
 
-def _ticks(most: float) -> list[float]:
-    """Return round numbers from 0 to a largest one, `TICKS` of them at most."""
-    power = 10.0 ** math.floor(math.log10(most / TICKS))
-    step = next(unit * power for unit in (1, 2, 5, 10, 20) if most / (unit * power) < TICKS)
-    return [float(f"{i * step:.12g}") for i in range(math.floor(most / step) + 1)]
+def _ticks(end: float) -> list[float]:
+    """Return at most `MAX_TICKS` round numbers from 0 to `end`."""
+    power = 10.0 ** math.floor(math.log10(end / MAX_TICKS))
+    step = next(unit * power for unit in (1, 2, 5, 10, 20) if end / (unit * power) < MAX_TICKS)
+    return [float(f"{i * step:.12g}") for i in range(math.floor(end / step) + 1)]
 
 
-def _in_order(rows: Rows) -> list[str]:
-    """Return the budgets as the legend has them, the smallest first."""
+def _budgets(rows: Rows) -> list[str]:
+    """Return the distinct budgets as text, in ascending order, for the legend."""
     return [f"{epsilon:g}" for epsilon in sorted({row["epsilon"] for row in rows})]
 
 
-def _named_budgets(rows: Rows) -> Rows:
+def _with_budget_text(rows: Rows) -> Rows:
     return [{**row, "epsilon": f"{row['epsilon']:g}"} for row in rows]
 
 
-def _regions(far: dict[str, float]) -> Any:
-    """Return the axes as lines and the regions' names beside them."""
-    right, top = far["undershoot"], far["overshoot"]
+def _regions(ends: dict[str, float]) -> Any:
+    """Return lines at 0 and the labels of the regions."""
+    right, top = ends["undershoot"], ends["overshoot"]
     lines = chart_of([{"zero": 0}]).mark_rule(**DIAGONAL)
     labels: list[tuple[float, float, str, Any, float, float]] = [
         (0, 0, "P1 exact", "left", 10, 13),
@@ -127,7 +129,7 @@ def mechanism_chart(rows: Rows) -> Any:
     Parameters
     ----------
     rows
-        Scores as `MechanismScore` has them.
+        The fields of `MechanismScore`.
     """
     panels: list[tuple[str, str, str, Any]] = [
         ("frequency_error", "normalised_tcpl_inferred", "Frequency error, inferred value", "log"),
@@ -136,7 +138,7 @@ def mechanism_chart(rows: Rows) -> Any:
     ]
     titles = {"frequency_error": "Frequency estimation error (NMSE)", "zero_one_error": "0-1 error"}
     shapes = alt.Scale(domain=distinct_in(rows, "mechanism"), range=SHAPES)
-    points = chart_of(_named_budgets(rows)).mark_point(size=110, filled=True, opacity=0.8)
+    points = chart_of(_with_budget_text(rows)).mark_point(size=110, filled=True, opacity=0.8)
     charts = []
     for error, leakage, title, kind in panels:
         largest, positive = max(row[error] for row in rows), all(row[error] > 0 for row in rows)
@@ -156,7 +158,7 @@ def mechanism_chart(rows: Rows) -> Any:
                     axis=alt.Axis(format="~g" if scale == "linear" else "~e", tickCount=6),
                 ),
                 shape=alt.Shape("mechanism:N", title="Mechanism", scale=shapes),
-                color=coloured("epsilon", _in_order(rows), "Epsilon"),
+                color=coloured("epsilon", _budgets(rows), "Epsilon"),
                 tooltip=["mechanism:N", "epsilon:N", f"{leakage}:Q", f"{error}:Q", "bits:Q"],
             ).properties(width=SIDE - 60, height=SIDE - 60, title=title)
         )
@@ -165,7 +167,7 @@ def mechanism_chart(rows: Rows) -> Any:
 
 @printable_names
 def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True) -> Any:
-    """Return a scatter of two numbers each, with the line of agreement.
+    """Return a scatter chart of y against x, with the line y = x.
 
     Parameters
     ----------
@@ -177,8 +179,9 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
         Whether both axes are logarithmic.
     """
     ends = [min(min(r["x"], r["y"]) for r in rows), max(max(r["x"], r["y"]) for r in rows)]
-    scale = alt.Scale(type="log" if log else "linear", domain=_wider(ends, log), nice=False)
-    axis = alt.Axis(format="~g", values=_diagonal_ticks(ends)) if log else alt.Axis(tickCount=6)
+    domain = _with_margins(ends, log)
+    scale = alt.Scale(type="log" if log else "linear", domain=domain, nice=False)
+    axis = alt.Axis(format="~g", values=_powers_of_ten(ends)) if log else alt.Axis(tickCount=6)
     x = alt.X("x:Q", title=x_title, scale=scale, axis=axis)
     y = alt.Y("y:Q", title=y_title, scale=scale, axis=axis)
     series, kinds = distinct_in(rows, "series"), distinct_in(rows, "kind")
@@ -187,9 +190,9 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
     )
 
     def draw(panel: str, chosen: Rows) -> Any:
-        size = 30 if len(chosen) > MANY else 80
+        size = 30 if len(chosen) > MAX_LARGE_POINTS else 80
         points = chart_of(chosen).mark_point(size=size, filled=True, opacity=0.7)
-        line = chart_of([{"x": end, "y": end} for end in _wider(ends, log)]).mark_line(**DIAGONAL)
+        line = chart_of([{"x": end, "y": end} for end in domain]).mark_line(**DIAGONAL)
         return line.encode(
             x=alt.X("x:Q", scale=scale), y=alt.Y("y:Q", scale=scale)
         ) + points.encode(
@@ -204,19 +207,19 @@ def agreement_chart(rows: Rows, x_title: str, y_title: str, *, log: bool = True)
 
 
 def _legend(entries: list[str]) -> Any:
-    """Return a legend, or none where it would have one entry."""
+    """Return a legend, or None for a single entry."""
     return alt.Legend(labelLimit=260) if len(entries) > 1 else None
 
 
-def _diagonal_ticks(ends: list[float]) -> list[float]:
+def _powers_of_ten(ends: list[float]) -> list[float]:
     """Return the powers of ten between the ends, and one beyond each."""
     first, last = (math.floor(math.log10(end)) for end in ends)
     return [10.0**power for power in range(first, last + 2)]
 
 
-def _wider(ends: list[float], log: bool) -> list[float]:
-    """Return the ends with some room beyond them."""
+def _with_margins(ends: list[float], log: bool) -> list[float]:
+    """Return the ends of an axis with margins: a factor 1.4, or 4 % of the range."""
     if log:
         return [ends[0] / 1.4, ends[1] * 1.4]
-    room = 0.04 * (ends[1] - ends[0])
-    return [ends[0] - room, ends[1] + room]
+    margin = 0.04 * (ends[1] - ends[0])
+    return [ends[0] - margin, ends[1] + margin]

@@ -1,6 +1,6 @@
-"""A plan for clients: the questionnaire, or a folder with module, types, plan and test vectors.
+"""Files for clients: the questionnaire, or a folder with module, types, plan and test vectors.
 
-The questionnaire is one page that asks, adds noise and sends, and needs nothing else.
+The questionnaire is one self-contained page that asks the questions, perturbs and sends.
 """
 
 import math
@@ -27,13 +27,13 @@ from seepage.plan.plan import Plan
 from seepage.totals.result import GUARANTEES
 
 CLIENT = Path(__file__).with_name("client")
-"""The module and the parts of the page."""
+"""Folder of the JavaScript module and of the parts of the page."""
 
 Label = dict[str, str]
-"""An `attribute`, one of its values or "" for the question itself, and the `label` to show."""
+"""Keys `attribute`, `value` (one of its values, or "" for the question) and `label` (the text)."""
 
 LOCAL = ("localhost", "127.0.0.1", "::1")
-"""Hosts that may be addressed without https."""
+"""Hosts that are allowed without https."""
 
 PEOPLE = "people as in the data that the survey was planned with"
 POPULATION = "all people from whom the data of the plan were drawn"
@@ -42,10 +42,10 @@ KINDS = {
     "statistical": f"It was estimated, with statistical confidence, for {PEOPLE}.",
     "assumed": f"It was computed for {PEOPLE}, under an assumption about how answers are related.",
 }
-"""What a form's totals rest on, in plain words, by the kind of its guarantee."""
+"""Explanation of a form's totals for respondents, by the kind of its guarantee."""
 
 BIN = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)([)\]])")
-"""The value of a bin that has two ends."""
+"""The value of a bounded bin: two edges and the closing bracket."""
 
 MAX_VECTORS = 1_000_000
 
@@ -53,7 +53,7 @@ PACKAGE = b'{"name": "seepage-client", "private": true, "type": "module", "main"
 
 
 def client_plan(plan: Plan) -> dict[str, Any]:
-    """Return what a client loads: the wire form of a plan and its digest."""
+    """Return the client plan: the wire form of a plan with its digest."""
     return {
         "format": "seepage client plan",
         "version": 1,
@@ -73,23 +73,23 @@ def read_labels(path: str | os.PathLike[str], domain: Domain) -> list[Label]:
     path
         The file, in UTF-8.  A row without a value has the text of the question.
     domain
-        The attributes; others, and values that an attribute does not have, are ignored, but a
-        codebook of which nothing fits raises an InputError.
+        The attributes.  Other attributes and values are ignored; a codebook without any of these
+        attributes raises an InputError.
     """
-    book = read_codebook(path)
+    codebook = read_codebook(path)
     labels = [
         {"attribute": attribute.name, "value": value, "label": label}
         for attribute in domain
-        for value, label in book.get(attribute.name, {}).items()
+        for value, label in codebook.get(attribute.name, {}).items()
         if not value or value in attribute.values
     ]
     if not labels:
-        raise InputError(f"labels must name attributes of the plan, and {path} names none")
+        raise InputError(f"labels must name attributes of the plan, {path} names none")
     return labels
 
 
 def checked_endpoint(endpoint: str) -> str:
-    """Return the address that takes reports: https, or http on this machine.
+    """Return a valid address for reports: https, or http on localhost.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def checked_endpoint(endpoint: str) -> str:
 
 
 def _is_safe_address(address: str) -> bool:
-    """Say whether an address may stand in a content security policy."""
+    """Return whether an address is safe in a content security policy."""
     if not re.fullmatch(r"[!-~]+", address) or re.search(r"[;,'\"\\<>#@*]", address):
         return False
     try:
@@ -129,12 +129,12 @@ def questionnaire_page(
     Parameters
     ----------
     plan
-        The plan; its mechanisms must be ones that a client can draw.
+        The plan; clients must be able to draw its mechanisms, see `docs/wire.md`.
     labels
         Texts to show for attributes and values, as `read_labels` returns them.
     endpoint
-        The address that noisy results are sent to.  Without one the page makes no request at
-        all, and offers the result as a file.
+        The address that reports are sent to.  Without one the page makes no request, and offers
+        the report as a file.
     title
         The heading.
 
@@ -160,14 +160,14 @@ def questionnaire_page(
 
 
 def page_script() -> str:
-    """Return the module and the page's own script as one."""
+    """Return the module and the script of the page as one inline script."""
     module = (CLIENT / "seepage.js").read_text(encoding="utf-8")
-    own = (CLIENT / "questionnaire.js").read_text(encoding="utf-8")
-    return re.sub(r"^export ", "", module, flags=re.MULTILINE) + own
+    script = (CLIENT / "questionnaire.js").read_text(encoding="utf-8")
+    return re.sub(r"^export ", "", module, flags=re.MULTILINE) + script
 
 
 def _bin_labels(domain: Domain) -> list[Label]:
-    """Return plain words for bins, for which a codebook may have none; the first label counts.
+    """Return default labels of bounded bins; they follow those of a codebook, which take priority.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def _bin_labels(domain: Domain) -> list[Label]:
 
 
 def _basis(plan: Plan, form: Form) -> str:
-    """Return for whom the totals of a form hold, in plain words."""
+    """Return a sentence on whom the totals of a form hold for."""
     if form.guarantee == "worst":
         return "It holds whatever the data."
     if plan.scope == "population" and plan.confidence is not None:
@@ -199,7 +199,7 @@ def _basis(plan: Plan, form: Form) -> str:
 
 
 def _factors(plan: Plan, number: int) -> list[dict[str, str | None]]:
-    """Return by how much the odds about each attribute can change, e^total, rounded up."""
+    """Return the maximum factor on the odds about each attribute, e^total, rounded up."""
     totals = zip(plan.attributes, plan.forms[number].totals, strict=True)
     return [
         {"attribute": planned.name, "factor": _factor(float(total))}
@@ -227,22 +227,22 @@ def _factor(total: float) -> str | None:
 
 
 def client_vectors(wire: Mapping[str, Any], count: int = 100, *, seed: int = 0) -> dict[str, Any]:
-    """Return pairs of bytes and forms, and of answers with bytes and reports.
+    """Return test vectors: bytes with the form drawn, and answers with bytes and their reports.
 
     Parameters
     ----------
     wire
-        What `Plan.wire` returns.
+        The wire form, see `Plan.wire`.
     count
-        How many pairs for the draw of the form, and for the reports of each form.
+        Number of vectors for the draw of the form, and for the reports of each form.
     seed
-        Of answers and bytes; both are uniform.
+        Seed of answers and bytes; both are uniform.
 
     Returns
     -------
     dict
         `forms`: bytes in hexadecimal and the number of the form; `records`: `form`, `answers`,
-        `bytes` and the `report` that `perturb_record` makes of them.
+        `bytes` and the `report` that `perturb_record` returns for them.
 
     Examples
     --------
@@ -252,19 +252,19 @@ def client_vectors(wire: Mapping[str, Any], count: int = 100, *, seed: int = 0) 
     >>> client_vectors(wire, 1)["records"][0]["report"]
     {'form': 1, 'reports': {'ill': 1}}
     """
-    pairs = _checks.integer(count, "count", 1, MAX_VECTORS)
+    vectors = _checks.integer(count, "count", 1, MAX_VECTORS)
     rng = np.random.default_rng(_checks.integer(seed, "seed", 0))
     source = Randomness(rng)
-    words = [source.bytes(WORD).tobytes() for _ in range(pairs)]
+    words = [source.bytes(WORD).tobytes() for _ in range(vectors)]
     records = [
-        _record(wire, form, rng, source)
+        _record_vector(wire, form, rng, source)
         for form in range(1, len(wire["forms"]) + 1)
-        for _ in range(pairs)
+        for _ in range(vectors)
     ]
     return {"forms": [[data.hex(), draw_form(wire, data)] for data in words], "records": records}
 
 
-def _record(
+def _record_vector(
     wire: Mapping[str, Any], form: int, rng: np.random.Generator, source: Randomness
 ) -> dict[str, Any]:
     answers = {
@@ -277,22 +277,22 @@ def _record(
 
 
 def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 100) -> list[Path]:
-    """Write all that a client needs into a folder, which is made where there is none.
+    """Write the files of a client into a folder, which is created if it does not exist.
 
     Parameters
     ----------
     plan
-        The plan; its mechanisms must be ones that a client can draw.
+        The plan; clients must be able to draw its mechanisms, see `docs/wire.md`.
     folder
-        Where to write `seepage.js`, `seepage.d.ts`, `package.json`, `plan.json` and
+        The folder of `seepage.js`, `seepage.d.ts`, `package.json`, `plan.json` and
         `vectors.json`.
     vectors
-        How many test vectors for the draw of the form, and for the reports of each form.
+        Number of test vectors for the draw of the form, and for the reports of each form.
 
     Returns
     -------
     list of Path
-        The files.
+        The paths of the files.
     """
     plan.check_certified()
     wire = plan.wire
@@ -306,20 +306,20 @@ def write_client(plan: Plan, folder: str | os.PathLike[str], *, vectors: int = 1
         )
         + b"\n",
     }
-    _check_ours(target)
+    _check_replaceable(target)
     try:
         target.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise InputError(f"cannot make the folder {str(target)!r}: {problem.strerror}") from None
+    except OSError as error:
+        raise InputError(f"cannot make the folder {str(target)!r}: {error.strerror}") from None
     for name, content in contents.items():
         with whole_file(target / name) as file:
             file.write(content)
     return [target / name for name in contents]
 
 
-def _check_ours(folder: Path) -> None:
-    """Raise where a file would be replaced that this module did not write: the plan itself, say."""
-    for name, begin in (("package.json", PACKAGE), ("plan.json", b'{"format":"seepage client')):
+def _check_replaceable(folder: Path) -> None:
+    """Raise an InputError if a file exists that this module did not write, such as the plan."""
+    for name, start in (("package.json", PACKAGE), ("plan.json", b'{"format":"seepage client')):
         file = folder / name
-        if file.exists() and not (file.is_file() and file.read_bytes().startswith(begin)):
-            raise InputError(f"{str(file)!r} exists and is no file of a client; take a new folder")
+        if file.exists() and not (file.is_file() and file.read_bytes().startswith(start)):
+            raise InputError(f"{str(file)!r} exists and is no file of a client; use a new folder")

@@ -21,7 +21,13 @@ import numpy as np
 from seepage import _checks
 from seepage._numerics import Floats, Integers, nearest_distribution
 from seepage._results import Result
-from seepage.collection.joint import METHODS, asked_apart, join, most_likely, pair_columns
+from seepage.collection.joint import (
+    METHODS,
+    join,
+    maximum_likelihood,
+    never_asked_together,
+    pair_columns,
+)
 from seepage.collection.pooled_sums import PooledSums, pool_reports
 from seepage.collection.report_source import open_reports
 from seepage.data.channel import Channel
@@ -29,11 +35,11 @@ from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts
 from seepage.plan.plan import Plan
 
-ROUNDS = 200
-"""The most rounds of iterative proportional fitting."""
+MAX_ROUNDS = 200
+"""Maximum number of iterations of iterative proportional fitting."""
 
-CLOSE = 2.0**-20
-"""Fractions of a record that are due to rounding."""
+ROUNDING = 2.0**-20
+"""Tolerance of sums of records: smaller differences are rounding errors."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,11 +55,11 @@ class EstimatedPairs(Result):
         the number of reports.
     tables
         The estimated number of records with each two values, by the indices a < b of the two
-        attributes; rows and columns sum to the marginals.  Of pairs that some form asks for.
+        attributes; rows and columns sum to the marginals.  Only pairs that some form asks for.
     method
-        How the joint tables were estimated.
+        `"inversion"` or `"em"`.
     sums
-        The sums over reports that unbiased estimates and intervals rest on.
+        The sums over reports, for unbiased estimates and intervals.
     untold
         Collected attributes whose reports carry no information, as at epsilon 0.
     """
@@ -76,11 +82,11 @@ class EstimatedPairs(Result):
         if a == b:
             return np.diag(self.marginals[a])
         if (min(a, b), max(a, b)) not in self.tables:
-            raise asked_apart(self.domain[a].name, self.domain[b].name)
+            raise never_asked_together(self.domain[a].name, self.domain[b].name)
         return self.tables[a, b] if a < b else self.tables[b, a].T
 
     def channel(self, target: str | SupportsIndex, source: str | SupportsIndex) -> Channel:
-        """Return the estimated P(source given target), for target values that seem to occur."""
+        """Return the estimated P(source given target), for target values of positive frequency."""
         attribute, index = self.domain[target], self.domain.index(target)
         seen = np.flatnonzero(self.marginals[index])
         cells = self.table(target, source)[seen]
@@ -93,16 +99,16 @@ class EstimatedPairs(Result):
 
     @cached_property
     def pairs(self) -> PairCounts:
-        """The tables as integers, for every function that takes pair counts.
+        """The tables rounded to integers, for every function that takes pair counts.
 
-        Marginals are rounded by largest remainders and cells down; the records that are then
-        missing in rows and columns are put where both lack some (the northwest corner rule), so
-        that a cell is off by at most as many records as its row and column have cells.  A pair
-        that no form asks for raises an InputError.
+        Marginals are rounded by largest remainders and cells down; the missing records of rows and
+        columns are then added by the northwest corner rule, so that the error of a cell is at most
+        the number of cells in its row and column.  A pair that no form asks for raises an
+        InputError.
         """
         for a, b in combinations(range(len(self.domain)), 2):
             self.table(a, b)
-        marginals = [_rounded(part) for part in self.marginals]
+        marginals = [_rounded_marginal(part) for part in self.marginals]
         tables = [
             _rounded_table(table, marginals[a], marginals[b]).ravel()
             for (a, b), table in self.tables.items()
@@ -138,23 +144,23 @@ def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> Es
     _checks.choice(method, "method", METHODS)
     source = open_reports(plan, reports)
     pooled = pool_reports(plan, source)
-    domain = plan.domain.select(pooled.told)
-    marginals = tuple(_marginal(pooled, name) for name in domain.names)
+    domain = plan.domain.select(pooled.names)
+    marginals = tuple(_marginal_counts(pooled, name) for name in domain.names)
     tables = {}
     for a, b in combinations(range(len(domain)), 2):
-        if not pooled.parts(domain[a].name, domain[b].name):
+        if not pooled.estimates(domain[a].name, domain[b].name):
             continue
-        found = join(pooled, domain[a], domain[b])
-        products = _products(plan, pooled, domain[a].name, domain[b].name)
+        joint = join(pooled, domain[a], domain[b])
+        products = _product_forms(plan, pooled, domain[a].name, domain[b].name)
         if method == "em" and products:
-            found = most_likely(plan, source, found, products)
-        tables[a, b] = _consistent(found.frequencies, marginals[a], marginals[b])
+            joint = maximum_likelihood(plan, source, joint, products)
+        tables[a, b] = _consistent_table(joint.frequencies, marginals[a], marginals[b])
     untold = tuple(name for name in plan.collected.names if name not in domain)
     return EstimatedPairs(domain, marginals, tables, method, pooled, untold)
 
 
-def _products(plan: Plan, pooled: PooledSums, first: str, second: str) -> list[int]:
-    """Return the indices of the forms with a report of its own for each of two attributes."""
+def _product_forms(plan: Plan, pooled: PooledSums, first: str, second: str) -> list[int]:
+    """Return the indices of the product forms that ask for both attributes."""
     return [
         index
         for index in pooled.forms
@@ -162,35 +168,38 @@ def _products(plan: Plan, pooled: PooledSums, first: str, second: str) -> list[i
     ]
 
 
-def _marginal(pooled: PooledSums, name: str) -> Floats:
-    """Return the estimated number of records with each value; less than half a record is none."""
-    near = nearest_distribution(pooled.marginal(name).frequencies)
-    kept = np.where(near * pooled.records < 0.5, 0.0, near)
-    return np.asarray(pooled.records * kept / kept.sum() if kept.any() else pooled.records * near)
+def _marginal_counts(pooled: PooledSums, name: str) -> Floats:
+    """Return the estimated number of records with each value; below 0.5 it becomes 0."""
+    nearest = nearest_distribution(pooled.marginal(name).frequencies)
+    kept = np.where(nearest * pooled.records < 0.5, 0.0, nearest)
+    if not kept.any():
+        return np.asarray(pooled.records * nearest)
+    return np.asarray(pooled.records * kept / kept.sum())
 
 
-def _consistent(frequencies: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Return the table near estimated joint frequencies that has these marginals."""
+def _consistent_table(frequencies: Floats, rows: Floats, columns: Floats) -> Floats:
+    """Return estimated joint frequencies as counts, projected and raked to these marginals."""
     total = rows.sum()
-    near = total * nearest_distribution(frequencies.ravel()).reshape(frequencies.shape)
-    empty = (near.sum(axis=1) == 0)[:, None] | (near.sum(axis=0) == 0)
-    return rake(np.where(empty, np.outer(rows, columns) / total, near), rows, columns)
+    nearest = total * nearest_distribution(frequencies.ravel()).reshape(frequencies.shape)
+    empty = (nearest.sum(axis=1) == 0)[:, None] | (nearest.sum(axis=0) == 0)
+    return rake(np.where(empty, np.outer(rows, columns) / total, nearest), rows, columns)
 
 
 def rake(table: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Return a table scaled by rows and columns to these sums (iterative proportional fitting).
+    """Return a table scaled to these row and column sums by iterative proportional fitting.
 
     Parameters
     ----------
     table
-        Entries of at least 0; no row or column is empty whose sum is not 0.
+        Nonnegative entries; a row or column may be all 0 only if its sum is 0.
     rows, columns
         Sums with the same total.
 
     Notes
     -----
-    After at most 200 rounds, what exceeds its sum is scaled down and what is then lacking is
-    spread over all cells [Altschuler, Weed and Rigollet 2017], so that the sums are right.
+    After at most 200 iterations, rows and columns above their sums are scaled down, and the missing
+    mass is added as a rank-one matrix [Altschuler, Weed and Rigollet 2017], so that the sums are
+    exact up to rounding.
 
     Examples
     --------
@@ -199,34 +208,37 @@ def rake(table: Floats, rows: Floats, columns: Floats) -> Floats:
            [0.303, 1.697]])
     """
     fitted = np.where((rows[:, None] > 0) & (columns > 0), table, 0.0)
-    for _ in range(ROUNDS):
-        fitted *= _factors(rows, fitted.sum(axis=1))[:, None]
-        if np.abs(fitted.sum(axis=0) - columns).max() <= CLOSE:
+    for _ in range(MAX_ROUNDS):
+        fitted *= _ratios(rows, fitted.sum(axis=1))[:, None]
+        if np.abs(fitted.sum(axis=0) - columns).max() <= ROUNDING:
             break
-        fitted *= _factors(columns, fitted.sum(axis=0))
-    fitted *= np.minimum(_factors(rows, fitted.sum(axis=1)), 1.0)[:, None]
-    fitted *= np.minimum(_factors(columns, fitted.sum(axis=0)), 1.0)
-    lacking = np.maximum(rows - fitted.sum(axis=1), 0.0)
-    needed = np.maximum(columns - fitted.sum(axis=0), 0.0)
-    return np.asarray(fitted + np.outer(lacking, needed) / max(needed.sum(), CLOSE))
+        fitted *= _ratios(columns, fitted.sum(axis=0))
+    fitted *= np.minimum(_ratios(rows, fitted.sum(axis=1)), 1.0)[:, None]
+    fitted *= np.minimum(_ratios(columns, fitted.sum(axis=0)), 1.0)
+    missing_rows = np.maximum(rows - fitted.sum(axis=1), 0.0)
+    missing_columns = np.maximum(columns - fitted.sum(axis=0), 0.0)
+    missing = max(missing_columns.sum(), ROUNDING)
+    return np.asarray(fitted + np.outer(missing_rows, missing_columns) / missing)
 
 
-def _factors(wanted: Floats, found: Floats) -> Floats:
-    return np.divide(wanted, found, out=np.zeros_like(found), where=found > 0)
+def _ratios(sums: Floats, current: Floats) -> Floats:
+    """Return sums / current, 0 where the current sum is 0."""
+    return np.divide(sums, current, out=np.zeros_like(current), where=current > 0)
 
 
-def _rounded(marginal: Floats) -> Integers:
-    """Return integers near these numbers with the same sum, by largest remainders."""
-    counts = np.floor(marginal + CLOSE).astype(np.int64)
+def _rounded_marginal(marginal: Floats) -> Integers:
+    """Return a marginal rounded to integers of the same sum, by largest remainders."""
+    counts = np.floor(marginal + ROUNDING).astype(np.int64)
     missing = round(float(marginal.sum())) - int(counts.sum())
     counts[np.argsort(counts - marginal, kind="stable")[:missing]] += 1
     return counts
 
 
 def _rounded_table(table: Floats, rows: Integers, columns: Integers) -> Integers:
-    """Return integers near a table with these row and column sums."""
-    counts = np.floor(table + CLOSE).astype(np.int64)
-    lacking, needed = rows - counts.sum(axis=1), columns - counts.sum(axis=0)
-    last, end = lacking.cumsum()[:, None], needed.cumsum()
-    overlap = np.minimum(last, end) - np.maximum(last - lacking[:, None], end - needed)
+    """Return a table rounded to integers with these row and column sums (northwest corner rule)."""
+    counts = np.floor(table + ROUNDING).astype(np.int64)
+    in_rows, in_columns = rows - counts.sum(axis=1), columns - counts.sum(axis=0)
+    row_ends, column_ends = in_rows.cumsum()[:, None], in_columns.cumsum()
+    starts = np.maximum(row_ends - in_rows[:, None], column_ends - in_columns)
+    overlap = np.minimum(row_ends, column_ends) - starts
     return np.asarray(counts + np.maximum(overlap, 0))

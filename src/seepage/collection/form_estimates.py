@@ -1,25 +1,25 @@
-"""Estimates of several forms made one.
+"""Estimates of several forms combined by inverse variance.
 
 Each form that asks for an attribute gives an unbiased estimate of its frequencies from its own
-people.  They are weighted by
+people.  The estimates are weighted by
 
     n_f / v(f),
 
 n_f the number of people with form f and v(f) the variance of one report's estimate, noise and
 sampling together, summed over the values at nominal frequencies.  The plan states these, and they
 were fixed before the collection, so the weights do not depend on the reports and the weighted mean
-is unbiased; where the true frequencies are the nominal ones, its summed variance is the least and
+is unbiased; if the true frequencies are the nominal ones, its summed variance is minimal and
 precisions add: 1/v = sum_f n_f / v(f).
 
-The standard error is that of the mean over all n people who reported.  Given these people, who was
-given which form is drawn, so that besides the noise a frequency f varies by
+The standard error is that of the mean over the n people who reported.  Given these people, forms
+are assigned at random, which adds to the variance of a frequency f, besides the noise,
 
     f (1 - f) n / (n - 1) (sum_f w_f^2 / n_f - 1 / n),   w the weights,
 
 the variance of a weighted mean over disjoint random samples of a finite population [Cochran 1977,
-chapter 2]; it is 0 where everyone is asked.
+chapter 2]; it is 0 if everyone is asked.
 
-Before anybody is asked the same formula tells how precise a plan will be: v / n for n people drawn
+The same formula predicts the variance of a plan before the collection: v / n for n people drawn
 from the population, with 1 / v = sum_f s_f / v(f) and s_f the share of form f.
 """
 
@@ -40,14 +40,14 @@ from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import Alternative
 
 TOLERANCE = 1e-6
-"""How far C A may be from B' by rounding; further off, the reports do not tell the marginal."""
+"""Maximum |C A - B'| due to rounding; above it no unbiased estimate of the marginal exists."""
 
 NORMAL = 1.96
-"""Half the width of a 95 % interval, in standard errors."""
+"""Half-width of a 95 % interval, in standard errors."""
 
 
-class FormPart(NamedTuple):
-    """What the reports of one form say about some frequencies.
+class FormEstimate(NamedTuple):
+    """Estimated frequencies from the reports of one form.
 
     Parameters
     ----------
@@ -57,88 +57,91 @@ class FormPart(NamedTuple):
         Their variances, given the form's people.
     records
         The number of people with the form.
-    spread
-        v(f): the variance of one report's estimate, summed, at nominal frequencies.
+    unit_variance
+        v(f): the variance of one report's estimate, summed over values, at nominal frequencies.
     """
 
     frequencies: Floats
     noise: Floats
     records: int
-    spread: float
+    unit_variance: float
 
 
 def nominal_frequencies(plan: Plan, name: str) -> Floats:
-    """Return the nominal frequencies of an attribute; all alike where the plan has none."""
+    """Return the nominal frequencies of an attribute; uniform if the plan has none."""
     planned = plan[name]
     size = planned.attribute.size
     return np.array(planned.frequencies) if planned.frequencies else np.full(size, 1.0 / size)
 
 
-def form_weights(parts: Sequence[FormPart]) -> Floats:
-    """Return the weight of each form, of sum 1: proportional to n_f / v(f).
+def form_weights(estimates: Sequence[FormEstimate]) -> Floats:
+    """Return the weight of each form, n_f / v(f), normalised to sum 1.
 
-    A spread of 0 (an attribute with one value) counts as any other.
+    If all v(f) are 0 (an attribute with one value), weights are proportional to n_f.
     """
-    precisions = np.array([part.records / max(part.spread, 1e-300) for part in parts])
+    precisions = np.array([e.records / max(e.unit_variance, 1e-300) for e in estimates])
     return np.asarray(precisions / precisions.sum())
 
 
-def combine(parts: Sequence[FormPart], people: int, *, consistent: bool = False) -> Estimate:
-    """Return the estimate of all forms together.
+def combine(
+    estimates: Sequence[FormEstimate], people: int, *, consistent: bool = False
+) -> Estimate:
+    """Return the weighted mean of the forms' estimates, with its standard errors.
 
     Parameters
     ----------
-    parts
-        What each form says.
+    estimates
+        The estimate of each form.
     people
-        The number of all people who reported.
+        The number of people who reported, over all forms.
     consistent
-        Move the frequencies to the nearest distribution.
+        Project the frequencies onto the nearest distribution.
 
     Examples
     --------
-    >>> parts = [
-    ...     FormPart(np.array([0.4, 0.6]), np.array([0.01, 0.01]), 100, 2.0),
-    ...     FormPart(np.array([0.6, 0.4]), np.array([0.01, 0.01]), 300, 2.0),
+    >>> estimates = [
+    ...     FormEstimate(np.array([0.4, 0.6]), np.array([0.01, 0.01]), 100, 2.0),
+    ...     FormEstimate(np.array([0.6, 0.4]), np.array([0.01, 0.01]), 300, 2.0),
     ... ]
-    >>> combine(parts, 400).frequencies.round(6).tolist()
+    >>> combine(estimates, 400).frequencies.round(6).tolist()
     [0.55, 0.45]
     """
-    weights = form_weights(parts)
-    frequencies = np.sum([w * part.frequencies for w, part in zip(weights, parts, strict=True)], 0)
-    noise = np.sum([w**2 * part.noise for w, part in zip(weights, parts, strict=True)], axis=0)
-    asked = np.array([part.records for part in parts])
+    weights = form_weights(estimates)
+    weighted = list(zip(weights, estimates, strict=True))
+    frequencies = np.sum([w * estimate.frequencies for w, estimate in weighted], axis=0)
+    noise = np.sum([w**2 * estimate.noise for w, estimate in weighted], axis=0)
+    asked = np.array([estimate.records for estimate in estimates])
     share = np.clip(frequencies, 0.0, 1.0)
-    unequal = max(0.0, float((weights**2 / asked).sum()) - 1.0 / people)
-    drawn = share * (1.0 - share) * people / max(1, people - 1) * unequal
+    excess = max(0.0, float((weights**2 / asked).sum()) - 1.0 / people)
+    assignment = share * (1.0 - share) * people / max(1, people - 1) * excess
     if consistent:
         frequencies = nearest_distribution(frequencies)
-    return Estimate(frequencies, np.sqrt(noise + drawn), int(asked.sum()), consistent)
+    return Estimate(frequencies, np.sqrt(noise + assignment), int(asked.sum()), consistent)
 
 
-def report_spread(made: Mechanism, nominal: Floats) -> float:
-    """Return v(f) of a mechanism's report: noise and sampling, summed, at nominal frequencies."""
-    return max(0.0, float(made.variance(1, nominal).sum() + 1.0 - nominal @ nominal))
+def report_variance(mechanism: Mechanism, nominal: Floats) -> float:
+    """Return v(f) of a mechanism: variance of one report's estimate, summed over values."""
+    return max(0.0, float(mechanism.variance(1, nominal).sum() + 1.0 - nominal @ nominal))
 
 
-def marginal_part(
-    plan: Plan, name: str, made: Mechanism, frequencies: Floats, records: int
-) -> FormPart:
-    """Return what estimated frequencies of an attribute say, with the mechanism's own variance."""
-    noise = made.variance(records, np.clip(frequencies, 0.0, 1.0))
-    spread = report_spread(made, nominal_frequencies(plan, name))
-    return FormPart(frequencies, noise, records, spread)
+def marginal_estimate(
+    plan: Plan, name: str, mechanism: Mechanism, frequencies: Floats, records: int
+) -> FormEstimate:
+    """Return a form's estimate of an attribute, with the mechanism's closed-form variance."""
+    noise = mechanism.variance(records, np.clip(frequencies, 0.0, 1.0))
+    unit_variance = report_variance(mechanism, nominal_frequencies(plan, name))
+    return FormEstimate(frequencies, noise, records, unit_variance)
 
 
-def joint_part(
+def joint_estimate(
     plan: Plan,
     names: Sequence[str],
-    made: Sequence[Mechanism],
+    mechanisms: Sequence[Mechanism],
     joint: Floats,
     marginals: Sequence[Floats],
     records: int,
-) -> FormPart:
-    """Return what estimated joint frequencies of two attributes say, row by row.
+) -> FormEstimate:
+    """Return a form's estimate of the joint frequencies of two attributes, in row-major order.
 
     Notes
     -----
@@ -147,40 +150,45 @@ def joint_part(
     1 + Var(X^_u given u) for people with the value u and Var(X^_u given another) for others, from
     the mechanism's own closed form; t likewise.
     """
-    noise = _joint_variances(made, joint, marginals) / records
-    likely = [nominal_frequencies(plan, name) for name in names]
-    nominal = np.outer(*likely)
-    spread = _joint_variances(made, nominal, likely).sum() + 1.0 - (nominal**2).sum()
-    return FormPart(joint.ravel(), noise.ravel(), records, float(spread))
+    noise = _joint_variances(mechanisms, joint, marginals) / records
+    nominal = [nominal_frequencies(plan, name) for name in names]
+    product = np.outer(*nominal)
+    noise_alone = _joint_variances(mechanisms, product, nominal).sum()
+    unit_variance = float(noise_alone + 1.0 - (product**2).sum())
+    return FormEstimate(joint.ravel(), noise.ravel(), records, unit_variance)
 
 
 def _joint_variances(
-    made: Sequence[Mechanism], joint: Floats, marginals: Sequence[Floats]
+    mechanisms: Sequence[Mechanism], joint: Floats, marginals: Sequence[Floats]
 ) -> Floats:
-    """Return the variance of one report's X^_u Y^_v, for estimated frequencies."""
+    """Return the variance of X^_u Y^_v of one report, for given joint and marginal frequencies."""
     rows, columns = (np.clip(marginal, 0.0, 1.0) for marginal in marginals)
     cells = np.clip(joint, 0.0, 1.0)
-    own = np.maximum(rows[:, None], cells)
-    theirs = np.maximum(columns[None, :], cells)
-    neither = np.clip(1.0 - own - theirs + cells, 0.0, 1.0)
-    (hit, miss), (other_hit, other_miss) = (_second_moments(mechanism) for mechanism in made)
+    row = np.maximum(rows[:, None], cells)
+    column = np.maximum(columns[None, :], cells)
+    neither = np.clip(1.0 - row - column + cells, 0.0, 1.0)
+    (s_own, s_other), (t_own, t_other) = (_second_moments(mechanism) for mechanism in mechanisms)
     second_moment = (
-        cells * hit * other_hit
-        + (own - cells) * hit * other_miss
-        + (theirs - cells) * miss * other_hit
-        + neither * miss * other_miss
+        cells * s_own * t_own
+        + (row - cells) * s_own * t_other
+        + (column - cells) * s_other * t_own
+        + neither * s_other * t_other
     )
     return np.asarray(np.maximum(second_moment - cells, 0.0))
 
 
 def _second_moments(mechanism: Mechanism) -> tuple[float, float]:
-    """Return E[X^_u^2] for people with the value u, and for others."""
+    """Return E[X^_u^2] for people with the value u, and for people with another value."""
     own, other = (float(np.mean(mechanism.variance(1, share))) for share in (1.0, 0.0))
     return 1.0 + own, other
 
 
 class MatrixEstimator:
-    """Estimates from the reports of one matrix form.
+    """Weighted least squares estimates from the reports of one matrix form.
+
+    With C the channel from cells of answers to reports, and D the diagonal of report probabilities
+    at nominal frequencies, A = D^-1/2 (C D^-1/2)^+ B' has C A = B': A[y] is an unbiased estimate of
+    the marginal B from one report y.
 
     Parameters
     ----------
@@ -208,57 +216,60 @@ class MatrixEstimator:
     @cached_property
     def _inverse(self) -> Floats:
         """D^-1/2 (C D^-1/2)^+, one row per report and one column per cell."""
-        chances = self._cells @ self._channel
-        scale = np.zeros_like(chances)
-        np.divide(1.0, np.sqrt(chances), out=scale, where=chances > 0)
+        probabilities = self._cells @ self._channel
+        scale = np.zeros_like(probabilities)
+        np.divide(1.0, np.sqrt(probabilities), out=scale, where=probabilities > 0)
         return np.asarray(scale[:, None] * np.linalg.pinv(self._channel * scale))
 
-    def marginal_of(self, *names: str) -> Floats:
-        """Return B: for each cell of some attributes' values, the cells of all answers in it."""
+    def marginal_matrix(self, *names: str) -> Floats:
+        """Return B, the 0-1 matrix that sums cells of all answers to cells of some attributes."""
         indices = [self.names.index(name) for name in names]
         codes = np.unravel_index(np.arange(len(self._cells)), self.sizes)
         shape = [self.sizes[index] for index in indices]
-        own = np.ravel_multi_index([codes[index] for index in indices], shape)
-        return np.asarray(own == np.arange(np.prod(shape))[:, None], dtype=np.float64)
+        cells = np.ravel_multi_index([codes[index] for index in indices], shape)
+        return np.asarray(cells == np.arange(np.prod(shape))[:, None], dtype=np.float64)
 
     def coefficients(self, *names: str) -> Floats | None:
-        """Return A: what each report counts for the joint values of some attributes.
+        """Return A, one row per report and one column per cell of some attributes.
 
-        None where the reports do not tell them.
+        None if C A = B' has no solution, so that no unbiased estimate exists.
         """
-        wanted = self.marginal_of(*names).T
-        found = self._inverse @ wanted
-        exact = np.abs(self._channel @ found - wanted).max() <= TOLERANCE
-        return np.asarray(found) if exact else None
+        marginal = self.marginal_matrix(*names).T
+        estimator = self._inverse @ marginal
+        exact = np.abs(self._channel @ estimator - marginal).max() <= TOLERANCE
+        return np.asarray(estimator) if exact else None
 
-    def part(self, names: Sequence[str], counts: Floats) -> FormPart | None:
-        """Return what so many reports of each kind say about the joint values of attributes.
+    def estimate(self, names: Sequence[str], counts: Floats) -> FormEstimate | None:
+        """Return the estimated joint frequencies of attributes from the counts of each report.
+
+        None if no unbiased estimate exists.
 
         Notes
         -----
         The variance of an estimated frequency f given the people is (m - f) / n, with m the mean
         of A[y]^2, which is its own unbiased estimate.
         """
-        found = self.coefficients(*names)
-        if found is None:
+        coefficients = self.coefficients(*names)
+        if coefficients is None:
             return None
         records = int(counts.sum())
-        frequencies = counts @ found / records
-        noise = np.maximum(counts @ found**2 / records - np.clip(frequencies, 0.0, 1.0), 0.0)
-        return FormPart(frequencies, noise / records, records, self.spread(*names))
+        frequencies = counts @ coefficients / records
+        second = counts @ coefficients**2 / records
+        noise = np.maximum(second - np.clip(frequencies, 0.0, 1.0), 0.0)
+        return FormEstimate(frequencies, noise / records, records, self.unit_variance(*names))
 
-    def spread(self, *names: str) -> float:
-        """Return the variance of one report's estimate, summed, at nominal frequencies."""
-        found = self.coefficients(*names)
-        if found is None:
+    def unit_variance(self, *names: str) -> float:
+        """Return v(f): the variance of one report's estimate, summed, at nominal frequencies."""
+        coefficients = self.coefficients(*names)
+        if coefficients is None:
             return np.inf
-        nominal = self.marginal_of(*names) @ self._cells
-        second = float((self._cells @ self._channel) @ (found**2).sum(axis=1))
+        nominal = self.marginal_matrix(*names) @ self._cells
+        second = float((self._cells @ self._channel) @ (coefficients**2).sum(axis=1))
         return second - float(nominal @ nominal)
 
 
 def expected_variances(plan: Plan) -> dict[str, float]:
-    """Return v of each attribute that is collected; infinite where the reports do not tell it.
+    """Return v of each collected attribute; infinity if it cannot be estimated from the reports.
 
     Parameters
     ----------
@@ -277,22 +288,24 @@ def expected_variances(plan: Plan) -> dict[str, float]:
     """
     precisions = dict.fromkeys(plan.collected.names, 0.0)
     for index, form in enumerate(plan.forms):
-        for name, spread in _spreads(plan, index).items():
-            precisions[name] += form.chance / CERTAIN / spread if spread > 0 else math.inf
-    return {name: 1 / each if each else math.inf for name, each in precisions.items()}
+        for name, variance in _unit_variances(plan, index).items():
+            precisions[name] += form.chance / CERTAIN / variance if variance > 0 else math.inf
+    return {name: 1 / p if p else math.inf for name, p in precisions.items()}
 
 
-def _spreads(plan: Plan, index: int) -> dict[str, float]:
+def _unit_variances(plan: Plan, index: int) -> dict[str, float]:
     """Return v(f) of each attribute that a form asks for."""
-    channel, made = plan.forms[index].channel, plan.channels[index]
+    channel, mechanisms = plan.forms[index].channel, plan.channels[index]
     if isinstance(channel, MatrixChannel):
         estimator = MatrixEstimator(plan, channel)
-        return {name: estimator.spread(name) for name in channel.attributes}
-    return {name: report_spread(m, nominal_frequencies(plan, name)) for name, m in made.items()}
+        return {name: estimator.unit_variance(name) for name in channel.attributes}
+    return {
+        name: report_variance(m, nominal_frequencies(plan, name)) for name, m in mechanisms.items()
+    }
 
 
 def half_width(variance: float, values: int, people: int) -> float:
-    """Return half the width of a 95 % interval of a frequency: root mean square over the values.
+    """Return the half-width of a 95 % interval of a frequency: root mean square over the values.
 
     Parameters
     ----------
@@ -316,11 +329,11 @@ def half_width(variance: float, values: int, people: int) -> float:
 
 
 def alternatives(plan: Plan) -> tuple[Alternative, ...]:
-    """Return other ways to keep the plan's limits: those it carries, else SPL and SMP.
+    """Return other strategies within the plan's limits: those the plan states, else SPL and SMP.
 
-    Both keep them whatever the data: the equal split by the sum of budgets, and a single report
-    with the smallest limit as its budget.  A plan without limits or with public attributes, which
-    tell something besides, has none.
+    Both hold for any data: the equal split by sequential composition, and a single report with the
+    smallest limit as its budget.  Empty for a plan without limits, or with public attributes, which
+    leak besides.
     """
     if plan.alternatives:
         return plan.alternatives
@@ -347,11 +360,11 @@ def alternatives(plan: Plan) -> tuple[Alternative, ...]:
 
 
 def _variances(plan: Plan, epsilon: float, one_in: int) -> dict[str, Unbounded]:
-    """Return v of each attribute where one person in so many reports it with this budget."""
-    found = dict[str, Unbounded]()
+    """Return v of each attribute if one person in `one_in` reports it with budget epsilon."""
+    variances = dict[str, Unbounded]()
     for attribute in plan.collected:
         nominal = nominal_frequencies(plan, attribute.name)
         name = best_mechanism(attribute.size, epsilon)
-        made = build_mechanism(name, attribute.size, epsilon, 0.0, {})
-        found[attribute.name] = one_in * report_spread(made, nominal)
-    return found
+        mechanism = build_mechanism(name, attribute.size, epsilon, 0.0, {})
+        variances[attribute.name] = one_in * report_variance(mechanism, nominal)
+    return variances

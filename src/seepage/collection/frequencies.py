@@ -8,7 +8,12 @@ import numpy as np
 
 from seepage import _checks
 from seepage._results import Result
-from seepage.collection.form_estimates import FormPart, MatrixEstimator, combine, marginal_part
+from seepage.collection.form_estimates import (
+    FormEstimate,
+    MatrixEstimator,
+    combine,
+    marginal_estimate,
+)
 from seepage.collection.pooled_sums import MatrixSums
 from seepage.collection.report_source import open_reports
 from seepage.data.domain import Domain
@@ -43,13 +48,13 @@ class Frequencies(Result):
     def __getitem__(self, name: str) -> Estimate:
         """Return the estimate of one attribute."""
         if self.domain[name].name in self.untold:
-            raise InputError(f"reports of {name!r} at epsilon 0 tell nothing")
+            raise InputError(f"reports of {name!r} at epsilon 0 carry no information")
         return self.estimates[self.domain[name].name]
 
     @property
     def consistent(self) -> bool:
-        """Whether the frequencies of each attribute are a distribution, else unbiased."""
-        return any(found.consistent for found in self.estimates.values())
+        """Whether the frequencies of each attribute are a distribution; else they are unbiased."""
+        return any(estimate.consistent for estimate in self.estimates.values())
 
     def _headline(self) -> str:
         how = "nearest distributions" if self.consistent else "unbiased"
@@ -59,27 +64,27 @@ class Frequencies(Result):
         columns: dict[str, list[Any]] = {
             name: [] for name in ("attribute", "value", "frequency", "standard_error")
         }
-        for name, found in self.estimates.items():
-            columns["attribute"] += [name] * len(found.frequencies)
+        for name, estimate in self.estimates.items():
+            columns["attribute"] += [name] * len(estimate.frequencies)
             columns["value"] += self.domain[name].values
-            columns["frequency"] += found.frequencies.tolist()
-            columns["standard_error"] += found.standard_errors.tolist()
+            columns["frequency"] += estimate.frequencies.tolist()
+            columns["standard_error"] += estimate.standard_errors.tolist()
         return columns
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain JSON."""
+        """Return the estimates as JSON-compatible data."""
         return {
             "records": self.records,
             "consistent": self.consistent,
             "standard_errors": "of the unbiased estimates, given the people who reported",
             "attributes": {
                 name: {
-                    "records": found.records,
+                    "records": estimate.records,
                     "values": list(self.domain[name].values),
-                    "frequencies": found.frequencies.tolist(),
-                    "standard_errors": found.standard_errors.tolist(),
+                    "frequencies": estimate.frequencies.tolist(),
+                    "standard_errors": estimate.standard_errors.tolist(),
                 }
-                for name, found in self.estimates.items()
+                for name, estimate in self.estimates.items()
             },
             "untold": list(self.untold),
         }
@@ -90,30 +95,29 @@ def estimate_frequencies(plan: Plan, reports: Any, *, consistent: bool = False) 
 
     Notes
     -----
-    One pass over the reports in batches: memory does not grow with them.  Each form gives an
-    unbiased estimate; they are combined by inverse variance at the plan's nominal frequencies
-    [`form_estimates`].
+    One pass over the reports in batches, in constant memory.  Each form gives an unbiased estimate;
+    they are combined by inverse variance at the plan's nominal frequencies [`form_estimates`].
     """
     _checks.flag(consistent, "consistent")
     source = open_reports(plan, reports)
     if not source.records:
-        raise InputError("there is no estimate without reports, got none")
-    tallies = [_form_tally(plan, index) for index in range(len(plan.forms))]
-    for index, found in source.by_form({k: tally.columns for k, tally in enumerate(tallies)}):
-        tallies[index].add(found)
+        raise InputError("reports must not be empty, got none")
+    tallies = [_empty_tally(plan, index) for index in range(len(plan.forms))]
+    for index, batch in source.by_form({k: tally.columns for k, tally in enumerate(tallies)}):
+        tallies[index].add(batch)
     estimates = dict[str, Estimate]()
     for planned in plan.attributes:
         asked = [tallies[number - 1] for number, _ in planned.asking]
-        parts = [tally.part(planned.name) for tally in asked if tally.records]
-        telling = [part for part in parts if part is not None]
-        if telling:
-            estimates[planned.name] = combine(telling, source.records, consistent=consistent)
+        by_form = [tally.estimate(planned.name) for tally in asked if tally.records]
+        known = [estimate for estimate in by_form if estimate is not None]
+        if known:
+            estimates[planned.name] = combine(known, source.records, consistent=consistent)
     untold = tuple(name for name in plan.collected.names if name not in estimates)
     return Frequencies(plan.collected, estimates, source.records, untold)
 
 
 class ProductTallies:
-    """Tallies of the reports of a product form, for each attribute that they tell.
+    """Tallies of a product form's reports, of each attribute with an informative mechanism.
 
     Parameters
     ----------
@@ -125,30 +129,33 @@ class ProductTallies:
 
     def __init__(self, plan: Plan, index: int) -> None:
         self._plan, self.records = plan, 0
-        self._made = {n: made for n, made in plan.channels[index].items() if made.informative}
-        self._sums = {name: np.zeros(made.k) for name, made in self._made.items()}
+        channels = plan.channels[index].items()
+        self._mechanisms = {
+            name: mechanism for name, mechanism in channels if mechanism.informative
+        }
+        self._sums = {name: np.zeros(mechanism.k) for name, mechanism in self._mechanisms.items()}
 
     @property
     def columns(self) -> list[str]:
-        """The reports that are added up."""
-        return list(self._made)
+        """The names of the reports that `add` takes."""
+        return list(self._mechanisms)
 
     def add(self, reports: Sequence[Reports]) -> None:
         """Add the reports of some people, one column for each attribute."""
-        for (name, made), column in zip(self._made.items(), reports, strict=True):
-            self._sums[name] += made.tally(column)
+        for (name, mechanism), column in zip(self._mechanisms.items(), reports, strict=True):
+            self._sums[name] += mechanism.tally(column)
         self.records += len(reports[0])
 
-    def part(self, name: str) -> FormPart | None:
-        """Return what the form says about an attribute; None where it says nothing."""
-        if name not in self._made:
+    def estimate(self, name: str) -> FormEstimate | None:
+        """Return the form's estimate of an attribute; None if its reports are not informative."""
+        if name not in self._mechanisms:
             return None
-        made = self._made[name]
-        frequencies = made.frequencies(self._sums[name], self.records)
-        return marginal_part(self._plan, name, made, frequencies, self.records)
+        mechanism = self._mechanisms[name]
+        frequencies = mechanism.frequencies(self._sums[name], self.records)
+        return marginal_estimate(self._plan, name, mechanism, frequencies, self.records)
 
 
-def _form_tally(plan: Plan, index: int) -> ProductTallies | MatrixSums:
+def _empty_tally(plan: Plan, index: int) -> ProductTallies | MatrixSums:
     channel = plan.forms[index].channel
     if isinstance(channel, MatrixChannel):
         return MatrixSums(MatrixEstimator(plan, channel))

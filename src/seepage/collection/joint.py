@@ -1,20 +1,21 @@
 """Estimated joint frequencies of two attributes, by inversion or by maximum likelihood.
 
-Inversion is unbiased: the mean of products of one-hot vectors, see `pooled_sums`; where several
+Inversion is unbiased: the mean of products of one-hot vectors, see `pooled_sums`; if several
 forms ask for both attributes, their estimates are combined by inverse variance.
 
 The likelihood is maximised by an accelerated EM iteration.  A pair of reports (y, y') has
-likelihood sum_uv F[u, v] A[y, u] B[y', v], with A and B the likelihoods of each report, as far as
-they depend on the value.  The log-likelihood is concave in F; one EM step multiplies F by
+likelihood sum_uv F[u, v] A[y, u] B[y', v], with A and B the likelihoods of each report, up to
+factors that do not depend on the value.  The log-likelihood is concave in F; one EM step
+multiplies F by
 
     D[u, v] = mean over reports of A[y, u] B[y', v] / likelihood(y, y'),
 
-and where D nowhere exceeds 1 + g, no F has a log-likelihood more than n g above.  Two steps are
-extrapolated by SQUAREM [Varadhan and Roland 2008], which a failing step falls back from.
+and if max D <= 1 + g, the log-likelihood is at most n g below its maximum.  Two steps are
+extrapolated by SQUAREM [Varadhan and Roland 2008]; if the likelihood falls, by the plain EM steps.
 
-A report of a pure mechanism matters only through the values it supports.  Where those sets are few
-(2^22 pairs of them) the reports are counted by them, all of them; otherwise EM runs on a random
-sample of at most 2^16 reports, which the result says.
+The likelihood of a pure mechanism's report depends only on the set of values that it supports.  If
+there are at most 2^22 pairs of sets, all reports are counted by their sets; otherwise EM runs on a
+random sample of about 2^16 reports, and `Joint.records` is the size of the sample.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,28 +35,30 @@ from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.plan.plan import Plan
 
-MAX_SETS = 1 << 22
-"""Pairs of supported sets up to which reports are counted rather than sampled: 32 MB."""
+MAX_SET_PAIRS = 1 << 22
+"""Maximum number of pairs of supported sets for counting, 32 MB; above it reports are sampled."""
 
-MAX_BITS = 62
-"""Sets of up to so many values have a number of 64 bits."""
+MAX_SET_SIZE = 62
+"""Maximum alphabet size whose sets are int64 bitmasks."""
 
-SAMPLE = 1 << 16
+SAMPLE_SIZE = 1 << 16
+"""Expected number of sampled reports."""
 SEED = 20_240_607
-"""Fixes which reports are sampled: the same reports give the same estimate."""
+"""Seed of the sample: the same reports give the same estimate."""
 
-STEPS = 500
-ENOUGH = 0.05
-"""The gap in nats at which the iteration ends: far below what chance moves the likelihood by."""
+MAX_ITERATIONS = 500
+MAX_GAP = 0.05
+"""Tolerance of the log-likelihood in nats: far below its sampling error."""
 
 METHODS = ("inversion", "em")
-"""Ways to estimate a joint distribution."""
+"""Estimators of a joint distribution."""
 
 
 class PairLikelihoods(NamedTuple):
-    """Distinct pairs of reports: their likelihoods and how often each occurs.
+    """Likelihoods of pairs of reports under each value, with the count of each pair.
 
-    Where `counts` is a matrix, every first is paired with every second; else they go row by row.
+    If `counts` is a matrix, `counts[i, j]` is that of row i of `first` and row j of `second`; if
+    it is a vector, `counts[i]` is that of row i of both.
     """
 
     first: Floats
@@ -70,10 +73,10 @@ class PairLikelihoods(NamedTuple):
     def likelihoods(self, frequencies: Floats) -> Floats:
         """Return the likelihood of each pair, 1 for a pair that does not occur."""
         if self.counts.ndim == 2:
-            found = self.first @ frequencies @ self.second.T
+            likelihoods = self.first @ frequencies @ self.second.T
         else:
-            found = np.einsum("ij,ij->i", self.first @ frequencies, self.second)
-        return np.where(self.counts > 0, found, 1.0)
+            likelihoods = np.einsum("ij,ij->i", self.first @ frequencies, self.second)
+        return np.where(self.counts > 0, likelihoods, 1.0)
 
     def responsibilities(self, frequencies: Floats) -> Floats:
         """Return D for some frequencies."""
@@ -87,7 +90,7 @@ class PairLikelihoods(NamedTuple):
 
 
 class PooledLikelihoods(NamedTuple):
-    """Pairs of reports of several forms, whose people are different ones."""
+    """Likelihoods of pairs of reports of several forms, each with its own people."""
 
     parts: tuple[PairLikelihoods, ...]
 
@@ -98,95 +101,101 @@ class PooledLikelihoods(NamedTuple):
 
     def responsibilities(self, frequencies: Floats) -> Floats:
         """Return D for some frequencies."""
-        each = [part.total / self.total * part.responsibilities(frequencies) for part in self.parts]
-        return np.asarray(np.sum(each, axis=0))
+        terms = [
+            part.total / self.total * part.responsibilities(frequencies) for part in self.parts
+        ]
+        return np.asarray(np.sum(terms, axis=0))
 
     def log_likelihood(self, frequencies: Floats) -> float:
         """Return the log-likelihood of some frequencies."""
         return sum(part.log_likelihood(frequencies) for part in self.parts)
 
 
-def _climb(likelihoods: PooledLikelihoods, frequencies: Floats) -> tuple[Floats, float]:
-    """Return the frequencies of maximum likelihood, and the gap that is left."""
+def _maximise(likelihoods: PooledLikelihoods, frequencies: Floats) -> tuple[Floats, float]:
+    """Return the frequencies of maximum likelihood, and the bound n g on the remaining gap."""
     total, level = likelihoods.total, likelihoods.log_likelihood(frequencies)
     gap = np.inf
-    for _ in range(STEPS):
+    for _ in range(MAX_ITERATIONS):
         ratios = likelihoods.responsibilities(frequencies)
         gap = total * max(0.0, float(ratios.max()) - 1.0)
-        if gap <= ENOUGH:
+        if gap <= MAX_GAP:
             break
         once = frequencies * ratios
         twice = once * likelihoods.responsibilities(once)
-        leap = _extrapolated(frequencies, once, twice)
-        reached = likelihoods.log_likelihood(leap)
+        extrapolated = _extrapolated(frequencies, once, twice)
+        reached = likelihoods.log_likelihood(extrapolated)
         if reached < level:
-            leap, reached = twice, likelihoods.log_likelihood(twice)
-        frequencies, level = leap, reached
+            extrapolated, reached = twice, likelihoods.log_likelihood(twice)
+        frequencies, level = extrapolated, reached
     return frequencies, gap
 
 
 def _extrapolated(start: Floats, once: Floats, twice: Floats) -> Floats:
-    """Return where two EM steps lead to, step length S3 of SQUAREM, kept a distribution."""
-    change, bend = once - start, twice - 2.0 * once + start
-    size = float(np.linalg.norm(bend))
-    if size == 0.0:
+    """Return the SQUAREM extrapolation of two EM steps (step length S3), as a distribution."""
+    change, curvature = once - start, twice - 2.0 * once + start
+    norm = float(np.linalg.norm(curvature))
+    if norm == 0.0:
         return twice
-    length = max(1.0, float(np.linalg.norm(change)) / size)
-    leap = np.maximum(start + 2.0 * length * change + length**2 * bend, twice * 1e-3)
-    return np.asarray(leap / leap.sum())
+    length = max(1.0, float(np.linalg.norm(change)) / norm)
+    extrapolated = np.maximum(start + 2.0 * length * change + length**2 * curvature, twice * 1e-3)
+    return np.asarray(extrapolated / extrapolated.sum())
 
 
 def _likelihoods(
-    source: ReportSource, index: int, made: Mapping[str, Mechanism]
+    source: ReportSource, index: int, mechanisms: Mapping[str, Mechanism]
 ) -> PairLikelihoods:
-    """Return the likelihoods of one form's reports of two attributes."""
-    rows, columns = (_seen_sets(source, index, name, made[name]) for name in made)
-    if rows is None or columns is None or len(rows) * len(columns) > MAX_SETS:
-        return _sampled(source, index, made)
-    first, second = made.values()
+    """Return the likelihoods of one form's reports of two attributes, counted or sampled."""
+    rows, columns = (_observed_sets(source, index, name, mechanisms[name]) for name in mechanisms)
+    if rows is None or columns is None or len(rows) * len(columns) > MAX_SET_PAIRS:
+        return _sample_likelihoods(source, index, mechanisms)
+    first, second = mechanisms.values()
     counts = np.zeros((len(rows), len(columns)))
-    for one, two in source.batches(list(made), index):
-        row = np.searchsorted(rows, _set_numbers(first, one))
-        column = np.searchsorted(columns, _set_numbers(second, two))
+    for batch, other in source.batches(list(mechanisms), index):
+        row = np.searchsorted(rows, _set_bitmasks(first, batch))
+        column = np.searchsorted(columns, _set_bitmasks(second, other))
         cells = np.bincount(row * counts.shape[1] + column, minlength=counts.size)
         counts += cells.reshape(counts.shape)
-    return PairLikelihoods(_two_levels(first, rows), _two_levels(second, columns), counts)
+    return PairLikelihoods(_set_likelihoods(first, rows), _set_likelihoods(second, columns), counts)
 
 
-def _seen_sets(source: ReportSource, index: int, name: str, made: Mechanism) -> Integers | None:
-    """Return the numbers of all sets that reports support, None where they are too many."""
-    if not made.is_two_level or made.k > MAX_BITS:
+def _observed_sets(
+    source: ReportSource, index: int, name: str, mechanism: Mechanism
+) -> Integers | None:
+    """Return the distinct bitmasks of the sets that reports support, sorted; None if too many."""
+    if not mechanism.is_two_level or mechanism.k > MAX_SET_SIZE:
         return None
     seen = np.zeros(0, dtype=np.int64)
     for (batch,) in source.batches([name], index):
-        seen = np.union1d(seen, _set_numbers(made, batch))
-        if len(seen) > MAX_SETS:
+        seen = np.union1d(seen, _set_bitmasks(mechanism, batch))
+        if len(seen) > MAX_SET_PAIRS:
             return None
     return seen
 
 
-def _set_numbers(mechanism: Mechanism, reports: Any) -> Integers:
-    """Return a number for the set that each report supports: its bits."""
+def _set_bitmasks(mechanism: Mechanism, reports: Any) -> Integers:
+    """Return the bitmask of the set that each report supports."""
     bits = mechanism.supported(reports)
     return np.asarray(bits @ (1 << np.arange(mechanism.k, dtype=np.int64)))
 
 
-def _two_levels(mechanism: Mechanism, numbers: Integers) -> Floats:
-    """Return the likelihood of each set under each value, up to a factor: 1 or e^-contrast."""
-    likely = (numbers[:, None] >> np.arange(mechanism.k)) & 1 > 0
+def _set_likelihoods(mechanism: Mechanism, bitmasks: Integers) -> Floats:
+    """Return the likelihood of each set under each value: 1 if it contains it, else e^-contrast."""
+    likely = (bitmasks[:, None] >> np.arange(mechanism.k)) & 1 > 0
     sets = mechanism.likely_sets
     contrast = sets.contrast if sets is not None else mechanism.epsilon
     return np.where(likely, 1.0, np.exp(-contrast))
 
 
-def _sampled(source: ReportSource, index: int, made: Mapping[str, Mechanism]) -> PairLikelihoods:
-    """Take each report with the same chance, so that about `SAMPLE` are expected."""
+def _sample_likelihoods(
+    source: ReportSource, index: int, mechanisms: Mapping[str, Mechanism]
+) -> PairLikelihoods:
+    """Return the likelihoods of a Bernoulli sample of `SAMPLE_SIZE` expected reports."""
     generator = np.random.default_rng(SEED)
-    chance = min(1.0, SAMPLE / int(source.people[index]))
+    probability = min(1.0, SAMPLE_SIZE / int(source.people[index]))
     parts: list[list[Floats]] = [[], []]
-    for batch in source.batches(list(made), index):
-        chosen = np.flatnonzero(generator.random(len(batch[0])) < chance)
-        for part, mechanism, column in zip(parts, made.values(), batch, strict=True):
+    for batch in source.batches(list(mechanisms), index):
+        chosen = np.flatnonzero(generator.random(len(batch[0])) < probability)
+        for part, mechanism, column in zip(parts, mechanisms.values(), batch, strict=True):
             logarithms = mechanism.log_likelihood(column)[chosen]
             part.append(np.exp(logarithms - logarithms.max(axis=1, keepdims=True)))
     first, second = (np.concatenate(part) for part in parts)
@@ -194,7 +203,7 @@ def _sampled(source: ReportSource, index: int, made: Mapping[str, Mechanism]) ->
 
 
 def pair_columns(first: Attribute, second: Attribute, frequencies: Floats) -> dict[str, list[Any]]:
-    """Return joint frequencies of two attributes in long form."""
+    """Return joint frequencies of two attributes as columns in long form, row-major."""
     return {
         "first": [first.name] * frequencies.size,
         "second": [second.name] * frequencies.size,
@@ -216,14 +225,14 @@ class Joint(Result):
         By inversion unbiased, so entries may be negative and need not sum to 1; by EM the
         distribution of maximum likelihood, which is biased where true entries are near 0.
     standard_errors
-        Of the inverted estimate, given the people who reported.  The maximum likelihood estimate
-        has no larger errors when it rests on all reports; `records` says on how many it rests.
+        Standard errors of the inverted estimate, given the people who reported.  Those of the
+        maximum likelihood estimate from all reports are not larger.
     records
-        The number of reports that the frequencies rest on.
+        The number of reports that were used.
     method
         `"inversion"` or `"em"`.
     gap
-        For EM, by how many nats the log-likelihood may at most be below its maximum.
+        For EM, an upper bound in nats on the maximum log-likelihood minus the attained one.
     """
 
     first: Attribute
@@ -243,7 +252,7 @@ class Joint(Result):
         return pair_columns(self.first, self.second, self.frequencies) | {"standard_error": errors}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain JSON; rows are the first attribute."""
+        """Return the estimate as JSON-compatible data; rows are the first attribute."""
         return {
             "attributes": [self.first.name, self.second.name],
             "values": [list(self.first.values), list(self.second.values)],
@@ -261,26 +270,26 @@ def estimate_joint(
 ) -> Joint:
     """Return the estimated joint frequencies of two attributes; see `Plan.estimate_joint`."""
     _checks.choice(method, "method", METHODS)
-    one, two = plan.collected[first], plan.collected[second]
-    if one == two:
-        raise InputError(f"the two attributes must differ, got {one.name!r} twice")
-    indices = asking_both(plan, one.name, two.name)
+    row, column = plan.collected[first], plan.collected[second]
+    if row == column:
+        raise InputError(f"the two attributes must differ, got {row.name!r} twice")
+    indices = forms_asking_both(plan, row.name, column.name)
     if method == "em":
         indices = [index for index in indices if plan.forms[index].is_product]
         if not indices:
             raise InputError(
-                f"maximum likelihood needs a form with a report of its own for {one.name!r} and "
-                f"for {two.name!r}; use the method 'inversion'"
+                f"method 'em' needs a form with separate reports of {row.name!r} and "
+                f"{column.name!r}; use method='inversion'"
             )
     source = open_reports(plan, reports)
-    pooled = pool_reports(plan, source, indices, [one.name, two.name])
-    inverted = join(pooled, one, two)
+    pooled = pool_reports(plan, source, indices, [row.name, column.name])
+    inverted = join(pooled, row, column)
     if method == "inversion":
         return inverted
-    return most_likely(plan, source, inverted, list(pooled.forms))
+    return maximum_likelihood(plan, source, inverted, list(pooled.forms))
 
 
-def asking_both(plan: Plan, first: str, second: str) -> list[int]:
+def forms_asking_both(plan: Plan, first: str, second: str) -> list[int]:
     """Return the indices of the forms that ask for two attributes; raise where none does."""
     indices = [
         index
@@ -288,36 +297,41 @@ def asking_both(plan: Plan, first: str, second: str) -> list[int]:
         if first in form.attributes and second in form.attributes
     ]
     if not indices:
-        raise asked_apart(first, second)
+        raise never_asked_together(first, second)
     return indices
 
 
-def asked_apart(first: str, second: str) -> InputError:
+def never_asked_together(first: str, second: str) -> InputError:
     """Return the error for two attributes that no form asks for together."""
     return InputError(
-        f"no form asks for both {first!r} and {second!r}, so nothing tells how they occur "
-        "together; design the plan with the pair asked together"
+        f"no form asks for both {first!r} and {second!r}, so their joint frequencies cannot be "
+        "estimated; design a plan that asks for both together"
     )
 
 
 def join(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint:
-    """Return the unbiased estimate of all forms that ask for both, by inverse variance."""
-    parts = pooled.parts(first.name, second.name)
-    if not parts:
-        raise InputError(f"reports of {first.name!r} and {second.name!r} do not tell both values")
-    found = combine(parts, pooled.records)
+    """Return the unbiased joint estimate, combined over the forms that ask for both."""
+    estimates = pooled.estimates(first.name, second.name)
+    if not estimates:
+        raise InputError(
+            f"the reports do not determine the joint frequencies of {first.name!r} and "
+            f"{second.name!r}"
+        )
+    combined = combine(estimates, pooled.records)
     shape = first.size, second.size
     return Joint(
         first,
         second,
-        found.frequencies.reshape(shape),
-        found.standard_errors.reshape(shape),
-        found.records,
+        combined.frequencies.reshape(shape),
+        combined.standard_errors.reshape(shape),
+        combined.records,
         "inversion",
     )
 
 
-def most_likely(plan: Plan, source: ReportSource, inverted: Joint, indices: Sequence[int]) -> Joint:
+def maximum_likelihood(
+    plan: Plan, source: ReportSource, inverted: Joint, indices: Sequence[int]
+) -> Joint:
     """Return the joint frequencies of maximum likelihood.
 
     Parameters
@@ -325,9 +339,9 @@ def most_likely(plan: Plan, source: ReportSource, inverted: Joint, indices: Sequ
     plan, source
         The plan and its reports.
     inverted
-        The unbiased estimate: where the iteration begins, and the standard errors.
+        The unbiased estimate: the start of the iteration, and the standard errors.
     indices
-        The indices of the forms that ask for both, products.
+        The indices of the product forms that ask for both.
     """
     names = inverted.first.name, inverted.second.name
     likelihoods = PooledLikelihoods(
@@ -337,7 +351,7 @@ def most_likely(plan: Plan, source: ReportSource, inverted: Joint, indices: Sequ
         )
     )
     start = nearest_distribution(inverted.frequencies.ravel()).reshape(inverted.frequencies.shape)
-    frequencies, gap = _climb(likelihoods, (start + 1.0 / start.size) / 2.0)
+    frequencies, gap = _maximise(likelihoods, (start + 1.0 / start.size) / 2.0)
     used = int(likelihoods.total)
     errors = inverted.standard_errors * np.sqrt(inverted.records / used)
     return Joint(inverted.first, inverted.second, frequencies, errors, used, "em", gap)

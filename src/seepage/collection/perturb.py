@@ -1,14 +1,14 @@
-"""Records to reports: everyone is given a form, and the answers to it are perturbed.
+"""Records to reports: every person is assigned a form, and the answers to it are perturbed.
 
-A form is drawn afresh, taken from a column, or derived from an identifier.  It is drawn by one
-uniform 64-bit word w: it is the first whose running sum of shares is above w.  Where people may be
-asked again, w is derived from a stable identifier instead, so that nobody answers two forms:
+A form is drawn at random, read from a column, or derived from an identifier.  It is drawn by one
+uniform 64-bit word w: the first form whose cumulative share is above w.  If people may be asked
+again, w is derived from a stable identifier instead, so that nobody answers two forms:
 
     w = the first 8 bytes, big-endian, of HMAC-SHA-256(key, "seepage form" 0x00 identifier)
 
-with the identifier as UTF-8 text without blanks around it; an integer is its decimal digits.
-The key is secret: whoever knows it and an identifier knows the person's form, which is public
-anyway, but could also choose identifiers to get a certain form.
+with the identifier as UTF-8 text without surrounding blanks; an integer is its decimal digits.
+The key is secret: whoever knows it can compute a person's form, which is public anyway, but can
+also choose identifiers to get a certain form.
 """
 
 import hmac
@@ -42,8 +42,8 @@ from seepage.mechanisms.reports import ValueReports
 from seepage.plan.form import Form, cumulative
 from seepage.plan.plan import Plan
 
-ROWS = 1 << 17
-"""Reports that are written at once."""
+ROW_GROUP = 1 << 17
+"""Minimum number of rows of a Parquet row group."""
 
 
 def perturb_table(plan: Plan, data: Any, **options: Any) -> pa.Table:
@@ -57,15 +57,15 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
     Parameters
     ----------
     plan
-        Which attributes are collected, and how.
+        The plan.
     data
         A frame, the path of a file, folder or glob, or the name of a dataset; read in batches.
     output
-        The file.  It appears when all reports are written, and not at all where a record is not
-        accepted or the process is killed.
+        The file, written atomically: it does not appear if a record raises an error or the process
+        is killed.
     options
-        Those of `Plan.perturb`, and `progress`: called with the records done and, where known, the
-        records in all.
+        The options of `Plan.perturb`, and `progress`: called with the number of records done and
+        their total, None if unknown.
 
     Returns
     -------
@@ -74,8 +74,8 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
 
     Notes
     -----
-    The columns carry the mechanism and its parameters, the file the digest of the collection, so
-    that reports are not read with another plan.
+    The metadata of columns hold the mechanism and its parameters, those of the file the digest of
+    the collection, so that reports are not read with another plan.
 
     Examples
     --------
@@ -90,10 +90,10 @@ def perturb_file(plan: Plan, data: Any, output: str | os.PathLike[str], **option
     ...     perturb_file(plan, people, f"{folder}/reports.parquet", other="no")
     100
     """
-    _check_not_input(data, output)
+    _check_output_differs(data, output)
     schema = reports_schema(plan)
     with whole_file(output) as file:
-        return _write(_reports(plan, data, **options), schema, file, _repeating(plan))
+        return _write(_reports(plan, data, **options), schema, file, _dictionary_columns(plan))
 
 
 def _reports(
@@ -108,7 +108,7 @@ def _reports(
     progress: Progress | None = None,
     **table_options: Any,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the reports of one batch of records after the other."""
+    """Yield the reports of each batch of records."""
     assigned = form_column(plan, form, identifier, key)
     source = randomness(seed)
     schema = reports_schema(plan)
@@ -122,38 +122,38 @@ def _reports(
                 forms = drawn_forms(plan, len(batch.codes[0]), source)
             arrays = perturbed_columns(plan, answers, forms, source)
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
-    except DomainError as problem:
+    except DomainError as error:
         hint = "" if other is not None else "; name a catch-all value for such values (other)"
-        raise DomainError(f"{problem}{hint}") from None
+        raise DomainError(f"{error}{hint}") from None
 
 
 def perturbed_columns(
     plan: Plan, answers: Mapping[str, Codes], forms: Integers, source: Randomness
 ) -> list[pa.Array]:
-    """Return the columns of reports of some people, in the order of `reports_schema`.
+    """Return the reports of some people as Arrow columns, in the order of `reports_schema`.
 
     Parameters
     ----------
     plan
         The plan.
     answers
-        The code of everybody's answer, by attribute.
+        The codes of the answers of each person, by attribute.
     forms
-        The index of everybody's form.
+        The index of each person's form.
     source
-        Where the noise comes from.
+        The source of randomness.
     """
 
-    def drawn(index: int, name: str, rows: Any) -> pa.Array:
+    def perturbed(index: int, name: str, rows: Any) -> pa.Array:
         form = plan.forms[index]
         codes = answers[name][rows] if form.is_product else _cells(plan, form, answers, rows)
         return plan.channels[index][name].perturb(codes, rng=source).array()
 
-    return spread_reports(plan, forms, drawn)
+    return spread_reports(plan, forms, perturbed)
 
 
 def _cells(plan: Plan, form: Form, answers: Mapping[str, Codes], rows: Integers) -> Integers:
-    """Return the cell of all answers to a form, in mixed radix, the last the fastest."""
+    """Return the flat row-major index of the answers to a form."""
     cells = np.zeros(len(rows), dtype=np.int64)
     for name in form.attributes:
         cells = cells * plan.domain[name].size + answers[name][rows]
@@ -161,65 +161,65 @@ def _cells(plan: Plan, form: Form, answers: Mapping[str, Codes], rows: Integers)
 
 
 def _write(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: IO[bytes], repeating: list[str]
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, file: IO[bytes], dictionary: list[str]
 ) -> int:
-    """Write batches in row groups of a good size; return the number of rows."""
-    written, waiting, held = 0, list[pa.RecordBatch](), 0
-    options = {"compression": "zstd", "use_dictionary": repeating, "write_page_checksum": True}
+    """Write batches in row groups of at least `ROW_GROUP` rows; return the number of rows."""
+    written, buffer, buffered = 0, list[pa.RecordBatch](), 0
+    options = {"compression": "zstd", "use_dictionary": dictionary, "write_page_checksum": True}
     with pq.ParquetWriter(file, schema, use_compliant_nested_type=False, **options) as writer:
         for batch in batches:
-            waiting.append(batch)
-            held += batch.num_rows
-            if held >= ROWS:
-                writer.write_table(pa.Table.from_batches(waiting))
-                written, waiting, held = written + held, [], 0
-        if waiting:
-            writer.write_table(pa.Table.from_batches(waiting))
-    return written + held
+            buffer.append(batch)
+            buffered += batch.num_rows
+            if buffered >= ROW_GROUP:
+                writer.write_table(pa.Table.from_batches(buffer))
+                written, buffer, buffered = written + buffered, [], 0
+        if buffer:
+            writer.write_table(pa.Table.from_batches(buffer))
+    return written + buffered
 
 
-def _repeating(plan: Plan) -> list[str]:
-    """Return the columns whose reports repeat, so that a dictionary makes the file smaller."""
-    repeating = [
+def _dictionary_columns(plan: Plan) -> list[str]:
+    """Return the columns to dictionary-encode: reports that are values, and forms."""
+    columns = [
         column
         for column, index, name in report_columns(plan)
         if plan.channels[index][name].reports is ValueReports
     ]
-    return repeating if plan.is_single else [FORM, *repeating]
+    return columns if plan.is_single else [FORM, *columns]
 
 
-def _check_not_input(data: Any, output: str | os.PathLike[str]) -> None:
-    """Raise where reports would be written over the records."""
+def _check_output_differs(data: Any, output: str | os.PathLike[str]) -> None:
+    """Raise an InputError if the output is one of the files of the records."""
     if not isinstance(data, (str, os.PathLike, list, tuple)) or not Path(output).exists():
         return
     if any(file.samefile(output) for file in find_files(data)[1]):
         raise InputError(f"the output must not be the data, got {os.fspath(output)!r} for both")
 
 
-# Who is given which form --------------------------------------------------------------------------
+# Assignment of forms -----------------------------------------------------------------------------
 
 PURPOSE = b"seepage form\0"
-"""What precedes the identifier, so that other uses of the key give other bytes."""
+"""Domain separation prefix of the HMAC message: other uses of the key give other bytes."""
 
-MIN_KEY = 16
-KEY_BYTES = 32
+MIN_KEY_BYTES = 16
+NEW_KEY_BYTES = 32
 
 
 def new_key(path: str | os.PathLike[str]) -> bytes:
-    """Write a new random key to a file that must not exist, for its owner only; return the key."""
-    key = secrets.token_bytes(KEY_BYTES)
+    """Write a new random key to a new file with mode 0600, in hexadecimal; return the key."""
+    key = secrets.token_bytes(NEW_KEY_BYTES)
     file = _checks.path(path, "key file")
     try:
-        number = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except OSError as problem:
-        raise InputError(f"{file} cannot be written: {problem.strerror}") from None
-    with os.fdopen(number, "w") as stream:
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise InputError(f"{file} cannot be written: {error.strerror}") from None
+    with os.fdopen(descriptor, "w") as stream:
         stream.write(f"{key.hex()}\n")
     return key
 
 
 def checked_key(key: Any) -> bytes:
-    """Return a key of at least 16 bytes, given as bytes or as the path of its file in hex."""
+    """Return a key of at least 16 bytes, given as bytes or as the path of a hexadecimal file."""
     secret: bytes
     if isinstance(key, bytes):
         secret = key
@@ -231,26 +231,26 @@ def checked_key(key: Any) -> bytes:
             raise InputError(
                 f"key must be bytes or a file of hexadecimal digits, got {str(file)!r}"
             ) from None
-    if len(secret) < MIN_KEY:
-        raise InputError(f"key must have at least {MIN_KEY} bytes, got {len(secret)}")
+    if len(secret) < MIN_KEY_BYTES:
+        raise InputError(f"key must have at least {MIN_KEY_BYTES} bytes, got {len(secret)}")
     return secret
 
 
 def form_of_words(plan: Plan, words: NDArray[np.uint64]) -> Integers:
-    """Return the index, from 0, of the form that each uniform word stands for."""
+    """Return the index, from 0, of the form that each uniform word draws."""
     ends = np.array(cumulative(plan.forms)[:-1], dtype=np.uint64)
     return np.asarray(np.searchsorted(ends, words, side="right"))
 
 
 def drawn_forms(plan: Plan, count: int, source: Randomness) -> Integers:
-    """Return the form of so many people, drawn by the shares; nothing is drawn for one form."""
+    """Return the form index of `count` people, drawn by the shares; no draw for a single form."""
     if len(plan.forms) == 1:
         return np.zeros(count, dtype=np.int64)
     return form_of_words(plan, source.words(count))
 
 
 def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integers:
-    """Return the form of each person by identifier.
+    """Return the form index of each identifier, derived from its HMAC.
 
     Examples
     --------
@@ -263,15 +263,15 @@ def derived_forms(plan: Plan, identifiers: Iterable[str], key: bytes) -> Integer
     >>> derived_forms(plan, ["ann", "bob", "cat", "dan", "ann"], bytes(32)).tolist()
     [1, 0, 1, 1, 1]
     """
-    heads = b"".join(
+    words = b"".join(
         hmac.digest(key, PURPOSE + identifier.strip().encode(), "sha256")[:8]
         for identifier in identifiers
     )
-    return form_of_words(plan, np.frombuffer(heads, dtype=">u8").astype(np.uint64))
+    return form_of_words(plan, np.frombuffer(words, dtype=">u8").astype(np.uint64))
 
 
 def form_column(plan: Plan, form: Any, identifier: Any, key: Any) -> FormColumn | None:
-    """Return the column that decides forms, None where they are drawn; check what was given."""
+    """Return the column that determines forms, None if they are drawn; check the arguments."""
     if form is not None and identifier is not None:
         raise InputError("forms are in a column (form) or derived from one (identifier), not both")
     if identifier is None:

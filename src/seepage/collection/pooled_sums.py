@@ -1,16 +1,15 @@
-"""Sums over the reports of each form, behind joint estimates and their precision.
+"""First and second moments of the reports of each form, by groups of reports.
 
 Given a record, the reports of two attributes are independent, and each gives an unbiased one-hot
-vector X^ of its value: (c - b)/a of what it contributes to the mechanism's tally.  So the mean of
+vector X^ of its value: (c - b)/a for a contribution c to the mechanism's tally.  So the mean of
 X^_u Y^_v is an unbiased estimate of the joint frequency F[u, v]: for pure mechanisms this inverts
-the Kronecker product of the two channels from value to supported values, two parameters each.  Of
-a matrix form, whose report is about all answers, the counts of each report are all that is needed.
+the Kronecker product of the two channels from value to supported values, two parameters each.  For
+a matrix form, with one report of all answers, the counts of each report are sufficient.
 
-The sums are added up in one pass and kept for some groups of reports, so that the spread between
-groups gives the precision of whatever is computed from them.  Forms have different people:
-estimates are combined by inverse variance at nominal frequencies [`form_estimates`]; where the
-spread between groups gives the precision, the groups of all forms that ask for a pair stand side
-by side, each weighted alike.
+One pass adds up the sums of up to 128 groups of reports; the variance between groups gives the
+standard error of any statistic of the sums.  Forms have different people: estimates are combined by
+inverse variance at nominal frequencies [`form_estimates`]; for standard errors, the groups of all
+forms that ask for a pair are concatenated, each weighted by 1/v(f).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,11 +21,11 @@ from numpy.typing import NDArray
 
 from seepage._numerics import Booleans, Floats
 from seepage.collection.form_estimates import (
-    FormPart,
+    FormEstimate,
     MatrixEstimator,
     combine,
-    joint_part,
-    marginal_part,
+    joint_estimate,
+    marginal_estimate,
 )
 from seepage.collection.report_source import open_reports
 from seepage.errors import InputError
@@ -37,24 +36,23 @@ from seepage.plan.plan import Plan
 
 MAX_GROUPS = 128
 MIN_GROUPS = 16
-CELLS = 1 << 24
-"""Sums that are kept in all groups together, if that leaves at least 16 groups: 128 MB."""
+TARGET_CELLS = 1 << 24
+"""Sums over all groups (128 MB): the number of groups is reduced to this, but not below 16."""
 
 MAX_CELLS = 1 << 28
-"""Sums that are kept at most: 2 GB."""
+"""Maximum number of sums over all groups: 2 GB."""
 
-ENTRIES = 1 << 23
-"""Contributions that are multiplied at once."""
+CHUNK_ENTRIES = 1 << 23
+"""Contributions in a chunk of reports that is added at once."""
 
 Terms = tuple[Floats, Floats, Floats]
 """Sums of X^ Y^' and of X^ by group, and the number of reports in each group."""
 
 
 class ProductSums:
-    """Sums over the reports of a product form of every product of two contributions, by group.
+    """Sums of c c' over the reports of a product form, by group.
 
-    For each group the sum over its reports of c c', where c holds the contributions of all
-    attributes one after the other, and a final 1.
+    c is the concatenation of the contributions of all attributes, and a final 1.
 
     Parameters
     ----------
@@ -69,9 +67,9 @@ class ProductSums:
     def __init__(self, plan: Plan, mechanisms: Mapping[str, Mechanism], records: int) -> None:
         self._plan, self.mechanisms, self.records = plan, mechanisms, records
         width = sum(mechanism.k for mechanism in mechanisms.values()) + 1
-        pure = all(made.is_two_level for made in mechanisms.values())
+        pure = all(mechanism.is_two_level for mechanism in mechanisms.values())
         self._adder = (_BitSums if pure else _VectorSums)(width, _group_count(width, records))
-        self._rows = max(1, ENTRIES // (width * self._adder.turn)) * self._adder.turn
+        self._rows = max(1, CHUNK_ENTRIES // (width * self._adder.cycle)) * self._adder.cycle
         ends = np.cumsum([mechanism.k for mechanism in mechanisms.values()])
         self._slices = {
             name: slice(int(end) - mechanism.k, int(end))
@@ -80,20 +78,20 @@ class ProductSums:
 
     @property
     def columns(self) -> list[str]:
-        """The reports that are added up."""
+        """The names of the reports that `add` takes."""
         return list(self.mechanisms)
 
     def add(self, reports: Sequence[Reports]) -> None:
         """Add the reports of some people, one column for each attribute."""
-        for begin in range(0, len(reports[0]), self._rows):
-            part = [column[begin : begin + self._rows] for column in reports]
+        for start in range(0, len(reports[0]), self._rows):
+            part = [column[start : start + self._rows] for column in reports]
             self._adder.add(_contributions(self.mechanisms.values(), part))
 
     @cached_property
     def _sums(self) -> Floats:
-        found = self._adder.by_group()
-        del self._adder  # as large as what was made of it
-        return found
+        sums = self._adder.by_group()
+        del self._adder  # as large as the sums themselves
+        return sums
 
     @cached_property
     def sizes(self) -> Floats:
@@ -103,8 +101,8 @@ class ProductSums:
     def marginal(self, name: str) -> Floats:
         """Return the sum over each group of the unbiased one-hot vectors, shape (groups, k)."""
         scale, shift = self.mechanisms[name].one_hot_map
-        own = self._sums[:, self._slices[name], -1]
-        return np.asarray((own - shift * self.sizes[:, None]) / scale)
+        contributions = self._sums[:, self._slices[name], -1]
+        return np.asarray((contributions - shift * self.sizes[:, None]) / scale)
 
     def joint(self, first: str, second: str) -> Floats:
         """Return the sum over each group of X^ Y^', shape (groups, k of first, k of second)."""
@@ -116,25 +114,25 @@ class ProductSums:
         ones = self._sums[:, -1:, columns] - other_shift * self.sizes[:, None, None]
         return np.asarray((products - shift * ones) / (scale * other_scale))
 
-    def part(self, *names: str) -> FormPart | None:
-        """Return what the form says about one attribute or two; None where it says nothing."""
+    def estimate(self, *names: str) -> FormEstimate | None:
+        """Return the form's estimate of one attribute, or of two jointly; None if not asked."""
         if not set(names) <= set(self.mechanisms):
             return None
-        made = [self.mechanisms[name] for name in names]
+        mechanisms = [self.mechanisms[name] for name in names]
         means = [self.marginal(name).sum(axis=0) / self.records for name in names]
         if len(names) == 1:
-            return marginal_part(self._plan, names[0], made[0], means[0], self.records)
+            return marginal_estimate(self._plan, names[0], mechanisms[0], means[0], self.records)
         joint = self.joint(*names).sum(axis=0) / self.records
-        return joint_part(self._plan, names, made, joint, means, self.records)
+        return joint_estimate(self._plan, names, mechanisms, joint, means, self.records)
 
 
 class MatrixSums:
-    """How often each report of a matrix form occurs, by groups of reports.
+    """Counts of each report of a matrix form, by groups of reports.
 
     Parameters
     ----------
     estimator
-        Turns counts into estimates.
+        The estimator of frequencies from counts.
     groups
         The number of groups.
     """
@@ -160,23 +158,24 @@ class MatrixSums:
 
     def marginal(self, name: str) -> Floats:
         """Return the sum over each group of the unbiased one-hot vectors, shape (groups, k)."""
-        return np.asarray(self.counts @ self._told(name))
+        return np.asarray(self.counts @ self._coefficients(name))
 
     def joint(self, first: str, second: str) -> Floats:
-        """Return the same of both attributes, shape (groups, k of first, k of second)."""
+        """Return the sum over each group of X^ Y^', shape (groups, k of first, k of second)."""
         shape = [self.estimator.size(name) for name in (first, second)]
-        return np.asarray(self.counts @ self._told(first, second)).reshape(-1, *shape)
+        return np.asarray(self.counts @ self._coefficients(first, second)).reshape(-1, *shape)
 
-    def _told(self, *names: str) -> Floats:
-        found = self.estimator.coefficients(*names)
-        if found is None:
-            raise InputError(f"the reports do not tell {' and '.join(map(repr, names))}")
-        return found
+    def _coefficients(self, *names: str) -> Floats:
+        coefficients = self.estimator.coefficients(*names)
+        if coefficients is None:
+            shown = " and ".join(map(repr, names))
+            raise InputError(f"the reports do not determine the frequencies of {shown}")
+        return coefficients
 
-    def part(self, *names: str) -> FormPart | None:
-        """Return what the form says about attributes; None where it says nothing."""
+    def estimate(self, *names: str) -> FormEstimate | None:
+        """Return the form's joint estimate of attributes; None if it is not asked or determined."""
         asked = set(names) <= set(self.estimator.names)
-        return self.estimator.part(names, self.counts.sum(axis=0)) if asked else None
+        return self.estimator.estimate(names, self.counts.sum(axis=0)) if asked else None
 
 
 FormSums = ProductSums | MatrixSums
@@ -190,9 +189,9 @@ class PooledSums:
     plan
         The plan.
     forms
-        The sums of each form that people have and whose reports tell anything, by its index.
+        The sums of each form with informative reports, by its index.
     records
-        The number of all people who reported.
+        The number of people who reported, over all forms.
 
     Examples
     --------
@@ -214,29 +213,29 @@ class PooledSums:
         self.records = records
 
     @property
-    def told(self) -> list[str]:
-        """The attributes that some reports tell, in the order of the domain."""
-        return [name for name in self._plan.domain.names if self.parts(name)]
+    def names(self) -> list[str]:
+        """The attributes that some form estimates, in the order of the domain."""
+        return [name for name in self._plan.domain.names if self.estimates(name)]
 
     def marginal(self, name: str) -> Estimate:
-        """Return the estimated frequencies of an attribute."""
-        return combine(self.parts(name), self.records)
+        """Return the estimated frequencies of an attribute, combined over forms."""
+        return combine(self.estimates(name), self.records)
 
-    def parts(self, *names: str) -> list[FormPart]:
-        """Return what each form says about one attribute, or about two together."""
-        return [part for _, part in self._telling(*names)]
+    def estimates(self, *names: str) -> list[FormEstimate]:
+        """Return the estimate of each form, of one attribute or of two jointly."""
+        return [estimate for _, estimate in self._with_sums(*names)]
 
-    def _telling(self, *names: str) -> list[tuple[FormSums, FormPart]]:
-        found = [(sums, sums.part(*names)) for sums in self.forms.values()]
-        return [(sums, part) for sums, part in found if part is not None]
+    def _with_sums(self, *names: str) -> list[tuple[FormSums, FormEstimate]]:
+        estimates = [(sums, sums.estimate(*names)) for sums in self.forms.values()]
+        return [(sums, estimate) for sums, estimate in estimates if estimate is not None]
 
     def terms(self, target: str, source: str) -> Terms:
         """Return the terms of two attributes: the groups of all forms, each weighted by 1/v(f)."""
-        both = self._telling(target, source)
-        least = min(part.spread for _, part in both)
+        both = self._with_sums(target, source)
+        minimum = min(estimate.unit_variance for _, estimate in both)
         weighted = []
-        for sums, part in both:
-            weight = least / part.spread if part.spread else 1.0
+        for sums, estimate in both:
+            weight = minimum / estimate.unit_variance if estimate.unit_variance else 1.0
             terms = sums.joint(target, source), sums.marginal(target), sums.sizes
             weighted.append([weight * term for term in terms])
         joint, marginal, sizes = (np.concatenate(terms) for terms in zip(*weighted, strict=True))
@@ -249,7 +248,7 @@ def pool_reports(
     indices: Iterable[int] | None = None,
     names: Sequence[str] | None = None,
 ) -> PooledSums:
-    """Return the sums over the reports of some forms, from one pass over them.
+    """Return the sums over the reports of some forms, in one pass.
 
     Parameters
     ----------
@@ -258,7 +257,7 @@ def pool_reports(
     indices
         The indices of the forms; by default all.
     names
-        The attributes; by default all, and forms whose reports tell nothing are left out.
+        The attributes; by default all, and forms without informative reports are left out.
 
     Notes
     -----
@@ -269,46 +268,46 @@ def pool_reports(
     chosen = range(len(plan.forms)) if indices is None else indices
     answered = [index for index in chosen if source.people[index]]
     if not answered:
-        raise InputError("there is no estimate without reports, got none")
-    telling = [index for index in answered if _tells(plan, index, names)]
-    if not telling and names is None:
+        raise InputError("reports must not be empty, got none")
+    informative = [index for index in answered if _is_informative(plan, index, names)]
+    if not informative and names is None:
         raise InputError("reports at epsilon 0 carry no information, so nothing is estimated")
     sums = {
-        index: _sums_of(plan, index, names, int(source.people[index]))
-        for index in telling or answered
+        index: _empty_sums(plan, index, names, int(source.people[index]))
+        for index in informative or answered
     }
-    for index, found in source.by_form({index: sums[index].columns for index in sums}):
-        sums[index].add(found)
+    for index, batch in source.by_form({index: sums[index].columns for index in sums}):
+        sums[index].add(batch)
     return PooledSums(plan, sums, source.records)
 
 
-def _tells(plan: Plan, index: int, names: Sequence[str] | None) -> bool:
-    """Return whether the reports of a form tell all of these attributes, or any one."""
-    made = plan.channels[index]
+def _is_informative(plan: Plan, index: int, names: Sequence[str] | None) -> bool:
+    """Return whether a form's reports of all these attributes, or of any, carry information."""
+    mechanisms = plan.channels[index]
     if not plan.forms[index].is_product:
         return True
     if names is None:
-        return any(mechanism.informative for mechanism in made.values())
-    return all(made[name].informative for name in names)
+        return any(mechanism.informative for mechanism in mechanisms.values())
+    return all(mechanisms[name].informative for name in names)
 
 
-def _sums_of(plan: Plan, index: int, names: Sequence[str] | None, records: int) -> FormSums:
-    """Return sums to which reports of a form can be added."""
-    channel, made = plan.forms[index].channel, plan.channels[index]
+def _empty_sums(plan: Plan, index: int, names: Sequence[str] | None, records: int) -> FormSums:
+    """Return sums of 0 to which the reports of a form can be added."""
+    channel, mechanisms = plan.forms[index].channel, plan.channels[index]
     if isinstance(channel, MatrixChannel):
         return MatrixSums(MatrixEstimator(plan, channel), min(MAX_GROUPS, records))
     if names is None:
-        told = [name for name in plan.domain.names if name in made and made[name].informative]
-        return ProductSums(plan, {name: made[name] for name in told}, records)
+        names = [name for name in plan.domain.names if name in mechanisms]
+        names = [name for name in names if mechanisms[name].informative]
     for name in names:
-        if not made[name].informative:
-            epsilon = made[name].epsilon
-            raise InputError(f"reports of {name!r} at epsilon {epsilon:g} tell nothing")
-    return ProductSums(plan, {name: made[name] for name in names}, records)
+        if not mechanisms[name].informative:
+            epsilon = mechanisms[name].epsilon
+            raise InputError(f"reports of {name!r} at epsilon {epsilon:g} carry no information")
+    return ProductSums(plan, {name: mechanisms[name] for name in names}, records)
 
 
 def _group_count(width: int, records: int) -> int:
-    groups = min(MAX_GROUPS, max(MIN_GROUPS, CELLS // width**2), records)
+    groups = min(MAX_GROUPS, max(MIN_GROUPS, TARGET_CELLS // width**2), records)
     if groups * width**2 > MAX_CELLS:
         raise InputError(
             f"the attributes have {width - 1:,} values in all, too many for all their pairs at "
@@ -318,27 +317,28 @@ def _group_count(width: int, records: int) -> int:
 
 
 def _contributions(mechanisms: Iterable[Mechanism], reports: Sequence[Reports]) -> NDArray[Any]:
-    """Return the contributions of all attributes and a final 1, one row per report."""
+    """Return the contributions of all attributes and a final column of 1, one row per report."""
     parts = [m.contributions(column) for m, column in zip(mechanisms, reports, strict=True)]
     return np.concatenate([*parts, np.ones((len(reports[0]), 1), dtype=np.bool_)], axis=1)
 
 
 class _BitSums:
-    """Sums of products of zeros and ones: how many reports have both.
+    """Sums of products of binary contributions: the number of reports that have both.
 
-    A word holds one contribution of 64 reports of one group, so that an AND and a count of bits
-    stand for 64 products: a tenth of a nanosecond each, without the threads of a BLAS.
+    A word holds one contribution of 64 reports of one group, so that an AND and a population count
+    compute 64 products: 0.1 ns each, without the threads of a BLAS.
     """
 
     def __init__(self, width: int, groups: int) -> None:
-        self.turn = 64 * groups
+        self.cycle = 64 * groups
         self._groups = groups
         self._counts = np.zeros((width, width, groups), dtype=np.int64)
 
     def add(self, matrix: Booleans) -> None:
-        """Add reports, in turns of 64 for each group."""
-        for turn in _turns(matrix, self.turn).reshape(-1, 64, self._groups, matrix.shape[1]):
-            octets = np.packbits(turn, axis=0).transpose(2, 1, 0)
+        """Add reports, cyclically over the groups."""
+        padded = _pad_to_cycle(matrix, self.cycle)
+        for cycle in padded.reshape(-1, 64, self._groups, matrix.shape[1]):
+            octets = np.packbits(cycle, axis=0).transpose(2, 1, 0)
             words = np.ascontiguousarray(octets).view(np.uint64)[:, :, 0]
             for index, word in enumerate(words):
                 together = words[: index + 1] & word
@@ -351,27 +351,27 @@ class _BitSums:
 
 
 class _VectorSums:
-    """Sums of products of any numbers."""
+    """Sums of products of real contributions, by matrix multiplication."""
 
     def __init__(self, width: int, groups: int) -> None:
-        self.turn = groups
+        self.cycle = groups
         self._sums = np.zeros((groups, width, width))
 
     def add(self, matrix: Floats) -> None:
-        """Add reports, one for each group in turn."""
-        turns = _turns(matrix, self.turn).reshape(-1, self.turn, matrix.shape[1])
-        self._sums += np.matmul(turns.transpose(1, 2, 0), turns.transpose(1, 0, 2))
+        """Add reports, cyclically over the groups."""
+        cycles = _pad_to_cycle(matrix, self.cycle).reshape(-1, self.cycle, matrix.shape[1])
+        self._sums += np.matmul(cycles.transpose(1, 2, 0), cycles.transpose(1, 0, 2))
 
     def by_group(self) -> Floats:
         """Return one symmetric matrix per group."""
         return self._sums
 
 
-def _turns(matrix: NDArray[Any], turn: int) -> NDArray[Any]:
-    """Return a matrix padded by rows of zeros to a multiple of the turn.
+def _pad_to_cycle(matrix: NDArray[Any], cycle: int) -> NDArray[Any]:
+    """Return a matrix padded by rows of zeros to a multiple of the cycle.
 
-    Neighbours are in different groups, so that a table that is sorted, or drifts, does not make
-    groups differ.
+    A cycle has the same number of rows of each group, and neighbours are in different groups: a
+    sorted or drifting table does not make groups differ.
     """
-    lacking = -len(matrix) % turn
-    return np.concatenate([matrix, np.zeros((lacking, matrix.shape[1]), dtype=matrix.dtype)])
+    missing = -len(matrix) % cycle
+    return np.concatenate([matrix, np.zeros((missing, matrix.shape[1]), dtype=matrix.dtype)])

@@ -1,7 +1,7 @@
 """Records coded in a plan's domain.
 
-A value outside the domain raises an error, or counts as a catch-all value of its attribute.  A
-column may say which form each person has, by its number or by the person's identifier.
+A value outside the domain raises an error, or is coded as the catch-all value of its attribute.  A
+column may determine each person's form, by its number or by an identifier.
 """
 
 import math
@@ -29,21 +29,21 @@ from seepage.data.table.sources import PARQUET, ColumnarSource, Source, find_fil
 from seepage.errors import DomainError, InputError, TableError
 
 FIXED = ("domain", "bins", "pool", "person")
-"""What a plan decides about reading a table, so that callers cannot."""
+"""Table options that a plan fixes."""
 
 
 @dataclass(frozen=True)
 class FormColumn:
-    """A column of a table that decides the form of each person.
+    """A column of a table that determines the form of each person.
 
     Parameters
     ----------
     name
         The column: numbers of forms from 1, or identifiers.
     count
-        How many forms there are.
+        The number of forms.
     derive
-        Gives the indices of the forms of identifiers; None for a column of numbers.
+        Function from identifiers to form indices; None for a column of numbers.
     """
 
     name: str
@@ -51,7 +51,7 @@ class FormColumn:
     derive: Callable[[Iterable[str]], Integers] | None = None
 
     def added_to(self, domain: Domain) -> Domain:
-        """Return a domain with the forms' numbers as a last attribute."""
+        """Return a domain with this column as last attribute, the numbers of forms as values."""
         if self.name in domain:
             raise InputError(
                 f"the column of forms or identifiers must be none of the plan's attributes, "
@@ -61,28 +61,28 @@ class FormColumn:
         return Domain([*domain, Attribute(self.name, numbers)])
 
     def column(self, choice: Choice, options: TableOptions, *, fields: bool) -> Column:
-        """Return the column of a scan whose codes are the forms' indices."""
+        """Return the column of a scan whose codes are form indices."""
         if self.derive is None:
             return _NumberColumn(choice, options, fields=fields)
         return _IdentifierColumn(choice, options, self, fields=fields)
 
 
 class _NumberColumn(Column):
-    """A column of forms' numbers; a missing one raises an error, even where records are dropped."""
+    """A column of numbers of forms; a missing one raises an error even with `missing="drop"`."""
 
     def code(self, array: pa.Array, before: int) -> Codes | None:
         try:
             codes = super().code(array, before)
-        except DomainError as problem:
-            raise InputError(f"{problem}: it must be the number of a form, from 1") from None
+        except DomainError as error:
+            raise InputError(f"{error}: it must be the number of a form, from 1") from None
         if codes is not None and self.alphabet.missing is not None:
-            wrong = int(np.argmax(codes == self.alphabet.missing))
-            raise InputError(f"record {before + wrong + 1:,}: column {self.name!r} has no form")
+            row = int(np.argmax(codes == self.alphabet.missing))
+            raise InputError(f"record {before + row + 1:,}: column {self.name!r} has no form")
         return codes
 
 
 class _IdentifierColumn(Column):
-    """A column of identifiers, coded by the form that each stands for."""
+    """A column of identifiers, coded by the form that is derived from each."""
 
     def __init__(
         self, choice: Choice, options: TableOptions, assigned: FormColumn, *, fields: bool
@@ -90,8 +90,8 @@ class _IdentifierColumn(Column):
         super().__init__(choice, options, fields=fields)
         self._assigned = assigned
 
-    def begin(self, kind: pa.DataType) -> None:
-        super().begin(pa.string())
+    def start(self, kind: pa.DataType) -> None:
+        super().start(pa.string())
 
     def code(self, array: pa.Array, before: int) -> Codes | None:
         texts = list[str]()
@@ -109,7 +109,7 @@ class _IdentifierColumn(Column):
 
 
 def identifier_text(value: Any) -> str | None:
-    """Return an identifier as text, the same whatever type a file gives it; None for none.
+    """Return an identifier as text, equal for text, integer and float columns; None if invalid.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def open_records(
     assigned: FormColumn | None = None,
     **table: Any,
 ) -> TableScan:
-    """Return records as a scan that codes them in a domain.
+    """Return a scan of records that codes them in a domain.
 
     Parameters
     ----------
@@ -142,9 +142,9 @@ def open_records(
     domain
         The attributes; other columns are ignored.
     other
-        The value that stands for values outside the domain, see `catch_alls`.
+        The catch-all value for values outside the domain, see `catch_alls`.
     assigned
-        The column that says which form each person has; its codes, the forms' indices, come last.
+        The column that determines each person's form; its codes, form indices, come last.
     table
         Options of `TableOptions`.
 
@@ -160,21 +160,21 @@ def open_records(
     for name in table:
         _checks.choice(name, "an option of the table", known)
     if isinstance(data, str) and is_dataset_name(data):
-        known_data = dataset(data)
-        settings = {name: known_data.table[name] for name in known_data.table if name not in FIXED}
-        data, table = known_data.read(), {**settings, **table}
-    caught, asked = catch_alls(domain, other), domain.names
+        published = dataset(data)
+        settings = {name: published.table[name] for name in published.table if name not in FIXED}
+        data, table = published.read(), {**settings, **table}
+    others, asked = catch_alls(domain, other), domain.names
     if assigned is not None:
         domain = assigned.added_to(domain)
     options = TableOptions.from_keywords(domain=domain, **table)
     source = _open(data, options)
-    named = [options.rename.get(name, name) for name in source.names]
+    columns_read = [options.rename.get(name, name) for name in source.names]
     for name in asked:
-        if name not in named:
-            hint = _checks.near_miss(name, named)
+        if name not in columns_read:
+            hint = _checks.near_miss(name, columns_read)
             raise TableError(f"the plan asks for {name!r}, and the table has no such column{hint}")
     columns = [
-        _column(choice, options, caught, assigned, fields=source.fields)
+        _column(choice, options, others, assigned, fields=source.fields)
         for choice in options.choose(source.names)
     ]
     return TableScan(source, columns, options)
@@ -183,30 +183,30 @@ def open_records(
 def _column(
     choice: Choice,
     options: TableOptions,
-    caught: Mapping[str, str],
+    others: Mapping[str, str],
     assigned: FormColumn | None,
     *,
     fields: bool,
 ) -> Column:
     if assigned is not None and choice.name == assigned.name:
         return assigned.column(choice, options, fields=fields)
-    if choice.name in caught:
+    if choice.name in others:
         assert options.domain is not None
         attribute = options.domain[choice.name]
-        return _CatchAllColumn(choice, options, attribute, caught[choice.name], fields=fields)
+        return _CatchAllColumn(choice, options, attribute, others[choice.name], fields=fields)
     return Column(choice, options, fields=fields)
 
 
 def _open(data: Any, options: TableOptions) -> Source:
-    """Return a table as a source that is decoded no faster than it is used.
+    """Return a table as a source of batches that are decoded on demand.
 
-    A scanner decodes Parquet in the background, as far ahead as it gets: good where counting keeps
-    up with it, but perturbing is slower, and memory would grow with the file.
+    Arrow's scanner decodes Parquet ahead of its consumer, without a limit: counting keeps up with
+    it, but perturbing is slower, and memory would grow with the file.
     """
     if isinstance(data, (str, os.PathLike, list, tuple)):
         kind, files = find_files(data)
         if kind == PARQUET:
-            return ColumnarSource(kind, files, huge=0)
+            return ColumnarSource(kind, files, max_group_bytes=0)
     return open_source(data, options)
 
 
@@ -218,8 +218,8 @@ def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[st
     domain
         The attributes.
     other
-        A mapping from attribute to one of its values, with `"*"` for all others that have the
-        value (at least one must); a value alone stands for `{"*": value}`.
+        A mapping from attribute to one of its values, with `"*"` for all other attributes that
+        have the value (at least one must); a single value stands for `{"*": value}`.
 
     Examples
     --------
@@ -233,22 +233,22 @@ def catch_alls(domain: Domain, other: str | Mapping[str, str] | None) -> dict[st
     named = (
         dict(other) if isinstance(other, Mapping) else {ALL_OTHERS: _checks.text(other, "other")}
     )
-    found = dict[str, str]()
+    shared = dict[str, str]()
     if ALL_OTHERS in named:
         value = named.pop(ALL_OTHERS)
-        found = {attribute.name: value for attribute in domain if value in attribute.values}
-        if not found:
+        shared = {attribute.name: value for attribute in domain if value in attribute.values}
+        if not shared:
             raise InputError(f"no attribute has the catch-all value {value!r}")
     for name, value in named.items():
         domain[name].code(value)
-    return found | named
+    return shared | named
 
 
 class _CatchAllColumn(Column):
-    """A column whose values outside the domain have the code `other`.
+    """A column whose values outside the domain have the code of the catch-all value `other`.
 
-    Where records with missing values are dropped, missing values without a category and values
-    outside have codes behind those of the domain.  So the column is read as if they were.
+    The column is read with `missing="drop"`: then missing values without a category, and values
+    outside the domain, get codes above those of the domain, which `code` replaces.
     """
 
     pooling = False
@@ -267,22 +267,22 @@ class _CatchAllColumn(Column):
         self._largest = attribute.size if options.dropping else attribute.size - 1
 
     def code(self, array: pa.Array, before: int) -> Codes | None:
-        words = _words(array, self.markers) if self.edges else None
-        if words is not None:
-            array = pc.if_else(pa.array(words), pa.scalar(None, array.type), array)
+        texts = _text_fields(array, self.markers) if self.edges else None
+        if texts is not None:
+            array = pc.if_else(pa.array(texts), pa.scalar(None, array.type), array)
         codes = super().code(array, before)
         if codes is not None:
-            caught = codes > self._largest
-            codes = np.where(caught if words is None else caught | words, self._other, codes)
+            outside = codes > self._largest
+            codes = np.where(outside if texts is None else outside | texts, self._other, codes)
         return codes
 
 
-def _words(array: pa.Array, markers: frozenset[str]) -> Booleans | None:
-    """Return which fields are neither numbers nor mean missing; None where there are none."""
+def _text_fields(array: pa.Array, markers: frozenset[str]) -> Booleans | None:
+    """Return which fields are neither numbers nor missing-value markers; None if there are none."""
     if is_number_type(array.type):
         return None
     encoded = array.dictionary_encode()
     keys = [field_key(text) for text in encoded.dictionary.to_pylist()]
-    strange = [not (k is None or is_number(k) or key_label(k) in markers) for k in keys]
-    found = np.isin(encoded.indices.fill_null(-1).to_numpy(), np.flatnonzero(strange))
-    return found if found.any() else None
+    is_text = [not (k is None or is_number(k) or key_label(k) in markers) for k in keys]
+    texts = np.isin(encoded.indices.fill_null(-1).to_numpy(), np.flatnonzero(is_text))
+    return texts if texts.any() else None

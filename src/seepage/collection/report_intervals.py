@@ -1,23 +1,23 @@
-"""Confidence limits of leakages that are estimated from sums over reports alone.
+"""Confidence limits of leakages, estimated from reports alone.
 
 A report with likely set S is exp(l) times likelier under target value x than under x', with
 
     l(x, x', S) = ln w(x, S) - ln w(x', S),   w(x, S) = (f_x + lambda F_x(S)) / f_x / e^eps,
 
 lambda = e^eps - 1, F_x(S) the joint frequency of x and S, f_x that of x [theory: The bound].
-The leakage is the largest l.  Both parts of w are means over reports of unbiased terms, so that
-the limits of w are Fieller's, from the spread between groups of reports: they widen to all that is
-possible, e^-eps to 1, where x is too rare to tell it from 0.  The two logarithms' distances to
-their limits are combined by Zou and Donner's rule [2008], with their correlation; where a limit
-is cut off at what is possible, they are added up.
+The leakage is the maximum of l.  Numerator and denominator of w are means over reports of unbiased
+terms, so the limits of w are Fieller's, from the variance between groups of reports: they are the
+whole range, e^-eps to 1, if f_x is not significantly above 0.  The distances of the two logarithms
+to their limits are combined by Zou and Donner's rule [2008], with their correlation; if a limit is
+clipped to the range, the distances are added.
 
-* Upper limit: the true maximum is one of the l, so the largest of their upper limits covers it,
-  and none needs a correction for their number.  Where reports can favour any set, S runs through
-  the sets that are best for some estimate of l; it never exceeds eps.
-* Lower limit: half of the groups choose one (x, x', S), the other half gives its lower limit, and
-  the other way round; the better counts.  So choosing the best of many does not flatter it.
-* The estimate is the mean of those two values: it does not grow by chance with the number of
-  values, as a maximum over estimates does.
+* Upper limit: the true maximum is one of the l, so the maximum of their upper limits covers it
+  without a correction for their number.  If S may be any set, S runs through the prefixes of the
+  order by estimated likelihood ratio, one of which maximises l; the limit never exceeds eps.
+* Lower limit: half of the groups selects one (x, x', S), the other half gives its lower limit, and
+  vice versa; the larger counts, at half the level each.  So selection does not bias it.
+* The estimate is the mean of the two cross-fitted values: unlike a maximum over estimates, it is
+  not biased upward by the number of values.
 
 Groups vary by noise and by who is in them: the limits hold for the people who reported, and for
 the population that they were drawn from.
@@ -33,10 +33,10 @@ from seepage.collection.pooled_sums import PooledSums
 from seepage.leakage.likely_sets import LikelySets
 
 NEGLIGIBLE = 2.0**-10
-"""An estimate of 0 is taken for this share of its upper limit, where a logarithm is needed."""
+"""An estimate of 0 is replaced by this share of its upper limit before taking its logarithm."""
 
 MIN_GROUPS = 8
-"""With fewer groups of reports their spread tells nothing, and the limits are all there can be."""
+"""Minimum number of groups for a variance between them; with fewer, limits are 0 and epsilon."""
 
 
 class LeakageInterval(NamedTuple):
@@ -49,7 +49,7 @@ class LeakageInterval(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class PairTerms:
-    """Sums of the unbiased terms of two attributes, by groups of reports.
+    """Sums of the unbiased one-hot vectors of two attributes, by groups of reports.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ class PairTerms:
     marginal: Floats
     sizes: Floats
 
-    def some(self, groups: slice) -> "PairTerms":
-        """Return the terms of some of the groups."""
+    def select(self, groups: slice) -> "PairTerms":
+        """Return the terms of a slice of the groups."""
         return PairTerms(self.joint[groups], self.marginal[groups], self.sizes[groups])
 
     def correlation(self) -> Floats:
-        """Return the estimated F_x(z) / f_x, limited to what is possible."""
+        """Return the estimated correlation channel F_x(z) / f_x, clipped to [0, 1]."""
         joint, marginal = self.joint.sum(axis=0), self.marginal.sum(axis=0)
         ratio = np.divide(
             joint, marginal[:, None], out=np.zeros_like(joint), where=marginal[:, None] > 0
@@ -79,7 +79,7 @@ class PairTerms:
 
 
 class RatioLimits(NamedTuple):
-    """One target value x against each x' and S, shape (targets, sets): estimates and limits."""
+    """Estimates and limits of l(x, x', S) for one x and every x' and S, shape (targets, sets)."""
 
     estimate: Floats
     lower: Floats
@@ -108,7 +108,7 @@ def leakage_interval(
     """
     terms = PairTerms(*sums.terms(target, source))
     groups, targets, sources = terms.joint.shape
-    if targets < 2 or sources < 2 or sets.contrast == 0 or _favours_all(sets, sources):
+    if targets < 2 or sources < 2 or sets.contrast == 0 or _contains_all(sets, sources):
         return LeakageInterval(0.0, 0.0, 0.0)
     if groups < MIN_GROUPS:
         return LeakageInterval(0.0, 0.0, sets.contrast)
@@ -117,36 +117,42 @@ def leakage_interval(
         float(_limits(terms, x, _orders(terms, x, sets), sets, alpha / 2).upper.max())
         for x in range(targets)
     )
-    halves = terms.some(slice(None, None, 2)), terms.some(slice(1, None, 2))
-    chosen = [_cross(*pair, sets, alpha / 4) for pair in (halves, halves[::-1])]
-    lower = max(0.0, *(limits.lower.item() for limits in chosen))
+    halves = terms.select(slice(None, None, 2)), terms.select(slice(1, None, 2))
+    fitted = [_cross_fit(*pair, sets, alpha / 4) for pair in (halves, halves[::-1])]
+    lower = max(0.0, *(limits.lower.item() for limits in fitted))
     upper = max(lower, min(upper, sets.contrast))
-    middle = float(np.mean([limits.estimate.item() for limits in chosen]))
-    return LeakageInterval(min(max(middle, lower), upper), lower, upper)
+    mean = float(np.mean([limits.estimate.item() for limits in fitted]))
+    return LeakageInterval(min(max(mean, lower), upper), lower, upper)
 
 
-def _favours_all(sets: LikelySets, sources: int) -> bool:
+def _contains_all(sets: LikelySets, sources: int) -> bool:
+    """Return whether every likely set contains all source values, so that nothing leaks."""
     return sets.kind == "subsets" and sets.size >= sources
 
 
-def _cross(choosing: PairTerms, judging: PairTerms, sets: LikelySets, level: float) -> RatioLimits:
-    """Return what one half says about the (x, x', S) that the other half finds most telling."""
-    best, index = -np.inf, (0, 0, 0)
-    for x in range(choosing.marginal.shape[1]):
-        found = _limits(choosing, x, _orders(choosing, x, sets), sets, level).lower
-        other, last = divmod(int(found.argmax()), found.shape[1])
-        if found[other, last] > best:
-            best, index = float(found[other, last]), (x, other, last)
-    x, other, last = index
-    limits = _limits(judging, x, _orders(choosing, x, sets), sets, level)
+def _cross_fit(
+    selecting: PairTerms, evaluating: PairTerms, sets: LikelySets, level: float
+) -> RatioLimits:
+    """Return the limits of l(x, x', S), evaluated on one half, selected on the other half.
+
+    Selected is the (x, x', S) with the largest lower limit.
+    """
+    largest, argmax = -np.inf, (0, 0, 0)
+    for x in range(selecting.marginal.shape[1]):
+        lower = _limits(selecting, x, _orders(selecting, x, sets), sets, level).lower
+        other, last = divmod(int(lower.argmax()), lower.shape[1])
+        if lower[other, last] > largest:
+            largest, argmax = float(lower[other, last]), (x, other, last)
+    x, other, last = argmax
+    limits = _limits(evaluating, x, _orders(selecting, x, sets), sets, level)
     return RatioLimits(*(part[other, last] for part in limits))
 
 
 def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
-    """Return for each x' the source values, those first that speak for x and against x'.
+    """Return for each x' an order of the source values whose prefixes contain the best set.
 
-    For sets of any size by F_x / F_x', whose beginnings hold the best set; for sets of one size
-    the best set comes first [`seepage.leakage.likely_sets`].
+    For sets of any size, by decreasing likelihood ratio of x against x'; for sets of one size, the
+    best set comes first [`seepage.leakage.likely_sets`].
     """
     correlation = terms.correlation()
     if sets.kind == "singletons":
@@ -162,15 +168,17 @@ def _orders(terms: PairTerms, x: int, sets: LikelySets) -> Integers:
 def _limits(
     terms: PairTerms, x: int, orders: Integers, sets: LikelySets, level: float
 ) -> RatioLimits:
-    """Return estimate and limits of l(x, x', S) for every x' and S, at a one-sided level."""
-    own = PairTerms(terms.joint[:, x : x + 1], terms.marginal[:, x : x + 1], terms.sizes)
-    one, two = (_weights(some, orders, sets, level) for some in (own, terms))
-    shared = np.where(one.inner & two.inner, _correlation(one.residuals, two.residuals), -1.0)
-    estimate = one.logarithm - two.logarithm
+    """Return estimates and limits of l(x, x', S) for every x' and S, at a one-sided level."""
+    only_x = PairTerms(terms.joint[:, x : x + 1], terms.marginal[:, x : x + 1], terms.sizes)
+    w, other = (_weights(part, orders, sets, level) for part in (only_x, terms))
+    correlation = np.where(
+        w.unclipped & other.unclipped, _correlation(w.residuals, other.residuals), -1.0
+    )
+    estimate = w.logarithm - other.logarithm
     limits = RatioLimits(
         estimate,
-        estimate - _combined(one.down, two.up, shared),
-        estimate + _combined(one.up, two.down, shared),
+        estimate - _combined(w.down, other.up, correlation),
+        estimate + _combined(w.up, other.down, correlation),
     )
     for part in limits:
         part[x] = -np.inf
@@ -178,66 +186,68 @@ def _limits(
 
 
 class LogWeights(NamedTuple):
-    """Ln w of target values and sets, with distances to its limits, shape (targets, sets).
+    """Ln w of target values and sets, with the distances to its limits, shape (targets, sets).
 
-    `inner` says where both limits lie inside of what is possible; `residuals`, by group, are what
-    is left of the numerators when the estimate is taken off.
+    `unclipped` says where neither limit is clipped to the range [e^-eps, 1]; `residuals` are
+    numerator - w denominator by group, shape (groups, targets, sets).
     """
 
     logarithm: Floats
     down: Floats
     up: Floats
-    inner: Booleans
+    unclipped: Booleans
     residuals: Floats
 
 
 def _weights(terms: PairTerms, orders: Integers, sets: LikelySets, level: float) -> LogWeights:
-    """Return ln w with its limits; what is impossible is cut off."""
-    floor = float(np.exp(-sets.contrast))
+    """Return ln w with its limits, clipped to the range of w."""
+    minimum = float(np.exp(-sets.contrast))
     whole = terms.marginal[:, :, None]
-    part = floor * whole + (1.0 - floor) * _inside(terms, orders, sets)
-    spreads = _spread(whole, terms.sizes), _spread(part, terms.sizes)
-    low, high = _fieller(whole.sum(axis=0), part.sum(axis=0), *spreads, level)
-    inner = (low > floor) & (high < 1.0)
-    low, high = np.clip(low, floor, 1.0), np.clip(high, max(floor, NEGLIGIBLE), 1.0)
+    part = minimum * whole + (1.0 - minimum) * _set_sums(terms, orders, sets)
+    deviations = _deviations(whole, terms.sizes), _deviations(part, terms.sizes)
+    low, high = _fieller(whole.sum(axis=0), part.sum(axis=0), *deviations, level)
+    unclipped = (low > minimum) & (high < 1.0)
+    low, high = np.clip(low, minimum, 1.0), np.clip(high, max(minimum, NEGLIGIBLE), 1.0)
     ratio = part.sum(axis=0) / np.where(whole.sum(axis=0) > 0, whole.sum(axis=0), np.inf)
     value = np.clip(ratio, np.maximum(low, high * NEGLIGIBLE), high)
     with np.errstate(divide="ignore"):
-        below, middle, above = np.log(low), np.log(value), np.log(high)
-    residuals = spreads[1] - value * spreads[0]
-    return LogWeights(middle, middle - below, above - middle, inner, residuals)
+        log_low, log_value, log_high = np.log(low), np.log(value), np.log(high)
+    residuals = deviations[1] - value * deviations[0]
+    down, up = log_value - log_low, log_high - log_value
+    return LogWeights(log_value, down, up, unclipped, residuals)
 
 
-def _spread(groups: Floats, sizes: Floats) -> Floats:
-    """Return by how much the sum of each group exceeds what its size lets expect."""
+def _deviations(groups: Floats, sizes: Floats) -> Floats:
+    """Return the deviation of each group's sum from its expectation, its share of the total."""
     return np.asarray(groups - sizes[:, None, None] * (groups.sum(axis=0) / sizes.sum()))
 
 
 def _fieller(
-    whole: Floats, part: Floats, spread: Floats, part_spread: Floats, level: float
+    whole: Floats, part: Floats, deviations: Floats, part_deviations: Floats, level: float
 ) -> tuple[Floats, Floats]:
-    """Return the limits of part / whole [Fieller 1954]; infinite where the whole may be 0.
+    """Return the limits of part / whole [Fieller 1954]; infinite if the whole may be 0.
 
-    A ratio r is within the limits if part - r whole is no further from 0 than chance allows at
-    this one-sided level, judged by the spread between groups.
+    A ratio r is within the limits if part - r whole does not differ from 0 in a t-test at this
+    one-sided level, with the variance between groups.
     """
     from scipy.special import stdtrit
 
-    groups = len(spread)
+    groups = len(deviations)
     width = float(stdtrit(groups - 1, level)) ** 2 * groups / (groups - 1)
-    square = whole**2 - width * (spread**2).sum(axis=0)
-    cross = whole * part - width * (spread * part_spread).sum(axis=0)
-    constant = part**2 - width * (part_spread**2).sum(axis=0)
-    clear = (square > 0) & (whole > 0)
+    # The limits are the roots of square r^2 - 2 cross r + constant.
+    square = whole**2 - width * (deviations**2).sum(axis=0)
+    cross = whole * part - width * (deviations * part_deviations).sum(axis=0)
+    constant = part**2 - width * (part_deviations**2).sum(axis=0)
+    bounded = (square > 0) & (whole > 0)
     root = np.sqrt(np.maximum(cross**2 - square * constant, 0.0))
-    divisor = np.where(clear, square, 1.0)
+    divisor = np.where(bounded, square, 1.0)
     return (
-        np.where(clear, (cross - root) / divisor, -np.inf),
-        np.where(clear, (cross + root) / divisor, np.inf),
+        np.where(bounded, (cross - root) / divisor, -np.inf),
+        np.where(bounded, (cross + root) / divisor, np.inf),
     )
 
 
-def _inside(terms: PairTerms, orders: Integers, sets: LikelySets) -> Floats:
+def _set_sums(terms: PairTerms, orders: Integers, sets: LikelySets) -> Floats:
     """Return the sums of F_x(S) by group, shape (groups, targets, sets)."""
     if sets.kind == "singletons":
         return terms.joint
@@ -246,16 +256,19 @@ def _inside(terms: PairTerms, orders: Integers, sets: LikelySets) -> Floats:
     return np.asarray(ordered[:, :, chosen])
 
 
-def _correlation(one: Floats, two: Floats) -> Floats:
-    """Return the correlation over groups of two residuals."""
-    product = np.sqrt((one**2).sum(axis=0) * (two**2).sum(axis=0))
-    together = (one * two).sum(axis=0)
-    return np.asarray(np.divide(together, product, out=0.0 * together, where=product > 0))
+def _correlation(first: Floats, second: Floats) -> Floats:
+    """Return the correlation over groups of two residuals, 0 if one of them is 0."""
+    norms = np.sqrt((first**2).sum(axis=0) * (second**2).sum(axis=0))
+    product = (first * second).sum(axis=0)
+    return np.asarray(np.divide(product, norms, out=0.0 * product, where=norms > 0))
 
 
-def _combined(one: Floats, two: Floats, shared: Floats) -> Floats:
-    """Return the distance of a difference to its limit, from those of its terms."""
+def _combined(one: Floats, two: Floats, correlation: Floats) -> Floats:
+    """Return the distance of a difference to its limit, from those of its terms.
+
+    Zou and Donner: sqrt(a^2 + b^2 - 2 rho a b); rho = -1 adds the distances.
+    """
     finite = np.isfinite(one) & np.isfinite(two)
     first, second = np.where(finite, one, 0.0), np.where(finite, two, 0.0)
-    square = first**2 + second**2 - 2.0 * shared * first * second
+    square = first**2 + second**2 - 2.0 * correlation * first * second
     return np.where(finite, np.sqrt(np.maximum(square, 0.0)), np.inf)

@@ -1,4 +1,4 @@
-"""Leakage estimated from collected reports alone, each with a confidence interval."""
+"""Leakages estimated from collected reports alone, each with a confidence interval."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -31,25 +31,25 @@ class ReportLeak(NamedTuple):
 class ReportAnalysis(Result):
     """The leakage of every source about every target, estimated from reports.
 
-    Rows are targets and columns sources, as in `LeakageMatrix`.  Pairs that no form asks for
-    together, and sources that have no report of their own, are not watched: NaN.
+    Rows are targets and columns sources, as in `LeakageMatrix`.  NaN for pairs that no form asks
+    for together, and for sources without a separate report.
 
     Parameters
     ----------
     estimates
-        The estimated leakages: cross-fitted, so that chance does not push them up; rare values
-        that reports cannot tell apart are not in them.
+        The cross-fitted estimates, which selection of the maximum does not bias upward.  They do
+        not include values too rare to be distinguished by the reports.
     lower, upper
-        Confidence limits of each leakage on its own.  An upper limit of epsilon says that the
-        reports do not exclude the worst.
+        Confidence limits of each leakage, not simultaneous.  An upper limit of epsilon means that
+        the reports do not exclude the largest possible leakage.
     plug_in
-        The leakages of the estimated joint tables, which rare values bias upward.
+        The leakages of the estimated joint tables, biased upward by rare values.
     confidence
-        The probability with which an interval covers.
+        The coverage probability of each interval.
     view
         What the adversary keeps: the whole `"report"`, or a value `"inferred"` from it.
     releases
-        How each attribute is released, in order: by the form with the largest budget for it.
+        The release of each attribute, by the form with the largest budget for it.
     pairs
         The estimated joint tables.
     """
@@ -77,7 +77,7 @@ class ReportAnalysis(Result):
 
     @property
     def watched(self) -> list[tuple[int, int]]:
-        """The indices of target and source of every leakage that is estimated."""
+        """The indices (target, source) of every estimated leakage."""
         pairs = permutations(range(len(self.domain)), 2)
         return [pair for pair in pairs if not np.isnan(self.estimates[pair])]
 
@@ -91,12 +91,13 @@ class ReportAnalysis(Result):
         ]
 
     def sentences(self, count: int = 10) -> list[str]:
-        """Return the strongest leaks in words."""
-        most = dict(zip(self.domain.names, self.releases, strict=True))
+        """Return one sentence for each of the strongest leaks."""
+        releases = dict(zip(self.domain.names, self.releases, strict=True))
         return [
-            f"{source} -> {target}: {found.estimate:.2f} ({found.lower:.2f} to {found.upper:.2f}) "
-            f"of at most {most[source].epsilon:.2f}"
-            for target, source, found in self.strongest(count)
+            f"{source} -> {target}: {leakage.estimate:.2f} "
+            f"({leakage.lower:.2f} to {leakage.upper:.2f}) "
+            f"of at most {releases[source].epsilon:.2f}"
+            for target, source, leakage in self.strongest(count)
         ]
 
     def _headline(self) -> str:
@@ -120,7 +121,7 @@ class ReportAnalysis(Result):
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain JSON; an infinite number is the text "inf"."""
+        """Return the analysis as JSON-compatible data; infinity is the text "inf"."""
         content = {
             "seepage": __version__,
             "reports": self.pairs.records,
@@ -149,25 +150,25 @@ def analyse_reports(
     method: str = "inversion",
     progress: Progress | None = None,
 ) -> ReportAnalysis:
-    """Return what each collected attribute leaks about every other, from reports alone.
+    """Return the leakage of every collected attribute about every other, from reports alone.
 
-    Where the plan has several forms, pairs that some form asks for together.
+    If the plan has several forms, only of pairs that some form asks for together.
 
     Parameters
     ----------
     plan
         The plan that the reports were collected with.
     reports
-        What `perturb` returned, or the path of what `perturb_file` wrote.
+        A table as `perturb` returns it, or the path of a file as `perturb_file` writes it.
     view
         What the adversary keeps: the whole `"report"`, or a value `"inferred"` from it.
     confidence
-        The probability with which each interval covers.
+        The coverage probability of each interval.
     method
         How the joint tables behind `plug_in` are estimated: `"inversion"` or `"em"`.  Estimates
         and intervals do not depend on it.
     progress
-        Called with the ordered pairs done and in all.
+        Called with the number of ordered pairs done and their total.
 
     Notes
     -----
@@ -203,14 +204,14 @@ def analyse_reports(
         and releases[source].mechanism is not None
     ]
     if not ordered and len(names) > 1:
-        raise InputError("no two attributes are asked together, so no leakage is to be watched")
+        raise InputError("no two attributes are asked together, so no leakage can be estimated")
     for done, (target, source) in enumerate(ordered, start=1):
         release = releases[source]
-        # A mechanism that does not state its likely sets may favour any.
+        # A mechanism that does not state its likely sets may have any set.
         sets = release.sets(view) or LikelySets("all", release.epsilon)
-        found = leakage_interval(pairs.sums, names[target], names[source], sets, level)
-        direct = release.leakage(pairs.channel(target, source), view).value
-        parts[:, target, source] = *found, direct
+        interval = leakage_interval(pairs.sums, names[target], names[source], sets, level)
+        plug_in_value = release.leakage(pairs.channel(target, source), view).value
+        parts[:, target, source] = *interval, plug_in_value
         if progress is not None:
             progress(done, len(ordered))
     estimates, lower, upper, plug_in = parts
@@ -218,12 +219,12 @@ def analyse_reports(
 
 
 def _release(plan: Plan, name: str) -> Release:
-    """Return how an attribute is released by the form with the largest budget for it.
+    """Return the release of an attribute by the form with the largest budget for it.
 
-    Without a mechanism where only matrix forms ask for it: their report is about all answers.
+    Without a mechanism if only matrix forms ask for it: their report is of all answers together.
     """
-    made = [part[name] for part in plan.channels if name in part]
-    if not made:
+    mechanisms = [channel[name] for channel in plan.channels if name in channel]
+    if not mechanisms:
         return Release(plan[name].epsilon)
-    loudest = max(made, key=lambda mechanism: mechanism.epsilon)
-    return Release(loudest.epsilon, loudest.delta, loudest)
+    largest = max(mechanisms, key=lambda mechanism: mechanism.epsilon)
+    return Release(largest.epsilon, largest.delta, largest)

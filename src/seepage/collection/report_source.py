@@ -1,4 +1,4 @@
-"""Reports in memory or in files, as batches that a plan's mechanisms can read."""
+"""Reports in memory or in files, as batches of the `Reports` of a plan's mechanisms."""
 
 import os
 import warnings
@@ -27,41 +27,40 @@ from seepage.plan.plan import Plan
 COLLECTION = b"seepage.collection"
 """The key of the collection's digest in the metadata of a file of reports."""
 
-ROWS = 1 << 16
-
+BATCH_ROWS = 1 << 16
 
 FORM = "form"
-"""The column that says which form a person has, from 1, where not all have the same."""
+"""The column of the number of each person's form, from 1; absent if all have the same."""
 
 
 def report_column(plan: Plan, index: int, name: str) -> str:
-    """Return the column of a report, from the index of its form and its name.
+    """Return the name of a report's column, from the index of its form and the report's name.
 
-    The attribute's name where everyone is asked the same; else `"<form>:<attribute>"`, or
-    `"<form>:report"` where all answers are one report.
+    The attribute's name if everyone is asked the same; else `"<form>:<attribute>"`, or
+    `"<form>:report"` for one report of all answers.
     """
     return name if plan.is_single else f"{index + 1}:{name}"
 
 
 def report_columns(plan: Plan) -> list[tuple[str, int, str]]:
-    """Return the columns of reports: their names, the index of their form, and their report's name.
+    """Return (column, index of the form, name of the report) for each column of reports.
 
-    A plan in which everyone is asked the same has them in the order of its attributes.
+    If everyone is asked the same, they are in the order of the plan's attributes.
     """
-    made = [plan.mechanisms] if plan.is_single else plan.channels
+    channels = [plan.mechanisms] if plan.is_single else plan.channels
     return [
         (report_column(plan, index, name), index, name)
-        for index, names in enumerate(made)
+        for index, names in enumerate(channels)
         for name in names
     ]
 
 
 def reports_schema(plan: Plan) -> pa.Schema:
-    """Return the Arrow schema of a plan's reports: who made each column, and the collection."""
+    """Return the Arrow schema of a plan's reports; metadata: the mechanisms and the collection."""
     plan.check_certified()
-    nothing = np.zeros(0, dtype=np.int64)
+    empty = np.zeros(0, dtype=np.int64)
     fields = [
-        plan.channels[index][name].perturb(nothing).field(column).with_nullable(not plan.is_single)
+        plan.channels[index][name].perturb(empty).field(column).with_nullable(not plan.is_single)
         for column, index, name in report_columns(plan)
     ]
     if not plan.is_single:
@@ -72,36 +71,38 @@ def reports_schema(plan: Plan) -> pa.Schema:
 def spread_reports(
     plan: Plan, forms: Integers, reports_of: Callable[[int, str, Any], pa.Array]
 ) -> list[pa.Array]:
-    """Return the columns of reports of some people, in the order of `reports_schema`.
+    """Return the reports of some people as Arrow columns, in the order of `reports_schema`.
+
+    A column of one form is null for people with another form.
 
     Parameters
     ----------
     plan
         The plan.
     forms
-        The index of everybody's form.
+        The index of each person's form.
     reports_of
-        Gives the reports of a form's people, from its index, the report's name and their rows.
+        Function from (index of a form, name of a report, rows of its people) to their reports.
     """
     if plan.is_single:
-        return [reports_of(place, name, slice(None)) for _, place, name in report_columns(plan)]
+        return [reports_of(form, name, slice(None)) for _, form, name in report_columns(plan)]
     columns = [pa.array((forms + 1).astype(np.uint16))]
-    for place, made in enumerate(plan.channels):
-        rows = np.flatnonzero(forms == place)
-        where = np.full(len(forms), -1, dtype=np.int64)
-        where[rows] = np.arange(len(rows))
-        index = pa.array(where, mask=where < 0)
-        columns += [reports_of(place, name, rows).take(index) for name in made]
+    for form, mechanisms in enumerate(plan.channels):
+        rows = np.flatnonzero(forms == form)
+        positions = np.full(len(forms), -1, dtype=np.int64)
+        positions[rows] = np.arange(len(rows))
+        indices = pa.array(positions, mask=positions < 0)
+        columns += [reports_of(form, name, rows).take(indices) for name in mechanisms]
     return columns
 
 
-class _Place(NamedTuple):
-    """Where a batch of reports stands: its file, and the number of rows before it."""
+class _BatchLocation(NamedTuple):
+    """The location of a batch of reports: its file, and the number of rows before it."""
 
     file: str
     before: int
 
-    def damaged(self, row: int, column: str, rule: str) -> InputError:
+    def error(self, row: int, column: str, rule: str) -> InputError:
         """Return the error for a row of the batch that breaks a rule."""
         number = f"{self.before + row + 1:,}"
         return InputError(f"{self.file}, record {number}: column {column!r} is damaged: {rule}")
@@ -136,123 +137,127 @@ class ReportSource:
                     self.records += _row_count(parquet.metadata, part)
 
     def batches(self, names: Sequence[str], form: int = 0) -> Iterator[list[Reports]]:
-        """Yield some reports of the people who have a form, by name, some rows at a time."""
-        for _, found in self.by_form({form: names}):
-            yield found
+        """Yield batches of the named reports of the people with one form."""
+        for _, reports in self.by_form({form: names}):
+            yield reports
 
     def by_form(self, names: Mapping[int, Sequence[str]]) -> Iterator[tuple[int, list[Reports]]]:
-        """Yield some reports of some forms, each with the index of its form, from one pass.
+        """Yield (index of a form, batches of its named reports) for several forms, in one pass.
 
         Parameters
         ----------
         names
-            The reports' names, by the index of the form: attributes, or "report".
+            The names of the reports, by the index of the form: attributes, or "report".
         """
         chosen = {
-            form: {report_column(self._plan, form, name): name for name in some}
-            for form, some in names.items()
+            form: {report_column(self._plan, form, name): name for name in report_names}
+            for form, report_names in names.items()
         }
-        columns = [column for part in chosen.values() for column in part]
-        for batch, forms, index in self._batches(columns):
-            for form, part in chosen.items():
+        columns = [column for of_form in chosen.values() for column in of_form]
+        for batch, forms, location in self._batches(columns):
+            for form, of_form in chosen.items():
                 having = None if forms is None else forms == form
-                made = self._plan.channels[form]
-                found = [
-                    reports
-                    for column, name in part.items()
-                    if (reports := _read(batch, column, made[name], having, index)) is not None
+                mechanisms = self._plan.channels[form]
+                reports = [
+                    read
+                    for column, name in of_form.items()
+                    if (read := _read(batch, column, mechanisms[name], having, location))
+                    is not None
                 ]
-                if found:
-                    yield form, found
+                if reports:
+                    yield form, reports
 
     @cached_property
     def people(self) -> Integers:
-        """The number of people who have each form."""
+        """The number of people with each form."""
         if self._plan.is_single:
             return np.array([self.records])
-        found = np.zeros(len(self._plan.forms), dtype=np.int64)
+        counts = np.zeros(len(self._plan.forms), dtype=np.int64)
         for _, forms, _ in self._batches([]):
-            found += np.bincount(forms, minlength=len(found))  # type: ignore[arg-type]
-        return found
+            counts += np.bincount(forms, minlength=len(counts))  # type: ignore[arg-type]
+        return counts
 
     def _batches(
         self, columns: Sequence[str]
-    ) -> Iterator[tuple[pa.RecordBatch, Integers | None, _Place]]:
-        """Yield batches of columns with the index of everybody's form, None where all have one."""
-        wanted = [*columns] if self._plan.is_single else [FORM, *columns]
+    ) -> Iterator[tuple[pa.RecordBatch, Integers | None, _BatchLocation]]:
+        """Yield batches of columns, form indices (None if all have one form) and locations."""
+        names = [*columns] if self._plan.is_single else [FORM, *columns]
         for part in self._parts:
+            file = "the table" if isinstance(part, pa.Table) else str(part)
             before = 0
-            for batch in _part_batches(part, wanted):
-                index = _Place("the table" if isinstance(part, pa.Table) else str(part), before)
-                yield batch, self._forms(batch, index), index
+            for batch in _part_batches(part, names):
+                location = _BatchLocation(file, before)
+                yield batch, self._forms(batch, location), location
                 before += batch.num_rows
 
-    def _forms(self, batch: pa.RecordBatch, index: _Place) -> Integers | None:
+    def _forms(self, batch: pa.RecordBatch, location: _BatchLocation) -> Integers | None:
         if self._plan.is_single:
             return None
         count, numbers = len(self._plan.forms), batch.column(FORM)
         forms = numbers.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64) - 1
         wrong = (forms < 0) | (forms >= count)
         if wrong.any():
-            raise index.damaged(
-                int(wrong.argmax()), FORM, f"it must hold integers from 1 to {count}"
-            )
+            rule = f"it must hold integers from 1 to {count}"
+            raise location.error(int(wrong.argmax()), FORM, rule)
         return np.asarray(forms)
 
 
 def _read(
     batch: pa.RecordBatch,
     column: str,
-    made: Mechanism,
+    mechanism: Mechanism,
     having: Booleans | None,
-    index: _Place,
+    location: _BatchLocation,
 ) -> Reports | None:
-    """Return the reports of one column of a batch, None without any; damaged ones raise."""
+    """Return the reports of one column of a batch, None if it has none.
+
+    `having` says which people have the column's form; None if all have it.
+    """
     array, field = batch.column(column), batch.schema.field(column)
     if having is not None:
         wrong = array.is_valid().to_numpy(zero_copy_only=False) != having
         if wrong.any():
             rule = f"it must hold the reports of form {column.partition(':')[0]} and no others"
-            raise index.damaged(int(wrong.argmax()), column, rule)
+            raise location.error(int(wrong.argmax()), column, rule)
         array = array.drop_null()
     if not len(array):
         return None
     reports = reports_from_arrow(array, field)
     try:
-        made.check_drawn(reports)
+        mechanism.check_drawn(reports)
     except DamagedReportError as damage:
         row = damage.row if having is None else int(np.flatnonzero(having)[damage.row])
-        raise index.damaged(row, column, damage.rule) from None
+        raise location.error(row, column, damage.rule) from None
     return reports
 
 
 def _part_batches(part: pa.Table | Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     if isinstance(part, pa.Table):
-        yield from part.select(columns).to_batches(max_chunksize=ROWS)
+        yield from part.select(columns).to_batches(max_chunksize=BATCH_ROWS)
     else:
         with open_parquet(part) as parquet:
-            yield from parquet.iter_batches(ROWS, columns=columns)
+            yield from parquet.iter_batches(BATCH_ROWS, columns=columns)
 
 
 def _row_count(metadata: Any, file: Path) -> int:
-    """Return the number of rows of a Parquet file; raise where its parts add up to another."""
-    parts = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
-    if sum(parts) != metadata.num_rows or any(rows < 0 for rows in parts):
+    """Return the number of rows of a Parquet file; raise if its row groups have another sum."""
+    groups = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
+    if sum(groups) != metadata.num_rows or any(rows < 0 for rows in groups):
         raise InputError(f"{file} is damaged: it does not have as many reports as it states")
-    return sum(parts)
+    return sum(groups)
 
 
 def open_reports(plan: Plan, reports: Any) -> ReportSource:
-    """Return a plan's reports as a source of batches; anything else raises an error.
+    """Return a plan's reports as a source of batches.
 
     Parameters
     ----------
     plan
         The plan that they were collected with.
     reports
-        An Arrow table, or the path of a Parquet file or JSON Lines, of a folder of such, a glob,
-        or a list of paths.  Columns that are no attributes of the plan are ignored.  Lines that
-        are left out are named in a warning.  A source is itself.
+        An Arrow table, the path of a Parquet file or of JSON Lines, of a folder of such, a glob,
+        a list of paths, or a `ReportSource`.  Columns that are no attributes of the plan are
+        ignored.  Skipped lines are named in a warning.
     """
     plan.check_certified()
     if isinstance(reports, ReportSource):
@@ -263,10 +268,10 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
         return ReportSource(plan, [reports])
     if isinstance(reports, (str, os.PathLike, list, tuple)):
         if lines := line_files(reports):
-            found = read_report_lines(plan, lines)
-            for note in found.notes:
+            read = read_report_lines(plan, lines)
+            for note in read.notes:
                 warnings.warn(note, stacklevel=4)
-            return ReportSource(plan, [found.table])
+            return ReportSource(plan, [read.table])
         files = find_files(reports)[1]
         for file in files:
             if not file.is_file():
@@ -279,7 +284,7 @@ def open_reports(plan: Plan, reports: Any) -> ReportSource:
 
 
 def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
-    """Raise where columns are not the reports of a plan."""
+    """Raise an InputError if a schema is not that of the plan's reports."""
     stated = (schema.metadata or {}).get(COLLECTION)
     known = (plan.collection, plan.earlier_collection)
     if stated is not None and stated.decode(errors="replace") not in known:
@@ -289,13 +294,13 @@ def check_schema(plan: Plan, schema: pa.Schema, where: str) -> None:
     for expected in reports_schema(plan):
         if schema.get_field_index(expected.name) < 0:
             raise InputError(f"{where} must have one column of reports {expected.name!r}")
-        found = schema.field(expected.name)
+        field = schema.field(expected.name)
         if expected.name == FORM and not plan.is_single:
-            if not pa.types.is_integer(found.type):
-                raise InputError(f"column {FORM!r} of {where} must hold integers, got {found.type}")
+            if not pa.types.is_integer(field.type):
+                raise InputError(f"column {FORM!r} of {where} must hold integers, got {field.type}")
             continue
-        if described_reports(found) != described_reports(expected) or found.type != expected.type:
+        if described_reports(field) != described_reports(expected) or field.type != expected.type:
             raise InputError(
-                f"column {found.name!r} of {where} must hold reports of "
-                f"{described_reports(expected)}, got {described_reports(found) or found.type}"
+                f"column {field.name!r} of {where} must hold reports of "
+                f"{described_reports(expected)}, got {described_reports(field) or field.type}"
             )

@@ -1,10 +1,10 @@
-"""Bytes to reports: the reference of what a client does, one person at a time.
+"""Random bytes to the report of one person: the reference implementation for clients.
 
-`docs/wire.md` is the specification.  Randomness is a row of 64-bit words, little-endian.  One
-word draws the form.  The answers of a form take a fixed number of words, question after question:
-one for `direct` and `matrix`, 1 + size for `subset`, k for `bits`.  Chances are integers out of
-2^64, or products of such.  `perturb_table` draws from the same plan for whole columns and in
-another order of bytes; the client in JavaScript draws exactly as this module does.
+`docs/wire.md` is the specification.  Randomness is a sequence of 64-bit words, little-endian.  One
+word draws the form.  The answers of a form take a fixed number of words, question by question:
+one for `direct` and `matrix`, 1 + size for `subset`, k for `bits`.  Probabilities are integers out
+of 2^64, or products of such.  `perturb_table` draws from the same distribution for whole columns,
+with bytes in another order; the JavaScript client gives the same report from the same bytes.
 """
 
 from bisect import bisect_right
@@ -16,7 +16,7 @@ from seepage import _checks
 from seepage.errors import InputError
 
 SPAN = 1 << 64
-"""The number of words."""
+"""The number of values of a word, 2^64."""
 
 WORD = 8
 """Bytes of a word."""
@@ -30,7 +30,7 @@ def draw_form(wire: Mapping[str, Any], data: bytes) -> int:
     Parameters
     ----------
     wire
-        What `Plan.wire` returns.
+        The wire form, see `Plan.wire`.
     data
         8 uniform bytes.
 
@@ -45,19 +45,19 @@ def draw_form(wire: Mapping[str, Any], data: bytes) -> int:
 
 
 def form_bytes(wire: Mapping[str, Any], form: int) -> int:
-    """Return how many bytes the answers of a form take."""
+    """Return the number of random bytes that the reports of a form take."""
     return WORD * sum(_word_count(channel) for channel in _channels(_form(wire, form)))
 
 
 def perturb_record(
     wire: Mapping[str, Any], form: int, record: Mapping[str, str], data: bytes
 ) -> dict[str, Any]:
-    r"""Return the report of one person's answers, as the line of it says.
+    r"""Return the reports of one person's answers, as in a line of JSON Lines.
 
     Parameters
     ----------
     wire
-        What `Plan.wire` returns.
+        The wire form, see `Plan.wire`.
     form
         The number of the person's form, from 1.
     record
@@ -86,15 +86,15 @@ def perturb_record(
     words = iter(_words(data, form_bytes(wire, form) // WORD))
     if asked["type"] == "matrix":
         return {"form": form, "report": _matrix(asked, _cell(wire, asked, codes), words)}
-    drawn = [
+    reports = [
         draw_report(question, code, words)
         for question, code in zip(asked["questions"], codes, strict=True)
     ]
-    return {"form": form, "reports": dict(zip(_asked(asked), drawn, strict=True))}
+    return {"form": form, "reports": dict(zip(_asked(asked), reports, strict=True))}
 
 
 def draw_report(channel: Mapping[str, Any], code: int, words: Words) -> int | list[int]:
-    """Return one report of a value's code, taking words as it needs them."""
+    """Return one report of a value's code, consuming as many words as its draw needs."""
     draw = DRAWS.get(channel["draw"])
     if draw is None:
         raise InputError(f"clients cannot draw reports of mechanism {channel['mechanism']!r}")
@@ -105,37 +105,37 @@ def draw_report(channel: Mapping[str, Any], code: int, words: Words) -> int | li
 
 
 def _direct(channel: Mapping[str, Any], code: int, words: Words) -> int:
-    """Keep the value where the word is below `keep`; else spread the rest over all values."""
+    """Return the value if the word is below `keep`, else one uniform over all k values."""
     word, keep = next(words), int(channel["keep"])
     return code if word < keep else (word - keep) * int(channel["k"]) // (SPAN - keep)
 
 
 def _subset(channel: Mapping[str, Any], code: int, words: Words) -> list[int]:
-    """Take the value first where the first word is below `force`; then choose the others.
+    """Return a random subset, which contains the value if the first word is below `force`.
 
-    Each step swaps a candidate into the next place of the row of values (Fisher and Yates).
+    The other values are chosen by the shuffle of Fisher and Yates.
     """
     k, size = int(channel["k"]), int(channel["size"])
-    row, taken = list(range(k)), 0
+    values, taken = list(range(k)), 0
     if next(words) < int(channel["force"]):
-        row[0], row[code], taken = row[code], row[0], 1
+        values[0], values[code], taken = values[code], values[0], 1
     for index in range(size):
         word = next(words)
         if index >= taken:
             chosen = index + (word * (k - index) >> 64)
-            row[index], row[chosen] = row[chosen], row[index]
-    return sorted(row[:size])
+            values[index], values[chosen] = values[chosen], values[index]
+    return sorted(values[:size])
 
 
 def _bits(channel: Mapping[str, Any], code: int, words: Words) -> list[int]:
-    """Set the bit of each value where its word is below `true` or `other`."""
+    """Return the values whose word is below `true` (the person's value) or `other` (all others)."""
     true, other = int(channel["true"]), int(channel["other"])
     bits = [next(words) < (true if v == code else other) for v in range(int(channel["k"]))]
     return [value for value, bit in enumerate(bits) if bit]
 
 
 def _matrix(channel: Mapping[str, Any], code: int, words: Words) -> int:
-    """Look the word up in the running sums of the value's row."""
+    """Return the index of the first cumulative threshold of the value's row above the word."""
     return bisect_right(list(accumulate(map(int, channel["thresholds"][code]))), next(words))
 
 
@@ -157,10 +157,10 @@ def _word_count(channel: Mapping[str, Any]) -> int:
 
 
 def _words(data: bytes, count: int) -> list[int]:
-    given = _checks.instance(data, "data", bytes, "bytes")
-    if len(given) != WORD * count:
-        raise InputError(f"data must be {WORD * count} bytes, got {len(given)}")
-    return [int.from_bytes(given[i : i + WORD], "little") for i in range(0, len(given), WORD)]
+    octets = _checks.instance(data, "data", bytes, "bytes")
+    if len(octets) != WORD * count:
+        raise InputError(f"data must be {WORD * count} bytes, got {len(octets)}")
+    return [int.from_bytes(octets[i : i + WORD], "little") for i in range(0, len(octets), WORD)]
 
 
 def _form(wire: Mapping[str, Any], form: int) -> Mapping[str, Any]:
@@ -173,7 +173,7 @@ def _channels(form: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _asked(form: Mapping[str, Any]) -> list[str]:
-    """Return the attributes that a form asks, in its order."""
+    """Return the attributes that a form asks for, in its order."""
     if form["type"] == "matrix":
         return list(form["attributes"])
     return [question["attribute"] for question in form["questions"]]
@@ -186,19 +186,19 @@ def _values(wire: Mapping[str, Any], name: str) -> list[str]:
 def _codes(
     wire: Mapping[str, Any], form: Mapping[str, Any], record: Mapping[str, str]
 ) -> list[int]:
-    """Return the codes of the answers; raise where one is missing or outside the domain."""
-    given = _checks.mapping(record, "record")
+    """Return the codes of the answers; raise if one is missing or outside the domain."""
+    answers = _checks.mapping(record, "record")
     codes = []
     for name in _asked(form):
         values = _values(wire, name)
-        if name not in given or given[name] not in values:
+        if name not in answers or answers[name] not in values:
             raise InputError(f"the answer to {name!r} must be one of its {len(values)} values")
-        codes.append(values.index(given[name]))
+        codes.append(values.index(answers[name]))
     return codes
 
 
 def _cell(wire: Mapping[str, Any], form: Mapping[str, Any], codes: list[int]) -> int:
-    """Return the number of a cell: mixed radix, the last attribute fastest."""
+    """Return the flat row-major index of the codes."""
     cell = 0
     for name, code in zip(_asked(form), codes, strict=True):
         cell = cell * len(_values(wire, name)) + code

@@ -1,1 +1,1 @@
-"""What is known about people: tables, domains, pair counts, records, and the datasets."""
+"""Data about people: tables, domains, pair counts, distinct records, and the datasets."""

@@ -1,10 +1,10 @@
-"""Pair counts as a file: one Parquet table in long form that any tool can read.
+"""File format of pair counts: one Parquet table in long form that any tool can read.
 
 Columns `attribute_a`, `attribute_b`, `value_a`, `value_b`, `count`.  Each unordered pair of
-attributes comes once, in the order of the domain; an attribute with itself holds its marginal.
-Cells that never occurred are left out.  The domain, with values that never occurred and bin edges,
-is JSON in the file's metadata under the key `seepage`; of a sample also the `population` that it
-was drawn from, so that no version of this package takes a sample for a table.
+attributes occurs once, in the order of the domain; rows of an attribute with itself are its
+marginal.  Cells of count 0 are left out.  The domain, including values that never occurred and bin
+edges, is JSON in the file's metadata under the key `seepage`; for a sample also the `population`
+that it was drawn from, so that no version of this package mistakes a sample for a whole table.
 """
 
 import os
@@ -54,7 +54,7 @@ class _Header(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def write_pairs(pairs: PairCounts, path: str | os.PathLike[str]) -> None:
-    """Write pair counts as one Parquet file, which appears whole or not at all."""
+    """Write pair counts to a Parquet file, atomically."""
     import pyarrow.parquet as pq
 
     with whole_file(path) as file:
@@ -65,25 +65,25 @@ def pairs_table(pairs: PairCounts) -> "pa.Table":
     """Return the counts in long form, with the domain in the metadata."""
     import pyarrow as pa
 
-    words = _words(pairs.domain)
-    number = {word: index for index, word in enumerate(words)}
-    word_of = np.array([number[value] for a in pairs.domain for value in a.values])
-    starts = marginal_offsets(pairs.domain.sizes)
-    a, b, row, column, counts = _seen_cells(pairs)
-    indices = a, b, word_of[starts[a] + row], word_of[starts[b] + column]
-    texts = (pa.array(list(pairs.domain.names)),) * 2 + (pa.array(words),) * 2
+    labels = _labels(pairs.domain)
+    index_of = {label: index for index, label in enumerate(labels)}
+    label_index = np.array([index_of[value] for a in pairs.domain for value in a.values])
+    offsets = marginal_offsets(pairs.domain.sizes)
+    a, b, row, column, counts = _nonzero_cells(pairs)
+    indices = a, b, label_index[offsets[a] + row], label_index[offsets[b] + column]
+    dictionaries = (pa.array(list(pairs.domain.names)),) * 2 + (pa.array(labels),) * 2
     coded = [
         pa.DictionaryArray.from_arrays(index.astype(np.int32), dictionary)
-        for index, dictionary in zip(indices, texts, strict=True)
+        for index, dictionary in zip(indices, dictionaries, strict=True)
     ]
     table = pa.table([*coded, pa.array(counts)], names=list(COLUMNS))
     return table.replace_schema_metadata({FILE_KEY: msgspec.json.encode(_header(pairs))})
 
 
-def _seen_cells(pairs: PairCounts) -> list[Integers]:
-    """Return attributes a <= b, codes of both and count of every cell that is not 0, by a and b.
+def _nonzero_cells(pairs: PairCounts) -> list[Integers]:
+    """Return attributes a <= b, codes of both and count of every nonzero cell, sorted by (a, b).
 
-    An attribute's marginal, as its table with itself, comes before its tables with later ones.
+    The marginal of an attribute is its table with itself, before its tables with later attributes.
     """
     sizes = np.array(pairs.domain.sizes)
     offsets, attributes = pair_offsets(sizes), np.arange(len(sizes))
@@ -92,20 +92,20 @@ def _seen_cells(pairs: PairCounts) -> list[Integers]:
     a, b = (part[pair] for part in np.triu_indices(len(sizes), 1))
     row, column = np.divmod(cells - offsets[pair], sizes[b])
     marginals = np.concatenate(pairs.marginals)
-    own = np.flatnonzero(marginals)
-    attribute = np.repeat(attributes, sizes)[own]
-    code = own - marginal_offsets(sizes)[attribute]
+    nonzero = np.flatnonzero(marginals)
+    attribute = np.repeat(attributes, sizes)[nonzero]
+    code = nonzero - marginal_offsets(sizes)[attribute]
     before = np.searchsorted(cells, offsets[pair_numbers(attribute, attribute + 1, len(sizes))])
-    others = zip(
+    merged = zip(
         (a, b, row, column, pairs.counts[cells]),
-        (attribute, attribute, code, code, marginals[own]),
+        (attribute, attribute, code, code, marginals[nonzero]),
         strict=True,
     )
-    return [np.insert(part, before, first) for part, first in others]
+    return [np.insert(of_pairs, before, of_marginals) for of_pairs, of_marginals in merged]
 
 
-def _words(domain: Domain) -> list[str]:
-    """Return all values' names, each once."""
+def _labels(domain: Domain) -> list[str]:
+    """Return the distinct labels of all attributes' values."""
     return list(dict.fromkeys(value for attribute in domain for value in attribute.values))
 
 
@@ -121,10 +121,10 @@ def _header(pairs: PairCounts) -> dict[str, Any]:
 
 
 def read_pairs(path: str | os.PathLike[str]) -> PairCounts:
-    """Return the pair counts of a file, or raise a TableError.
+    """Return the pair counts of a file; an invalid file raises a TableError.
 
-    Everything is checked: that each cell comes once and is in the domain, and that all tables sum
-    to their marginals and the marginals to the number of records.
+    Checked: each cell occurs once and is in the domain, the tables sum to their marginals, and the
+    marginals to the number of records.
     """
     file = _checks.input_path(path)
     table = _read(file)
@@ -153,7 +153,7 @@ def _read(file: Path) -> "pa.Table":
     except PermissionError:
         raise TableError(f"{file} cannot be read: permission denied") from None
     except (OSError, pa.ArrowException):
-        raise TableError(f"{file} is no Parquet file, or is truncated or damaged") from None
+        raise TableError(f"{file} is not a Parquet file, or is truncated or damaged") from None
 
 
 def _read_header(file: Path, metadata: bytes | None) -> _Header:
@@ -174,33 +174,34 @@ def _read_header(file: Path, metadata: bytes | None) -> _Header:
 
 
 def _damaged(file: Path, problem: str) -> TableError:
-    return TableError(f"{file} is no valid file of pair counts: {problem}")
+    return TableError(f"{file} is not a valid file of pair counts: {problem}")
 
 
 def _from_table(table: "pa.Table", domain: Domain, population: int | None) -> PairCounts:
-    """Return the counts of a table in long form; cells that are not in the domain raise."""
+    """Return the counts of a table in long form; cells outside the domain raise a DomainError."""
     if tuple(table.column_names) != COLUMNS:
         raise DomainError(f"its columns must be {', '.join(COLUMNS)}")
     counts = table.column("count").to_numpy()
-    a, b = (_positions(table, name, list(domain.names)) for name in COLUMNS[:2])
+    a, b = (_indices(table, name, list(domain.names)) for name in COLUMNS[:2])
     row, column = (
-        _codes(_positions(table, name, _words(domain)), attribute, domain)
+        _codes(_indices(table, name, _labels(domain)), attribute, domain)
         for name, attribute in zip(COLUMNS[2:4], (a, b), strict=True)
     )
-    alone = a == b
-    if np.any(a > b) or np.any(row[alone] != column[alone]):
+    marginal = a == b
+    if np.any(a > b) or np.any(row[marginal] != column[marginal]):
         raise DomainError("a cell is below the diagonal")
     starts = marginal_offsets(domain.sizes)
     pair = pair_numbers(a, b, len(domain))
     sizes, offsets = np.array(domain.sizes), pair_offsets(domain.sizes)
-    cells = offsets[pair[~alone]] + row[~alone] * sizes[b[~alone]] + column[~alone]
-    marginals = _scattered(starts[a[alone]] + row[alone], counts[alone], int(starts[-1]))
-    flat = _scattered(cells, counts[~alone], int(offsets[-1]))
+    cells = offsets[pair[~marginal]] + row[~marginal] * sizes[b[~marginal]] + column[~marginal]
+    indices = starts[a[marginal]] + row[marginal]
+    marginals = _scattered(indices, counts[marginal], int(starts[-1]))
+    flat = _scattered(cells, counts[~marginal], int(offsets[-1]))
     return PairCounts(domain, np.split(marginals, starts[1:-1]), flat, population=population)
 
 
-def _positions(table: "pa.Table", name: str, known: list[str]) -> Integers:
-    """Return where each entry of a text column is in a list."""
+def _indices(table: "pa.Table", name: str, known: list[str]) -> Integers:
+    """Return the index in `known` of each entry of a string column."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -209,39 +210,39 @@ def _positions(table: "pa.Table", name: str, known: list[str]) -> Integers:
         if not (pa.types.is_dictionary(column.type) and column.type.value_type == pa.string()):
             column = column.cast(pa.string()).dictionary_encode()
     except pa.ArrowException:
-        raise DomainError(f"column {name} must hold text") from None
+        raise DomainError(f"column {name} must hold strings") from None
     coded = column.combine_chunks()
-    positions = pc.index_in(coded.dictionary, value_set=pa.array(known, pa.string()))
-    found = positions.take(coded.indices)
-    if found.null_count:
-        odd = coded.filter(found.is_null())[0].as_py()
-        raise DomainError(f"column {name} has {odd!r}, which is not in its domain")
-    return np.asarray(found.to_numpy(), dtype=np.int64)
+    in_known = pc.index_in(coded.dictionary, value_set=pa.array(known, pa.string()))
+    indices = in_known.take(coded.indices)
+    if indices.null_count:
+        unknown = coded.filter(indices.is_null())[0].as_py()
+        raise DomainError(f"column {name} has {unknown!r}, which is not in its domain")
+    return np.asarray(indices.to_numpy(), dtype=np.int64)
 
 
-def _codes(words: Integers, attributes: Integers, domain: Domain) -> Integers:
-    """Return the code of each word as a value of its attribute."""
-    number = {word: index for index, word in enumerate(_words(domain))}
+def _codes(labels: Integers, attributes: Integers, domain: Domain) -> Integers:
+    """Return the code of each label, an index into `_labels`, as a value of its attribute."""
+    index_of = {label: index for index, label in enumerate(_labels(domain))}
     keys = np.array(
-        [index * len(number) + number[v] for index, a in enumerate(domain) for v in a.values]
+        [index * len(index_of) + index_of[v] for index, a in enumerate(domain) for v in a.values]
     )
     codes = np.concatenate([np.arange(size) for size in domain.sizes])
     order = np.argsort(keys)
-    wanted = attributes * len(number) + words
-    found = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    wrong = np.flatnonzero(keys[order][found] != wanted)
+    queries = attributes * len(index_of) + labels
+    nearest = np.minimum(np.searchsorted(keys[order], queries), len(keys) - 1)
+    wrong = np.flatnonzero(keys[order][nearest] != queries)
     if len(wrong):
-        name, word = domain.names[attributes[wrong[0]]], list(number)[words[wrong[0]]]
-        raise DomainError(f"attribute {name!r} has no value {word!r}")
-    return np.asarray(codes[order][found], dtype=np.int64)
+        name, label = domain.names[attributes[wrong[0]]], list(index_of)[labels[wrong[0]]]
+        raise DomainError(f"attribute {name!r} has no value {label!r}")
+    return np.asarray(codes[order][nearest], dtype=np.int64)
 
 
 def _scattered(cells: Integers, counts: Integers, length: int) -> Integers:
-    """Return an array with each count at its cell; a cell that comes twice raises."""
+    """Return an array with each count at its cell; a duplicate cell raises a DomainError."""
     taken = np.zeros(length, dtype=np.bool_)
     taken[cells] = True
     if np.count_nonzero(taken) < len(cells):
-        raise DomainError("a cell comes twice")
+        raise DomainError("a cell occurs twice")
     result = np.zeros(length, dtype=counts.dtype)
     result[cells] = counts
     return result

@@ -1,8 +1,8 @@
 """Counts and records in another domain: shards merged, rare values pooled, values labelled.
 
-How often a value occurs is known only at the end of a pass.  So rare values are pooled in the
-counts or distinct records, where it is exact and the same for every engine.  A table that is coded
-later in a domain with "(other)" has its other values there, see `seepage.data.table`.
+The frequency of a value is known only after a pass, so rare values are pooled in the counts or
+distinct records, which is exact and the same for every engine.  Tables coded later in a domain with
+"(other)" have their other values there, see `seepage.data.table`.
 """
 
 import csv
@@ -29,10 +29,10 @@ from seepage.errors import DomainError, InputError
 
 Counts = TypeVar("Counts", bound=PairCounts | Records)
 
-MAX_JOINING = 1 / 20
-"""The share of the records that a value has at most to join others that are rarer than allowed."""
+MAX_JOINING_SHARE = 1 / 20
+"""Maximum share of the records of a value that is pooled only to make "(other)" common enough."""
 
-HEAD = ("attribute", "value", "label")
+CODEBOOK_COLUMNS = ("attribute", "value", "label")
 
 
 def recoded(counted: Counts, domain: Domain, codes: Sequence[Integers]) -> Counts:
@@ -45,15 +45,15 @@ def recoded(counted: Counts, domain: Domain, codes: Sequence[Integers]) -> Count
     domain
         The same attributes with other values.
     codes
-        For each attribute, the new code of every old one; values with one new code are merged.
+        For each attribute, the new code of every old code; values with equal new codes are merged.
 
     Notes
     -----
-    Pairs of one shape are moved at once, so the cost is that of the cells.
+    O(cells): pairs of one shape are recoded at once.
     """
     recode: Any = _recoded_records if isinstance(counted, Records) else _recoded_pairs
-    found: Counts = recode(counted, domain, codes)
-    return found
+    result: Counts = recode(counted, domain, codes)
+    return result
 
 
 def _recoded_records(records: Records, domain: Domain, codes: Sequence[Integers]) -> Records:
@@ -66,23 +66,23 @@ def _recoded_pairs(pairs: PairCounts, domain: Domain, codes: Sequence[Integers])
     marginals = [np.zeros(size, dtype=np.int64) for size in domain.sizes]
     for marginal, new, counts in zip(marginals, codes, pairs.marginals, strict=True):
         np.add.at(marginal, new, counts)
-    sizes, flat = pairs.domain.sizes, np.concatenate(codes)
-    starts, begins = marginal_offsets(sizes), pair_offsets(sizes)
+    sizes, flat_codes = pairs.domain.sizes, np.concatenate(codes)
+    code_offsets, old_offsets = marginal_offsets(sizes), pair_offsets(sizes)
     offsets = pair_offsets(domain.sizes)
     cells = np.zeros(offsets[-1], dtype=np.int64)
-    for numbers, a, b in pairs_by_shape(sizes, domain.sizes):
-        rows, columns = (stacked(flat, starts[part], sizes[part[0]]) for part in (a, b))
-        tables = np.zeros((len(numbers), domain.sizes[a[0]], domain.sizes[b[0]]), dtype=np.int64)
-        row = np.arange(len(numbers))[:, None] * tables.shape[1] + rows
+    for group, a, b in pairs_by_shape(sizes, domain.sizes):
+        rows, columns = (stacked(flat_codes, code_offsets[i], sizes[i[0]]) for i in (a, b))
+        tables = np.zeros((len(group), domain.sizes[a[0]], domain.sizes[b[0]]), dtype=np.int64)
+        row = np.arange(len(group))[:, None] * tables.shape[1] + rows
         index = row[:, :, None] * tables.shape[2] + columns[:, None, :]
-        old = stacked(pairs.counts, begins[numbers], sizes[a[0]], sizes[b[0]])
+        old = stacked(pairs.counts, old_offsets[group], sizes[a[0]], sizes[b[0]])
         np.add.at(tables.reshape(-1), index.reshape(-1), old.reshape(-1))
-        put_stack(cells, offsets[numbers], tables)
+        put_stack(cells, offsets[group], tables)
     return PairCounts(domain, marginals, cells, population=pairs.population)
 
 
 def widened(pairs: PairCounts, domain: Domain) -> PairCounts:
-    """Return counts in a domain whose attributes have all their values, and perhaps others."""
+    """Return counts in a domain that has the same attributes and a superset of their values."""
     if pairs.domain == domain:
         return pairs
     codes = [
@@ -93,28 +93,28 @@ def widened(pairs: PairCounts, domain: Domain) -> PairCounts:
 
 
 def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
-    """Return the counts of all shards together.
+    """Return the sum of the pair counts of disjoint shards.
 
-    Shards must have the same attributes, and the same bins: count each with the same edges, open
-    at both ends (`bins={"age": [-inf, 18, 65, inf]}`), so that none has a number outside.  Of
-    categories each may have seen others: a value that a shard does not have occurs there 0 times.
-    So shards can be counted anywhere, each for itself.
+    Shards must have the same attributes and the same bins: count each with the same edges, infinite
+    at both ends (`bins={"age": [-inf, 18, 65, inf]}`), so that no number is outside.  Categories
+    may differ: a value that a shard does not have has count 0 there.  So shards can be counted
+    independently.
 
     Parameters
     ----------
     parts
-        The counts of the shards, which have no record in common.
+        The pair counts of shards that have no record in common.
 
     Notes
     -----
-    Values are ordered as every shard has them: by number, else as text, missing last.  Where
-    the shards have another order of their own, new values follow those of the first.  The sum is
-    then equal to the counts of the whole table, with one exception: labels do not tell text such
-    as "1", "2", "10" from numbers, so values of a text column that all read as numbers come by
-    number where every shard has them so, while a whole table has its text as text: "1", "10",
-    "2".  The counts are the same, in another order of values.
+    If every shard orders its values by number, so does the sum; else if every shard orders them as
+    strings, likewise; missing is last.  Otherwise new values follow those of the first shard.  The
+    sum equals the counts of the whole table, with one exception: labels do not distinguish strings
+    such as "1", "2", "10" from numbers, so the values of a string column that all look like numbers
+    are ordered by number if every shard orders them so, while a whole table orders them as strings:
+    "1", "10", "2".  The counts are the same, in another order of values.
 
-    With the sample of a shard the sum is a sample, of the records of all shards.
+    If any shard is a sample, the sum is a sample of the records of all shards.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
         for part in _checks.items(parts, "parts")
     ]
     if not parts:
-        raise DomainError("there must be counts to merge, got none")
+        raise DomainError("parts must have at least one PairCounts, got none")
     first = parts[0].domain
     for part in parts:
         if part.domain.names != first.names:
@@ -147,7 +147,7 @@ def merge_pairs(parts: Sequence[PairCounts]) -> PairCounts:
 
 
 def _union(attributes: Sequence[Attribute]) -> Attribute:
-    """Return the attribute with the values of all."""
+    """Return the attribute with the values of all; different bin edges raise a DomainError."""
     first = attributes[0]
     if all(attribute == first for attribute in attributes):
         return first
@@ -188,20 +188,20 @@ def _ascends(attribute: Attribute, key: Callable[[str], Any]) -> bool:
 
 
 def rare_values(pairs: PairCounts | Records, pool: float) -> dict[str, tuple[str, ...]]:
-    """Return the values of each attribute that `pool` merges, for attributes that have some.
+    """Return the values that `pool` merges, by attribute; attributes without any are left out.
 
     Parameters
     ----------
     pairs
-        What was counted.
+        Pair counts or records.
     pool
-        Values that fewer records have are merged; below 1 a share of the records.
+        Minimum number of records of a value, below 1 their minimum share; rarer values are merged.
 
     Notes
     -----
-    While "(other)" would be that rare itself, the next rarest value joins it, as long as that value
-    has at most a twentieth of the records: a common value keeps its name, and "(other)" may then
-    stay rare.  Bins of numbers are never merged: choose fewer bins.
+    While "(other)" itself is below the minimum, the next rarest value is merged too, if it has at
+    most 1/20 of the records: a common value keeps its label, and "(other)" may then stay rare.
+    Bins of numbers are never merged: choose fewer bins.
 
     Examples
     --------
@@ -209,24 +209,27 @@ def rare_values(pairs: PairCounts | Records, pool: float) -> dict[str, tuple[str
     >>> rare_values(PairCounts(domain, [[90, 4, 6]], []), 10)
     {'job': ('pilot', 'smith')}
     """
-    least = pool if pool >= 1 else pool * pairs.records
-    found = {}
+    minimum = pool if pool >= 1 else pool * pairs.records
+    rare = {}
     for attribute in pairs.domain:
         counts = dict(zip(attribute.values, pairs.marginal(attribute.name).tolist(), strict=True))
-        merged = _merged_values(counts, least, pairs.records * MAX_JOINING)
+        merged = _merged_values(counts, minimum, pairs.records * MAX_JOINING_SHARE)
         if set(merged) - {OTHER} and not attribute.edges:
-            found[attribute.name] = tuple(value for value in attribute.values if value in merged)
-    return found
+            rare[attribute.name] = tuple(value for value in attribute.values if value in merged)
+    return rare
 
 
-def _merged_values(counts: dict[str, int], least: float, most: float) -> set[str]:
-    """Return the values rarer than `least`, and those that join them until all have so many."""
-    merged, held = set[str](), 0
+def _merged_values(counts: dict[str, int], minimum: float, max_joining: float) -> set[str]:
+    """Return the values with counts below `minimum`, and those that join them, rarest first.
+
+    Values of count at most `max_joining` join until "(other)" has `minimum` records.
+    """
+    merged, total = set[str](), 0
     for value, count in sorted(counts.items(), key=lambda item: item[1]):
-        joins = bool(merged) and held + counts.get(OTHER, 0) < least and count <= most
-        if count < least or (joins and value not in (OTHER, MISSING)):
+        joins = bool(merged) and total + counts.get(OTHER, 0) < minimum and count <= max_joining
+        if count < minimum or (joins and value not in (OTHER, MISSING)):
             merged.add(value)
-            held += count if value != OTHER else 0
+            total += count if value != OTHER else 0
     return merged
 
 
@@ -251,45 +254,48 @@ def pool_rare(counted: Counts, pool: float) -> Counts:
 
 
 def _pooled(attribute: Attribute, rare: Sequence[str]) -> tuple[Attribute, Integers]:
-    """Return an attribute without its rare values: "(other)" is last, but for "(missing)"."""
+    """Return an attribute with rare values merged, and the new code of every old code.
+
+    "(other)" is last, or before "(missing)".
+    """
     if not rare:
         return attribute, np.arange(attribute.size)
-    gone = {*rare, OTHER}
-    kept = [value for value in attribute.values if value not in gone and value != MISSING]
-    last = [MISSING] if MISSING in attribute.values and MISSING not in gone else []
+    merged = {*rare, OTHER}
+    kept = [value for value in attribute.values if value not in merged and value != MISSING]
+    last = [MISSING] if MISSING in attribute.values and MISSING not in merged else []
     pooled = Attribute(attribute.name, (*kept, OTHER, *last))
-    return pooled, np.array([pooled.code(OTHER if v in gone else v) for v in attribute.values])
+    return pooled, np.array([pooled.code(OTHER if v in merged else v) for v in attribute.values])
 
 
 def read_codebook(path: str | os.PathLike[str]) -> dict[str, dict[str, str]]:
-    """Return the labels of a CSV file with the columns attribute, value, label.
+    """Return the labels by attribute and value of a CSV file with columns attribute, value, label.
 
     Parameters
     ----------
     path
-        The file; a head line is needed, further columns are ignored.
+        The file, with a header line; further columns are ignored.
     """
     file = _checks.path(path, "labels")
     try:
         with file.open(newline="", encoding="utf-8-sig") as lines:
             rows = csv.DictReader(lines)
-            known = [name.strip().lower() for name in rows.fieldnames or ()]
-            if not set(HEAD) <= set(known):
+            header = [name.strip().lower() for name in rows.fieldnames or ()]
+            if not set(CODEBOOK_COLUMNS) <= set(header):
                 raise InputError(
                     f"{file} must have the columns attribute, value, label, "
-                    f"got {', '.join(known) or 'none'}"
+                    f"got {', '.join(header) or 'none'}"
                 )
-            rows.fieldnames = known
-            found: dict[str, dict[str, str]] = {}
+            rows.fieldnames = header
+            labels: dict[str, dict[str, str]] = {}
             for row in rows:
-                attribute, value, label = (str(row[key] or "").strip() for key in HEAD)
+                attribute, value, label = (str(row[key] or "").strip() for key in CODEBOOK_COLUMNS)
                 if label:
-                    found.setdefault(attribute, {})[value] = label
+                    labels.setdefault(attribute, {})[value] = label
     except OSError as problem:
         raise InputError(f"{file} cannot be read: {problem.strerror}") from None
     except (csv.Error, UnicodeDecodeError) as problem:
         raise InputError(f"{file} must be a CSV file in UTF-8: {problem}") from None
-    return found
+    return labels
 
 
 def labelled(counted: Counts, labels: Any) -> Counts:
@@ -300,9 +306,9 @@ def labelled(counted: Counts, labels: Any) -> Counts:
     counted
         Pair counts or records.
     labels
-        For each attribute its labels by value, or the path of a codebook.  Attributes and values
-        that the table does not have are ignored; a label that two values share is followed by the
-        value.  Labels none of which fits raise an InputError.
+        Labels by attribute and value, or the path of a codebook (`read_codebook`).  Attributes and
+        values that the table does not have are ignored; a label shared by two values is followed by
+        the value.  If no label applies, an InputError is raised.
 
     Examples
     --------
@@ -313,7 +319,7 @@ def labelled(counted: Counts, labels: Any) -> Counts:
     """
     book = labels if isinstance(labels, Mapping) else read_codebook(labels)
     new = [_renamed(attribute, book.get(attribute.name)) for attribute in counted.domain]
-    if all(one == other for one, other in zip(new, counted.domain, strict=True)):
+    if new == list(counted.domain):
         raise InputError(
             "labels must name values of this table, and none does; a codebook has one line for "
             "each attribute and value"
@@ -326,9 +332,9 @@ def _renamed(attribute: Attribute, labels: Any) -> Attribute:
         return attribute
     given = _checks.mapping(labels, f"labels of {attribute.name}")
     known = {str(value): _checks.text(label, "a label") for value, label in given.items()}
-    wanted = [known.get(value, value) for value in attribute.values]
-    names = [
-        label if wanted.count(label) == 1 else f"{label} ({value})"
-        for label, value in zip(wanted, attribute.values, strict=True)
+    new = [known.get(value, value) for value in attribute.values]
+    distinct = [
+        label if new.count(label) == 1 else f"{label} ({value})"
+        for label, value in zip(new, attribute.values, strict=True)
     ]
-    return Attribute(attribute.name, tuple(names), attribute.edges)
+    return Attribute(attribute.name, tuple(distinct), attribute.edges)

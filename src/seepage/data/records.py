@@ -1,6 +1,6 @@
-"""`Records`: the distinct records of a table and how many people share each.
+"""`Records`: the distinct records of a table with their multiplicities.
 
-Pairs cannot tell how much several sources reveal together [theory-totals]; what does is here.
+Pair counts do not determine how much several sources reveal together [theory-totals]; records do.
 """
 
 import math
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from seepage import _checks
 from seepage._numerics import Integers
 from seepage._results import Progress, Result
-from seepage.data.counting.count import ENGINES, PairAccumulator
+from seepage.data.counting.count import ENGINES, SPARK, PairAccumulator
 from seepage.data.counting.distinct import (
     DistinctRecords,
     Gathering,
@@ -32,25 +32,25 @@ from seepage.data.spark import is_spark_frame
 from seepage.errors import DomainError
 
 MAX_CELLS = 1 << 27
-"""The largest table of counts that is made: 1 GB."""
+"""Maximum size of a joint table of counts: 1 GB."""
 
 
 class Records(Result):
     """Distinct records with the number of people who have each.
 
-    The object is immutable.  Rows are in ascending order, the first attribute leading.
+    The object is immutable.  Rows are in lexicographic order of their codes.
 
     Parameters
     ----------
     domain
         The attributes and their values.
     codes
-        One row per record and one column per attribute: the codes of the values.  Equal rows are
-        merged, and rows of weight 0 are left out.
+        The codes of the values, shape (records, attributes).  Equal rows are merged, and rows of
+        weight 0 are left out.
     weights
-        How often each row occurs; once each where not given.  They sum to at most 2^53.
+        Multiplicity of each row, 1 by default.  They sum to at most 2^53.
     population
-        Where these people are a sample: the number it was drawn from; None otherwise.
+        For a sample, the number of records that it was drawn from; None for a whole table.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Records(Result):
         progress: Progress | None = None,
         **table: Any,
     ) -> "Records":
-        """Return the distinct records of a table: data and options as in `count_pairs`.
+        """Return the distinct records of a table, with data and options as in `count_pairs`.
 
         Parameters
         ----------
@@ -100,25 +100,25 @@ class Records(Result):
             A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file,
             of a folder of such files, a glob, or a list of paths; or a Spark DataFrame.
         engine
-            `"spark"`: the executors of the active Spark session read the Parquet files.  The
-            others are those of `count_pairs` and read alike: nothing is counted here.
+            `"spark"`: the executors of the active Spark session read the Parquet files.  The other
+            engines of `count_pairs` make no difference here, since no pairs are counted.
         sample
-            Keep so many records only, drawn without replacement; all where there are no more.
-            The domain is still that of the whole table.
+            Number of records to draw without replacement; all records if there are no more.  The
+            domain is still that of the whole table.
         seed
-            Of the sample.  The same seed gives the same sample of the same files, with or without
-            Spark; a Spark DataFrame has no order, so its sample also depends on its partitions.
-            None is another one each time.
+            Seed of the sample.  The same seed gives the same sample of the same files, with or
+            without Spark; a Spark DataFrame has no order, so its sample also depends on its
+            partitions.  None draws a different sample each time.
         progress
-            Called with the records read so far and the records in all, None where not known.
+            Called with the number of records read and their total, None if unknown.
         table
             Options of `seepage.data.table.TableOptions`: `columns`, `drop`, `bins`, `missing`, ...
-            `pool` goes by the records kept, those of the sample.
+            `pool` counts the records of the sample.
 
         Notes
         -----
-        Memory grows with the distinct records only, not with all of them.  For the joint counts
-        of a few attributes choose their `columns`, and take `counts()` of the result.
+        Memory grows with the number of distinct records only.  For the joint counts of a few
+        attributes select their `columns`, and call `counts()` on the result.
 
         Examples
         --------
@@ -135,26 +135,26 @@ class Records(Result):
 
         _checks.progress(progress)
         options = TableOptions.from_keywords(**table)
-        start = _start(sample, seed)
+        new_gathering = _gathering(sample, seed)
         _checks.choice(engine, "engine", ENGINES)
-        if engine == "spark" or is_spark_frame(data):
+        if engine == SPARK or is_spark_frame(data):
             from seepage.data.spark.engine import gather_with_spark
 
-            domain, kept = gather_with_spark(data, options, start)
-            rows, weights = kept.rows()
+            domain, gathered = gather_with_spark(data, options, new_gathering)
+            rows, weights = gathered.rows()
         else:
-            domain, kept, (rows, weights) = gather_local(data, options, start, progress)
-        whole = sample is None or kept.seen <= sample
-        found = cls(domain, rows.T, weights, population=None if whole else kept.seen)
+            domain, gathered, (rows, weights) = gather_local(data, options, new_gathering, progress)
+        whole = sample is None or gathered.seen <= sample
+        records = cls(domain, rows.T, weights, population=None if whole else gathered.seen)
         if options.pool is None:
-            return found
+            return records
         from seepage.data.recoding import pool_rare
 
-        return pool_rare(found, options.pool)
+        return pool_rare(records, options.pool)
 
     @classmethod
     def from_joint(cls, domain: Domain, counts: ArrayLike) -> "Records":
-        """Return the records of a joint table of counts with one axis per attribute.
+        """Return the records of a joint contingency table, one axis per attribute.
 
         Examples
         --------
@@ -175,14 +175,14 @@ class Records(Result):
 
     @property
     def records(self) -> int:
-        """The number of people."""
+        """Number of people: the sum of the weights."""
         return int(self.weights.sum())
 
     def __len__(self) -> int:
         return len(self.weights)
 
     def column(self, name: str | SupportsIndex) -> Codes:
-        """Return the codes of one attribute, one for each distinct record."""
+        """Return the codes of one attribute, one per distinct record."""
         return self.codes[:, self.domain.index(name)]
 
     def marginal(self, name: str | SupportsIndex) -> Integers:
@@ -196,32 +196,30 @@ class Records(Result):
         -----
         O(distinct records).  A table of more than 2^27 cells raises a DomainError.
         """
-        chosen = self._positions(names)
-        shape = tuple(self.domain.sizes[position] for position in chosen)
+        chosen = self._indices(names)
+        shape = tuple(self.domain.sizes[index] for index in chosen)
         cells = math.prod(shape)
         if cells > MAX_CELLS:
             raise DomainError(
                 f"the joint table of {len(chosen)} attributes has {cells:.3g} cells, and at most "
                 f"{MAX_CELLS:.3g} fit; choose fewer attributes or coarser bins"
             )
-        index = np.zeros(len(self), dtype=np.int64)
-        for position in chosen:
-            index = index * self.domain.sizes[position] + self.codes[:, position]
-        return self._sums(index, cells).reshape(shape)
+        cell = np.zeros(len(self), dtype=np.int64)
+        for index in chosen:
+            cell = cell * self.domain.sizes[index] + self.codes[:, index]
+        return np.bincount(cell, self.weights, minlength=cells).astype(np.int64).reshape(shape)
 
-    def _sums(self, index: Integers, cells: int) -> Integers:
-        return np.bincount(index, self.weights, minlength=cells).astype(np.int64)
-
-    def _positions(self, names: Iterable[str | SupportsIndex] | None) -> list[int]:
+    def _indices(self, names: Iterable[str | SupportsIndex] | None) -> list[int]:
+        """Return the indices of distinct attributes; of all for None."""
         chosen = range(len(self.domain)) if names is None else _checks.items(names, "names")
-        positions = [self.domain.index(name) for name in chosen]
-        if len(set(positions)) < len(positions):
+        indices = [self.domain.index(name) for name in chosen]
+        if len(set(indices)) < len(indices):
             raise DomainError("an attribute may be chosen only once")
-        return positions
+        return indices
 
     def select(self, names: Iterable[str | SupportsIndex]) -> "Records":
         """Return the records of these attributes only, in this order."""
-        chosen = self._positions(names)
+        chosen = self._indices(names)
         return Records(
             self.domain.select(chosen),
             self.codes[:, chosen],
@@ -235,22 +233,25 @@ class Records(Result):
         return Records(domain, self.codes, self.weights, population=self.population)
 
     def groups(self, names: Iterable[str | SupportsIndex]) -> Integers:
-        """Return the number of each record's group: records that agree on some attributes.
+        """Return the index of each record's group: records with equal values of some attributes.
 
-        Groups are numbered from 0 in ascending order of their values.
+        Groups are numbered from 0 in lexicographic order of their codes.
         """
-        chosen = self._positions(names)
+        chosen = self._indices(names)
         if not chosen:
             return np.zeros(len(self), dtype=np.int64)
-        keys = pack(self.codes.T[chosen], [self.domain.sizes[position] for position in chosen])
+        keys = pack(self.codes.T[chosen], [self.domain.sizes[index] for index in chosen])
         order, starts = runs(keys)
-        numbers = np.empty(len(self), dtype=np.int64)
-        numbers[order] = np.cumsum(starts) - 1
-        return numbers
+        groups = np.empty(len(self), dtype=np.int64)
+        groups[order] = np.cumsum(starts) - 1
+        return groups
 
     @cached_property
     def _pairs(self) -> PairCounts:
-        """Rows counted by the kernel of batches, once for each bit of their weights."""
+        """Pair counts by the batch kernel: the sum over bits b of 2^b counts of rows with bit b.
+
+        The kernel counts unweighted rows; bit b is that of the rows' weights.
+        """
         sizes = self.domain.sizes
         columns, counts = np.ascontiguousarray(self.codes.T), list[Integers]()
         for bit in range(int(self.weights.max(initial=1)).bit_length()):
@@ -263,11 +264,11 @@ class Records(Result):
         return PairCounts(self.domain, marginals, flat, population=self.population)
 
     def pairs(self) -> PairCounts:
-        """Return the pair counts of the same people; computed once."""
+        """Return the pair counts of these records; computed once and cached."""
         return self._pairs
 
     def sample(self, n: int, seed: int | np.random.Generator | None = None) -> Codes:
-        """Return the codes of n people drawn with replacement, one row each."""
+        """Return the codes of n people drawn with replacement, shape (n, attributes)."""
         size = _checks.integer(n, "n", 0, _checks.MAX_DRAWS)
         if not self.records:
             raise DomainError("sampling needs at least one record, and these have none")
@@ -300,8 +301,8 @@ class Records(Result):
         return columns | {name: self.weights}
 
 
-def _start(sample: int | None, seed: int | None) -> Callable[[], Gathering]:
-    """Return what begins to gather: all distinct records, or a sample."""
+def _gathering(sample: int | None, seed: int | None) -> Callable[[], Gathering]:
+    """Return the constructor of an empty `DistinctRecords`, or of a `RecordSample`."""
     if sample is None:
         return DistinctRecords
     fixed = secrets.randbits(63) if seed is None else _checks.integer(seed, "seed", 0)
@@ -309,7 +310,7 @@ def _start(sample: int | None, seed: int | None) -> Callable[[], Gathering]:
 
 
 def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
-    """Return codes as contiguous columns of the smallest unsigned integers, checked."""
+    """Return checked codes, shape (attributes, records), in the smallest unsigned dtype."""
     array = _checks.array(codes, "codes")
     if not array.size:
         array = np.zeros((0, len(domain)), dtype=np.uint8)
@@ -319,9 +320,10 @@ def _checked_codes(domain: Domain, codes: ArrayLike) -> Codes:
             f"got {array.dtype} of shape {array.shape}"
         )
     if len(array):
-        low, high = array.min(axis=0), array.max(axis=0)
-        for name, size, least, most in zip(domain.names, domain.sizes, low, high, strict=True):
-            if least < 0 or most >= size:
+        for name, size, minimum, maximum in zip(
+            domain.names, domain.sizes, array.min(axis=0), array.max(axis=0), strict=True
+        ):
+            if minimum < 0 or maximum >= size:
                 raise DomainError(f"codes of {name!r} must be from 0 to {size - 1}")
     smallest = np.min_scalar_type(max(domain.sizes) - 1)
     return np.ascontiguousarray(array.T, dtype=smallest)

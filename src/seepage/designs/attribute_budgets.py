@@ -1,11 +1,11 @@
-"""One budget for each attribute: the most useful ones within the limits.
+"""One budget per attribute: those with the lowest weighted variance within the limits.
 
 minimise    sum_i w_i V_i(eps_i)
 subject to  eps_i + sum_j L(j -> i; eps_j) <= limit_i       [theory-totals: Calibration]
 
-V_i is the variance that the attribute's mechanism has in closed form, summed over its values.
-L and its slope are closed form too, so the solver (SLSQP) gets exact gradients.  What it returns
-is drawn towards the equal budgets, which are feasible, until every total is within its limit.
+V_i is the closed-form variance of the attribute's mechanism, summed over its values.  L and its
+derivative are closed forms too, so the solver (SLSQP) gets exact gradients.  Its solution is moved
+towards the equal budgets, which are feasible, until every total is within its limit.
 """
 
 from collections.abc import Callable
@@ -21,44 +21,46 @@ from seepage.leakage.release import Release
 from seepage.mechanisms import mechanism, registered
 from seepage.totals.result import direct_leakage
 
-SMALLEST = 1e-6
-"""No budget is tried below this share of its limit: variances grow without bound."""
+MIN_BUDGET_SHARE = 1e-6
+"""Lower bound of a budget relative to its limit: variances diverge at budget 0."""
 
-STEP = 1e-5
-"""Relative step of the derivative of a variance, a smooth function of one budget."""
+RELATIVE_STEP = 1e-5
+"""Step of a central difference relative to the budget; the function is smooth in the budget."""
 
-ROUNDS = 200
+MAX_ITERATIONS = 200
+"""Maximum number of iterations of SLSQP."""
 
 
 def weighted_variance(problem: Problem, weights: Floats, epsilons: Floats) -> float:
     """Return the weighted sum of the estimators' variances at some budgets."""
-    used = np.flatnonzero(problem.collected).tolist()
-    parts = np.array([_least_variance(problem, j, float(epsilons[j]))[0] for j in used])
-    return float((weights[used] * parts).sum())
+    collected = np.flatnonzero(problem.collected).tolist()
+    variances = [_lowest_variance(problem, j, float(epsilons[j]))[0] for j in collected]
+    return float((weights[collected] * np.array(variances)).sum())
 
 
 def budgets_for_each(problem: Problem, weights: Floats, equal: Floats) -> Floats:
     """Return budgets whose weighted variance is at most that of the equal ones.
 
-    Under another guarantee than `independent` the solver's direction is found with the sum of
-    leakages at a limit that the guarantee's own equal budget attains, then drawn back until the
-    guarantee holds.  Where equal budgets tell nothing, or nothing has a variance, they stay.
+    Under another guarantee than `independent` the solver constrains the sum of leakages, at a
+    limit that the equal budgets attain; its solution is then moved towards the equal budgets until
+    the totals under the guarantee are within the limits.  Equal budgets are returned if their
+    weighted variance is infinite or 0.
     """
     before = weighted_variance(problem, weights, equal)
     if not 0 < before < np.inf:
         return equal
-    wished = _solve(problem, weights, equal, _limits_of_sums(problem, equal), before)
+    solution = _solve(problem, weights, equal, _limits_of_sums(problem, equal), before)
 
     def between(share: float) -> Floats:
-        return problem.epsilons(equal + share * (wished - equal))
+        return problem.epsilons(equal + share * (solution - equal))
 
     share = largest_within(lambda s: problem.excess(problem.totals(between(s))), 1.0)
-    found = between(share)
-    return found if weighted_variance(problem, weights, found) < before else equal
+    budgets = between(share)
+    return budgets if weighted_variance(problem, weights, budgets) < before else equal
 
 
 def _limits_of_sums(problem: Problem, equal: Floats) -> Floats:
-    """Return limits for the sum of leakages that allow the equal budgets and little more."""
+    """Return limits of the sums of leakages: the largest sum at the equal budgets."""
     if problem.guarantee == "independent":
         return problem.limits
     limited = np.isfinite(problem.limits)
@@ -68,30 +70,32 @@ def _limits_of_sums(problem: Problem, equal: Floats) -> Floats:
 def _solve(
     problem: Problem, weights: Floats, equal: Floats, limits: Floats, scale: float
 ) -> Floats:
+    """Return the solution of the program above by SLSQP, from the equal budgets; cost / scale."""
     from scipy.optimize import minimize
 
     solve: Any = minimize
     free = np.flatnonzero(problem.collected)
-    bound = np.flatnonzero(np.isfinite(limits))
+    limited = np.flatnonzero(np.isfinite(limits))
 
-    def every_budget(part: Floats) -> Floats:
+    def all_budgets(budgets: Floats) -> Floats:
         epsilons = np.zeros(len(problem.domain))
-        epsilons[free] = part
+        epsilons[free] = budgets
         return epsilons
 
-    def cost(part: Floats) -> tuple[float, Floats]:
-        found = map(partial(_variance_and_slope, problem), free.tolist(), part.tolist())
-        values, slopes = np.array(list(found)).T
+    def cost(budgets: Floats) -> tuple[float, Floats]:
+        pairs = map(partial(_variance_and_slope, problem), free.tolist(), budgets.tolist())
+        values, slopes = np.array(list(pairs)).T
         return float((weights[free] * values).sum()) / scale, weights[free] * slopes / scale
 
-    def slack(part: Floats) -> Floats:
-        return limits[bound] - problem.independent(every_budget(part))[bound]
+    def slack(budgets: Floats) -> Floats:
+        return limits[limited] - problem.independent(all_budgets(budgets))[limited]
 
-    def slack_slopes(part: Floats) -> Floats:
-        return -total_slopes(problem, every_budget(part))[np.ix_(bound, free)]
+    def slack_slopes(budgets: Floats) -> Floats:
+        return -total_slopes(problem, all_budgets(budgets))[np.ix_(limited, free)]
 
-    lowest = np.maximum(problem.least[free], SMALLEST * np.minimum(limits, problem.most)[free])
-    highest = np.maximum(np.minimum(limits, problem.most)[free], lowest)
+    caps = np.minimum(limits, problem.max_budget)[free]
+    lowest = np.maximum(problem.least[free], MIN_BUDGET_SHARE * caps)
+    highest = np.maximum(caps, lowest)
     answer = solve(
         cost,
         np.clip(equal[free], lowest, highest),
@@ -99,60 +103,64 @@ def _solve(
         bounds=list(zip(lowest, highest, strict=True)),
         constraints={"type": "ineq", "fun": slack, "jac": slack_slopes},
         method="SLSQP",
-        options={"maxiter": ROUNDS, "ftol": 1e-10},
+        options={"maxiter": MAX_ITERATIONS, "ftol": 1e-10},
     )
-    return every_budget(np.clip(answer.x, lowest, highest))
+    return all_budgets(np.clip(answer.x, lowest, highest))
 
 
 def total_slopes(problem: Problem, epsilons: Floats) -> Floats:
-    """Return d total_i / d eps_j: the slope of each leakage times that of the contrast."""
-    contrasts, own = np.ones(len(epsilons)), np.zeros(len(epsilons))
+    """Return d total_i / d eps_j, by the chain rule through the contrast of report j.
+
+    Off the diagonal d L(j -> i) / d contrast_j times d contrast_j / d eps_j; on the diagonal the
+    derivative of the leakage of the attribute's own report is added.
+    """
+    contrast_slopes, own_slopes = np.ones(len(epsilons)), np.zeros(len(epsilons))
     for index in np.flatnonzero(~problem.public).tolist():
-        contrasts[index] = _difference(partial(_contrast, problem, index), epsilons[index])
-        own[index] = _difference(partial(_own, problem, index), epsilons[index])
-    return problem.matrix(epsilons).slopes * contrasts[None, :] + np.diag(own)
+        contrast_slopes[index] = _derivative(partial(_contrast, problem, index), epsilons[index])
+        own_slopes[index] = _derivative(partial(_own_leakage, problem, index), epsilons[index])
+    return problem.matrix(epsilons).slopes * contrast_slopes[None, :] + np.diag(own_slopes)
 
 
-def _released(problem: Problem, index: int, epsilon: float) -> Release:
+def _release(problem: Problem, index: int, epsilon: float) -> Release:
     name, k = problem.mechanism[index], problem.domain[index].size
     return Release(epsilon, 0.0, None if name is None else mechanism(name, k, epsilon))
 
 
 def _contrast(problem: Problem, index: int, epsilon: float) -> float:
-    """Return the contrast of an attribute's report, where it is two-level, else its epsilon."""
-    sets = _released(problem, index, epsilon).sets("report")
+    """Return the contrast of an attribute's report if it is two-level, else its epsilon."""
+    sets = _release(problem, index, epsilon).sets("report")
     return epsilon if sets is None else sets.contrast
 
 
-def _own(problem: Problem, index: int, epsilon: float) -> float:
-    """Return what the attribute's own report says about it."""
-    return direct_leakage(_released(problem, index, epsilon), "report")[0]
+def _own_leakage(problem: Problem, index: int, epsilon: float) -> float:
+    """Return the leakage of an attribute's own report about it, in nats."""
+    return direct_leakage(_release(problem, index, epsilon), "report")[0]
 
 
-def _difference(function: Callable[[float], float], at: float) -> float:
-    """Return a derivative by a central difference."""
-    step = STEP * (at or STEP)
+def _derivative(function: Callable[[float], float], at: float) -> float:
+    """Return the derivative by a central difference; one-sided at 0."""
+    step = RELATIVE_STEP * (at or RELATIVE_STEP)
     low = max(at - step, 0.0)
     return (function(at + step) - function(low)) / (at + step - low)
 
 
 def _variance_and_slope(problem: Problem, index: int, epsilon: float) -> tuple[float, float]:
-    """Return the least variance at a budget, and the slope of the mechanism that attains it."""
-    value, name = _least_variance(problem, index, epsilon)
-    return value, _difference(lambda at: _least_variance(problem, index, at, name)[0], epsilon)
+    """Return the lowest variance at a budget, and its derivative for the same mechanism."""
+    value, name = _lowest_variance(problem, index, epsilon)
+    return value, _derivative(lambda at: _lowest_variance(problem, index, at, name)[0], epsilon)
 
 
-def _least_variance(
+def _lowest_variance(
     problem: Problem, index: int, epsilon: float, name: str | None = None
 ) -> tuple[float, str]:
-    """Return one report's variance, summed over the values, and the mechanism that attains it.
+    """Return the variance of one report, summed over the values, and the mechanism's name.
 
-    Of the mechanism given by name, else of the attribute's own, else of the best one with delta 0.
+    The mechanism is the one given by name, else the attribute's, else the best pure one.
     """
-    k, chosen = problem.domain[index].size, name or problem.mechanism[index]
+    k, fixed = problem.domain[index].size, name or problem.mechanism[index]
     shares = problem.pairs.marginals[index] / problem.pairs.records
     pure = [key for key, family in registered().items() if not family.approximate]
-    names = pure if chosen is None else [chosen]
+    names = pure if fixed is None else [fixed]
     if not names:
         raise InputError("no pure mechanism is registered")
     return min((float(mechanism(n, k, epsilon).variance(1, shares).sum()), n) for n in names)

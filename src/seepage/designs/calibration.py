@@ -1,4 +1,4 @@
-"""Calibration: from an allowed total to the budgets that keep it, and an audit of assumptions."""
+"""Calibration: the largest budgets whose totals are within their limits, and the audit of it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
@@ -32,15 +32,15 @@ from seepage.totals.total import TotalSettings, choose_guarantee
 from seepage.totals.witness_search import search_witness
 
 SHARE_TOLERANCE = 0.01
-"""Accuracy of the surviving budgets, as a share of the refuted ones."""
+"""Accuracy of the surviving budgets relative to the refuted ones."""
 
 BudgetChoice = Literal["equal", "per-attribute"]
 
 USABLE = ("worst", "exact", "merged", "sampled", "independent", "tree")
-"""The guarantees that budgets can rest on."""
+"""The guarantees of totals by which budgets can be calibrated."""
 
-OF_TOTALS = {*(field.name for field in fields(TotalSettings)), "delta", "view"}
-"""Keywords of `total_leakage` that a calibration hands on."""
+TOTAL_OPTIONS = {*(field.name for field in fields(TotalSettings)), "delta", "view"}
+"""Keywords of `find_budgets` that are passed to `total_leakage`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,10 +50,10 @@ class Audit(Result):
     Parameters
     ----------
     refutations
-        For each attribute whose limit is exceeded, the reports that exceed it.
+        For each attribute whose limit is exceeded, the witness: reports that exceed it.
     surviving
-        Budgets in the same proportions at which the search finds none any more: not refuted, which
-        is not the same as certified.  None where nothing was refuted.
+        Budgets in the same proportions at which the search finds no witness: not refuted, but not
+        certified either.  None if nothing was refuted.
     """
 
     refutations: tuple[JointWitness, ...]
@@ -61,12 +61,12 @@ class Audit(Result):
 
     @property
     def strongest(self) -> JointWitness | None:
-        """The refutation that says the most; None where there is none."""
+        """The witness with the largest leakage; None if there is none."""
         return max(self.refutations, key=lambda witness: witness.counted, default=None)
 
     def _columns(self) -> dict[str, Sequence[Any]]:
         names = ("target", "likelier", "other", "value", "held_out")
-        return {name: [getattr(one, name) for one in self.refutations] for name in names}
+        return {name: [getattr(witness, name) for witness in self.refutations] for name in names}
 
     def _headline(self) -> str:
         if self.strongest is None:
@@ -77,12 +77,12 @@ class Audit(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Calibration(Result):
-    """Budgets that keep every total within its limit, and what they rest on.
+    """Budgets that keep every total within its limit, with the guarantee of the totals.
 
     Parameters
     ----------
     problem
-        What was asked.
+        The constraints: data, limits, attributes, mechanisms.
     epsilons
         The budget of each attribute; 0 for those not collected.
     totals
@@ -92,11 +92,11 @@ class Calibration(Result):
     gain
         For budgets per attribute: the weighted variance with equal budgets over that with these.
     audit
-        What a search for refuting reports found, after an assumption; None if none was made.
+        The result of a witness search, if the guarantee is an assumption; None without a search.
     dropped
-        Attributes to drop, in this order, when the smallest useful budgets do not fit.
+        Attributes to drop, in this order, if the minimum useful budgets are not within the limit.
     notes
-        What a reader must know besides.
+        Further remarks for the reader.
     """
 
     problem: Problem
@@ -129,12 +129,12 @@ class Calibration(Result):
         }
 
     def _headline(self) -> str:
-        spent = self.epsilons[self.problem.collected]
-        low, high = (f"{budget:.4g}" for budget in (spent.min(), spent.max()))
+        budgets = self.epsilons[self.problem.collected]
+        low, high = (f"{budget:.4g}" for budget in (budgets.min(), budgets.max()))
         shown = f"epsilon {low}" if low == high else f"epsilons {low} to {high}"
-        rests = f"{self.totals.guarantee!r}, {self.totals.kind}"
+        guarantee = f"{self.totals.guarantee!r}, {self.totals.kind}"
         refuted = ", refuted" if self.audit is not None and self.audit.refutations else ""
-        return f"Calibration({rests}{refuted}, {shown}, nearest to its limit: {self.binding!r})"
+        return f"Calibration({guarantee}{refuted}, {shown}, nearest to its limit: {self.binding!r})"
 
 
 def find_budgets(
@@ -157,32 +157,32 @@ def find_budgets(
     ----------
     data
         A frame, a path, the name of a dataset, `Records` or `PairCounts`.  A sample of records
-        raises, but for the guarantee `"worst"`, which needs none, and for `scope="population"`.
+        raises, except for the guarantee `"worst"` and for `scope="population"`.
     limit
-        The allowed total of every attribute, or one for each (a mapping by name).
+        The maximum total of every attribute in nats, or one for each (a mapping by name).
     mechanism
         A mechanism by name, for all or by attribute: its own leakage is used.  None for the bound
         that holds for any mechanism.
     guarantee
-        What totals rest on, by the names of `total_leakage`; `"auto"` is `"independent"` for pair
-        counts, and for records `"exact"` where it fits and `"sampled"` otherwise.
+        The guarantee of the totals, by the names of `total_leakage`; `"auto"` is `"independent"`
+        for pair counts, and for records `"exact"` if it fits, else `"sampled"`.
     budgets
         `"equal"`: the same for all; `"per-attribute"`: those that minimise the weighted variance.
     public, left_out
-        Attributes that are public already, and attributes that are not collected.
+        Attributes whose values are public, and attributes that are not collected.
     least
-        The smallest useful budget, for all or by attribute; where the limit does not allow it,
+        The minimum useful budget, for all or by attribute; if the limit does not allow it,
         `dropped` names the attributes to drop first.
     weights
-        How much each attribute's variance counts, for `"per-attribute"`.
+        Weight of each attribute's variance, for `"per-attribute"`.
     audit
-        After a guarantee that is an assumption, and with records, search for a witness against it.
+        Search for a witness against a guarantee that is an assumption; needs records.
     options
         Further keywords of `total_leakage` (`structure`, `seed`, `reports`, `confidence`,
         `target_delta`, `progress`, `scope`), and table options of `count_pairs`.  With
-        `scope="population"` totals are limits for the people whom the records were drawn from, and
-        budgets are equal: the largest that pass, which costs no confidence [theory-population:
-        Budgets chosen by looking].  That is the default where it can be had: for records, equal
+        `scope="population"` totals are upper confidence limits for the population that the records
+        were drawn from, and budgets are equal: the largest that pass, which costs no confidence
+        [theory-population: Budgets chosen by looking].  That is the default for records, equal
         budgets, and `"auto"`, `"exact"` or `"merged"`; else it is `"table"`.
 
     Returns
@@ -192,7 +192,7 @@ def find_budgets(
 
     Notes
     -----
-    Equal budgets take some ten evaluations of the totals; those per attribute a convex solver.
+    Equal budgets take some ten evaluations of the totals; budgets per attribute a run of SLSQP.
 
     Examples
     --------
@@ -205,54 +205,56 @@ def find_budgets(
     _checks.choice(budgets, "budgets", ("equal", "per-attribute"))
     _checks.choice(guarantee, "guarantee", ("auto", *GUARANTEES))
     _checks.flag(audit, "audit")
-    settings = {name: value for name, value in options.items() if name in OF_TOTALS}
-    table_options = {name: value for name, value in options.items() if name not in OF_TOTALS}
-    known = as_counted(data, **table_options)
-    people = _for_people(settings, known, guarantee, budgets)
-    problem = make_problem(known, limit, mechanism, public, left_out, least, options=settings)
+    settings = {name: value for name, value in options.items() if name in TOTAL_OPTIONS}
+    table_options = {name: value for name, value in options.items() if name not in TOTAL_OPTIONS}
+    counted = as_counted(data, **table_options)
+    for_population = _set_scope(settings, counted, guarantee, budgets)
+    problem = make_problem(counted, limit, mechanism, public, left_out, least, options=settings)
     problem = replace(problem, guarantee=_guarantee(guarantee, problem))
-    importance = _weights(problem, weights)
+    attribute_weights = _weights(problem, weights)
     epsilons = equal = equal_budgets(problem)
     if budgets == "per-attribute":
-        epsilons = budgets_for_each(problem, importance, equal)
+        epsilons = budgets_for_each(problem, attribute_weights, equal)
     if problem.guarantee == "sampled":
         epsilons, totals = confirmed(problem, epsilons)
     else:
         totals = totals_at(problem, epsilons)
     if problem.excess(totals.values) > 0:
         raise AssertionError("a calibrated total exceeds its limit")
-    if people and totals.guarantee != "worst":
-        totals = replace(totals, values=_promised(problem, epsilons))
+    if for_population and totals.guarantee != "worst":
+        totals = replace(totals, values=_proven_totals(problem, epsilons))
     gain = None
     if budgets == "per-attribute":
-        before, after = (weighted_variance(problem, importance, e) for e in (equal, epsilons))
+        before, after = (
+            weighted_variance(problem, attribute_weights, e) for e in (equal, epsilons)
+        )
         gain = before / after if 0 < after < np.inf else 1.0
     dropped = _to_drop(problem, epsilons)
-    notes = (*_split_note(problem, epsilons, guarantee), *_out_of_reach(problem))
-    found = Calibration(problem, epsilons, totals, budgets, gain, None, dropped, notes)
-    return _audited(found) if audit else found
+    notes = (*_split_note(problem, epsilons, guarantee), *_exact_note(problem))
+    calibration = Calibration(problem, epsilons, totals, budgets, gain, None, dropped, notes)
+    return _audited(calibration) if audit else calibration
 
 
-def _for_people(
+def _set_scope(
     settings: dict[str, Any],
-    known: PairCounts | Records,
+    counted: PairCounts | Records,
     guarantee: str,
     budgets: BudgetChoice,
 ) -> bool:
-    """Set the scope where none is given; return whether totals are for the population.
+    """Set the scope in `settings` if none is given; return whether it is the population.
 
-    By default they are where that can be had.
+    The default is the population if records, guarantee and budgets allow it.
     """
     if settings.get("scope") is None:
-        can = isinstance(known, Records) and guarantee in ("auto", "exact", "merged")
-        settings["scope"] = "population" if can and budgets == "equal" else "table"
+        allowed = isinstance(counted, Records) and guarantee in ("auto", "exact", "merged")
+        settings["scope"] = "population" if allowed and budgets == "equal" else "table"
     if _checks.choice(settings["scope"], "scope", SCOPES) == "table":
-        check_whole_table(known, guarantee, "budgets")
+        check_whole_table(counted, guarantee, "budgets")
         return False
     if budgets != "equal":
         raise InputError(
-            "budgets must be 'equal' for scope 'population': others are chosen by looking at the "
-            "very records that must certify them"
+            "budgets must be 'equal' for scope 'population': others are fitted to the same records "
+            "that must certify them"
         )
     return True
 
@@ -271,48 +273,47 @@ def _guarantee(guarantee: str, problem: Problem) -> str:
 
 def _weights(problem: Problem, weights: Any) -> Floats:
     values = [_checks.epsilon(w, "weights") for w in for_each(problem.domain, weights, "weights")]
-    found = np.array(values)
-    if not (found[problem.collected] > 0).any():
+    array = np.array(values)
+    if not (array[problem.collected] > 0).any():
         raise InputError("weights must be above 0 for at least one collected attribute")
-    return found
+    return array
 
 
-def _promised(problem: Problem, epsilons: Floats) -> Floats:
-    """Return what is promised of each total for people: its limit, or the sum of the budgets.
+def _proven_totals(problem: Problem, epsilons: Floats) -> Floats:
+    """Return the proven total of each attribute for the population: its limit or sum of budgets.
 
-    Budgets are the largest that pass on the very records which certify them.  That proves the
-    limits, not that a total which happens to be lower stays there [theory-population: Budgets
-    chosen by looking].
+    Budgets are the largest that pass on the same records that certify them.  That proves the
+    limits, not totals that happen to be lower [theory-population: Budgets chosen by looking].
     """
     worst = np.inf if problem.public.any() else summed_up(epsilons.tolist())
     return np.minimum(problem.limits, worst)
 
 
 def _to_drop(problem: Problem, epsilons: Floats) -> tuple[str, ...]:
-    """Return the attributes to drop until every one left has its smallest useful budget.
+    """Return the attributes to drop until every remaining one has its minimum useful budget.
 
-    Each time the attribute goes that leaks most in all about the others, at the smallest useful
-    budgets: dropping it frees the largest share of their totals.
+    Greedy: each time the attribute with the largest sum of leakages about the others, at the
+    minimum useful budgets, since dropping it lowers their totals most.
     """
     dropped = list[str]()
     while (problem.collected & (epsilons < problem.least)).any():
         if problem.collected.sum() == 1:
             problem.raise_least()
         leaks = problem.matrix(problem.least).values.sum(axis=0) + problem.least
-        worst = int(np.argmax(np.where(problem.collected, leaks, -np.inf)))
-        dropped.append(problem.domain.names[worst])
+        largest = int(np.argmax(np.where(problem.collected, leaks, -np.inf)))
+        dropped.append(problem.domain.names[largest])
         collected = problem.collected.copy()
-        collected[worst] = False
+        collected[largest] = False
         problem = replace(problem, collected=collected)
         epsilons = equal_budgets(problem)
     return tuple(dropped)
 
 
-def _split_note(problem: Problem, epsilons: Floats, wanted: str) -> tuple[str, ...]:
-    """Return a note where the budgets are no more than what splitting the limit gives anyway."""
+def _split_note(problem: Problem, epsilons: Floats, guarantee: str) -> tuple[str, ...]:
+    """Return a note if no budget is above limit / attributes, which holds for any data."""
     count = int(problem.collected.sum())
     split = equal_split(float(problem.limits.min()), count)
-    if wanted == "worst" or problem.public.any() or epsilons.max() > split * (1 + 1e-6):
+    if guarantee == "worst" or problem.public.any() or epsilons.max() > split * (1 + 1e-6):
         return ()
     return (
         f"no budget is above the equal split, limit / {count} = {split:.4g}, which any data allow; "
@@ -320,65 +321,67 @@ def _split_note(problem: Problem, epsilons: Floats, wanted: str) -> tuple[str, .
     )
 
 
-def _out_of_reach(problem: Problem) -> tuple[str, ...]:
-    """Return a note that names the attributes with the most values, where `exact` does not fit."""
+def _exact_note(problem: Problem) -> tuple[str, ...]:
+    """Return a note on the attributes without which `exact` totals could be computed."""
     if isinstance(problem.data, PairCounts) or problem.guarantee not in ("sampled", "merged"):
         return ()
     matrix = problem.matrix(problem.scaled(np.ones(len(problem.domain)), 1.0))
-    kept = list(range(len(problem.domain)))
+    remaining = list(range(len(problem.domain)))
     try:
         columns = likelihood_columns(matrix.domain, matrix.releases, matrix.view)
     except GuaranteeError:
         return ()
-    order = sorted(kept, key=lambda j: -columns[j].count)
+    order = sorted(remaining, key=lambda j: -columns[j].count)
     dropped = list[str]()
-    while len(kept) > 1 and not exact_is_feasible([columns[j] for j in kept], problem.data.records):
+    records = problem.data.records
+    while len(remaining) > 1 and not exact_is_feasible([columns[j] for j in remaining], records):
         dropped.append(problem.domain.names[order[len(dropped)]])
-        kept.remove(order[len(dropped) - 1])
+        remaining.remove(order[len(dropped) - 1])
     if not dropped:
         return ()
     shown = ", ".join(dropped[:5]) + (f" and {len(dropped) - 5} more" if len(dropped) > 5 else "")
     return (f"exact totals would fit without {shown}; `design` needs no such choice",)
 
 
-def _audited(found: Calibration) -> Calibration:
-    """Return the calibration with what a witness search says, if it rests on an assumption.
+def _audited(calibration: Calibration) -> Calibration:
+    """Return the calibration with a witness search, if its guarantee is an assumption.
 
-    One search per attribute; then bisection over the share of the budgets, for the refuted ones
-    only.  Where only budgets are known, the search ranges over all mechanisms with them.
+    One search per attribute; then bisection over a factor of the budgets, for the refuted ones
+    only.  If no mechanism is given, the search ranges over all mechanisms with these budgets.
     """
-    problem, epsilons = found.problem, found.epsilons
-    if GUARANTEES[found.totals.guarantee] != "assumed":
-        return found
+    problem, epsilons = calibration.problem, calibration.epsilons
+    if GUARANTEES[calibration.totals.guarantee] != "assumed":
+        return calibration
     if isinstance(problem.data, PairCounts):
         note = "no witness was searched for: pair counts have no records; give the table itself"
-        return replace(found, notes=(note, *found.notes))
+        return replace(calibration, notes=(note, *calibration.notes))
     limited = np.flatnonzero(np.isfinite(problem.limits)).tolist()
-    refuted = _exceeding(problem, epsilons, limited, problem.options.get("progress"))
+    refuted = _refutations(problem, epsilons, limited, problem.options.get("progress"))
     if not refuted:
-        return replace(found, audit=Audit((), None))
+        return replace(calibration, audit=Audit((), None))
     low, high = 0.0, 1.0
     while high - low > SHARE_TOLERANCE:
-        share = (low + high) / 2
-        if _exceeding(problem, problem.scaled(epsilons, share), list(refuted)):
-            high = share
+        factor = (low + high) / 2
+        if _refutations(problem, problem.scaled(epsilons, factor), list(refuted)):
+            high = factor
         else:
-            low = share
-    return replace(found, audit=Audit(tuple(refuted.values()), problem.scaled(epsilons, low)))
+            low = factor
+    audit = Audit(tuple(refuted.values()), problem.scaled(epsilons, low))
+    return replace(calibration, audit=audit)
 
 
-def _exceeding(
+def _refutations(
     problem: Problem, epsilons: Floats, targets: Sequence[int], progress: Progress | None = None
 ) -> dict[int, JointWitness]:
-    """Return the witnesses that exceed the limit of their attribute."""
+    """Return the witnesses above the limit of their target, by index of the target."""
     released = releases(problem.domain, epsilons, problem.mechanisms)
     columns = likelihood_columns(problem.domain, released, "report")
-    found, seed = dict[int, JointWitness](), int(problem.options.get("seed") or 0)
+    witnesses, seed = dict[int, JointWitness](), int(problem.options.get("seed") or 0)
     assert isinstance(problem.data, Records)
     for done, target in enumerate(targets, start=1):
         witness = search_witness(problem.data, columns, target, seed)
         if witness is not None and witness.counted > problem.limits[target]:
-            found[target] = witness
+            witnesses[target] = witness
         if progress is not None:
             progress(done, len(targets))
-    return found
+    return witnesses

@@ -1,4 +1,4 @@
-"""`Design`: forms with budgets and shares, what they promise, and what error to expect."""
+"""`Design`: forms with budgets and shares, their totals, and the expected errors."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -30,14 +30,15 @@ class DesignedForm:
     share
         The share of people who get the form.
     totals
-        What its reports tell about each attribute of the table, asked or not, at most.
+        Upper bound in nats of the leakage of its reports about each attribute of the table, asked
+        or not.
     guarantee
-        What the totals rest on.
+        The guarantee of the totals.
     record
-        What it tells about the whole record at most: the sum of its budgets.
+        Upper bound of the leakage about the whole record: the sum of its budgets.
     matrix
-        The mechanism, where one shaped report tells about all answers.  `epsilons` are then what
-        changing one answer changes a report by at most.
+        The mechanism of a form with one shaped report for all answers.  `epsilons` are then the
+        largest changes of the report's log-likelihood when one answer changes.
     """
 
     attributes: tuple[str, ...]
@@ -51,50 +52,49 @@ class DesignedForm:
 
     @property
     def known_answers(self) -> ToldAnswers | None:
-        """What a shaped report tells to whoever knows other answers; None for other forms."""
+        """Leakage of a shaped report given other answers; None for other forms."""
         return None if self.matrix is None else ToldAnswers.of(self.matrix)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything but the thresholds, which are the plan's."""
-        told = self.known_answers
+        """Return all fields except the matrix, whose thresholds are in the plan."""
+        leakages = self.known_answers
         fields = {name: value for name, value in vars(self).items() if name != "matrix"}
-        return {**fields, "shaped": None if told is None else msgspec.structs.asdict(told)}
+        return {**fields, "shaped": None if leakages is None else msgspec.structs.asdict(leakages)}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Design(Result):
-    """Forms with shares that keep every total within its limit, and what error to expect.
+    """Forms with shares that keep every total within its limit, and their expected errors.
 
     Parameters
     ----------
     pairs
-        The pair counts of the people.
+        The pair counts of the records.
     limits
-        The allowed total of each attribute; infinite where it is not protected.
+        The maximum total of each attribute in nats; infinite if it is not protected.
     public, known
-        Attributes that are released in the clear, and that the adversary knows of the person.
+        Attributes released in the clear, and attributes that the adversary knows of the person.
     forms
-        The forms, the largest share first.
+        The forms, in descending order of their shares.
     errors
         The expected squared error of each attribute's frequencies, summed over its values, noise
-        and sampling together; infinite where it is not asked, 0 where it is constant.
+        and sampling together; infinite if it is not asked, 0 if it is constant.
     joint
-        The same of each pair whose joint distribution is wanted, by the names of the two.
+        The same for each pair of the option `joint`, by the names of the two.
     weights
-        How much the error of each attribute counts.
+        The weight of each attribute's error.
     gap
-        By which share the weighted error is above the least one over all forms considered, at
-        most.
+        Upper bound of (weighted error) / (least weighted error over all forms considered) - 1.
     considered
         The number of forms whose budgets were fitted.
     comparison
-        Other ways to spend the same limit, the design last; each with its errors.
+        Other strategies within the same limit, each with its errors; the design last.
     ended
         Why the search ended: `"no better form"`, `"time"` or `"interrupted"`.
     seed
-        Of the search.
+        Seed of the search.
     notes
-        What a reader must know besides.
+        Further remarks for the reader.
     scope, confidence
         For whom the limits hold: the people in the `"table"`, or with this confidence the
         `"population"` that it is a sample of.
@@ -139,7 +139,7 @@ class Design(Result):
 
     @property
     def record(self) -> float:
-        """What the most telling form tells about the whole record at most."""
+        """Upper bound of the leakage of any form about the whole record, in nats."""
         return max(form.record for form in self.forms)
 
     @property
@@ -159,9 +159,9 @@ class Design(Result):
 
     @property
     def of_smp(self) -> float | None:
-        """The error as a share of that of SMP with the best shares; None where it has none."""
-        found = [one.error for one in self.comparison if one.name == OPTIMAL_SMP]
-        return self.error / found[0] if found else None
+        """The error relative to that of SMP with the best shares; None if SMP is not compared."""
+        errors = [strategy.error for strategy in self.comparison if strategy.name == OPTIMAL_SMP]
+        return self.error / errors[0] if errors else None
 
     def questions(self) -> Iterator[tuple[int, DesignedForm, str, str, float]]:
         """Yield every question: number of the form from 1, form, attribute, mechanism, budget."""
@@ -170,7 +170,7 @@ class Design(Result):
                 yield number, form, *question
 
     def remarks(self) -> Iterator[str]:
-        """Yield what is told beyond the totals, and to whom."""
+        """Yield remarks on leakage beyond the totals: the record, and adversaries who know more."""
         if self.known:
             yield (
                 f"totals are conditional on {', '.join(self.known)}, which the adversary is taken "
@@ -186,21 +186,21 @@ class Design(Result):
             yield _shaped_note(shaped)
 
     def chart(self) -> Any:
-        """Return the errors of the design and of other ways to spend the limit, as a chart."""
+        """Return a chart of the errors of the design and of other strategies within the limit."""
         from seepage.charts.results import comparison_chart
 
         rows = [
             {
-                "strategy": one.name,
-                "error": one.error,
-                "basis": "certified" if one.certified else "by assumption",
+                "strategy": strategy.name,
+                "error": strategy.error,
+                "basis": "certified" if strategy.certified else "by assumption",
             }
-            for one in self.comparison
+            for strategy in self.comparison
         ]
         return comparison_chart(rows, "expected squared error, mean over attributes")
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as JSON holds it."""
+        """Return all fields as plain JSON."""
         strategies = [{**vars(one), "error": one.error} for one in self.comparison]
         return dict(
             json_ready(
@@ -252,14 +252,19 @@ class Design(Result):
 
 
 def _shaped_note(forms: Sequence[DesignedForm]) -> str:
-    """Return what the most telling of some shaped forms tell beyond their totals."""
-    told = [form.known_answers for form in forms if form.known_answers is not None]
-    worst: dict[str, list[float | None]] = {
-        "changing one answer changes a report by": [*(one.answer for one in told)],
-        "whoever knows one other answer learns": [one.one for one in told],
-        "two": [one.two for one in told],
-        "the worst exclusive or of answers is told about by": [one.xor for one in told],
+    """Return a remark on the largest leakage of shaped forms beyond their totals."""
+    leakages = [form.known_answers for form in forms if form.known_answers is not None]
+    clauses: dict[str, Sequence[float | None]] = {
+        "changing one answer changes a report's log-likelihood by": [
+            *(form.answer for form in leakages)
+        ],
+        "whoever knows one other answer learns about an answer": [f.one for f in leakages],
+        "whoever knows two": [f.two for f in leakages],
+        "the leakage about an exclusive or of answers is": [f.xor for f in leakages],
     }
-    found = {words: [v for v in values if v is not None] for words, values in worst.items()}
-    parts = [f"{words} at most {shortest_above(max(v))}" for words, v in found.items() if v]
-    return f"{len(told)} forms send one shaped report: {', '.join(parts)}"
+    parts = []
+    for clause, values in clauses.items():
+        known = [value for value in values if value is not None]
+        if known:
+            parts.append(f"{clause} at most {shortest_above(max(known))}")
+    return f"{len(leakages)} forms send one shaped report: {', '.join(parts)}"

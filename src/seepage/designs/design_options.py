@@ -1,4 +1,4 @@
-"""The options of a design, checked, as the conditions of a search for forms."""
+"""The options of `find_design`, checked, as the constraints of a search for forms."""
 
 import math
 from collections.abc import Iterable
@@ -10,14 +10,14 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats
 from seepage.data.domain import Domain, for_each
 from seepage.data.records import Records
-from seepage.designs.equal_budgets import chosen, positive_limit
+from seepage.designs.equal_budgets import attribute_mask, positive_limit
 from seepage.designs.forms.a_optimal import Precisions
 from seepage.designs.forms.form_problem import MAX_FORM, FormProblem, Indices
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.errors import InputError
 
 MIN_LIMIT = 1e-6
-"""Budgets are found to 1e-7; a smaller limit means millions of times the error of limit 1."""
+"""Minimum limit in nats: budgets are accurate to 1e-7, and the error grows as 1 / limit^2."""
 
 
 def make_form_problem(
@@ -36,25 +36,26 @@ def make_form_problem(
     joint: Any,
     scope: str,
 ) -> FormProblem:
-    """Return the conditions of a design; see `find_design` for the options."""
+    """Return the constraints of a design; see `find_design` for the options."""
     domain = records.domain
     if not records.records:
         raise InputError("a design needs at least one record, and these have none")
-    clear, absent = chosen(domain, public, "public"), chosen(domain, left_out, "left_out")
-    held = chosen(domain, known, "known")
-    collected = _collected(domain, clear, absent, held)
-    limits = _limits(domain, limit, clear | held)
+    is_public = attribute_mask(domain, public, "public")
+    is_left_out = attribute_mask(domain, left_out, "left_out")
+    is_known = attribute_mask(domain, known, "known")
+    collected = _collected(domain, is_public, is_left_out, is_known)
+    limits = _limits(domain, limit, is_public | is_known)
     pairs = [_pair(domain, pair, "joint") for pair in _checks.items(joint, "joint")]
-    apart = _apart(domain, never)
+    never_together = _never_together(domain, never)
     items = _items(domain, collected, _groups(domain, together))
-    most = max(MAX_FORM, *map(len, items))
+    max_attributes = max(MAX_FORM, *map(len, items))
     if largest is not None:
-        most = _checks.integer(largest, "largest", 1)
-    _check_items(domain, items, apart, most)
-    _check_joint(domain, pairs, collected, apart)
-    public_indices, known_indices = (np.flatnonzero(part).tolist() for part in (clear, held))
+        max_attributes = _checks.integer(largest, "largest", 1)
+    _check_items(domain, items, never_together, max_attributes)
+    _check_joint(domain, pairs, collected, never_together)
+    public_indices, known_indices = (np.flatnonzero(m).tolist() for m in (is_public, is_known))
     scorer = ExactForms(records, public_indices, known_indices)
-    if scope == "table":  # the certifier does so for the population
+    if scope == "table":  # for the population the certifier checks it
         _check_public(domain, scorer, limits)
     problem = FormProblem(
         domain,
@@ -65,9 +66,9 @@ def make_form_problem(
         _weights(domain, weights, collected, len(pairs)),
         np.array([_checks.epsilon(value, "least") for value in for_each(domain, least, "least")]),
         items,
-        apart,
+        never_together,
         math.inf if record_limit is None else _limit(record_limit, "record_limit"),
-        most,
+        max_attributes,
         scope == "population",
         tuple(public_indices),
         tuple(known_indices),
@@ -76,13 +77,13 @@ def make_form_problem(
     return problem
 
 
-def _collected(domain: Domain, public: Booleans, absent: Booleans, known: Booleans) -> Booleans:
-    """Return which attributes are asked: those with several values, not public nor left out."""
-    for other, word in ((absent, "left out"), (known, "known")):
+def _collected(domain: Domain, public: Booleans, left_out: Booleans, known: Booleans) -> Booleans:
+    """Return a mask of the attributes asked: at least two values, neither public nor left out."""
+    for other, adjective in ((left_out, "left out"), (known, "known")):
         if (public & other).any():
             name = domain.names[int(np.argmax(public & other))]
-            raise InputError(f"{name!r} cannot be both public and {word}")
-    collected = ~(public | absent) & (np.array(domain.sizes) > 1)
+            raise InputError(f"{name!r} cannot be both public and {adjective}")
+    collected = ~(public | left_out) & (np.array(domain.sizes) > 1)
     if not collected.any():
         raise InputError(
             "at least one attribute must be asked, all are public, left out or constant"
@@ -107,11 +108,12 @@ def _limit(value: Any, what: str = "limit") -> float:
 
 
 def _weights(domain: Domain, weights: Any, collected: Booleans, joint: int) -> Floats:
-    found = np.array([_checks.weight(w, "weights") for w in for_each(domain, weights, "weights")])
-    found = np.where(collected, found, 0.0)
-    if not found.any():
+    """Return the weight of every quantity: attributes, 0 if not asked, then 1 per joint pair."""
+    values = np.array([_checks.weight(w, "weights") for w in for_each(domain, weights, "weights")])
+    values = np.where(collected, values, 0.0)
+    if not values.any():
         raise InputError("weights must be above 0 for at least one attribute that is asked")
-    return np.concatenate([found, np.ones(joint)])
+    return np.concatenate([values, np.ones(joint)])
 
 
 def _indices(domain: Domain, names: Any, what: str) -> list[int]:
@@ -129,39 +131,45 @@ def _pair(domain: Domain, names: Any, what: str) -> tuple[int, int]:
 
 
 def _groups(domain: Domain, together: Any) -> list[set[int]]:
-    """Return groups of attributes asked together, those with a common attribute joined."""
+    """Return groups of attributes asked together; groups with a common attribute are merged."""
     groups = list[set[int]]()
     for names in _checks.items(together, "together"):
         merged = set(_indices(domain, names, "together"))
-        apart = [group for group in groups if not group & merged]
+        disjoint = [group for group in groups if not group & merged]
         for group in groups:
             if group & merged:
                 merged |= group
-        groups = [*apart, merged]
+        groups = [*disjoint, merged]
     return groups
 
 
-def _apart(domain: Domain, never: Any) -> Booleans:
-    apart = np.zeros((len(domain), len(domain)), dtype=np.bool_)
+def _never_together(domain: Domain, never: Any) -> Booleans:
+    """Return the symmetric mask of the pairs of `never`."""
+    mask = np.zeros((len(domain), len(domain)), dtype=np.bool_)
     for names in _checks.items(never, "never"):
         i, j = _pair(domain, names, "never")
-        apart[i, j] = apart[j, i] = True
-    return apart
+        mask[i, j] = mask[j, i] = True
+    return mask
 
 
 def _items(domain: Domain, collected: Booleans, groups: list[set[int]]) -> tuple[Indices, ...]:
+    """Return the groups, and every other attribute asked as a group of one."""
     for group in groups:
-        absent = [domain.names[j] for j in sorted(group) if not collected[j]]
-        if absent:
-            raise InputError(f"{absent[0]!r} is to be asked together with others, but is not asked")
+        not_asked = [domain.names[j] for j in sorted(group) if not collected[j]]
+        if not_asked:
+            raise InputError(
+                f"{not_asked[0]!r} is to be asked together with others, but is not asked"
+            )
     grouped = set().union(*groups)
     single = [(j,) for j in np.flatnonzero(collected).tolist() if j not in grouped]
     return tuple(sorted([*single, *(tuple(sorted(group)) for group in groups)]))
 
 
-def _check_items(domain: Domain, items: tuple[Indices, ...], apart: Booleans, largest: int) -> None:
+def _check_items(
+    domain: Domain, items: tuple[Indices, ...], never_together: Booleans, largest: int
+) -> None:
     for item in items:
-        clash = np.argwhere(apart[np.ix_(item, item)])
+        clash = np.argwhere(never_together[np.ix_(item, item)])
         if len(clash):
             first, second = (domain.names[item[index]] for index in clash[0].tolist())
             raise InputError(f"{first!r} and {second!r} are both together and never together")
@@ -172,31 +180,30 @@ def _check_items(domain: Domain, items: tuple[Indices, ...], apart: Booleans, la
 
 
 def _check_joint(
-    domain: Domain, pairs: list[tuple[int, int]], collected: Booleans, apart: Booleans
+    domain: Domain, pairs: list[tuple[int, int]], collected: Booleans, never_together: Booleans
 ) -> None:
     for i, j in pairs:
         first, second = domain.names[i], domain.names[j]
-        if apart[i, j]:
+        if never_together[i, j]:
             raise InputError(
-                f"the joint distribution of {first!r} and {second!r} is wanted, but they are "
-                "never to be asked together"
+                f"joint has {first!r} and {second!r}, which `never` forbids to ask together"
             )
         if not (collected[i] and collected[j]):
-            absent = first if not collected[i] else second
-            raise InputError(f"a joint distribution with {absent!r} is wanted, but it is not asked")
+            not_asked = first if not collected[i] else second
+            raise InputError(f"joint must name attributes that are asked, {not_asked!r} is not")
 
 
 def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
-    """Raise where what is public already tells more than a limit allows."""
+    """Raise if the public attributes alone leak more than a limit allows."""
     if not scorer.public:
         return
-    told = scorer.totals(scorer.table(()), np.zeros(0))
-    over = np.flatnonzero(told > limits)
-    if len(over):
-        k = int(over[0])
+    leakages = scorer.totals(scorer.table(()), np.zeros(0))
+    exceeded = np.flatnonzero(leakages > limits)
+    if len(exceeded):
+        k = int(exceeded[0])
         raise InputError(
             f"the limit of {domain.names[k]!r} is {limits[k]:g}, and what is public already tells "
-            f"{told[k]:.4g}; raise it, leave it unprotected, or declare the public "
+            f"{leakages[k]:.4g}; raise it, leave it unprotected, or declare the public "
             "attributes as known"
         )
 

@@ -19,39 +19,39 @@ from seepage.leakage.release import PUBLIC
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.composition import independent_totals
 
-STEPS = 200
-"""Halvings of a bracket at most."""
+MAX_ITERATIONS = 200
+"""Maximum number of iterations of the root search."""
 
 TOLERANCE = 1e-9
-"""To what a budget is found; where the limit is below 1, to what share of it."""
+"""Accuracy of a budget in nats; relative to the limit if that is below 1."""
 
 SAMPLED_TOLERANCE = 1e-2
-"""To what share of the limit a budget is found where each evaluation draws its own sample."""
+"""Accuracy of a budget relative to the limit, where totals are computed on sampled reports."""
 
-ATTEMPTS = 20
-"""Fresh samples that may be drawn to confirm a sampled budget, each lower than the last."""
+MAX_CONFIRMATIONS = 20
+"""Maximum number of fresh samples drawn to confirm sampled budgets, each time lowered."""
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Conditions of a calibration, one entry for each attribute of the data.
+    """Constraints of a calibration; arrays have one entry for each attribute of the data.
 
     Parameters
     ----------
     data
         The pair counts or records that totals are computed from.
     limits
-        The allowed total of each attribute; infinite for public attributes.
+        The maximum total of each attribute in nats; infinite for public attributes.
     collected
-        Whether the attribute is collected, and so gets a budget.
+        Mask of the attributes that are collected, and so get a budget.
     public
-        Whether its value is public already: an identity release (epsilon = infinity).
+        Mask of the public attributes: identity release (epsilon = infinity).
     least
-        The smallest budget worth collecting the attribute for.
+        The minimum useful budget of each attribute.
     mechanism
-        Each attribute's mechanism by name; None for any.
+        The mechanism of each attribute by name; None for the bound over all mechanisms.
     guarantee, options
-        What totals rest on, and further keywords of `total_leakage`.
+        The guarantee of the totals, and further keywords of `total_leakage`.
     """
 
     data: PairCounts | Records
@@ -79,7 +79,7 @@ class Problem:
 
     @cached_property
     def mechanisms(self) -> dict[str, Any]:
-        """How each attribute is released, as `leakage_matrix` takes it."""
+        """The release of each attribute by name, as `leakage_matrix` takes it."""
         return {
             attribute.name: PUBLIC if public else name
             for attribute, public, name in zip(
@@ -88,8 +88,8 @@ class Problem:
         }
 
     @property
-    def most(self) -> float:
-        """A budget that no collected attribute can exceed: its own report counts in its total."""
+    def max_budget(self) -> float:
+        """Upper bound of any budget: the largest limit, as an attribute's own report counts."""
         return float(self.limits[self.collected].max())
 
     def matrix(self, epsilons: Floats) -> LeakageMatrix:
@@ -97,26 +97,26 @@ class Problem:
         return leakage_matrix(self.pairs, epsilons, mechanism=self.mechanisms)
 
     def independent(self, epsilons: Floats) -> Floats:
-        """Return each attribute's sum of leakages at some budgets: one matrix, milliseconds."""
+        """Return the sum of leakages about each attribute: one leakage matrix, milliseconds."""
         return independent_totals(self.matrix(epsilons))[0]
 
     def totals(self, epsilons: Floats) -> Floats:
-        """Return each attribute's total at some budgets under the guarantee, the shortest way."""
+        """Return the total of each attribute in nats at some budgets, under the guarantee."""
         if self.guarantee == "independent":
             return self.independent(epsilons)
         return totals_at(self, epsilons).values
 
     def excess(self, totals: Floats) -> float:
-        """Return how far the worst total is above its limit; negative where all are within."""
+        """Return the largest excess of a total over its limit in nats; negative if none exceeds."""
         limited = np.isfinite(self.limits)
         return float((totals[limited] - self.limits[limited]).max())
 
-    def scaled(self, base: Floats, share: float) -> Floats:
-        """Return budgets in the same proportions, none above its own limit."""
-        return self.epsilons(np.minimum(base * share, self.limits))
+    def scaled(self, budgets: Floats, factor: float) -> Floats:
+        """Return the budgets times a factor, each at most its attribute's limit."""
+        return self.epsilons(np.minimum(budgets * factor, self.limits))
 
     def raise_least(self) -> NoReturn:
-        """Raise where no attribute can have its smallest useful budget within the limit."""
+        """Raise the error that no attribute can have its minimum useful budget."""
         raise InputError(
             "no attribute can have its smallest useful budget within the limit; "
             "raise the limit or lower `least`"
@@ -132,7 +132,7 @@ def make_problem(
     least: Any = 0.0,
     **more: Any,
 ) -> Problem:
-    """Return the conditions of a calibration, checked.
+    """Return the constraints of a calibration, checked.
 
     Parameters
     ----------
@@ -145,55 +145,58 @@ def make_problem(
     public, left_out
         Attributes whose values are public already, and attributes that are not collected.
     least
-        The smallest useful budget: one for all, or one for each.
+        The minimum useful budget: one for all, or one for each.
     more
         The guarantee and its options, see `Problem`.
     """
     domain = data.domain
-    known, absent = chosen(domain, public, "public"), chosen(domain, left_out, "left_out")
-    if (both := known & absent).any():
+    is_public = attribute_mask(domain, public, "public")
+    is_left_out = attribute_mask(domain, left_out, "left_out")
+    if (both := is_public & is_left_out).any():
         name = domain.names[int(np.argmax(both))]
         raise InputError(f"{name!r} cannot be both public and left out")
-    collected = ~(known | absent)
+    collected = ~(is_public | is_left_out)
     if not collected.any():
         raise InputError("at least one attribute must be collected, all are public or left out")
     limits = np.array([positive_limit(value) for value in for_each(domain, limit, "limit")])
-    limits[known] = np.inf
-    floors = [_checks.epsilon(v, "least") for v in for_each(domain, least, "least")]
+    limits[is_public] = np.inf
+    minima = [_checks.epsilon(v, "least") for v in for_each(domain, least, "least")]
     names = tuple(for_each(domain, mechanism, "mechanism"))
-    problem = Problem(data, limits, collected, known, np.array(floors), names, **more)
+    problem = Problem(data, limits, collected, is_public, np.array(minima), names, **more)
     if (problem.least > limits)[collected].all():
         problem.raise_least()
     return problem
 
 
-def chosen(domain: Domain, names: Iterable[str], what: str) -> Booleans:
-    """Return which attributes are named."""
-    found = np.zeros(len(domain), dtype=np.bool_)
+def attribute_mask(domain: Domain, names: Iterable[str], what: str) -> Booleans:
+    """Return a mask of the attributes that are named."""
+    mask = np.zeros(len(domain), dtype=np.bool_)
     for name in _checks.items(names, what):
-        found[domain.index(name)] = True
-    return found
+        mask[domain.index(name)] = True
+    return mask
 
 
 def positive_limit(value: Any, what: str = "limit") -> float:
-    """Return an allowed total, checked."""
+    """Return a limit in nats, checked to be above 0."""
     limit = _checks.epsilon(value, what)
     if limit == 0:
         raise InputError(f"{what} must be above 0: a total of 0 means that nothing is collected")
     return limit
 
 
-def largest_within(excess: Callable[[float], float], most: float, tolerance: float = 1e-9) -> float:
-    """Return the largest budget up to `most` whose excess over the limit is not positive.
+def largest_within(
+    excess: Callable[[float], float], maximum: float, tolerance: float = 1e-9
+) -> float:
+    """Return the largest budget up to `maximum` whose excess over the limit is not positive.
 
     Parameters
     ----------
     excess
-        The largest total minus its limit, at a budget; it does not fall as the budget grows.
-    most
-        A budget that need not be exceeded.
+        The largest total minus its limit, as a non-decreasing function of the budget.
+    maximum
+        Upper end of the search.
     tolerance
-        How far below the true answer the result may lie; it is never above.
+        How far the result may lie below the root; it is never above.
 
     Notes
     -----
@@ -203,8 +206,8 @@ def largest_within(excess: Callable[[float], float], most: float, tolerance: flo
 
     Examples
     --------
-    >>> found = largest_within(lambda budget: 3 * budget - 1, most=1.0)
-    >>> 1 / 3 - 1e-9 <= found <= 1 / 3
+    >>> budget = largest_within(lambda budget: 3 * budget - 1, maximum=1.0)
+    >>> 1 / 3 - 1e-9 <= budget <= 1 / 3
     True
     """
     low, at_low = 0.0, excess(0.0)
@@ -213,29 +216,29 @@ def largest_within(excess: Callable[[float], float], most: float, tolerance: flo
             f"no budget fits: what is public already tells {at_low:.4g} more than a limit allows; "
             "raise it, or make less public"
         )
-    high, at_high = most, excess(most)
+    high, at_high = maximum, excess(maximum)
     if at_high <= 0:
-        return most
-    for _ in range(STEPS):
+        return maximum
+    for _ in range(MAX_ITERATIONS):
         width = high - low
         if width <= tolerance:
             break
-        for share in (_falsi(at_low, at_high), 0.5):
+        for share in (_chord_root(at_low, at_high), 0.5):
             middle = low + (high - low) * share
             if not low < middle < high:
                 continue
-            found = excess(middle)
-            if found <= 0:
-                low, at_low = middle, found
+            at_middle = excess(middle)
+            if at_middle <= 0:
+                low, at_low = middle, at_middle
             else:
-                high, at_high = middle, found
+                high, at_high = middle, at_middle
             if high - low <= width / 2:
                 break
     return low
 
 
-def _falsi(at_low: float, at_high: float) -> float:
-    """Return where the chord crosses 0, as a share of the bracket, kept off its ends."""
+def _chord_root(at_low: float, at_high: float) -> float:
+    """Return the root of the chord (regula falsi) as a share of the bracket, clipped to 1e-3."""
     if at_high == float("inf") or at_low == float("-inf"):
         return 0.5
     return min(max(-at_low / (at_high - at_low), 1e-3), 1 - 1e-3)
@@ -253,9 +256,9 @@ def equal_split(limit: float, attributes: int) -> float:
     return share if share * attributes <= limit else float(np.nextafter(share, 0.0))
 
 
-def totals_at(problem: Problem, epsilons: Floats, **others: Any) -> TotalLeakage:
-    """Return every attribute's total at some budgets; others replace the problem's options."""
-    options = {"guarantee": problem.guarantee, **problem.options, **others}
+def totals_at(problem: Problem, epsilons: Floats, **overrides: Any) -> TotalLeakage:
+    """Return every attribute's total at some budgets; keywords override the problem's options."""
+    options = {"guarantee": problem.guarantee, **problem.options, **overrides}
     budgets = dict(zip(problem.domain.names, epsilons.tolist(), strict=True))
     return total_leakage(problem.data, budgets, mechanism=problem.mechanisms, **options)
 
@@ -263,34 +266,34 @@ def totals_at(problem: Problem, epsilons: Floats, **others: Any) -> TotalLeakage
 def equal_budgets(problem: Problem) -> Floats:
     """Return the largest equal budgets whose totals stay within the limits.
 
-    The total is continuous and increasing in the budget, so it is solved for to 1e-9, and to a
-    hundredth of the limit for `sampled`, whose answer `confirmed` must still confirm.  No
+    The total is continuous and increasing in the budget, so a root search finds the budget to
+    `TOLERANCE`; for `sampled` to `SAMPLED_TOLERANCE`, as `confirmed` must still confirm it.  No
     attribute gets more than its own limit.
     """
-    most, same = problem.most, np.ones(len(problem.domain))
+    maximum, ones = problem.max_budget, np.ones(len(problem.domain))
     sampled = problem.guarantee == "sampled"
-    found = largest_within(
-        lambda budget: problem.excess(problem.totals(problem.scaled(same, budget))),
-        most,
-        SAMPLED_TOLERANCE * most if sampled else TOLERANCE * min(most, 1.0),
+    budget = largest_within(
+        lambda budget: problem.excess(problem.totals(problem.scaled(ones, budget))),
+        maximum,
+        SAMPLED_TOLERANCE * maximum if sampled else TOLERANCE * min(maximum, 1.0),
     )
-    return problem.scaled(same, found)
+    return problem.scaled(ones, budget)
 
 
 def confirmed(problem: Problem, epsilons: Floats) -> tuple[Floats, TotalLeakage]:
     """Return budgets that `sampled` confirms on reports not used to choose them, and their totals.
 
-    The search looks at one set of reports over and over; only a fresh set may confirm, and only
-    its totals may be stated.  Budgets that are not confirmed are lowered by 3%.  The j-th
-    confirmation may be wrong with probability beta / 2^j, so all together hold with 1 - beta:
-    that is stated whichever of them succeeds, for it was they that chose which.
+    The search evaluates all budgets on one sample of reports; only an independent sample may
+    confirm them, and only its totals are reported.  Budgets that are not confirmed are lowered by
+    3%.  The j-th confirmation has error probability beta / 2^j, so by the union bound all hold
+    with confidence 1 - beta, which is reported whichever attempt succeeds.
     """
     confidence = _checks.probability(problem.options.get("confidence", 0.95), "confidence")
     seed = problem.options.get("seed", 0)
-    for attempt in range(1, ATTEMPTS + 1):
-        sure = 1 - (1 - confidence) / 2**attempt
-        fresh = None if seed is None else seed + attempt
-        totals = totals_at(problem, epsilons, seed=fresh, confidence=sure)
+    for attempt in range(1, MAX_CONFIRMATIONS + 1):
+        attempt_confidence = 1 - (1 - confidence) / 2**attempt
+        new_seed = None if seed is None else seed + attempt
+        totals = totals_at(problem, epsilons, seed=new_seed, confidence=attempt_confidence)
         if problem.excess(totals.values) <= 0:
             return epsilons, replace(totals, confidence=confidence)
         epsilons = problem.scaled(epsilons, 0.97)

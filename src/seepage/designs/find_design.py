@@ -1,6 +1,6 @@
-"""`find_design`: the forms, budgets and shares with the least error that keep every limit.
+"""`find_design`: the forms, budgets and shares with the least error within all limits.
 
-`frontier`: the error of designs against what a form may tell about the whole record.
+`frontier`: the error of designs against the limit of a form's leakage about the whole record.
 """
 
 import inspect
@@ -19,15 +19,15 @@ from seepage.data.recoding import pool_rare, rare_values
 from seepage.data.records import Records
 from seepage.designs.design import Design
 from seepage.designs.design_search import search_design
-from seepage.designs.forms.form_search import search_time
+from seepage.designs.forms.form_search import time_limit
 from seepage.designs.shaped.form_shaper import SHAPES
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError
-from seepage.leakage.population_limits import NAMED, SUGGESTED
+from seepage.leakage.population_limits import DEFAULT_POOL, MAX_NAMED
 from seepage.totals.result import SCOPES, check_whole_table
 
-POOLING_SHARE, POOLING_FROM = 0.1, 1.0
-"""Share of the time for a design of pooled values, and the seconds in all from which it is made."""
+POOLING_SHARE, MIN_POOLING_SECONDS = 0.1, 1.0
+"""Share of the time limit for a design with pooled values, and the minimum time limit for it."""
 
 
 def find_design(
@@ -56,11 +56,11 @@ def find_design(
 ) -> Design:
     """Return the most accurate collection by forms whose totals provably stay within the limit.
 
-    By default for the people whom the records are a random sample of, at a confidence of 95 %.
+    By default for the population that the records are a random sample of, at confidence 95 %.
 
     A form is a set of attributes with a mechanism and a budget each.  Everyone gets one form, drawn
-    without looking at the record; its reports tell about attribute k at most the form's total,
-    computed for every attribute of the table, asked or not [theory-forms].
+    independently of the record.  The leakage of its reports about attribute k is at most the form's
+    total, computed for every attribute of the table, asked or not [theory-forms].
 
     Parameters
     ----------
@@ -68,80 +68,83 @@ def find_design(
         A frame, a path, the name of a dataset, or `Records`.  A sample of records is enough for
         `scope="population"` and raises for `scope="table"`.
     limit
-        The allowed total of every attribute, or one for each (a mapping by name); None for an
-        attribute that is not protected.
+        The maximum total of every attribute in nats, or one for each (a mapping by name); None for
+        an attribute that is not protected.
     mechanism
-        `"grr"` for GRR throughout; None: a form of one question may use another mechanism where
-        that is more precise.
+        `"grr"` for GRR throughout; None: a form of one question may use another mechanism if that
+        is more precise.
     public, left_out
-        Attributes that are public already, and attributes that are not collected.
+        Attributes whose values are public, and attributes that are not collected.
     known
         Attributes whose values the adversary knows of the person: totals are conditional on them.
-        For the population every value needs records with every combination of known and public
-        ones: where known ones lack them a form keeps the sum of its budgets within the limit,
-        where public ones do it raises.  Reports are not shaped with either.
+        For the population, every value needs records with every combination of known and public
+        values.  If a combination of known values has none, the sum of a form's budgets is kept
+        within the limit; if one of public values has none, it raises.  With public or known
+        attributes reports are not shaped.
     weights
-        How much each attribute's error counts.
+        Weight of each attribute's error.
     least
-        The smallest useful budget, for all or by attribute.
+        The minimum useful budget, for all or by attribute.
     record_limit
-        The largest sum of budgets of a form: what it may tell about the whole record.
+        The maximum sum of budgets of a form, which bounds its leakage about the whole record.
     together, never
         Groups of attributes that are only asked together; pairs never asked together.
     largest
-        The most attributes of a form; forms of up to 8 are searched for where not given.
+        The maximum number of attributes of a form; by default 8.
     joint
-        Pairs whose joint distribution is wanted: their error counts like that of an attribute.
+        Pairs whose joint distribution is estimated: its error counts like that of an attribute.
     scope, confidence
-        For whom every limit holds: `"population"`, with this confidence for all limits together,
+        For whom every limit holds: `"population"`, with this confidence for all limits at once,
         if the records are a random sample of it with one record per person (table option
         `person`); or `"table"`, for the people in the table only.
     sample
-        Read so many records drawn at random by the seed, for `scope="population"`: what is
-        certified then holds for the table as well.
+        Number of records to draw at random, by the seed, for `scope="population"`: the limits then
+        hold for the table as well.
     shape
-        Which forms send one shaped report where that is more precise, of at most 32 combinations
-        of answers: `"never"`, `"single"` for those of one attribute, `"forms"` for all; with the
-        rule that one answer changed changes a report by its limit at most, and no more told about
-        the whole record than by the product of the same form.  `"record"`: without that rule.
+        The forms that may send one shaped report, if it is more precise and has at most 32
+        combinations of answers: `"never"`, `"single"` for forms of one attribute, `"forms"` for
+        all.  A change of one answer then changes a report's log-likelihood by at most its limit,
+        and the leakage about the whole record is at most that of the product of the same form.
+        `"record"`: like `"forms"`, without the limit on changes of one answer.
     seconds
-        How long to search at most, once the records are read; Ctrl-C ends it too.  Either way the
-        best design so far is returned, certified like any other.  Reading, and counting the chosen
-        forms again, come on top: 3 to 5 s for 300 columns of 20,000 records.
+        Time limit of the search, after the records are read; Ctrl-C ends it too.  Either way the
+        best design so far is returned, certified like any other.  Reading, and recounting the
+        forms of the result, come on top: 3 to 5 s for 300 columns of 20,000 records.
     seed
-        Of the search and the sample.  The same seed gives the same design where time does not end
-        the search.
+        Seed of the search and the sample.  The same seed gives the same design unless the time
+        limit ends the search.
     progress
-        Called with the seconds spent and those in all.
+        Called with the elapsed seconds and the time limit.
     table_options
         Table options of `count_pairs`.
 
     Returns
     -------
     Design
-        Forms with budgets, shares and totals, expected errors, the gap to the least error over
-        the forms considered, and a comparison with other ways to spend the limit.
+        Forms with budgets, shares and totals, expected errors, the optimality gap over the forms
+        considered, and a comparison with other strategies within the same limit.
 
     Notes
     -----
     Shares are A-optimal by a multiplicative algorithm; new forms come by column generation.  The
-    pool of forms holds every attribute alone and all attributes together, so neither SMP nor the
-    calibrated collection has less weighted error, up to the gap.
+    pool of forms contains every attribute alone and all attributes together, so neither SMP nor the
+    calibrated collection has a smaller weighted error, up to the gap.
 
-    About the whole record a form tells up to the sum of its budgets, `record`; and an adversary who
-    knows other attributes of the person can learn more than the total unless they are `known`.
+    The leakage of a form about the whole record is up to the sum of its budgets, `record`; and an
+    adversary who knows other attributes of the person can learn more than the total unless they are
+    `known`.
 
-    For the population all forms of a size are covered by a union bound, so that the choice among
-    them costs no confidence, with equal budgets in each form [theory-population].
+    For the population a union bound covers all forms of a size, so that the selection among them
+    costs no confidence, with equal budgets in each form [theory-population].
 
     Cost: 0.1 ms to count a form of binary attributes and 0.05 ms for its totals about 40
     attributes, after 6 ms for 115,000 distinct records; some thousands of forms.  For the
-    population 10 ms for every form that seems to pay, six times.
+    population also six evaluations of 10 ms for every form that the screen finds improving.
 
     Examples
     --------
-    Two fair coins and whether they differ: each two may be asked with the whole limit, all three
-    may not.
+    Two fair coins and whether they differ: any two may be asked with the whole limit each, all
+    three may not.
 
     >>> import seepage as sp
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
@@ -154,13 +157,13 @@ def find_design(
     """
     if mechanism is not None:
         _checks.choice(mechanism, "mechanism", ("grr",))
-    time = search_time(seconds)
-    number = _checks.integer(seed, "seed", 0)
+    limit_seconds = time_limit(seconds)
+    seed_number = _checks.integer(seed, "seed", 0)
     _checks.progress(progress)
     _checks.choice(scope, "scope", SCOPES)
     _checks.choice(shape, "shape", SHAPES)
-    drawn = {} if sample is None else {"sample": sample, "seed": number}
-    records = as_records(data, **drawn, **table_options)
+    sampling = {} if sample is None else {"sample": sample, "seed": seed_number}
+    records = as_records(data, **sampling, **table_options)
     hint = "give the table itself, or scope='population'"
     check_whole_table(records, "exact", "designs for the table", scope, hint)
     conditions = {
@@ -177,81 +180,81 @@ def find_design(
         "joint": joint,
         "scope": scope,
     }
-    conditions = {  # for two designs, if need be
+    conditions = {  # iterators are read twice if values are pooled
         name: list(value) if isinstance(value, Iterator) else value
         for name, value in conditions.items()
     }
-    designed = partial(search_design, conditions, confidence, shape, mechanism, number)
-    pool = _suggested_pool(records) if time >= POOLING_FROM else None
+    search = partial(search_design, conditions, confidence, shape, mechanism, seed_number)
+    pool = _suggested_pool(records) if limit_seconds >= MIN_POOLING_SECONDS else None
     if pool is None:
-        return designed(records, time, progress)
-    found = designed(records, (1 - POOLING_SHARE) * time, progress)
-    if found.ended == "interrupted":
-        return found
-    shortly = partial(designed, seconds=POOLING_SHARE * time, progress=None)
-    return _with_pooling_note(found, records, pool, shortly)
+        return search(records, limit_seconds, progress)
+    design = search(records, (1 - POOLING_SHARE) * limit_seconds, progress)
+    if design.ended == "interrupted":
+        return design
+    short_search = partial(search, seconds=POOLING_SHARE * limit_seconds, progress=None)
+    return _with_pooling_note(design, records, pool, short_search)
 
 
-# What pooling rare values would gain ------------------------------------------------------------
+# The gain of pooling rare values ----------------------------------------------------------------
 
-WORTH = 0.97
-"""Share of the error up to which pooling is worth a note."""
+MAX_POOLED_RATIO = 0.97
+"""Maximum ratio of the errors with and without pooling for a note that suggests pooling."""
 
 
 def _suggested_pool(records: Records) -> int | None:
-    """Return the records below which values would be pooled; None where none is so rare."""
-    pool = min(SUGGESTED, max(2, records.records // 100))
+    """Return the count below which values would be pooled; None if no value is so rare."""
+    pool = min(DEFAULT_POOL, max(2, records.records // 100))
     return pool if rare_values(records, pool) else None
 
 
 def _with_pooling_note(
-    found: Design, records: Records, pool: int, designed: Callable[[Records], Design]
+    design: Design, records: Records, pool: int, search: Callable[[Records], Design]
 ) -> Design:
-    """Return a design with a note on what pooling would gain, if it gains anything.
+    """Return a design with a note if pooling rare values would lower its error.
 
     Parameters
     ----------
-    found, records
+    design, records
         The design and its records.
     pool
-        Values of fewer records are pooled.
-    designed
-        Designs other records under the same conditions, in a short time.
+        Values with fewer records are pooled.
+    search
+        Returns a design of other records under the same conditions, in a short time.
 
     Notes
     -----
-    Errors of different numbers of values cannot be compared, so each is divided by that of the
-    best SMP on its own values.
+    Errors over different numbers of values cannot be compared, so each is divided by that of SMP
+    with the best shares on the same values.
     """
     try:
-        before, after = found.of_smp, designed(pool_rare(records, pool)).of_smp
+        before, after = design.of_smp, search(pool_rare(records, pool)).of_smp
     except (InputError, KeyboardInterrupt):
-        return found
-    if before is None or after is None or after > WORTH * before:
-        return found
+        return design
+    if before is None or after is None or after > MAX_POOLED_RATIO * before:
+        return design
     sizes = sorted(rare_values(records, pool).items(), key=lambda item: -len(item[1]))
-    named = ", ".join(f"{name} {len(values)}" for name, values in sizes[:NAMED])
-    more = f" and {len(sizes) - NAMED} more" if len(sizes) > NAMED else ""
+    named = ", ".join(f"{name} {len(values)}" for name, values in sizes[:MAX_NAMED])
+    more = f" and {len(sizes) - MAX_NAMED} more" if len(sizes) > MAX_NAMED else ""
     note = (
         f"pool={pool} would merge rare values ({named}{more}): a short search then finds "
         f"{after:.3g} of the best SMP's error, and this design has {before:.3g} of it"
     )
-    return replace(found, notes=(*found.notes, note))
+    return replace(design, notes=(*design.notes, note))
 
 
-# Designs against what a form may tell about the whole record -------------------------------------
+# The error against the leakage about the whole record --------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Frontier(Result):
-    """The least errors found for some limits on the epsilon of the whole record.
+    """The least errors found for a grid of limits on the leakage about the whole record.
 
     Parameters
     ----------
     designs
-        One for each limit, ascending; the last has no limit but those of its attributes.
+        One design for each limit, ascending; the last has only the limits of its attributes.
     record_limits
-        The most that a form of each may tell about the whole record.
+        The maximum leakage in nats of a form of each design about the whole record.
     """
 
     designs: tuple[Design, ...]
@@ -269,28 +272,29 @@ class Frontier(Result):
 
     @property
     def shares(self) -> Floats:
-        """The errors as shares of that of one question each (SMP) with the best shares."""
-        return self.errors / self._one_question
+        """The errors relative to that of one question each (SMP) with the best shares."""
+        return self.errors / self._smp_error
 
     @property
-    def _one_question(self) -> float:
-        found = [one.error for one in self.designs[-1].comparison if one.name == OPTIMAL_SMP]
-        return found[0] if found else float(self.errors[0])
+    def _smp_error(self) -> float:
+        comparison = self.designs[-1].comparison
+        errors = [strategy.error for strategy in comparison if strategy.name == OPTIMAL_SMP]
+        return errors[0] if errors else float(self.errors[0])
 
     @property
     def half_nat(self) -> float:
-        """Factor by which the error grows where a form may tell half a nat less than the last."""
-        most = float(self.record_limits[-1])
-        before = np.interp(most - 0.5, self.record_limits, self.errors)
-        return float(before / self.errors[-1])
+        """Ratio of the errors at the last record limit minus half a nat and at the last one."""
+        last = float(self.record_limits[-1])
+        error = np.interp(last - 0.5, self.record_limits, self.errors)
+        return float(error / self.errors[-1])
 
     def chart(self) -> Any:
         """Return the errors with and without shaped reports against the record's epsilon."""
         from seepage.charts.results import frontier_chart
 
-        whole = self._one_question
+        smp_error = self._smp_error
         rows = [
-            {"record": float(limit), "share": float(error / whole), "reports": reports}
+            {"record": float(limit), "share": float(error / smp_error), "reports": reports}
             for reports, errors in (
                 ("one for each answer", self.product_errors),
                 ("shaped where that gains", self.errors),
@@ -319,11 +323,11 @@ class Frontier(Result):
 def frontier(
     data: Any, limit: Any, *, points: int = 4, seconds: float = 60.0, **options: Any
 ) -> Frontier:
-    """Return the least errors for limits on what a form tells about the whole record.
+    """Return the least errors for a grid of limits on a form's leakage about the whole record.
 
-    Forms, reports and shares are designed anew for each limit on the epsilon of the whole record,
-    from the smallest limit of an attribute, which leaves one question each (SMP), to what the
-    design without such a limit tells.
+    Forms, reports and shares are designed anew for each limit, from the smallest limit of an
+    attribute, which leaves one question each (SMP), to the leakage of the design without such a
+    limit.
 
     Parameters
     ----------
@@ -332,14 +336,14 @@ def frontier(
     points
         The number of designs, at least two.
     seconds
-        Of all searches together.
+        Time limit of all searches together.
     options
-        Other keywords of `find_design`, but for `record_limit`, and table options.
+        Other keywords of `find_design`, except `record_limit`, and table options.
 
     Notes
     -----
-    A design within one limit keeps all larger ones, so errors never grow along the frontier: where
-    a later search ends with a larger error, the design before it is taken.
+    A design within one limit is within all larger ones, so errors never increase along the
+    frontier: if a later search ends with a larger error, the design before it is taken.
 
     Examples
     --------
@@ -351,28 +355,29 @@ def frontier(
     ([1.0, 2.0], [1.0, 0.5])
     """
     number = _checks.integer(points, "points", 2, 50)
-    time = _checks.real(seconds, "seconds") / number
+    seconds_each = _checks.real(seconds, "seconds") / number
     if "record_limit" in options:
         raise InputError("record_limit must be left out: a frontier has one for each design")
-    own = set(options) & set(inspect.signature(find_design).parameters)
-    kept = {name: options.pop(name) for name in own}
+    names = set(options) & set(inspect.signature(find_design).parameters)
+    keywords = {name: options.pop(name) for name in names}
     records = as_records(data, **options)
-    last = find_design(records, limit, seconds=time, **kept)
-    least = float(last.limits.min())
-    grid = np.linspace(least, max(last.record, least), number)
-    found = [
+    last = find_design(records, limit, seconds=seconds_each, **keywords)
+    lowest = float(last.limits.min())
+    grid = np.linspace(lowest, max(last.record, lowest), number)
+    designs = [
         *(
-            find_design(records, limit, record_limit=most, seconds=time, **kept)
-            for most in grid[:-1]
+            find_design(records, limit, record_limit=record, seconds=seconds_each, **keywords)
+            for record in grid[:-1]
         ),
         last,
     ]
     for index in range(1, number):
-        if found[index].error > found[index - 1].error:
-            found[index] = found[index - 1]
-    return Frontier(tuple(found), grid)
+        if designs[index].error > designs[index - 1].error:
+            designs[index] = designs[index - 1]
+    return Frontier(tuple(designs), grid)
 
 
 def _product_error(design: Design) -> float:
     """Return the error of the design without shaped reports."""
-    return next((one.error for one in design.comparison if one.name == DESIGN), design.error)
+    errors = (strategy.error for strategy in design.comparison if strategy.name == DESIGN)
+    return next(errors, design.error)

@@ -1,9 +1,9 @@
-"""Other ways to spend the same limit beside a design, by the error to expect of each.
+"""Other strategies within the same limit as a design, and the expected error of each.
 
-Errors are the variance of each attribute's estimated frequencies, summed over its values, in closed
-form, for people drawn from the population: noise and sampling together, for every strategy.  What
-keeps a limit by its budgets alone (SPL, RS+FD) is left out where something is public, which tells
-besides the reports.
+The error is the closed-form variance of each attribute's estimated frequencies, summed over its
+values, for people drawn from the population: noise and sampling together, for every strategy.
+Strategies that keep a limit by their budgets alone (SPL, RS+FD) are not compared if attributes are
+public, since public values leak besides the reports.
 """
 
 import math
@@ -31,22 +31,22 @@ SHAPED = "some attributes each (shaped forms)"
 
 @dataclass(frozen=True)
 class Strategy:
-    """What one strategy spends on each attribute and what error is expected of it.
+    """The budgets, mechanisms and expected errors of one strategy.
 
     Parameters
     ----------
     name
-        What it is.
+        The name of the strategy, for display.
     epsilons
         The budget of each attribute's report.
     errors
         The expected squared error of each attribute's frequencies, summed over its values.
     mechanisms
-        The mechanism that is best for each attribute.
+        The mechanism of least variance for each attribute.
     rests_on
-        Why its totals stay within the limit, or what must hold for that.
+        The guarantee of its totals, or the assumption under which they are within the limit.
     certified
-        Whether they do so without any assumption.
+        Whether they are within the limit without any assumption.
     """
 
     name: str
@@ -74,15 +74,15 @@ def fake_data_budget(limit: float, attributes: int) -> float:
 
 
 def sampling_with_fake_data(pairs: PairCounts, limit: float, *, amplified: bool) -> Strategy:
-    """Return RS+FD: one random attribute is reported truly, the others are fakes.
+    """Return RS+FD: one random attribute is reported truly, the others are fake.
 
-    The sampled attribute is hidden among the fakes, for which the authors amplify its budget to
-    `fake_data_budget`.  Two records that differ in *every* attribute are told apart by e^eps' all
-    the same: with GRR at eps' the reports y = x are sum_j k_j p / sum_j k_j q = e^eps' times
-    likelier.  So for correlated attributes the amplified budget keeps the limit only by
-    assumption, and without it eps' = limit.
+    The sampled attribute is hidden among the fake ones, for which the authors amplify its budget to
+    `fake_data_budget`.  But two records that differ in *every* attribute still have a likelihood
+    ratio of e^eps': with GRR at eps' the reports y = x are sum_j k_j p / sum_j k_j q = e^eps' times
+    likelier.  So for correlated attributes the amplified budget is within the limit only by
+    assumption; without the assumption eps' = limit.
 
-    Each attribute takes the better of two [Arcolezi et al. 2021], with d attributes, a share f
+    Each attribute uses the better of two [Arcolezi et al. 2021], with d attributes, a share f
     of people with the value, and p and q of the mechanism at eps':
 
     * RS+FD[GRR], fakes uniform: variance d^2 g (1 - g) / (n (p - q)^2),
@@ -91,27 +91,27 @@ def sampling_with_fake_data(pairs: PairCounts, limit: float, *, amplified: bool)
     """
     count = len(pairs.domain)
     budget = fake_data_budget(limit, count) if amplified else limit
-    found = [_with_fakes(pairs, index, budget) for index in range(count)]
+    best = [_fake_data_error(pairs, index, budget) for index in range(count)]
     name = "random sampling with fake data (RS+FD)" + (", amplified" if amplified else "")
     rests_on = "assumed: attributes are independent" if amplified else "eps' = limit, not amplified"
-    errors, mechanisms = zip(*found, strict=True)
+    errors, mechanisms = zip(*best, strict=True)
     return Strategy(name, (budget,) * count, errors, mechanisms, rests_on, not amplified)
 
 
-def _with_fakes(pairs: PairCounts, index: int, budget: float) -> tuple[float, str]:
-    """Return the lesser expected error of RS+FD with GRR and with OUE, and which."""
+def _fake_data_error(pairs: PairCounts, index: int, budget: float) -> tuple[float, str]:
+    """Return the expected error of RS+FD with GRR or OUE, the smaller one, and the mechanism."""
     count, size = len(pairs.domain), pairs.domain[index].size
     if size == 1:
         return 0.0, "grr"
     shares = pairs.marginals[index] / pairs.records
     errors = []
     for name in ("grr", "oue"):
-        made: Any = mechanism(name, size, budget)
-        true, other = made.support
-        fake = 1 / size if name == "grr" else other
-        chance = (other + shares * (true - other) + (count - 1) * fake) / count
-        spread = count**2 * chance * (1 - chance) / (pairs.records * (true - other) ** 2)
-        errors.append((float(spread.sum()), name))
+        perturbing: Any = mechanism(name, size, budget)
+        p, q = perturbing.support
+        fake = 1 / size if name == "grr" else q
+        g = (q + shares * (p - q) + (count - 1) * fake) / count
+        variance = count**2 * g * (1 - g) / (pairs.records * (p - q) ** 2)
+        errors.append((float(variance.sum()), name))
     return min(errors)
 
 
@@ -119,48 +119,49 @@ def compare_designs(
     problem: FormProblem,
     records: Records,
     singles: Sequence[FittedForm],
-    whole: Sequence[FittedForm],
+    full_forms: Sequence[FittedForm],
     forms: Sequence[FittedForm],
     errors: Floats,
     product: tuple[Sequence[FittedForm], Floats] | None = None,
 ) -> tuple[Strategy, ...]:
-    """Return the strategies that can be compared: of the attributes that are asked.
+    """Return the strategies within the same limits, the design last, on the attributes asked.
 
     Parameters
     ----------
     problem, records
-        The conditions and the people.
-    singles, whole
-        Forms of one attribute, and forms of all.
+        The constraints and the records.
+    singles, full_forms
+        Forms of one attribute, and forms of all attributes.
     forms, errors
-        The design.
+        The forms of the design, and the error of each attribute.
     product
-        Where reports are shaped: the forms and errors of the design without.
+        If reports are shaped: the forms and errors of the design without shaped reports.
     """
     asked = np.flatnonzero(problem.collected & (problem.weights[: len(problem.domain)] > 0))
-    indices, people, found = asked.tolist(), records.records, list[Strategy]()
-    limit, precise = float(problem.limits.min()), problem.precisions
-    clear = bool(problem.public_indices)
-    if not clear:
+    indices, people, strategies = asked.tolist(), records.records, list[Strategy]()
+    limit, precisions = float(problem.limits.min()), problem.precisions
+    has_public = bool(problem.public_indices)
+    if not has_public:
         split = (equal_split(limit, len(indices)),) * len(indices)
-        names = tuple(map(precise.best_mechanism, indices, split))
-        precisions = list(map(precise.of_mechanism, indices, names, split))
-        found.append(Strategy(SPLIT, split, _errors(precisions, people), names, "worst", True))
-    if whole:
-        best = min(whole, key=lambda form: (1 / problem.row(form)[asked]).sum())
-        errors_of_all = _errors(problem.row(best)[asked], people)
-        found.append(_of_forms(CALIBRATED, [best], errors_of_all, indices, best.guarantee))
-    found += _sampled(problem, singles, indices, people)
-    if len(indices) > 1 and not clear:
+        names = tuple(map(precisions.best_mechanism, indices, split))
+        split_errors = _errors(list(map(precisions.of_mechanism, indices, names, split)), people)
+        strategies.append(Strategy(SPLIT, split, split_errors, names, "worst", True))
+    if full_forms:
+        best = min(full_forms, key=lambda form: (1 / problem.row(form)[asked]).sum())
+        full_errors = _errors(problem.row(best)[asked], people)
+        strategies.append(_of_forms(CALIBRATED, [best], full_errors, indices, best.guarantee))
+    strategies += _smp(problem, singles, indices, people)
+    if len(indices) > 1 and not has_public:
         pairs = records.pairs().select([problem.domain.names[j] for j in indices])
-        found += [sampling_with_fake_data(pairs, limit, amplified=more) for more in (False, True)]
+        strategies += [sampling_with_fake_data(pairs, limit, amplified=a) for a in (False, True)]
     designs = [(DESIGN if product is None else SHAPED, forms, errors)]
     if product is not None:
         designs.insert(0, (DESIGN, *product))
-    for name, chosen, of_each in designs:
-        rests = ", ".join(sorted({form.guarantee for form in chosen}))
-        found.append(_of_forms(name, chosen, tuple(of_each[asked].tolist()), indices, rests))
-    return tuple(found)
+    for name, design_forms, design_errors in designs:
+        guarantees = ", ".join(sorted({form.guarantee for form in design_forms}))
+        asked_errors = tuple(design_errors[asked].tolist())
+        strategies.append(_of_forms(name, design_forms, asked_errors, indices, guarantees))
+    return tuple(strategies)
 
 
 def _of_forms(
@@ -170,7 +171,7 @@ def _of_forms(
     asked: Sequence[int],
     rests_on: str,
 ) -> Strategy:
-    """Return forms as a strategy, each attribute with its largest budget."""
+    """Return forms as a strategy; the budget of an attribute is its largest one over the forms."""
     largest, mechanisms = list[float](), list[str]()
     for j in asked:
         asking = [(form, form.attributes.index(j)) for form in forms if j in form.attributes]
@@ -179,10 +180,10 @@ def _of_forms(
     return Strategy(name, tuple(largest), errors, tuple(mechanisms), rests_on, True)
 
 
-def _sampled(
+def _smp(
     problem: FormProblem, singles: Sequence[FittedForm], asked: Sequence[int], people: int
 ) -> list[Strategy]:
-    """Return SMP with uniform and with the best shares, each attribute by its best mechanism."""
+    """Return SMP with uniform and with the best shares, by the best mechanism per attribute."""
     best: dict[int, FittedForm] = {}
     for form in singles:
         j = form.attributes[0]
@@ -197,12 +198,13 @@ def _sampled(
     budgets = tuple(float(best[j].epsilons[0]) for j in asked)
     names = tuple(best[j].mechanisms[0] for j in asked)
     within = problem.fixed_caps and max(budgets) <= float(problem.limits.min())
-    rests = "worst" if within and not problem.public_indices else "exact"
+    guarantee = "worst" if within and not problem.public_indices else "exact"
     return [
-        Strategy(name, budgets, _errors(precisions * part, people), names, rests, True)
-        for name, part in ((UNIFORM_SMP, uniform), (OPTIMAL_SMP, optimal))
+        Strategy(name, budgets, _errors(precisions * shares, people), names, guarantee, True)
+        for name, shares in ((UNIFORM_SMP, uniform), (OPTIMAL_SMP, optimal))
     ]
 
 
 def _errors(precisions: Sequence[float] | Floats, people: int) -> tuple[float, ...]:
+    """Return 1 / (n P) of each precision P, for n people."""
     return tuple(1 / (people * float(precision)) for precision in precisions)

@@ -1,16 +1,17 @@
-"""How far a mean over people may lie from the mean over a sample of them.
+"""Distribution-free confidence limits of a population mean from a sample.
 
-Each limit here is one-sided and wrong with probability at most e^-c, whatever the distribution:
-for records drawn independently, and for records drawn without replacement [theory-population:
-One statement].
+Each limit is one-sided and wrong with probability at most e^-c for every distribution: for records
+drawn independently, and for records drawn without replacement [theory-population: One statement].
 
-* `clopper_pearson`: a share, from the exact binomial tail;
-* `kl_upper`, `kl_lower`: the mean of anything in [0, 1], from the Chernoff-Hoeffding inequality;
-* `kl_inf_limits`: the mean of weights whose values are counted, narrower where they rarely differ.
+* `clopper_pearson`: a proportion, from the exact binomial tail;
+* `kl_upper`, `kl_lower`: the mean of any variable in [0, 1], from the Chernoff-Hoeffding
+  inequality;
+* `kl_inf_limits`: the mean of a variable with a known empirical distribution, narrower where its
+  variance is small.
 
-The latter two are minima over a free parameter, *each value of which* gives a valid limit.  So an
-iteration that stops early is a little wide, never wrong.  All are raised or lowered by `GUARD`
-besides, which is far above their rounding errors.
+The latter two are optima over a free parameter, *every value of which* gives a valid limit.  So an
+iteration that stops early gives a wider limit, never a wrong one.  All limits are moved outwards by
+the relative `GUARD`, which is far above their rounding errors.
 """
 
 import math
@@ -22,22 +23,23 @@ from numpy.typing import ArrayLike
 from seepage._numerics import Floats
 
 GUARD = 1e-11
-"""Relative rounding of every limit to its safe side."""
+"""Relative amount by which every limit is rounded outwards."""
 
 MAX_BINOMIAL = 10**9
-"""Records up to which binomial tails are inverted; beyond, and for c above `MAX_C`, kl."""
+"""Largest n for which binomial tails are inverted; beyond, the kl limits are used."""
 
 MAX_C = 200.0
+"""Largest c for which binomial tails are inverted; beyond, the kl limits are used."""
 
 MAX_SLOPE = 600.0
 """Largest exponent h of Chernoff's inequality: e^h must be a float."""
 
 ROUNDS = 6
-"""Iterations; each about doubles the correct digits."""
+"""Iterations; each about doubles the number of correct digits."""
 
 
 LINE_ROUNDS = 3
-"""The same for lines, which need not touch exactly."""
+"""Iterations for the slopes of lines, which need not touch exactly."""
 
 
 class Limits(NamedTuple):
@@ -48,10 +50,10 @@ class Limits(NamedTuple):
 
 
 def clopper_pearson(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Limits:
-    """Return limits of shares from counts, each wrong with probability at most e^-c.
+    """Return limits of proportions from counts, each wrong with probability at most e^-c.
 
     The upper limit p solves P(Binomial(n, p) <= k) = alpha, the lower one P(... >= k) = alpha
-    [Clopper and Pearson 1934], with alpha = 1 - exp(-e^-c), a trifle below e^-c: so they hold for
+    [Clopper and Pearson 1934], with alpha = 1 - exp(-e^-c), slightly below e^-c: so they hold for
     samples drawn without replacement too [theory-population: One statement].
 
     Parameters
@@ -78,8 +80,8 @@ def binomial_upper(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Floats
     k, n, level = _as_floats(counts, totals, c)
     upper = np.ones(k.shape)
     exact = (n > 0) & (n <= MAX_BINOMIAL) & (level <= MAX_C)
-    none, inner = exact & (k == 0), exact & (k > 0) & (k < n)
-    upper[none] = -np.expm1(np.log(_alpha(level[none])) / n[none])
+    at_zero, inner = exact & (k == 0), exact & (k > 0) & (k < n)
+    upper[at_zero] = -np.expm1(np.log(_alpha(level[at_zero])) / n[at_zero])
     if inner.any():
         from scipy.special import betainccinv
 
@@ -95,8 +97,8 @@ def binomial_lower(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Floats
     k, n, level = _as_floats(counts, totals, c)
     lower = np.zeros(k.shape)
     exact = (n > 0) & (n <= MAX_BINOMIAL) & (level <= MAX_C)
-    whole, inner = exact & (k == n), exact & (k > 0) & (k < n)
-    lower[whole] = np.exp(np.log(_alpha(level[whole])) / n[whole])
+    at_total, inner = exact & (k == n), exact & (k > 0) & (k < n)
+    lower[at_total] = np.exp(np.log(_alpha(level[at_total])) / n[at_total])
     if inner.any():
         from scipy.special import betaincinv
 
@@ -107,24 +109,25 @@ def binomial_lower(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Floats
     return lower * (1 - GUARD)
 
 
-def _as_floats(*parts: ArrayLike) -> list[Floats]:
-    return list(np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in parts)))
+def _as_floats(*arrays: ArrayLike) -> list[Floats]:
+    return list(np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in arrays)))
 
 
 def _alpha(c: Floats) -> Floats:
+    """Return 1 - exp(-e^-c), the error probability of one limit."""
     return np.asarray(-np.expm1(-np.exp(-c)))
 
 
 def kl_upper(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats:
-    """Return max {q : kl(mean, q) <= radius}, kl the relative entropy of two coins, rounded up.
+    """Return max {q : kl(mean, q) <= radius}, kl the Bernoulli relative entropy, rounded up.
 
-    An upper limit of the mean of n numbers in [0, 1] with radius c/n, wrong with probability at
-    most e^-c [Hoeffding 1963, theorem 1].
+    With radius c/n an upper limit of the mean of a variable in [0, 1] from n observations, wrong
+    with probability at most e^-c [Hoeffding 1963, theorem 1].
 
     Notes
     -----
     kl(a, q) >= -h a - ln(1 - q (1 - e^-h)) for every h, so q <= (1 - e^(-h a - r))/(1 - e^-h).
-    The best h is that of the limit itself, ln(q (1 - a)/(a (1 - q))), found by iteration.
+    The best h is ln(q (1 - a)/(a (1 - q))) at the limit q itself, found by iteration.
 
     Examples
     --------
@@ -133,9 +136,9 @@ def kl_upper(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats
     """
     a, r = _as_floats(mean, radius)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        found = _chernoff(a, r, upper_slope(a, 1.0 - a, r, rounds))
-        found = np.where(a <= 0, -np.expm1(-r), found)
-    return np.where(a >= 1, 1.0, np.minimum(found * (1 + GUARD), 1.0))
+        limit = _chernoff(a, r, upper_slope(a, 1.0 - a, r, rounds))
+        limit = np.where(a <= 0, -np.expm1(-r), limit)
+    return np.where(a >= 1, 1.0, np.minimum(limit * (1 + GUARD), 1.0))
 
 
 def kl_lower(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats:
@@ -149,56 +152,57 @@ def kl_lower(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats
     a, r = _as_floats(mean, radius)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         h = upper_slope(1.0 - a, a, r, rounds)
-        found = np.expm1(h * a - r) / np.expm1(h)
-        found = np.where(a >= 1, np.exp(-r), found)
-    return np.where(a <= 0, 0.0, np.maximum(found, 0.0) * (1 - GUARD))
+        limit = np.expm1(h * a - r) / np.expm1(h)
+        limit = np.where(a >= 1, np.exp(-r), limit)
+    return np.where(a <= 0, 0.0, np.maximum(limit, 0.0) * (1 - GUARD))
 
 
 def _chernoff(a: Floats, r: Floats, h: Floats) -> Floats:
+    """Return (1 - e^(-h a - r))/(1 - e^-h), an upper limit of the mean for every h > 0."""
     return np.asarray(np.expm1(-(h * a + r)) / np.expm1(-h))
 
 
 def upper_slope(a: Floats, b: Floats, r: Floats, rounds: int = ROUNDS) -> Floats:
-    """Return about the h at which Chernoff's inequality limits a mean best, for 0 < a < 1.
+    """Return an approximation of the h that minimises Chernoff's upper limit, for 0 < a < 1.
 
     Parameters
     ----------
     a, b
-        The mean and 1 - a, both as precise as they are known.
+        The mean and 1 - a, given separately so that neither loses precision near 0.
     r
         The radius.
 
     Notes
     -----
-    Starts from whichever simple inequality for kl leaves most to 1 - q.
+    Starts from the largest of several elementary lower bounds on 1 - q.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         a, b = np.maximum(a, 1e-300), np.maximum(b, 1e-300)
-        apart = np.log(b) - np.log(a)
-        left = b * np.exp(-(r - a * np.log(np.minimum(a, 1.0))) / b)
-        left = np.maximum(left, b - r - np.sqrt(r * r + 2 * a * r))
-        left = np.where(a >= 0.5, np.maximum(left, b - np.sqrt(2 * r * a * b)), left)
+        log_odds = np.log(b) - np.log(a)
+        start = b * np.exp(-(r - a * np.log(np.minimum(a, 1.0))) / b)
+        start = np.maximum(start, b - r - np.sqrt(r * r + 2 * a * r))
+        start = np.where(a >= 0.5, np.maximum(start, b - np.sqrt(2 * r * a * b)), start)
         wilson = (a + r + np.sqrt(r * (r + 2 * a * b))) / (1 + 2 * r)
-        left = np.where(wilson <= 0.5, np.maximum(left, 1.0 - wilson), left)
-        q, rest = np.maximum(1.0 - left, a), np.clip(left, 1e-300, b)
+        start = np.where(wilson <= 0.5, np.maximum(start, 1.0 - wilson), start)
+        q, one_minus_q = np.maximum(1.0 - start, a), np.clip(start, 1e-300, b)
         for _ in range(rounds):
-            h = np.clip(np.log(q) - np.log(rest) + apart, 1e-12, MAX_SLOPE)
+            h = np.clip(np.log(q) - np.log(one_minus_q) + log_odds, 1e-12, MAX_SLOPE)
             q = np.clip(_chernoff(a, r, h), a, 1.0)
-            rest = np.clip(np.expm1(h * b - r) / np.expm1(h), 1e-300, b)
-    return np.asarray(np.clip(np.log(q) - np.log(rest) + apart, 1e-12, MAX_SLOPE))
+            one_minus_q = np.clip(np.expm1(h * b - r) / np.expm1(h), 1e-300, b)
+    return np.asarray(np.clip(np.log(q) - np.log(one_minus_q) + log_odds, 1e-12, MAX_SLOPE))
 
 
 class StraightLines(NamedTuple):
-    """Straight lines `constant + slope * mean` on the safe side of a limit, for every mean."""
+    """Straight lines `constant + slope * mean` that bound a limit for every mean."""
 
     constant: Floats
     slope: Floats
 
 
-def touching_lines(
+def tangent_lines(
     above: ArrayLike, below: ArrayLike, radius: ArrayLike, radius_below: ArrayLike
 ) -> tuple[StraightLines, StraightLines]:
-    """Return lines above `kl_upper` and lines below `kl_lower`, which touch at the given means.
+    """Return lines above `kl_upper` and below `kl_lower` that are tangent at the given means.
 
     kl_upper(a, r) <= (1 - e^(-h a0 - r) (1 - h (a - a0)))/(1 - e^-h) for every h > 0, and
     kl_lower(b, r) = 1 - kl_upper(1 - b, r).
@@ -211,7 +215,7 @@ def touching_lines(
     power = np.exp(-exponent)
     slope = np.where(mean < 1, power * h / width, 0.0)
     top = np.where(a < 1, (-np.expm1(-exponent[0]) - power[0] * h[0] * a) / width[0], 1.0)
-    # over e^h, which e^(h b) may exceed
+    # numerator and denominator divided by e^h, so that e^(h b) cannot overflow
     bottom = np.where(b > 0, (power[1] * (1 - h[1] * b) - np.exp(-h[1])) / width[1], 0.0)
     return (
         StraightLines(top + GUARD * (np.abs(top) + slope[0] * a), slope[0] * (1 + GUARD)),
@@ -222,14 +226,14 @@ def touching_lines(
 def mixture_radius(totals: ArrayLike, c: ArrayLike) -> Floats:
     """Return r = (c + ln(sqrt(pi) Gamma(n + 1)/Gamma(n + 1/2)))/n of `kl_inf_limits`, rounded up.
 
-    The logarithm is what a mixture over all bets loses to the best of them [Cover and Ordentlich
-    1996].  Infinite for n = 0.
+    The logarithm is the regret of a mixture over all constant bets against the best of them [Cover
+    and Ordentlich 1996].  Infinite for n = 0.
     """
     from scipy.special import gammaln
 
     n = np.asarray(totals, dtype=np.float64)
     with np.errstate(divide="ignore"):
-        # Gamma(n + 1)/Gamma(n + 1/2) <= sqrt(n + 1/2) [Gautschi], where logarithms would cancel
+        # Gamma(n + 1)/Gamma(n + 1/2) <= sqrt(n + 1/2) [Gautschi]; logarithms cancel for large n
         regret = np.where(n > 1e6, 0.5 * np.log(n + 0.5), gammaln(n + 1) - gammaln(n + 0.5))
         radius = (np.asarray(c) + 0.5 * math.log(math.pi) + regret + 1e-8) / n
     return np.asarray(radius * (1 + GUARD))
@@ -252,20 +256,19 @@ def kl_inf_limits(
     Parameters
     ----------
     weights
-        The values of the weights, along the last axis.
+        The distinct weights w_i, along the last axis.
     shares
-        How often each occurred, as shares that sum to 1, along the last axis; broadcast against
-        the weights.
+        Their empirical probabilities p_i, along the last axis; broadcast against the weights.
     radius, least, most
-        Of the shape of the result, or broadcast to it.
+        The radius r and the range of the weights; broadcast to the shape of the result.
     rounds
-        Of Newton's method.
+        Iterations of Newton's method.
 
     Notes
     -----
     The upper limit is min over nu >= most of nu - exp(sum p_i ln(nu - w_i) - r), the lower one
-    max over nu >= -least of exp(sum p_i ln(nu + w_i) - r) - nu: convex problems in one unknown,
-    and every nu gives a valid limit.  Newton's method, some 5 rounds over all weights.
+    max over nu >= -least of exp(sum p_i ln(nu + w_i) - r) - nu: convex problems in one variable,
+    and every nu gives a valid limit.  About 5 iterations of Newton's method over all weights.
 
     Examples
     --------
@@ -278,21 +281,21 @@ def kl_inf_limits(
     r, low, high = (
         np.broadcast_to(np.asarray(part, np.float64), shape) for part in (radius, least, most)
     )
-    unknown = ~np.isfinite(r)
-    r = np.where(unknown, 1.0, r)
+    infinite = ~np.isfinite(r)
+    r = np.where(infinite, 1.0, r)
     upper = high - _mean_below(np.maximum(high[..., None] - w, 0.0), p, r, rounds)
     lower = low + _mean_below(np.maximum(w - low[..., None], 0.0), p, r, rounds)
-    edge = GUARD * (np.abs(low) + np.abs(high))
-    upper = np.where(unknown, high, np.clip(upper + edge * (upper < high), low, high))
-    lower = np.where(unknown, low, np.clip(lower - edge * (lower > low), low, high))
+    guard = GUARD * (np.abs(low) + np.abs(high))
+    upper = np.where(infinite, high, np.clip(upper + guard * (upper < high), low, high))
+    lower = np.where(infinite, low, np.clip(lower - guard * (lower > low), low, high))
     return Limits(np.asarray(lower), np.asarray(upper))
 
 
 def _mean_below(gaps: Floats, p: Floats, r: Floats, rounds: int) -> Floats:
     """Return max over nu >= 0 of exp(sum p_i ln(nu + g_i) - r) - nu, for gaps g_i >= 0.
 
-    Where it is attained, phi(nu) = sum p_i ln(nu + g_i) + ln sum p_i / (nu + g_i) equals r.  phi
-    falls about as the variance over 2 nu^2, so Newton's method solves phi^(-1/2) = r^(-1/2).
+    At the maximum phi(nu) = sum p_i ln(nu + g_i) + ln sum p_i / (nu + g_i) equals r.  For large nu
+    phi is about variance / (2 nu^2), so Newton's method solves phi^(-1/2) = r^(-1/2).
     """
     mean = (p * gaps).sum(axis=-1)
     variance = (p * gaps * gaps).sum(axis=-1) - mean * mean
@@ -300,12 +303,12 @@ def _mean_below(gaps: Floats, p: Floats, r: Floats, rounds: int) -> Floats:
     best = np.zeros(np.shape(mean))
     tiny = 1e-300 + 1e-14 * gaps.max(axis=-1, initial=0.0)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        for number in range(rounds):
+        for iteration in range(rounds):
             nu = np.maximum(nu, tiny)
             shifted = nu[..., None] + gaps
             logarithm = np.einsum("...i,...i", p, np.log(shifted))
             best = np.fmax(best, np.exp(logarithm - r) - nu)
-            if number == rounds - 1:
+            if iteration == rounds - 1:
                 break
             inverse = 1.0 / shifted
             first = np.einsum("...i,...i", p, inverse)
@@ -313,6 +316,6 @@ def _mean_below(gaps: Floats, p: Floats, r: Floats, rounds: int) -> Floats:
             phi = logarithm + np.log(first)
             step = -2 * phi / (first - second / first) * (np.sqrt(phi / r) - 1)
             nu = np.where(np.isfinite(step), nu + np.maximum(step, -0.9 * nu), nu)
-        at_zero = np.where(p > 0, p * np.log(gaps), 0.0).sum(axis=-1)
-        best = np.fmax(best, np.exp(at_zero - r))
+        log_mean = np.where(p > 0, p * np.log(gaps), 0.0).sum(axis=-1)
+        best = np.fmax(best, np.exp(log_mean - r))  # at nu = 0
     return np.asarray(np.minimum(best, mean))

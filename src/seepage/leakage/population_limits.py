@@ -1,14 +1,14 @@
-"""`LeakageLimits`: what a table establishes about the leakages among the people it was drawn from.
+"""`LeakageLimits`: simultaneous confidence limits of all leakages for the sampled population.
 
-A leakage of the table is that of its own shares.  Here every leakage has a lower and an upper
-limit, and all of them together hold with a stated confidence for the people from whom the records
-were drawn: independently, or at random without replacement, one record per person.
+The leakages of a table are those of its empirical distribution.  Here every leakage has a lower
+and an upper limit, which hold simultaneously with a stated confidence for the population from which
+the records were sampled: independently, or at random without replacement, one record per person.
 
-The error probability beta is shared out before looking, evenly over the ordered pairs and within a
-pair over its statements: both sides, every target value, every likely set of the report
-[theory-population: All statements at once].
+The error probability beta is split by a union bound that does not depend on the data: evenly over
+the ordered pairs, and within a pair over its statements (both sides, every target value, every
+likely set of the report) [theory-population: All statements at once].
 
-Rare values make limits wide and leakages large; `pooling_gain` says what merging them would gain.
+Rare values make limits wide and leakages large; `pooling_gain` computes the effect of merging them.
 """
 
 import math
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class LimitedLeak(NamedTuple):
-    """One leakage with its limits, in nats."""
+    """One entry of a leakage matrix with its confidence limits, in nats."""
 
     target: str
     source: str
@@ -53,16 +53,16 @@ class LimitedLeak(NamedTuple):
 
 @dataclass(frozen=True)
 class TooFew:
-    """Values of a target that too few records support to say what leaks about them.
+    """Target values with too few records for informative limits.
 
     Parameters
     ----------
     attribute
-        The target.
+        The target's name.
     values, counts
-        The values and how often each was seen.
+        The values and the number of records of each.
     needed
-        How many records would do for each.
+        The number of records per value that would suffice.
     """
 
     attribute: str
@@ -71,7 +71,7 @@ class TooFew:
     needed: int
 
     def sentence(self) -> str:
-        """Return it in words.
+        """Return a sentence that names the rarest values.
 
         Examples
         --------
@@ -88,21 +88,22 @@ class TooFew:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeakageLimits(Result):
-    """Lower and upper limits of every leakage of a matrix, for the people behind the table.
+    """Lower and upper confidence limits of every leakage of a matrix, for the population.
 
-    All of them hold at once with the stated confidence.  In long form one row per ordered pair:
-    `target`, `source`, `lower`, `leakage`, `upper`, the source's `epsilon` and `mechanism`, `view`.
+    All limits hold simultaneously with the stated confidence.  In long form one row per ordered
+    pair: `target`, `source`, `lower`, `leakage`, `upper`, the source's `epsilon` and `mechanism`,
+    `view`.
 
     Parameters
     ----------
     matrix
         The leakages of the table.
     confidence
-        Of all limits together.
+        The joint confidence level of all limits.
     lower, upper
-        In nats, rows targets and columns sources; the diagonal is 0.
+        The limits in nats, rows targets and columns sources; the diagonal is 0.
     too_few
-        For each target with such values, those that too few records support.
+        The values with too few records, one entry per target that has such values.
 
     Examples
     --------
@@ -135,15 +136,15 @@ class LeakageLimits(Result):
         return self._leak(*target_and_source(self.domain, pair, "limits"))
 
     def strongest(self, count: int = 10) -> list[LimitedLeak]:
-        """Return the leaks of the largest lower limits, largest first: what is established."""
+        """Return the leaks with the largest lower limits, largest first."""
         _checks.integer(count, "count", 0)
         off = np.flatnonzero(~np.eye(len(self.domain), dtype=np.bool_))
         order = off[np.lexsort((-self.values.flat[off], -self.lower.flat[off]))]
-        return [self._leak(*divmod(int(at), len(self.domain))) for at in order[:count]]
+        return [self._leak(*divmod(int(cell), len(self.domain))) for cell in order[:count]]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the limits as JSON holds them; rows are targets, columns sources."""
-        found: dict[str, Any] = json_ready(
+        """Return the limits as JSON-ready values; rows are targets, columns sources."""
+        limits: dict[str, Any] = json_ready(
             {
                 "confidence": self.confidence,
                 "lower": self.lower,
@@ -151,7 +152,7 @@ class LeakageLimits(Result):
                 "too_few": [vars(few) for few in self.too_few],
             }
         )
-        return found
+        return limits
 
     def _leak(self, target: int, source: int) -> LimitedLeak:
         parts = (part[target, source] for part in (self.lower, self.values, self.upper))
@@ -177,31 +178,32 @@ class LeakageLimits(Result):
 
 
 def population_limits(matrix: "LeakageMatrix", confidence: float) -> LeakageLimits:
-    """Return the limits of a matrix, see `LeakageMatrix.interval`."""
+    """Return the simultaneous limits of all entries, see `LeakageMatrix.interval`."""
     level = _checks.inner_probability(confidence, "confidence")
     if matrix.radius:
-        raise InputError("radius must be 0 for limits, which are of the table's own leakages")
-    search = _Search(matrix, 1.0 - level)
-    search.run()
-    for part in (search.lower, search.upper):
-        part.flags.writeable = False
-    return LeakageLimits(matrix, level, search.lower, search.upper, tuple(search.too_few()))
+        raise InputError(f"limits need a matrix with radius 0, got radius {matrix.radius:g}")
+    limits = _PairLimits(matrix, 1.0 - level)
+    limits.compute()
+    for values in (limits.lower, limits.upper):
+        values.flags.writeable = False
+    return LeakageLimits(matrix, level, limits.lower, limits.upper, tuple(limits.too_few()))
 
 
 def _table(matrix: "LeakageMatrix") -> "LeakageMatrix":
-    """Return the matrix without smoothing: limits are about people, not about pseudo-counts."""
+    """Return the matrix without smoothing: limits rest on records, not on pseudo-counts."""
     if not any(matrix.smoothing.values()):
         return matrix
     smoothing = dict.fromkeys(matrix.smoothing, 0.0)
     return type(matrix)(matrix.pairs, matrix.releases, matrix.view, smoothing)
 
 
-class _Search:
-    """The limits of all pairs, filled in stack by stack and source by source.
+class _PairLimits:
+    """Limits of all ordered pairs: `lower` and `upper`, rows targets and columns sources.
 
-    `columns` holds the likelihoods of the reports of each source, source values by reports, where
-    they are known and not two-level.  Where neither these nor likely sets are known, the bound over
-    all sets limits the leakage from above only.
+    `c` holds the exponent of each pair: each of its statements is wrong with probability at most
+    e^-c.  `columns` holds, for sources whose report is not two-level, the transition matrix (source
+    values by reports), or None where it is unknown; then the bound over all sets is an upper limit
+    and the lower limit is 0.
     """
 
     def __init__(self, matrix: "LeakageMatrix", beta: float) -> None:
@@ -215,8 +217,8 @@ class _Search:
                 sets = LikelySets("all", release.mechanism.epsilon)
                 self.columns[source] = _report_columns(release.mechanism, matrix.view)
             self.sets.append(sets)
-        many = sum(size > 1 for size in self.sizes)
-        pairs = max(1, many * (many - 1))
+        varying = sum(size > 1 for size in self.sizes)
+        pairs = max(1, varying * (varying - 1))
         counts = [2 * self._statements(source) for source in range(len(self.sizes))]
         self.c = np.array(
             [
@@ -233,45 +235,45 @@ class _Search:
             return int(columns.shape[1])
         return statements(self.sets[source], self.sizes[source])
 
-    def run(self) -> None:
-        """Fill in the limits of all pairs: of sources whose sets are tried in stacks of tables."""
-        tried = [
-            own if self.columns.get(source) is None and enumerable(own, size) else None
-            for source, (own, size) in enumerate(zip(self.sets, self.sizes, strict=True))
+    def compute(self) -> None:
+        """Compute the limits: of sources with enumerable sets in stacks, of others one by one."""
+        enumerated = [
+            sets if self.columns.get(source) is None and enumerable(sets, size) else None
+            for source, (sets, size) in enumerate(zip(self.sets, self.sizes, strict=True))
         ]
         for low, high, tables in self.matrix.pairs.tables_by_shape():
             if min(tables.shape[1:]) < 2:
                 continue
             both = (low, high, tables), (high, low, tables.transpose(0, 2, 1))
             for targets, sources, counts in both:
-                for sets, chosen, contrast in by_kind(tried, sources):
+                for sets, chosen, contrast in by_kind(enumerated, sources):
                     indices = targets[chosen], sources[chosen]
-                    found = set_limits(counts[chosen], sets, self.c[indices], contrast)
-                    self.lower[indices], self.upper[indices] = found
+                    limits = set_limits(counts[chosen], sets, self.c[indices], contrast)
+                    self.lower[indices], self.upper[indices] = limits
         for source, size in enumerate(self.sizes):
-            if size > 1 and tried[source] is None:
-                self._one_source(source)
+            if size > 1 and enumerated[source] is None:
+                self._compute_source(source)
         for source, columns in self.columns.items():
             if columns is None:
                 self.lower[:, source] = 0.0
 
-    def _one_source(self, source: int) -> None:
-        """Fill in the limits of all targets from a source whose sets are not tried each."""
+    def _compute_source(self, source: int) -> None:
+        """Compute the limits of all targets for a source with too many sets to enumerate."""
         targets = [k for k, size in enumerate(self.sizes) if size > 1 and k != source]
         tables = [self.matrix.pairs.table(target, source) for target in targets]
         columns, c = self.columns.get(source), self.c[targets, source]
         if columns is None:
-            found = line_limits(tables, self.sets[source], c)
+            limits = line_limits(tables, self.sets[source], c)
         else:
-            found = column_limits(tables, columns, c)
-        self.lower[targets, source], self.upper[targets, source] = found
+            limits = column_limits(tables, columns, c)
+        self.lower[targets, source], self.upper[targets, source] = limits
 
     def too_few(self) -> Iterator[TooFew]:
-        """Yield for each target the values with too few records, and how many would do.
+        """Yield for each target the values with too few records, and the number that suffices.
 
-        With n records a source value that was never seen with a target value may have any share up
-        to about c/n.  Fewer than c / ln(1 + e^(-eps/2)) leave it a share that makes a report
-        e^(eps/2) times likelier: half of the budget, whatever the table shows.
+        With n records, a source value that was never observed with a target value may have a
+        probability of up to about c/n.  With n below c / ln(1 + e^(-eps/2)) that probability makes
+        a report e^(eps/2) times likelier: the upper limit is at least eps/2 for every table.
         """
         contrast = np.array([sets.contrast for sets in self.sets])
         usable = np.isfinite(contrast) & (contrast > 0) & (np.array(self.sizes) > 1)
@@ -290,7 +292,7 @@ class _Search:
 
 
 def _report_columns(mechanism: "Mechanism", view: View) -> Floats | None:
-    """Return the likelihoods of the possible reports, source values by reports; None if unknown."""
+    """Return the transition matrix of the possible reports, k rows; None if it is unknown."""
     try:
         columns = mechanism.inferred_channel() if view == "inferred" else mechanism.channel()
     except InputError:
@@ -300,27 +302,27 @@ def _report_columns(mechanism: "Mechanism", view: View) -> Floats | None:
 
 # Pooling ------------------------------------------------------------------------------------------
 
-SUGGESTED = 100
-"""Values of fewer records are pooled in the suggestion; of a small table fewer than 1 %."""
+DEFAULT_POOL = 100
+"""Default threshold of `pooling_gain`: values with fewer records are merged."""
 
-NAMED = 3
-"""Attributes that a sentence names."""
+MAX_NAMED = 3
+"""Maximum number of attributes named in a sentence."""
 
 
 @dataclass(frozen=True)
 class PoolingGain:
-    """The sum of all leakages before and after values of fewer than `pool` records are merged.
+    """The sum of all leakages before and after merging values with fewer than `pool` records.
 
     Parameters
     ----------
     pool
-        The table option.
+        The table option: the minimum number of records of a value that is not merged.
     merged
-        The values that it merges, by attribute.
+        The merged values, by attribute.
     before, after
         The sum of the leakages over all ordered pairs.
     most, most_before, most_after
-        The attribute whose row and column of the matrix lose most, and their sums.
+        The attribute whose row and column of the matrix decrease most, and their sums.
     """
 
     pool: int
@@ -332,10 +334,10 @@ class PoolingGain:
     most_after: float
 
     def sentence(self) -> str:
-        """Return the gain in words."""
+        """Return the gain as a sentence."""
         sizes = sorted(self.merged.items(), key=lambda item: -len(item[1]))
-        named = ", ".join(f"{name} {len(values)}" for name, values in sizes[:NAMED])
-        more = f" and {len(sizes) - NAMED} more" if len(sizes) > NAMED else ""
+        named = ", ".join(f"{name} {len(values)}" for name, values in sizes[:MAX_NAMED])
+        more = f" and {len(sizes) - MAX_NAMED} more" if len(sizes) > MAX_NAMED else ""
         return (
             f"--pool {self.pool} would merge rare values ({named}{more}) and lower the sum of all "
             f"leakages from {self.before:.4g} to {self.after:.4g}, "
@@ -344,18 +346,22 @@ class PoolingGain:
 
 
 def pooling_gain(matrix: "LeakageMatrix", pool: int | None = None) -> PoolingGain | None:
-    """Return what pooling would gain, None where there is nothing to merge or to compute it from.
+    """Return the decrease of all leakages when rare values are merged.
+
+    None where no value is rare, where a mechanism is not registered and so cannot be created for
+    fewer values, and where the leakages are not finite.
 
     Parameters
     ----------
     matrix
-        The leakages as they are; their mechanisms are taken again for fewer values.
+        The leakages without pooling.
     pool
-        Values of fewer records are merged; by default 100, of a small table 1 % of its records.
+        Values with fewer records are merged; by default 100, or 1 % of the records of a small
+        table, at least 2.
 
     Notes
     -----
-    The cost of the matrix itself, less what pooling takes from its alphabets.
+    Costs at most as much as the matrix itself.
 
     Examples
     --------
@@ -366,27 +372,27 @@ def pooling_gain(matrix: "LeakageMatrix", pool: int | None = None) -> PoolingGai
     (26, 0.937, 0.492)
     """
     pairs = matrix.pairs
-    size = pool or min(SUGGESTED, max(2, pairs.records // 100))
-    merged = rare_values(pairs, size)
+    threshold = pool or min(DEFAULT_POOL, max(2, pairs.records // 100))
+    merged = rare_values(pairs, threshold)
     names = [release.name for release in matrix.releases]
-    known = all(name in (None, PUBLIC) or name in MECHANISMS for name in names)
-    if not merged or not known or not np.isfinite(matrix.tcpl):
+    registered = all(name in (None, PUBLIC) or name in MECHANISMS for name in names)
+    if not merged or not registered or not np.isfinite(matrix.tcpl):
         return None
-    pooled = pool_rare(pairs, size)
-    slack = [release.delta for release in matrix.releases]
+    pooled = pool_rare(pairs, threshold)
+    deltas = [release.delta for release in matrix.releases]
     budgets = [0.0 if release.public else release.epsilon for release in matrix.releases]
-    again = releases(pooled.domain, budgets, names, slack)
-    other = type(matrix)(pooled, again, matrix.view, matrix.smoothing, matrix.radius)
-    before, after = (
-        values.sum(axis=0) + values.sum(axis=1) for values in (matrix.values, other.values)
+    released = releases(pooled.domain, budgets, names, deltas)
+    after = type(matrix)(pooled, released, matrix.view, matrix.smoothing, matrix.radius)
+    sums_before, sums_after = (
+        values.sum(axis=0) + values.sum(axis=1) for values in (matrix.values, after.values)
     )
-    most = int((before - after).argmax())
+    most = int((sums_before - sums_after).argmax())
     return PoolingGain(
-        size,
+        threshold,
         merged,
         matrix.tcpl,
-        other.tcpl,
+        after.tcpl,
         matrix.domain.names[most],
-        float(before[most]),
-        float(after[most]),
+        float(sums_before[most]),
+        float(sums_after[most]),
     )

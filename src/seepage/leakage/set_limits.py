@@ -1,15 +1,17 @@
-"""Limits of one pair's leakage among the people, from its counts, over all likely sets at once.
+"""Confidence limits of the leakage of one ordered pair, from its counts, over all likely sets.
 
-For a likely set S the records with target value x hold its mass with limits L_x(S) and U_x(S),
-each wrong with probability e^-c.  Where all hold, the leakage of every S lies between
+For a likely set S let L_x(S) and U_x(S) be limits of P(source in S given x), each wrong with
+probability at most e^-c.  Where all of them hold, the leakage of S is between the maxima over
+x != x' of
 
-    ln (1 + lambda L_x(S)) / (1 + lambda U_x'(S))   and   the largest ln (1 + lambda U_x) / (1 +
-    lambda L_x')   over x != x',
+    ln (1 + lambda L_x(S)) / (1 + lambda U_x'(S))   and   ln (1 + lambda U_x(S)) / (1 + lambda
+    L_x'(S)),
 
-which factorises for a given S: O(m) after the limits.  Sets and complements share a statement.
-All sets of up to 12 values are enumerated, and up to 4,096 of one size (Clopper-Pearson).  All S
-of larger alphabets are bounded by straight lines above and below the kl limits, which turn the
-maximum over S into Dinkelbach's problem of `solver` [theory-population: The bound over all sets].
+which need only the largest and smallest limits over x: O(m) for each S.  A set and its complement
+share a statement.  All sets of up to 12 values are enumerated, and up to 4,096 sets of one size,
+with Clopper-Pearson limits.  The sets of larger alphabets are bounded by straight lines above and
+below the kl limits, which turn the maximum over S into Dinkelbach's problem of `solver`
+[theory-population: The bound over all sets].
 """
 
 import math
@@ -31,23 +33,24 @@ from seepage.leakage.linear_limits import upper_over_all_sets
 from seepage.leakage.solver import best_rows, best_sets, sums_of_gains
 
 MAX_VALUES = 12
-"""Source values of which all sets are enumerated; beyond, straight lines."""
+"""Maximum alphabet size whose 2^t sets are all enumerated; beyond, straight lines."""
 
 MAX_SETS = 1 << 12
-"""Sets of one size that are enumerated."""
+"""Maximum number of sets of one size that are enumerated."""
 
 DIRECT = 128
-"""Masses up to which every limit is computed; of more, those that a simpler inequality leaves."""
+"""Up to this many masses (m times sets) every limit is computed; beyond, a simpler inequality
+first excludes those that cannot attain the maximum."""
 
 MAX_ROWS = 128
-"""Target values told apart by lower limits: of many, those with most records establish most."""
+"""Maximum number of target values compared for lower limits: those with the most records."""
 
 BATCH = 16
-"""Sets that rank first whose limits are computed, where there are many."""
+"""Sets per batch, in descending order of a simpler bound."""
 
 
 def statements(sets: LikelySets, size: int) -> int:
-    """Return how many two-sided statements about each row cover a family over `size` values."""
+    """Return the number of two-sided statements per row that a family over `size` values needs."""
     if sets.kind == "all":
         return max(1, (1 << (size - 1)) - 1)
     chosen = 1 if sets.kind == "singletons" else sets.size
@@ -56,12 +59,12 @@ def statements(sets: LikelySets, size: int) -> int:
 
 
 def enumerable(sets: LikelySets, size: int) -> bool:
-    """Return whether `set_limits` tries every set of a family over `size` values."""
+    """Return whether `set_limits` can enumerate every set of a family over `size` values."""
     return size <= MAX_VALUES if sets.kind == "all" else statements(sets, size) <= MAX_SETS
 
 
 def set_limits(counts: Integers, sets: LikelySets, c: Floats, contrast: Floats) -> Limits:
-    """Return limits of the leakages of a stack of pairs.
+    """Return limits of the leakages of p ordered pairs, by enumeration of all sets.
 
     Parameters
     ----------
@@ -70,36 +73,41 @@ def set_limits(counts: Integers, sets: LikelySets, c: Floats, contrast: Floats) 
     sets
         The likely sets of the sources' reports.
     c, contrast
-        Of each pair: e^-c for each statement, and the contrast of the report.
+        One per pair: each statement is wrong with probability at most e^-c; the contrast of the
+        report.
     """
     size = counts.shape[2]
     if sets.kind == "subsets" and sets.size == size:
         return Limits(np.zeros(len(counts)), np.zeros(len(counts)))
     masks, paired = sets.masks(size)
     if len(masks) * counts.shape[1] <= DIRECT:
-        return _rounded(_every(counts @ masks.T, counts.sum(2), c, contrast, paired), contrast)
-    each = [
-        _some(table @ masks.T, table.sum(1), level, budget, paired)
+        hits, totals = counts @ masks.T, counts.sum(2)
+        return _rounded(_direct_limits(hits, totals, c, contrast, paired), contrast)
+    limits = [
+        _ranked_limits(table @ masks.T, table.sum(1), level, budget, paired)
         for table, level, budget in zip(counts, c.tolist(), contrast.tolist(), strict=True)
     ]
-    lower, upper = np.array(each).T
+    lower, upper = np.array(limits).T
     return _rounded(Limits(lower, upper), contrast)
 
 
-def _rounded(found: Limits, contrast: Floats) -> Limits:
-    upper = np.minimum(round_up(found.upper, 16) + 16 * UNIT, contrast)
-    lower = np.clip(round_down(found.lower, 16) - 16 * UNIT, 0.0, contrast)
+def _rounded(limits: Limits, contrast: Floats) -> Limits:
+    """Return limits rounded outwards by 16 operations, and clipped to [0, contrast]."""
+    upper = np.minimum(round_up(limits.upper, 16) + 16 * UNIT, contrast)
+    lower = np.clip(round_down(limits.lower, 16) - 16 * UNIT, 0.0, contrast)
     return Limits(lower, np.where(contrast > 0, np.maximum(upper, 0.0), 0.0))
 
 
-def _every(hits: Floats, totals: Integers, c: Floats, contrast: Floats, paired: bool) -> Limits:
-    """Return limits from every set; hits of shape (p, m, sets)."""
+def _direct_limits(
+    hits: Floats, totals: Integers, c: Floats, contrast: Floats, paired: bool
+) -> Limits:
+    """Return limits of p pairs from the limits of every set; hits of shape (p, m, sets)."""
     masses = clopper_pearson(hits, totals[:, :, None], c[:, None, None])
-    return _over_sets(_both_sides(masses) if paired else masses, contrast[:, None])
+    return _over_sets(_with_complements(masses) if paired else masses, contrast[:, None])
 
 
-def _both_sides(masses: Limits) -> Limits:
-    """Return the limits of sets and those of their complements beside them."""
+def _with_complements(masses: Limits) -> Limits:
+    """Return the limits of sets, followed by those of their complements, along the last axis."""
     low, high = masses
     return Limits(
         np.concatenate([low, 1.0 - high], axis=-1), np.concatenate([high, 1.0 - low], axis=-1)
@@ -107,82 +115,85 @@ def _both_sides(masses: Limits) -> Limits:
 
 
 def _over_sets(masses: Limits, contrast: Floats) -> Limits:
-    """Return limits of leakages from limits of masses of shape (..., m, sets)."""
+    """Return limits of leakages, shape (...), from limits of masses, shape (..., m, sets)."""
     return Limits(
         best_rows(masses.lower, masses.upper, contrast).ratio.max(axis=-1),
         best_rows(masses.upper, masses.lower, contrast).ratio.max(axis=-1),
     )
 
 
-def _some(
+def _ranked_limits(
     hits: Floats, totals: Integers, c: float, contrast: float, paired: bool
 ) -> tuple[float, float]:
-    """Return the same limits of one pair; hits of shape (m, sets).
+    """Return the limits of one pair with many sets; hits of shape (m, sets).
 
-    A simpler inequality than Clopper-Pearson's, never narrower, ranks sets and rows.  The upper
-    limit is exact: binomial limits are computed wherever the simpler ones exceed the largest ratio
-    found.  The lower limit is that of the sets which rank first: every set gives a valid one.
+    An inequality that is simpler than Clopper-Pearson's and never narrower ranks sets and rows.
+    The upper limit is exact: binomial limits are computed wherever the simpler ones exceed the
+    largest ratio so far.  The lower limit is that of the first `BATCH` sets: any set gives a valid
+    one.
     """
     simple = _simple_limits(hits, totals[:, None], c + math.exp(-c))
     if paired:
-        hits, simple = np.hstack([hits, totals[:, None] - hits]), _both_sides(simple)
+        hits, simple = np.hstack([hits, totals[:, None] - hits]), _with_complements(simple)
     low, high = simple
-    lower = _established(hits, totals, c, contrast, simple)
-    guess = best_rows(high, low, contrast)
-    sets = _largest(guess.ratio, 4)
-    x, y = guess.likelier[sets], guess.other[sets]
-    most = binomial_upper(hits[x, sets], totals[x], c)
-    least = binomial_lower(hits[y, sets], totals[y], c)
-    upper = float(log_ratio(most - least, least, contrast).max())
-    step, left = BATCH, np.argsort(-guess.ratio)
+    lower = _ranked_lower_limit(hits, totals, c, contrast, simple)
+    bound = best_rows(high, low, contrast)
+    sets = _largest(bound.ratio, 4)
+    x, y = bound.likelier[sets], bound.other[sets]
+    above = binomial_upper(hits[x, sets], totals[x], c)
+    below = binomial_lower(hits[y, sets], totals[y], c)
+    upper = float(log_ratio(above - below, below, contrast).max())
+    step, remaining = BATCH, np.argsort(-bound.ratio)
     while True:
-        left = left[guess.ratio[left] > upper]
-        if not len(left):
+        remaining = remaining[bound.ratio[remaining] > upper]
+        if not len(remaining):
             return lower, upper
-        sets, left, step = left[:step], left[step:], 4 * step
+        sets, remaining, step = remaining[:step], remaining[step:], 4 * step
         masses = Limits(low[:, sets], high[:, sets])
-        upper = max(upper, _refined(hits[:, sets], totals, c, contrast, masses, upper))
+        upper = max(upper, _binomial_upper_limit(hits[:, sets], totals, c, contrast, masses, upper))
 
 
-def _refined(
-    hits: Floats, totals: Integers, c: float, contrast: float, guess: Limits, least: float
+def _binomial_upper_limit(
+    hits: Floats, totals: Integers, c: float, contrast: float, simple: Limits, threshold: float
 ) -> float:
-    """Return the largest upper limit of some sets, if it is above `least`.
+    """Return the largest upper limit of some sets, exact where it is above `threshold`.
 
-    Binomial limits replace the guess of the masses where a ratio may be above.
+    Binomial limits replace the simple limits of the masses, in place, where a ratio may exceed it.
     """
-    low, high = guess
-    above = log_ratio(high - low.min(axis=0), low.min(axis=0), contrast) > least
-    below = log_ratio(high.max(axis=0) - low, low, contrast) > least
-    for limits, wanted, limit in ((high, above, binomial_upper), (low, below, binomial_lower)):
-        rows, sets = np.nonzero(wanted)
+    low, high = simple
+    above = log_ratio(high - low.min(axis=0), low.min(axis=0), contrast) > threshold
+    below = log_ratio(high.max(axis=0) - low, low, contrast) > threshold
+    for limits, loose, limit in ((high, above, binomial_upper), (low, below, binomial_lower)):
+        rows, sets = np.nonzero(loose)
         limits[rows, sets] = limit(hits[rows, sets], totals[rows], c)
     return float(best_rows(high, low, contrast).ratio.max())
 
 
-def _established(hits: Floats, totals: Integers, c: float, contrast: float, guess: Limits) -> float:
-    """Return the largest lower limit of the sets and rows that rank first by a guess.
+def _ranked_lower_limit(
+    hits: Floats, totals: Integers, c: float, contrast: float, simple: Limits
+) -> float:
+    """Return the largest lower limit over the sets and rows that rank first by simple limits.
 
-    Two rows on each side; one row on both sides establishes nothing.
+    Two rows are tried for x and for x'; where both are the same row the log-ratio is negative.
     """
-    least = guess.upper.min(axis=0)
-    sets = _largest(log_ratio(guess.lower.max(axis=0) - least, least, contrast), BATCH)
-    x = np.argpartition(-guess.lower[:, sets], 1, axis=0)[:2]
-    y = np.argpartition(guess.upper[:, sets], 1, axis=0)[:2]
+    smallest = simple.upper.min(axis=0)
+    sets = _largest(log_ratio(simple.lower.max(axis=0) - smallest, smallest, contrast), BATCH)
+    x = np.argpartition(-simple.lower[:, sets], 1, axis=0)[:2]
+    y = np.argpartition(simple.upper[:, sets], 1, axis=0)[:2]
     high = binomial_lower(hits[x, sets], totals[x], c).max(axis=0)
     low = binomial_upper(hits[y, sets], totals[y], c).min(axis=0)
     return float(log_ratio(high - low, low, contrast).max())
 
 
 def _largest(values: Floats, count: int) -> Integers:
-    """Return the indices of the largest values."""
+    """Return the indices of the `count` largest values, in no particular order."""
     return (
         np.argpartition(-values, count)[:count] if count < len(values) else np.arange(len(values))
     )
 
 
 def _simple_limits(hits: Floats, totals: Integers, c: float) -> Limits:
-    """Return limits outside those of `kl_lower` and `kl_upper` by elementary inequalities.
+    """Return limits that contain those of `kl_lower` and `kl_upper`, by elementary inequalities.
 
     kl(a, q) is the integral of (s - a)/(s (1 - s)) over s from a to q, so at least
     (q - a)^2/(2 v) with v the largest s (1 - s) there: q (1 - q), where that keeps q below 1/2, or
@@ -191,36 +202,38 @@ def _simple_limits(hits: Floats, totals: Integers, c: float) -> Limits:
     people = np.maximum(totals, 1)
     a, r = hits / people, c / people
     root = np.sqrt(r * (r + 2 * a * (1.0 - a)))
-    upper, rest = (
-        np.minimum(_wilson(part, r, root), part + _spread(part, r)) for part in (a, 1.0 - a)
+    upper, complement = (
+        np.minimum(_wilson(share, r, root), share + _spread(share, r)) for share in (a, 1.0 - a)
     )
-    unknown = totals[:, 0] == 0
-    lower, upper = np.maximum(1.0 - rest, 0.0), np.minimum(upper, 1.0)
-    lower[unknown], upper[unknown] = 0.0, 1.0
+    empty = totals[:, 0] == 0
+    lower, upper = np.maximum(1.0 - complement, 0.0), np.minimum(upper, 1.0)
+    lower[empty], upper[empty] = 0.0, 1.0
     return Limits(lower, upper)
 
 
 def _wilson(a: Floats, r: Floats, root: Floats) -> Floats:
-    found = (a + r + root) / (1 + 2 * r)
-    return np.asarray(found + (found > 0.5))
+    """Return the q with (q - a)^2 = 2 r q (1 - q); above 1, so unused, where q exceeds 1/2."""
+    limit = (a + r + root) / (1 + 2 * r)
+    return np.asarray(limit + (limit > 0.5))
 
 
 def _spread(a: Floats, r: Floats) -> Floats:
-    at = np.maximum(a, 0.5)
-    return np.sqrt(2 * r * (at * (1.0 - at)))
+    """Return sqrt(2 r v), v the largest s (1 - s) for s from a to 1."""
+    s = np.maximum(a, 0.5)
+    return np.sqrt(2 * r * (s * (1.0 - s)))
 
 
 def column_limits(tables: Sequence[Integers], columns: Floats, c: Floats) -> Limits:
-    """Return limits of the leakages of all targets through a transition matrix.
+    """Return limits of the leakages about all targets through a transition matrix, by kl limits.
 
-    By the kl limits of each report: its likelihood under x is a mean over the people with x,
-    between the least and the largest entry of its column.
+    The likelihood of a report under x is the mean of its column over the people with x, between
+    the smallest and the largest entry of the column.
     """
-    most, least = columns.max(axis=0), columns.min(axis=0)
-    width = most - least
-    scaled = np.divide(columns - least, width, out=np.zeros_like(columns), where=width > 0)
+    largest, smallest = columns.max(axis=0), columns.min(axis=0)
+    width = largest - smallest
+    scaled = np.divide(columns - smallest, width, out=np.zeros_like(columns), where=width > 0)
     with np.errstate(divide="ignore"):
-        contrast = np.log(most) - np.log(least)
+        contrast = np.log(largest) - np.log(smallest)
     lower, upper = np.zeros((2, len(tables)))
     for index, (table, level) in enumerate(zip(tables, c.tolist(), strict=True)):
         totals = table.sum(axis=1)[:, None]
@@ -237,7 +250,7 @@ def column_limits(tables: Sequence[Integers], columns: Floats, c: Floats) -> Lim
 
 
 def line_limits(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> Limits:
-    """Return limits of the leakages of all targets from one source with too many sets to try.
+    """Return limits of the leakages about all targets from a source with too many sets to list.
 
     Parameters
     ----------
@@ -246,47 +259,52 @@ def line_limits(tables: Sequence[Integers], sets: LikelySets, c: Floats) -> Limi
     sets
         The likely sets of the source's report.
     c
-        Of each table: e^-c for each statement.
+        One per table: each statement is wrong with probability at most e^-c.
 
     Notes
     -----
-    Upper limits are over all sets, whatever their size; lower ones are from the target values that
-    most records have, `MAX_ROWS` of them at most.
+    Upper limits are over sets of all sizes; lower limits compare at most `MAX_ROWS` target values,
+    those with the most records.
     """
     contrast = sets.contrast
     lower, upper = np.zeros(len(tables)), np.full(len(tables), contrast)
     people = [table.sum(axis=1) for table in tables]
-    some = [k for k, number in enumerate(people) if (number > 0).sum() > 1]
-    full = [k for k in some if people[k].all()]
-    if some and contrast > 0:
-        known = [tables[k][_largest(people[k], MAX_ROWS)] for k in some]
-        known = [table[table.any(axis=1)] for table in known]
-        lower[some] = _found_lower(known, c[some], sets)
-    if full and contrast > 0:
-        shares = [tables[k] / people[k][:, None] for k in full]
-        upper[full] = upper_over_all_sets(shares, [c[k] / people[k] for k in full], contrast)
+    varying = [k for k, number in enumerate(people) if (number > 0).sum() > 1]
+    complete = [k for k in varying if people[k].all()]
+    if varying and contrast > 0:
+        frequent = [tables[k][_largest(people[k], MAX_ROWS)] for k in varying]
+        frequent = [table[table.any(axis=1)] for table in frequent]
+        lower[varying] = _lower_over_best_pairs(frequent, c[varying], sets)
+    if complete and contrast > 0:
+        shares = [tables[k] / people[k][:, None] for k in complete]
+        radii = [c[k] / people[k] for k in complete]
+        upper[complete] = upper_over_all_sets(shares, radii, contrast)
     return _rounded(Limits(lower, upper), np.full(len(tables), contrast))
 
 
-def _found_lower(tables: Sequence[Integers], c: Floats, sets: LikelySets) -> Floats:
-    """Return the largest lower limits among sets that tell two rows apart in their table."""
+def _lower_over_best_pairs(tables: Sequence[Integers], c: Floats, sets: LikelySets) -> Floats:
+    """Return the largest lower limit of each table over the pairs of rows with the largest gains.
+
+    Gains are sum_u max(0, G[x, u] - H G[x', u]) less the Hoeffding deviations of both rows, at two
+    ratios H; the set of a pair is the best one at H.
+    """
     counts, contrast = np.concatenate(tables), sets.contrast
     sizes, people = [len(table) for table in tables], counts.sum(axis=1)
     rows, level = counts / people[:, None], np.repeat(c, sizes)
-    wobble = np.sqrt(level / people / 2)
+    deviation = np.sqrt(level / people / 2)
     width = sets.size if sets.kind == "subsets" else None
     best = np.zeros(len(tables))
     for ratio in np.exp(min(contrast, 50.0) * np.array([0.1, 0.6])):
-        found = []
+        pairs = []
         for size, end in zip(sizes, np.cumsum(sizes).tolist(), strict=True):
-            some = slice(end - size, end)
-            gain = sums_of_gains(rows[some], ratio * rows[some])
-            gain -= wobble[some, None] + ratio * wobble[some]
+            table_rows = slice(end - size, end)
+            gain = sums_of_gains(rows[table_rows], ratio * rows[table_rows])
+            gain -= deviation[table_rows, None] + ratio * deviation[table_rows]
             np.fill_diagonal(gain, -np.inf)
             best_pairs = np.divmod(_largest(gain.ravel(), 2 * BATCH), size)
-            found.append(np.array(best_pairs) + end - size)
-        x, y = np.concatenate(found, axis=1)
-        table = np.repeat(np.arange(len(tables)), [part.shape[1] for part in found])
+            pairs.append(np.array(best_pairs) + end - size)
+        x, y = np.concatenate(pairs, axis=1)
+        table = np.repeat(np.arange(len(tables)), [part.shape[1] for part in pairs])
         chosen = best_sets(rows[x] - ratio * rows[y], width)
         above, below = ((counts[row] * chosen).sum(axis=1) for row in (x, y))
         high = binomial_lower(above, people[x], level[x])

@@ -1,4 +1,4 @@
-"""The LDP mechanisms: each perturbs, estimates, infers and states what its report leaks.
+"""The LDP mechanisms: each perturbs, estimates, infers and computes the leakage of its report.
 
 A new mechanism is one class in one file and its name in `BUILT_IN`; one of another package calls
 `register`.  See `Mechanism`.
@@ -53,8 +53,8 @@ def register(family: type[Mechanism]) -> type[Mechanism]:
     Parameters
     ----------
     family
-        A subclass of `Mechanism` with everything that it must define.  An InputError names what
-        is missing, or says that the name is taken.
+        A subclass of `Mechanism` without abstract members.  An InputError names missing members,
+        a wrong constructor, or a name that is registered already.
 
     Examples
     --------
@@ -83,8 +83,8 @@ def register(family: type[Mechanism]) -> type[Mechanism]:
     try:
         inspect.signature(family).bind(2, *budget)
     except TypeError:
-        wanted = "(k, epsilon, delta)" if family.approximate else "(k, epsilon)"
-        raise InputError(f"the constructor of {family.__name__} must take {wanted}") from None
+        expected = "(k, epsilon, delta)" if family.approximate else "(k, epsilon)"
+        raise InputError(f"the constructor of {family.__name__} must take {expected}") from None
     if family.name.casefold() == PUBLIC:
         raise InputError(f"the name {PUBLIC!r} stands for a public attribute")
     return MECHANISMS.add(family.name, family)

@@ -1,4 +1,4 @@
-"""`Mechanism`: what every LDP mechanism can do, on a whole column at a time."""
+"""`Mechanism`: the interface of every LDP mechanism, vectorised over columns of reports."""
 
 import math
 from abc import ABC, abstractmethod
@@ -27,14 +27,14 @@ class Estimate(Result):
     Parameters
     ----------
     frequencies
-        Unbiased, so they may be negative and need not sum to 1; the nearest distribution where
-        `consistent` is true, which is no longer unbiased.
+        Unbiased, so they may be negative and need not sum to 1; where `consistent` is true, their
+        projection onto the simplex, which is no longer unbiased.
     standard_errors
-        Of the unbiased estimate, given the true values of the people who reported.
+        Standard errors of the unbiased estimate, conditional on the true values of the respondents.
     records
         The number of reports.
     consistent
-        Whether the frequencies were moved to the nearest distribution.
+        Whether the frequencies were projected onto the simplex.
 
     Examples
     --------
@@ -86,7 +86,7 @@ class Mechanism(ABC):
     """Whether the constructor is `(k, epsilon, delta)`, with delta > 0."""
 
     is_two_level: ClassVar[bool] = False
-    """Whether a report supports a set of values, and that set is all it tells."""
+    """Whether a report is a set of supported values, its likelihood a function of that set."""
 
     def __init__(self, k: int, **parameters: Any) -> None:
         self.k = _checks.integer(k, "k", 1)
@@ -118,18 +118,18 @@ class Mechanism(ABC):
 
     @property
     def realised_epsilon(self) -> float:
-        """The epsilon of what is drawn, from the integer thresholds, rounded up."""
+        """The epsilon of the distribution that is drawn (integer thresholds), rounded up."""
         return self.epsilon
 
     def describe(self) -> dict[str, Any]:
-        """Return the mechanism's name and parameters, as plain JSON; it identifies its reports."""
+        """Return the name and parameters as plain JSON; they identify the mechanism's reports."""
         return {"mechanism": self.name, "k": self.k, **self.parameters}
 
     @property
     def bits(self) -> float:
         """The size of one report in bits."""
-        one = self.draw(np.zeros(1, dtype=np.int64), Randomness(None))
-        return 8.0 * int(one.array().nbytes)
+        report = self.draw(np.zeros(1, dtype=np.int64), Randomness(None))
+        return 8.0 * int(report.array().nbytes)
 
     # Reports ------------------------------------------------------------------------------------
 
@@ -139,8 +139,8 @@ class Mechanism(ABC):
         Parameters
         ----------
         codes
-            Integers from 0 to k - 1.  Anything else raises an InputError; no value is ever
-            released unperturbed.
+            Integers from 0 to k - 1.  Other codes raise an InputError; no value is ever released
+            unperturbed.
         rng
             None draws from the operating system's secure generator, as a collection must.  A
             seed or NumPy generator is for research: the same seed gives the same reports.
@@ -149,29 +149,29 @@ class Mechanism(ABC):
 
     @abstractmethod
     def draw(self, codes: Integers, source: Randomness) -> Reports:
-        """Return one report for each code, all of which are valid, from a source of randomness."""
+        """Return one report for each code; the codes have been checked."""
 
     def perturb_batches(
         self, codes: ArrayLike, rng: Seed = None, *, rows: int = ROWS
     ) -> Iterator[Any]:
-        """Yield the reports in batches of so many rows, in memory that does not grow."""
+        """Yield the reports in batches of `rows` reports, in constant memory."""
         checked, source = self.checked_codes(codes), randomness(rng)
         _checks.integer(rows, "rows", 1, _checks.MAX_RECORDS)
-        for begin in range(0, len(checked), rows):
-            yield self.draw(checked[begin : begin + rows], source)
+        for start in range(0, len(checked), rows):
+            yield self.draw(checked[start : start + rows], source)
 
     # Estimates ----------------------------------------------------------------------------------
 
     @abstractmethod
     def contributions(self, reports: Any) -> Floats | Booleans:
-        """Return what each report adds to the tally: one row per report, one column per value.
+        """Return the term c of each report in the tally: one row per report, k columns.
 
         With (a, b) = `one_hot_map`, (c - b) / a is an unbiased one-hot vector of the true value.
         """
 
     @property
     def one_hot_map(self) -> tuple[float, float]:
-        """(a, b) such that (c - b) / a is an unbiased one-hot vector, c a contribution."""
+        """(a, b) such that (c - b) / a is an unbiased one-hot vector for a contribution c."""
         return 1.0, 0.0
 
     def supported(self, reports: Any) -> Booleans:
@@ -182,11 +182,11 @@ class Mechanism(ABC):
         raise InputError(f"a report of {self.name} does not support a set of values")
 
     def tally(self, reports: Any) -> Floats:
-        """Return k sums over reports that the estimate rests on; tallies of batches add up."""
+        """Return the k sums of contributions, from which frequencies are estimated; additive."""
         return np.asarray(self.contributions(reports).sum(axis=0), dtype=np.float64)
 
     def frequencies(self, tally: Floats, records: int) -> Floats:
-        """Return the unbiased frequencies from a tally of so many reports."""
+        """Return the unbiased frequencies from the tally of `records` reports."""
         scale, shift = self.one_hot_map
         return np.asarray((tally / records - shift) / scale)
 
@@ -208,9 +208,9 @@ class Mechanism(ABC):
         Parameters
         ----------
         reports
-            Reports of this very mechanism, or an iterable of batches of them.
+            Reports of this mechanism with these parameters, or an iterable of batches of them.
         consistent
-            Move the frequencies to the nearest distribution (Euclidean projection).
+            Project the frequencies onto the probability simplex (Euclidean projection).
         """
         _checks.flag(consistent, "consistent")
         if not isinstance(reports, (Reports, Iterable)):
@@ -240,8 +240,8 @@ class Mechanism(ABC):
         self.check_reports(reports)
         source = randomness(rng)
         guesses = np.empty(len(reports), dtype=np.int64)
-        for begin in range(0, len(reports), ROWS):
-            guesses[begin : begin + ROWS] = self.guess(reports[begin : begin + ROWS], source)
+        for start in range(0, len(reports), ROWS):
+            guesses[start : start + ROWS] = self.guess(reports[start : start + ROWS], source)
         return guesses
 
     def guess(self, reports: Any, source: Randomness) -> Integers:
@@ -269,15 +269,15 @@ class Mechanism(ABC):
 
     @property
     def guess_sets(self) -> LikelySets | None:
-        """Likely sets of the guessed value alone: one value, by `guess_contrast`.
+        """Likely sets of the guess: singletons with contrast `guess_contrast`.
 
-        None for a mechanism whose guesses are not alike for all values; then the leakage of the
-        guess follows from `inferred_channel`.
+        None where the distribution of the guess is not symmetric in the values; then the leakage
+        of the guess follows from `inferred_channel`.
         """
         return LikelySets("singletons", self.guess_contrast)
 
     def channel(self) -> Floats:
-        """Return P(report given value), k rows; raise where the reports are too many."""
+        """Return P(report given value), k rows; raise where there are too many reports."""
         raise InputError(
             f"{self.name} with k = {self.k} has too many reports for a matrix; "
             "use inferred_channel() for the guessed value, or leakage() for the whole report"
@@ -305,7 +305,7 @@ class Mechanism(ABC):
         return None
 
     def witness_report(self, likely: Booleans) -> Any:
-        """Return one report that makes exactly these values likely; None where none is known."""
+        """Return a report whose likely set is exactly `likely`; None where none is known."""
         return None
 
     def leakage(self, G: Channel | ArrayLike) -> Leakage:
@@ -326,7 +326,7 @@ class Mechanism(ABC):
         return two_level_leakage(G, self.likely_sets, report=self.witness_report)
 
     def relaxed_leakage(self, G: Channel | ArrayLike) -> Leakage:
-        """Return (l, delta'): the bound at this epsilon with the relaxation it certifies.
+        """Return the bound l at this epsilon, with the certified relaxation delta'.
 
         A mechanism with delta > 0 exceeds e^epsilon with a small probability, so its `leakage`
         may be large; this holds except with probability delta' [theory: The certified delta].
@@ -337,7 +337,7 @@ class Mechanism(ABC):
     # Checks -------------------------------------------------------------------------------------
 
     def checked_codes(self, codes: ArrayLike) -> Integers:
-        """Return codes as integers from 0 to k - 1; raise where one is not."""
+        """Return codes as integers; raise where one is not an integer from 0 to k - 1."""
         array = _checks.array(codes, "codes")
         if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
             raise InputError("codes must be a one-dimensional array of integers")
@@ -347,19 +347,19 @@ class Mechanism(ABC):
         return array.astype(np.int64, copy=False)
 
     def check_reports(self, reports: Any) -> None:
-        """Raise where reports are not of this very mechanism."""
+        """Raise where reports are not of this mechanism with these parameters."""
         if not isinstance(reports, self.reports) or dict(reports.origin) != self.describe():
             origin = (
                 dict(reports.origin) if isinstance(reports, Reports) else type(reports).__name__
             )
-            raise InputError(f"reports must come from {self.describe()}, got those of {origin}")
+            raise InputError(f"reports must come from {self.describe()}, got reports of {origin}")
 
     def check_drawn(self, reports: Any) -> None:
-        """Raise where this mechanism cannot have drawn a report, which could spoil an estimate."""
+        """Raise where a report is outside the range of this mechanism, as damaged ones may be."""
         self.check_reports(reports)
 
     def check_columns(self, G: Channel | ArrayLike) -> None:
-        """Raise where a channel does not have one column for each value."""
+        """Raise where a channel does not have k columns."""
         columns = as_matrix(G).shape[1]
         if columns != self.k:
             raise InputError(

@@ -2,7 +2,7 @@
 
 Generalised randomised response (`GRR`), its relaxation `ApproximateGRR`, and the exponential
 mechanism with 0/1 utility (`Exponential`), which is GRR at half the budget.  `SubsetSelection`
-reports a set that contains the true value more often than not; with one value it is GRR.
+reports a random set of w values that is likelier to contain the true value; for w = 1 it is GRR.
 """
 
 import math
@@ -19,21 +19,21 @@ from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.exact_probabilities import exp_below, float_above, log_above
 from seepage.mechanisms.randomness import ROWS, Randomness
 from seepage.mechanisms.reports import BitReports, ValueReports
-from seepage.mechanisms.two_level import MixtureMechanism, SetMechanism, members
+from seepage.mechanisms.two_level import MixtureMechanism, SetMechanism, set_sizes
 
 KEYS = 1 << 19
-"""Keys drawn at once, so that they fit the cache and memory does not grow."""
+"""Random keys per block, so that they fit the cache."""
 
-SHORT_KEYS_UP_TO = 1 << 12
-"""Up to so many values keys have 16 bits: at most one report in 16 is drawn again."""
+MAX_SHORT_KEYS = 1 << 12
+"""Up to this many values, keys have 16 bits: at most one report in 16 is rejected."""
 
 
-def truthful(k: int, epsilon: float, delta: float = 0.0) -> Fraction:
-    """Return (e^eps + (k-1) delta) / (e^eps + k - 1): the largest probability of a true report.
+def true_probability(k: int, epsilon: float, delta: float = 0.0) -> Fraction:
+    """Return p = (e^eps + (k-1) delta) / (e^eps + k - 1), the largest probability of a true report.
 
     Examples
     --------
-    >>> truthful(4, 0.0), round(float(truthful(2, 1.0)), 4)
+    >>> true_probability(4, 0.0), round(float(true_probability(2, 1.0)), 4)
     (Fraction(1, 4), 0.7311)
     """
     growth, others = exp_below(epsilon), _checks.integer(k, "k", 1) - 1
@@ -55,7 +55,7 @@ class DirectResponse(MixtureMechanism):
 
     Notes
     -----
-    Drawn as a mixture: keep the value with chance p - q, else take any of the k values alike.
+    Drawn as a mixture: the value itself with probability p - q, else a uniform one of k values.
     """
 
     reports = ValueReports
@@ -69,16 +69,16 @@ class DirectResponse(MixtureMechanism):
         return math.log2(self.k)
 
     def draw(self, codes: Integers, source: Randomness) -> ValueReports:
-        """Return the values themselves, some of them replaced by a uniform one."""
+        """Return the values themselves, each replaced by a uniform one unless it is kept."""
         reports = ValueReports.of(self.describe(), codes, self.k)
-        for begin in range(0, len(codes), ROWS):
-            values = reports.values[begin : begin + ROWS]
-            dropped = np.flatnonzero(~source.happens(self.keep, len(values)))
-            values[dropped] = source.below(self.k, len(dropped))
+        for start in range(0, len(codes), ROWS):
+            values = reports.values[start : start + ROWS]
+            replaced = np.flatnonzero(~source.happens(self.keep, len(values)))
+            values[replaced] = source.below(self.k, len(replaced))
         return reports
 
     def tally(self, reports: ValueReports) -> Floats:
-        """Return how many reports hold each value."""
+        """Return the number of reports of each value."""
         self.check_reports(reports)
         return np.bincount(reports.below(self.k), minlength=self.k).astype(np.float64)
 
@@ -122,7 +122,7 @@ class GRR(DirectResponse):
     name = "grr"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        super().__init__(k, truthful(k, epsilon), epsilon=epsilon)
+        super().__init__(k, true_probability(k, epsilon), epsilon=epsilon)
 
 
 class Exponential(DirectResponse):
@@ -154,11 +154,11 @@ class Exponential(DirectResponse):
     name = "exp"
 
     def __init__(self, k: int, epsilon: float) -> None:
-        super().__init__(k, truthful(k, _checks.epsilon(epsilon) / 2), epsilon=epsilon)
+        super().__init__(k, true_probability(k, _checks.epsilon(epsilon) / 2), epsilon=epsilon)
 
 
 class ApproximateGRR(DirectResponse):
-    """GRR that tells the truth a little more often than e^eps allows.
+    """GRR with a relaxation: p slightly above the largest one of pure eps-LDP.
 
     p = (e^eps + (k-1) delta) / (e^eps + k - 1), the largest p that is (eps, delta)-LDP
     [theory: Whole reports].
@@ -172,10 +172,10 @@ class ApproximateGRR(DirectResponse):
 
     Notes
     -----
-    A pair of values differs by p - e^eps q = delta in the one report that favours the first, so
-    (eps, delta) is tight; every other pair (e, p - e^e q) on the same curve holds as well.  The
-    likelihood ratio p/q exceeds e^eps, so `leakage` may exceed epsilon; `relaxed_leakage` does
-    not.
+    For two values, P(report) - e^eps P'(report) is p - e^eps q = delta for the first value's
+    report and negative for others, so (eps, delta) is tight; so is every (e, p - e^e q) on the same
+    curve.  The likelihood ratio p/q exceeds e^eps, so `leakage` may exceed epsilon;
+    `relaxed_leakage` does not.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class ApproximateGRR(DirectResponse):
     approximate = True
 
     def __init__(self, k: int, epsilon: float, delta: float) -> None:
-        super().__init__(k, truthful(k, epsilon, delta), epsilon=epsilon, delta=delta)
+        super().__init__(k, true_probability(k, epsilon, delta), epsilon=epsilon, delta=delta)
 
     @property
     def epsilon(self) -> float:
@@ -206,7 +206,7 @@ class ApproximateGRR(DirectResponse):
 
     @property
     def realised_epsilon(self) -> float:
-        """The smallest e with which what is drawn is (e, delta)-LDP for the stated delta."""
+        """The smallest e for which the drawn distribution is (e, delta)-LDP at the stated delta."""
         if self.k == 1:
             return 0.0
         true, other = self.drawn
@@ -231,14 +231,14 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
     A subset S has probability p / C(k-1, w-1) under the values in it and (1-p) / C(k-1, w) under
     the others; the ratio of these is e^eps.
 
-    Drawn as a mixture: with chance s the true value is put in and w - 1 of the others chosen,
-    else w of all values, where s = w (e^eps - 1) / (k + w (e^eps - 1)).
+    Drawn as a mixture: with probability s the true value and a uniform subset of w - 1 others,
+    else a uniform subset of w of all values, where s = w (e^eps - 1) / (k + w (e^eps - 1)).
 
-    Every subset of its size is exactly equally likely: each value gets a uniform key and the w
-    smallest keys win.  A draw where the w-th smallest key is not the only one of its size has
-    too many winners and is made again, with new keys.  A true value that is put in has key 0; the
-    keys of the others, and whether a draw is made again, do not change in distribution when those
-    values swap places, so what is left is still uniform.
+    Every subset of its size is exactly equally likely: each value gets a uniform key and the
+    values with the w smallest keys are chosen.  Where the w-th smallest key is tied, more than w
+    values would be chosen; the draw is rejected and repeated with new keys.  A true value that is
+    forced in has key 0.  The joint distribution of the other keys and of the rejection is
+    exchangeable in the other values, so the accepted subset is still uniform.
 
     Examples
     --------
@@ -265,33 +265,33 @@ class SubsetSelection(MixtureMechanism, SetMechanism):
         return LikelySets("subsets", self.contrast, self.size)
 
     def draw(self, codes: Integers, source: Randomness) -> BitReports:
-        """Return uniform subsets, the true value forced into some of them."""
+        """Return uniform subsets; the true value is forced in with probability s."""
         words = np.empty((len(codes), -(-self.k // 64)), dtype=np.uint64)
         rows = min(ROWS, 1 << max(0, KEYS.bit_length() - self.k.bit_length()))
-        for begin in range(0, len(codes), rows):
-            block = codes[begin : begin + rows]
+        for start in range(0, len(codes), rows):
+            block = codes[start : start + rows]
             forced = source.happens(self.keep, len(block))
-            words[begin : begin + rows] = self._subsets(block, forced, source)
+            words[start : start + rows] = self._subsets(block, forced, source)
         return BitReports(self.describe(), words)
 
     def _subsets(self, codes: Integers, forced: Booleans, source: Randomness) -> NDArray[np.uint64]:
-        """Return uniform subsets, those of forced rows among the subsets with the row's code."""
+        """Return uniform subsets as packed bits; a forced row's subset contains its code."""
         words = np.empty((len(codes), -(-self.k // 64)), dtype=np.uint64)
         chosen = np.zeros((len(codes), 64 * words.shape[1]), dtype=np.bool_)
         pending = np.arange(len(codes))
         while len(pending):
             keys = self._keys(len(pending), source)
-            holders = np.flatnonzero(forced[pending])
-            keys[holders, codes[pending[holders]]] = 0
-            last = np.partition(keys, self.size - 1, axis=1)[:, self.size - 1 : self.size]
-            np.less_equal(keys, last, out=chosen[: len(pending), : self.k])
-            drawn = BitReports.pack(chosen[: len(pending)])
-            words[pending] = drawn
-            pending = pending[members(drawn) != self.size]
+            forced_rows = np.flatnonzero(forced[pending])
+            keys[forced_rows, codes[pending[forced_rows]]] = 0
+            largest = np.partition(keys, self.size - 1, axis=1)[:, self.size - 1 : self.size]
+            np.less_equal(keys, largest, out=chosen[: len(pending), : self.k])
+            subsets = BitReports.pack(chosen[: len(pending)])
+            words[pending] = subsets
+            pending = pending[set_sizes(subsets) != self.size]
         return words
 
     def _keys(self, rows: int, source: Randomness) -> NDArray[np.unsignedinteger[Any]]:
-        """Return a uniform key for each value, as many rows."""
-        width = 2 if self.k <= SHORT_KEYS_UP_TO else 4
+        """Return uniform keys of 16 or 32 bits, shape (rows, k)."""
+        width = 2 if self.k <= MAX_SHORT_KEYS else 4
         octets = source.bytes(width * rows * self.k)
         return octets.view(f"<u{width}").reshape(rows, self.k).copy()

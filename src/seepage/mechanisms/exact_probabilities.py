@@ -46,7 +46,7 @@ Thresholds = NDArray[Any]
 
 
 def exp_below(epsilon: float) -> Fraction:
-    """Return a fraction at most e^epsilon, and less by a relative 2e-39 at most.
+    """Return a fraction below e^epsilon by a relative 2e-39 at most, and never above it.
 
     A budget above 10,000 counts as 10,000: still a lower bound.
 
@@ -103,7 +103,7 @@ def _logarithm(ratio: Fraction) -> Decimal:
 
 
 def square_root_below(value: Fraction) -> Fraction:
-    """Return a fraction at most the root of a value of at least 1, and less by 2^-128 at most.
+    """Return a fraction below the square root of a value >= 1 by at most 2^-128.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def square_root_below(value: Fraction) -> Fraction:
 
 
 def chance(probability: Fraction) -> int:
-    """Return a probability as a threshold out of 2^64, rounded down.
+    """Return the integer threshold floor(p 2^64) of a probability p.
 
     Examples
     --------
@@ -129,12 +129,12 @@ def chance(probability: Fraction) -> int:
 
 
 def chance_above(probability: Fraction) -> int:
-    """Return a probability as a threshold out of 2^64, rounded up."""
+    """Return the integer threshold ceil(p 2^64) of a probability p."""
     return CERTAIN - chance(1 - probability)
 
 
-def whole_chances(channel: Floats, limit: Fraction) -> Thresholds:
-    """Return integer chances near a channel whose ratios within each column keep a limit exactly.
+def integer_thresholds(channel: Floats, limit: Fraction) -> Thresholds:
+    """Return thresholds close to a channel whose ratios within a column never exceed a limit.
 
     Parameters
     ----------
@@ -151,48 +151,50 @@ def whole_chances(channel: Floats, limit: Fraction) -> Thresholds:
     Notes
     -----
     The channel is mixed with a share t of its average row, t the smallest of 0, 2^-52, 2^-51,
-    ..., 1 that keeps the limit once rounded; t = 1 always does.  A channel that keeps the limit
-    up to rounding needs a t of about the rounding over ln(limit).  Outputs rarer than 2^-32 get
-    the same chance for all values, since rounding alone would tell these apart.
+    ..., 1 for which the rounded ratios are within the limit; t = 1 always is.  A channel that is
+    within the limit up to rounding needs a t of about the rounding error over ln(limit).  Outputs
+    rarer than 2^-32 get the same threshold for all values, since rounding alone would distinguish
+    them.
 
     Examples
     --------
-    >>> chances = whole_chances(np.array([[0.75, 0.25], [0.25, 0.75]]), Fraction(3))
-    >>> chances.sum(axis=1).tolist() == [2**64, 2**64], largest_ratio(chances)
+    >>> thresholds = integer_thresholds(np.array([[0.75, 0.25], [0.25, 0.75]]), Fraction(3))
+    >>> thresholds.sum(axis=1).tolist() == [2**64, 2**64], largest_ratio(thresholds)
     (True, Fraction(3, 1))
     """
     channel = np.where(channel.max(axis=0) < RARE, channel.mean(axis=0), channel)
     average = channel.mean(axis=0)
     for share in (0.0, *(2.0**exponent for exponent in range(-52, 0))):
-        chances = _round_rows((1 - share) * channel + share * average)
-        if _keeps(chances, limit):
-            return chances
+        thresholds = _round_rows((1 - share) * channel + share * average)
+        if _ratios_within(thresholds, limit):
+            return thresholds
     return _round_rows(np.tile(average, (len(channel), 1)))
 
 
 def _round_rows(channel: Floats) -> Thresholds:
-    """Return integer chances; what rounding leaves goes to the likeliest output."""
-    chances = exact_cells(int, np.floor(channel * CERTAIN))
-    every, likeliest = np.arange(len(chances)), channel.argmax(axis=1)
-    chances[every, likeliest] += CERTAIN - chances.sum(axis=1)
-    return chances
+    """Return floor(channel 2^64); the remainder of each row goes to its likeliest output."""
+    thresholds = exact_cells(int, np.floor(channel * CERTAIN))
+    rows, likeliest = np.arange(len(thresholds)), channel.argmax(axis=1)
+    thresholds[rows, likeliest] += CERTAIN - thresholds.sum(axis=1)
+    return thresholds
 
 
-def exact_cells(make: Callable[[Any], Any], matrix: NDArray[Any]) -> Thresholds:
-    """Return each cell as an exact Python number."""
-    return np.asarray(np.frompyfunc(make, 1, 1)(matrix))
+def exact_cells(number: Callable[[Any], Any], matrix: NDArray[Any]) -> Thresholds:
+    """Return a matrix of Python objects, each cell converted by `number` (int or Fraction)."""
+    return np.asarray(np.frompyfunc(number, 1, 1)(matrix))
 
 
-def _column_range(chances: Thresholds) -> "zip[tuple[Any, Any]]":
-    return zip(chances.max(axis=0).tolist(), chances.min(axis=0).tolist(), strict=True)
+def _column_ranges(thresholds: Thresholds) -> "zip[tuple[Any, Any]]":
+    """Return the largest and smallest threshold of each column."""
+    return zip(thresholds.max(axis=0).tolist(), thresholds.min(axis=0).tolist(), strict=True)
 
 
-def _keeps(chances: Thresholds, limit: Fraction) -> bool:
-    """Say whether each column's largest chance is at most `limit` times its smallest, exactly."""
-    above, below = limit.numerator, limit.denominator
-    return all(high * below <= low * above for high, low in _column_range(chances))
+def _ratios_within(thresholds: Thresholds, limit: Fraction) -> bool:
+    """Return whether max / min <= limit in every column, in exact arithmetic."""
+    numerator, denominator = limit.numerator, limit.denominator
+    return all(high * denominator <= low * numerator for high, low in _column_ranges(thresholds))
 
 
-def largest_ratio(chances: Thresholds) -> Fraction:
-    """Return the largest exact ratio within a column; an output without any chance is left out."""
-    return max(Fraction(high, low) for high, low in _column_range(chances) if high)
+def largest_ratio(thresholds: Thresholds) -> Fraction:
+    """Return the largest exact ratio max / min within a column; columns of zeros are skipped."""
+    return max(Fraction(high, low) for high, low in _column_ranges(thresholds) if high)

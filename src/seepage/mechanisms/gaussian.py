@@ -1,9 +1,9 @@
 """The analytic Gaussian mechanism: normal noise on the one-hot vector of a value.
 
-Double precision cannot tell delta = 1e-12 at epsilon 0, nor delta at epsilon 700, where a tail of
-1e-300 is multiplied by e^700.  Arb (python-flint) gives certified bounds on the tail of the normal
-distribution; it is imported only here and when needed, since loading it takes longer than
-`decimal`, which serves all other mechanisms.
+Double precision cannot resolve delta = 1e-12 at epsilon 0, nor delta at epsilon 700, where a tail
+of 1e-300 is multiplied by e^700.  Arb (python-flint) gives certified bounds on the tail of the
+normal distribution; it is imported only here and when needed, since it loads more slowly than
+`decimal`, which all other mechanisms use.
 """
 
 import math
@@ -29,7 +29,7 @@ WITNESS_NATS = 700.0
 """Log-likelihood ratio by which the witness report favours its value."""
 
 SPARE = 2.0**-30
-"""The share of delta that the noise leaves unused, for what drawing from a grid adds."""
+"""Share of delta that the noise leaves unused, for the rounding of probabilities on the grid."""
 
 DELTA_DIGITS = 25
 """Significant digits of delta in the search for sigma."""
@@ -41,7 +41,7 @@ GAUSSIAN_CELLS = 5
 """The standard deviation is at least 2^5 cells wide: the variance is larger by a share of 1e-4."""
 
 CLAMP = 12
-"""Standard deviations that the table reaches to; noise beyond them has a chance of 1e-32."""
+"""Range of the table in standard deviations; noise beyond it has probability 1e-32."""
 
 LEAD_BITS = 32
 """Leading bits of a draw; they decide all but a few of a million draws from a table."""
@@ -61,12 +61,11 @@ class Gaussian(HistogramEncoding):
 
     Notes
     -----
-    Two one-hot vectors are sqrt 2 apart, and sigma is the least noise that keeps delta at epsilon
-    (`gaussian_sigma`).  An entry's log-likelihood ratio (y - 1/2)/sigma^2 has no limit,
-    so a report can single out one value as clearly as one likes: `leakage` is the level
-    ln max_u G[x,u]/G[x',u] that this approaches and never reaches, infinite where a value occurs
-    under one target value only.  Its witness is a report within e^-700 of that.  What holds but
-    for delta' is `relaxed_leakage`.
+    Two one-hot vectors are sqrt 2 apart, and sigma is the smallest standard deviation that is
+    (epsilon, delta)-LDP (`gaussian_sigma`).  An entry's log-likelihood ratio (y - 1/2)/sigma^2 is
+    unbounded: `leakage` is the supremum ln max_u G[x,u]/G[x',u] over reports, which none attains,
+    infinite where a value occurs under one target value only.  Its witness is a report within
+    e^-700 of it.  `relaxed_leakage` holds except with probability delta'.
 
     Examples
     --------
@@ -90,11 +89,11 @@ class Gaussian(HistogramEncoding):
             )
         self._budget = min(self.parameters["epsilon"], float(MAX_EPSILON))
         self.sigma = gaussian_sigma(self._budget, self.parameters["delta"])
-        self.reach = 16 * self.sigma + 1  # the grid ends at 12 sigma, NumPy's noise below 14
+        self.reach = 16 * self.sigma + 1  # the grid ends at 12 sigma, NumPy's normals below 14
 
     @property
     def epsilon(self) -> float:
-        """The epsilon at which `delta` is computed; 0 for one value."""
+        """The epsilon at which `delta` is computed; 0 for k = 1."""
         return self._budget if self.k > 1 else 0.0
 
     @property
@@ -109,12 +108,12 @@ class Gaussian(HistogramEncoding):
 
     @property
     def realised_epsilon(self) -> float:
-        """The same epsilon: the grid of secure noise adds to delta alone."""
+        """Equal to `epsilon`: the grid of secure noise increases only delta."""
         return self.epsilon
 
     @property
     def realised_delta(self) -> float:
-        """The delta of the grid of secure noise, at most the stated one."""
+        """The delta of the secure noise on its grid, at most the stated one."""
         return float_above(Fraction(self.delta) + self.grid.added) if self.k > 1 else 0.0
 
     @property
@@ -124,7 +123,7 @@ class Gaussian(HistogramEncoding):
 
     @cached_property
     def grid(self) -> "GaussianGrid":
-        """The grid of secure noise, made when first needed."""
+        """The grid of secure noise, computed at first use."""
         return GaussianGrid(self.sigma, self.parameters["delta"] * SPARE / 4)
 
     def _fill(self, block: Floats, generator: np.random.Generator) -> None:
@@ -146,11 +145,11 @@ class Gaussian(HistogramEncoding):
 
     @property
     def likely_sets(self) -> LikelySets:
-        """One value, by a contrast without limit; an alphabet of one tells nothing."""
+        """Singletons with infinite contrast; 0 for k = 1."""
         return LikelySets("singletons", math.inf if self.k > 1 else 0.0)
 
     def witness_report(self, likely: Booleans) -> VectorReports:
-        """Return a report that speaks for the likely values with 700 nats."""
+        """Return a report that favours the likely values by a log-likelihood ratio of 700."""
         return self._report(np.where(likely, WITNESS_NATS * self.sigma * self.sigma, 0.0))
 
 
@@ -162,20 +161,20 @@ class GaussianGrid(NoiseGrid):
     sigma
         The standard deviation.
     slack
-        What the table may add to the delta of the noise itself, above 0.
+        Upper bound on the delta that the rounded table may add to that of the density, above 0.
 
     Notes
     -----
-    Rounding is a post-processing, so noise rounded to any grid keeps the (epsilon, delta) of the
-    density; no shift need be an integer number of cells, and the grid can be as coarse as the noise
-    is wide.  That is why this is not the discrete Gaussian of [Canonne, Kamath and Steinke 2020],
-    whose cells cannot be wider than the shift.  Cell c stands for 1/2 + c `step`; the last cells,
-    12 sigma away, stand for all that is beyond them, again a post-processing.
+    Rounding is post-processing, so noise rounded to any grid keeps the (epsilon, delta) of the
+    density; a shift by 1 need not be an integer number of cells, and the grid can be as coarse as
+    the noise is wide.  That is why this is not the discrete Gaussian of [Canonne, Kamath and
+    Steinke 2020], whose cells cannot be wider than the shift.  Cell c represents 1/2 + c `step`;
+    noise beyond the last cells, 12 sigma away, is clamped to them, again post-processing.
 
     A draw of `bits` random bits is compared with the distribution function at the cells' edges,
-    as integers out of 2^bits.  Both tails keep so many digits d that no cell's probability
-    is off by more than a share of h = 200 10^-d, two entries' by 2.01 h; the delta of any law
-    that close to one with delta is at most delta + 5 h, at every epsilon.  `added` = 10^(3-d).
+    as integers out of 2^bits.  Both tails have d digits, chosen so that the relative error of a
+    cell's probability is at most h = 200 10^-d, of two entries' 2.01 h; any distribution that close
+    to one with delta has at most delta + 5 h, at every epsilon.  `added` = 10^(3-d).
     """
 
     mirror = 0
@@ -203,23 +202,23 @@ class GaussianGrid(NoiseGrid):
         return thresholds
 
     def draw(self, source: Randomness, size: int) -> Integers:
-        """Return so many independent draws around 0, in cells."""
+        """Return `size` independent draws of the noisy 0, in cells."""
         words = source.bytes(4 * size).view("<u4")
         indices = np.searchsorted(self.leads, words, side="right")
         undecided = np.flatnonzero(self.leads[np.maximum(indices, 1) - 1] == words)
         for index in undecided:
             rest = int.from_bytes(source.bytes((self.bits - LEAD_BITS) // 8).tobytes(), "little")
-            whole = (int(words[index]) << (self.bits - LEAD_BITS)) | rest
-            indices[index] = bisect_right(self.thresholds, whole)
+            draw = (int(words[index]) << (self.bits - LEAD_BITS)) | rest
+            indices[index] = bisect_right(self.thresholds, draw)
         return np.asarray(indices - self.edge, dtype=np.int64)
 
     def values(self, cells: Integers) -> Floats:
-        """Return the entries that stand in these cells."""
+        """Return the numbers that cells represent."""
         return np.asarray(0.5 + cells * self.step)
 
 
 def normal_tail(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
-    """Return bounds on P(Z > x) of a standard normal Z, a share of 10^-digits apart at most.
+    """Return bounds on P(Z > x) of a standard normal Z, with relative difference <= 10^-digits.
 
     The bounds are certified: interval arithmetic of Arb [Johansson 2017].
 
@@ -233,11 +232,11 @@ def normal_tail(x: Fraction, digits: int) -> tuple[Fraction, Fraction]:
 
     with ctx.workprec(_bits(digits)):
         ball = (arb(fmpq(x.numerator, x.denominator)) / arb(2).sqrt()).erfc() / 2
-        return _exactly(ball.lower()), _exactly(ball.upper())
+        return _as_fraction(ball.lower()), _as_fraction(ball.upper())
 
 
 def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:
-    """Return the delta of Gaussian noise on a one-hot vector, rounded up by 10^-digits at most.
+    """Return the delta of Gaussian noise on a one-hot vector, rounded up by at most 10^-digits.
 
     delta = Phi(D/(2 sigma) - eps sigma/D) - e^eps Phi(-D/(2 sigma) - eps sigma/D), with D = sqrt 2
     the distance between two one-hot vectors [Balle and Wang 2018, Theorem 8].
@@ -252,25 +251,26 @@ def gaussian_delta(epsilon: float, sigma: float, digits: int) -> Fraction:
     with ctx.workprec(_bits(digits)):
         near, far = 1 / (2 * arb(sigma)), arb(epsilon) * arb(sigma) / 2
         likely, unlikely = (far - near).erfc(), (far + near).erfc()
-        return _exactly(((likely - arb(epsilon).exp() * unlikely) / 2).upper())
+        return _as_fraction(((likely - arb(epsilon).exp() * unlikely) / 2).upper())
 
 
 def _bits(digits: int) -> int:
+    """Return the working precision in bits for so many decimal digits."""
     return math.ceil(digits * math.log2(10)) + GUARD_BITS
 
 
-def _exactly(bound: Any) -> Fraction:
-    """Return an exact number of Arb as a fraction."""
+def _as_fraction(bound: Any) -> Fraction:
+    """Return an exact Arb number as a fraction."""
     mantissa, exponent = map(int, bound.man_exp())
     return mantissa * Fraction(2) ** exponent
 
 
 @lru_cache(maxsize=1024)
 def gaussian_sigma(epsilon: float, delta: float) -> float:
-    """Return the least noise with which the Gaussian mechanism is (epsilon, delta)-LDP.
+    """Return the smallest sigma for which the Gaussian mechanism is (epsilon, delta)-LDP.
 
-    The delta of `gaussian_delta` falls as sigma grows; bisection finds sigma to 12 digits, and
-    the end that keeps delta, with 2^-30 of it to spare, is returned.
+    `gaussian_delta` decreases in sigma; bisection finds sigma to 12 digits and returns the upper
+    end, at which it is at most delta (1 - 2^-30).
 
     Examples
     --------
@@ -280,26 +280,26 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
     limit = Fraction(delta) * Fraction(1 - SPARE)
     digits = math.ceil(-math.log10(delta)) + DELTA_DIGITS
 
-    def keeps(sigma: float) -> bool:
+    def is_private(sigma: float) -> bool:
         return gaussian_delta(epsilon, sigma, digits) <= limit
 
     high = 1.0
-    while not keeps(high):
+    while not is_private(high):
         high *= 2
     low = high / 2
-    while keeps(low):
+    while is_private(low):
         low, high = low / 2, low
     while high - low > 4096 * UNIT * high:
         middle = (low + high) / 2
-        low, high = (low, middle) if keeps(middle) else (middle, high)
+        low, high = (low, middle) if is_private(middle) else (middle, high)
     return high
 
 
 def normal_miss_rate(sigma: float, k: int) -> float:
-    """Return the probability that normal noise makes another than the true entry the largest.
+    """Return the probability that the true entry is not the largest under normal noise.
 
     The integral of phi(z) (1 - Phi(z + 1/sigma)^(k-1)), by the trapezoidal rule.  The integrand is
-    smooth and dies out like phi, so steps of 1/32 up to z = 40 are right to double precision.
+    smooth and decays like phi, so steps of 1/32 up to |z| = 40 give double precision.
     """
     from scipy.special import log_ndtr
 

@@ -1,31 +1,28 @@
-"""The hash functions of local hashing: one for each 64-bit seed, into g buckets.
+"""Local hashing: report a hash function and the perturbed bucket of the value.
 
-For seed s and value v, in arithmetic modulo 2^64,
+Each person draws a hash function (a 64-bit seed) at random, hashes the value with it into one of g
+buckets, and reports the seed together with the bucket, perturbed by randomised response over the g
+buckets: the true one with probability p = e^epsilon / (e^epsilon + g - 1) [Wang et al. 2017; paper,
+Appendix A].  The report makes the values of the reported bucket likelier than the others by
+epsilon.  For k = 1 a report carries no information: epsilon is 0 and the frequency is 1.
+
+The hash function of seed s maps value v, in arithmetic modulo 2^64, to
 
     x = s + (v + 1) STEP,   then twice:  x = (x xor x >> shift) factor,
     bucket = floor(x g / 2^64), from the upper 48 bits of x.
 
-These are the steps of SplitMix64 [Steele, Lea and Flood 2014] without its last shift, which only
-concerns lower bits: a seed's values are hashed to the successive outputs of a tested generator
+These are the steps of SplitMix64 [Steele, Lea and Flood 2014] without its last shift, which affects
+lower bits only: the values of a seed are hashed to the successive outputs of a tested generator
 that starts at the seed.
 
 * One value: s -> x is a bijection, so over uniform seeds x is exactly uniform, and a bucket has
-  probability 1/g to within 2^-48, exactly if g is a power of 2.  (This bias reaches only the
-  estimate, far below any standard error; the privacy of local hashing does not rest on the hash.)
-* Several values: independent as far as tests can tell, for pairs and for whole splits of the
-  alphabet.  Multiply-shift hashing has a proof for pairs, but it can split successive values in a
-  few ways only; the attack's hit rate and the leakage need all splits.
+  probability 1/g to within 2^-48, exactly if g is a power of 2.  (This bias affects only the
+  estimate, far below any standard error; privacy does not depend on the hash.)
+* Several values: tests detect no dependence, for pairs and for splits of the whole alphabet.
+  Multiply-shift hashing has a proof for pairs, but it can split successive values in few ways only;
+  the attack's hit rate and the leakage need all splits.
 
-The definition is fixed: reports in files are read back by it.
-
-Local hashing: hash the value into one of g buckets, and report the bucket noisily.
-
-Each person draws a hash function (its seed) at random, hashes the value with it, and reports the
-seed together with the bucket, perturbed by randomised response over the g buckets: the right one
-with probability p = e^epsilon / (e^epsilon + g - 1) [Wang et al. 2017; paper, Appendix A].  The
-report makes the values that fall into the reported bucket likelier than the others by epsilon.
-
-With one value (k = 1) a report says nothing: epsilon is 0 and the frequency is known to be 1.
+The definition is fixed: report files depend on it.
 """
 
 import math
@@ -44,7 +41,7 @@ from seepage.mechanisms.reports import DamagedReportError, HashReports
 from seepage.mechanisms.two_level import MixtureMechanism
 
 MAX_BUCKETS = 1 << 16
-"""The largest g: the product of g and 48 bits still fits a 64-bit word."""
+"""Largest g: a product of g and a 48-bit integer must fit a 64-bit word."""
 
 Words = NDArray[np.uint64]
 
@@ -55,7 +52,7 @@ _ROUNDS = (
 )
 
 MAX_SEEDS = 1 << 22
-"""Seeds tried in search of a witness, about a tenth of a second."""
+"""Maximum number of seeds tried in the search for a witness, about a tenth of a second."""
 
 
 def bucket_of(seeds: ArrayLike, values: ArrayLike, buckets: int) -> Words:
@@ -78,10 +75,10 @@ def bucket_of(seeds: ArrayLike, values: ArrayLike, buckets: int) -> Words:
 
 
 def hashes_to(seeds: Words, reported: ArrayLike, k: int, buckets: int) -> Booleans:
-    """Return which of the values 0 to k - 1 fall into each seed's reported bucket.
+    """Return which of the values 0 to k - 1 each seed hashes to its reported bucket.
 
     One row per seed, one column per value; about 4 nanoseconds per cell.  A bucket is an interval
-    of x, so that one subtraction and comparison replace the product with g.
+    of x, so that one subtraction and one comparison replace the product with g.
 
     Examples
     --------
@@ -89,13 +86,14 @@ def hashes_to(seeds: Words, reported: ArrayLike, k: int, buckets: int) -> Boolea
     [[1, 0, 0, 1, 1, 0], [0, 1, 0, 1, 0, 0]]
     """
     rows = np.asarray(reported, dtype=np.uint64)
-    begin, end = _first_of(rows, buckets), _first_of(rows + np.uint64(1), buckets)
+    start, end = _bucket_start(rows, buckets), _bucket_start(rows + np.uint64(1), buckets)
     mixed = _mix(seeds[:, None], np.arange(k, dtype=np.uint64))
-    mixed -= begin[:, None]
-    return np.asarray(mixed < (end - begin)[:, None])
+    mixed -= start[:, None]
+    return np.asarray(mixed < (end - start)[:, None])
 
 
 def _mix(seeds: Words, values: Words) -> Words:
+    """Return the hash x of each value under each seed, before it is reduced to a bucket."""
     mixed = np.atleast_1d(seeds) + (np.atleast_1d(values) + np.uint64(1)) * _STEP
     for shift, factor in _ROUNDS:
         mixed ^= mixed >> shift
@@ -103,14 +101,14 @@ def _mix(seeds: Words, values: Words) -> Words:
     return mixed
 
 
-def _first_of(bucket: Words, buckets: int) -> Words:
-    """Return the least x of a bucket, ceil(b 2^48 / g) 2^16, modulo 2^64: 0 for b = g."""
+def _bucket_start(bucket: Words, buckets: int) -> Words:
+    """Return the smallest x of bucket b, ceil(b 2^48 / g) 2^16, modulo 2^64: 0 for b = g."""
     upper = (bucket << np.uint64(48)) + np.uint64(buckets - 1)
     return upper // np.uint64(buckets) << np.uint64(16)
 
 
 class LocalHashing(MixtureMechanism):
-    """The base of local hashing: all that follows from epsilon and the number of buckets.
+    """Base class of local hashing, given epsilon and the number of buckets.
 
     Parameters
     ----------
@@ -123,13 +121,13 @@ class LocalHashing(MixtureMechanism):
 
     Notes
     -----
-    `leakage` takes every set of values for a possible likely set, which holds for a hash family
-    that contains every split of the alphabet [theory: Whole reports].  Ours has 2^64 functions:
-    while a split has a fair chance among them (about 60 values for g = 2, fewer for more buckets)
-    the leakage is exact, beyond it is an upper bound, never too low.  `witness_report` finds a seed
-    for a split if that takes about four million tries (some 20 values for g = 2); else None.
+    `leakage` takes every set of values as a possible likely set, which holds for a hash family
+    that contains every split of the alphabet [theory: Whole reports].  This one has 2^64 functions:
+    up to about 60 values for g = 2, fewer for more buckets, it is likely to contain every split and
+    the leakage is exact; beyond, it is an upper bound.  `witness_report` returns a report for a
+    split if a seed is expected within four million tries (about 20 values for g = 2); else None.
 
-    `perturb` is O(1) per report; `estimate` and `infer` hash all k values for each, O(n k).
+    `perturb` is O(1) per report; `estimate` and `infer` hash all k values for each report, O(n k).
     """
 
     reports: ClassVar[type[HashReports]] = HashReports
@@ -137,46 +135,46 @@ class LocalHashing(MixtureMechanism):
     def __init__(self, k: int, epsilon: float, buckets: int) -> None:
         self.buckets = _checks.integer(buckets, "buckets", 2, MAX_BUCKETS)
         growth = exp_below(epsilon)
-        right = growth / (growth + self.buckets - 1)
-        super().__init__(k, right, Fraction(1, self.buckets), epsilon=epsilon)
+        true = growth / (growth + self.buckets - 1)
+        super().__init__(k, true, Fraction(1, self.buckets), epsilon=epsilon)
 
     @property
     def blind(self) -> Fraction:
-        """The probability 1/g that a bucket drawn without the value holds it."""
+        """The probability 1/g that a uniform bucket is that of the value."""
         return self.other
 
     @property
     def bits(self) -> float:
-        """The 64 bits of the seed, and the bucket's."""
+        """The size of one report: 64 bits of the seed plus those of the bucket."""
         return float(64 + (self.buckets - 1).bit_length())
 
     def draw(self, codes: Integers, source: Randomness) -> HashReports:
-        """Return a random seed for each value, and its bucket with noise."""
+        """Return a random seed for each value, and its perturbed bucket."""
         seeds = np.empty(len(codes), dtype=np.uint64)
         reported = np.empty(len(codes), dtype=np.min_scalar_type(self.buckets - 1))
-        for begin in range(0, len(codes), ROWS):
-            rows = slice(begin, min(begin + ROWS, len(codes)))
+        for start in range(0, len(codes), ROWS):
+            rows = slice(start, min(start + ROWS, len(codes)))
             seeds[rows] = source.words(len(codes[rows]))
             reported[rows] = bucket_of(seeds[rows], codes[rows], self.buckets)
-            redrawn = begin + np.flatnonzero(~source.happens(self.keep, len(codes[rows])))
-            reported[redrawn] = source.below(self.buckets, len(redrawn))
+            replaced = start + np.flatnonzero(~source.happens(self.keep, len(codes[rows])))
+            reported[replaced] = source.below(self.buckets, len(replaced))
         return HashReports(self.describe(), seeds, reported)
 
     def supported(self, reports: HashReports) -> Booleans:
-        """Return which values fall into each report's bucket."""
+        """Return the values that hash to each report's bucket, shape (n, k)."""
         return hashes_to(reports.seeds, reports.buckets, self.k, self.buckets)
 
     @cached_property
     def hit_rate(self) -> float:
         """The rate a = p (g/k) (1 - (1-1/g)^k) + (1-p) (1-1/g)^(k-1) / k, summed directly."""
-        away = math.log1p(-1 / self.buckets)
-        chosen = -math.expm1(self.k * away) * self.buckets / self.k
-        alone = math.exp((self.k - 1) * away) / self.k
-        return float(self.true) * chosen + float(1 - self.true) * alone
+        log_outside = math.log1p(-1 / self.buckets)
+        chosen = -math.expm1(self.k * log_outside) * self.buckets / self.k
+        empty = math.exp((self.k - 1) * log_outside) / self.k
+        return float(self.true) * chosen + float(1 - self.true) * empty
 
     @cached_property
     def _logarithms(self) -> tuple[float, float]:
-        """The logarithms of the probabilities of the right bucket and of each other."""
+        """The log-probabilities of the true bucket and of each other bucket."""
         return log_nearest(self.true), log_nearest((1 - self.true) / (self.buckets - 1))
 
     def log_likelihood(self, reports: HashReports) -> Floats:
@@ -185,43 +183,44 @@ class LocalHashing(MixtureMechanism):
         return np.where(self.supported(reports), *self._logarithms)
 
     def witness_report(self, likely: Booleans) -> HashReports | None:
-        """Return a report whose bucket holds exactly these values, or None if none is in reach.
+        """Return a report whose bucket holds exactly the values `likely`; None if none is found.
 
-        Seeds are tried in turn, at most `MAX_SEEDS`, and none where success is unlikely.
+        Seeds are tried in ascending order up to `MAX_SEEDS`; none where more are expected to be
+        needed.
         """
-        wanted = np.asarray(likely, dtype=np.bool_)
-        if self._tries_needed(int(wanted.sum())) > MAX_SEEDS:
+        members = np.asarray(likely, dtype=np.bool_)
+        if self._expected_tries(int(members.sum())) > MAX_SEEDS:
             return None
-        for begin in range(0, MAX_SEEDS, ROWS):
-            seeds = np.arange(begin, begin + ROWS, dtype=np.uint64)
-            found = self._splitting(seeds, wanted)
-            if found is not None:
-                return found
+        for start in range(0, MAX_SEEDS, ROWS):
+            seeds = np.arange(start, start + ROWS, dtype=np.uint64)
+            report = self._first_with_set(seeds, members)
+            if report is not None:
+                return report
         return None
 
-    def _tries_needed(self, size: int) -> float:
+    def _expected_tries(self, size: int) -> float:
         """Return the expected number of seeds to try for a set of this size."""
         outside = (self.k - size) * math.log1p(-1 / self.buckets)
         together = -max(0, size - 1) * math.log(self.buckets)
         return math.exp(min(700.0, -outside - together))
 
-    def _splitting(self, seeds: Words, wanted: Booleans) -> HashReports | None:
-        """Return the report of the first of these seeds that puts exactly the wanted together."""
-        inside, outside = np.flatnonzero(wanted), np.flatnonzero(~wanted)
+    def _first_with_set(self, seeds: Words, members: Booleans) -> HashReports | None:
+        """Return the report of the first seed with a bucket of exactly these members, or None."""
+        inside, outside = np.flatnonzero(members), np.flatnonzero(~members)
         if len(inside):
             buckets = bucket_of(seeds, inside[0], self.buckets)
         else:
             buckets = np.zeros(len(seeds), dtype=np.uint64)
         for value in (*inside[1:], *outside):
-            agrees = (bucket_of(seeds, value, self.buckets) == buckets) == wanted[value]
+            agrees = (bucket_of(seeds, value, self.buckets) == buckets) == members[value]
             seeds, buckets = seeds[agrees], buckets[agrees]
         if not len(seeds):
             return None
-        named = buckets[:1].astype(np.min_scalar_type(self.buckets - 1))
-        return HashReports(self.describe(), seeds[:1], named)
+        bucket = buckets[:1].astype(np.min_scalar_type(self.buckets - 1))
+        return HashReports(self.describe(), seeds[:1], bucket)
 
     def check_reports(self, reports: Any) -> None:
-        """Raise where reports are not of this very mechanism, or name another bucket."""
+        """Raise where reports are not of this mechanism, or a bucket is not below g."""
         super().check_reports(reports)
         if len(reports) and reports.buckets.max() >= self.buckets:
             rule = f"reports must name buckets below {self.buckets}"
@@ -256,8 +255,8 @@ class BLH(LocalHashing):
 class OLH(LocalHashing):
     """Optimised local hashing: g = round(e^epsilon) + 1 buckets [Wang et al. 2017].
 
-    That g makes the variance of rare values least.  From epsilon 11.1 on it stays at 2^16, more
-    than which a report has no place for; epsilon is exact whatever g is.
+    That g minimises the variance of rare values.  From epsilon 11.1 on it is 2^16, the largest that
+    a report can hold; epsilon is exact for every g.
 
     Parameters
     ----------

@@ -38,39 +38,39 @@ BLOCK = 1 << 15
 class NoiseGrid(ABC):
     """Noise in cells of a grid, for the entries of one-hot vectors.
 
-    Cell `mirror` - c stands to 1 as cell c stands to 0.
+    The noisy 0 has the distribution of `draw`, the noisy 1 that of `mirror` - `draw`.
     """
 
     mirror: int
 
     @abstractmethod
     def draw(self, source: Randomness, size: int) -> Integers:
-        """Return so many independent draws around 0, in cells."""
+        """Return `size` independent draws of the noisy 0, in cells."""
 
     @abstractmethod
     def values(self, cells: Integers) -> Floats:
-        """Return the entries that stand in these cells."""
+        """Return the numbers that cells represent."""
 
     def one_hot(self, codes: Integers, k: int, source: Randomness) -> Floats:
-        """Return noisy one-hot vectors: draws around 0, the true entry's mirrored to around 1."""
+        """Return noisy one-hot vectors, shape (n, k)."""
         cells = self.draw(source, len(codes) * k).reshape(-1, k)
-        every = np.arange(len(codes))
-        cells[every, codes] = self.mirror - cells[every, codes]
+        rows = np.arange(len(codes))
+        cells[rows, codes] = self.mirror - cells[rows, codes]
         return self.values(cells)
 
 
 class HistogramEncoding(Mechanism):
     """Report the one-hot vector of a value with independent noise on each entry.
 
-    The mean of the reports is an unbiased estimate of the frequencies, since the noise has mean
-    0.  An adversary weighs value v by `_evidence`, how much likelier entry v is around 1 than
-    around 0.
+    The noise has mean 0, so the mean of the reports is an unbiased estimate of the frequencies.
+    The log-likelihood of value v is `_around_zero` plus entry v of `_evidence`, its log-likelihood
+    ratio between 1 and 0.
     """
 
     reports = VectorReports
 
     reach: float
-    """The magnitude that noise exceeds with a chance below 1e-40 only."""
+    """Magnitude that the noise exceeds with probability below 1e-40."""
 
     @property
     def bits(self) -> float:
@@ -89,7 +89,7 @@ class HistogramEncoding(Mechanism):
 
     @abstractmethod
     def _fill(self, block: Floats, generator: np.random.Generator) -> None:
-        """Write noise into a block of entries."""
+        """Fill a block of entries with noise."""
 
     @abstractmethod
     def _evidence(self, vectors: Floats) -> Floats:
@@ -97,42 +97,42 @@ class HistogramEncoding(Mechanism):
 
     @abstractmethod
     def _around_zero(self, vectors: Floats) -> Floats:
-        """Return the log-density of each report if no entry were 1."""
+        """Return the log-density of each report under noise around the zero vector."""
 
     def draw(self, codes: Integers, source: Randomness) -> VectorReports:
-        """Return noisy one-hot vectors: from the grid, or for a NumPy generator as doubles."""
+        """Return noisy one-hot vectors: on the grid, or as doubles for a NumPy generator."""
         vectors = np.empty((len(codes), self.k))
         rows = max(1, BLOCK // self.k)
-        for begin in range(0, len(codes), rows):
-            block, own = vectors[begin : begin + rows], codes[begin : begin + rows]
+        for start in range(0, len(codes), rows):
+            block, block_codes = vectors[start : start + rows], codes[start : start + rows]
             if self.grid is None:
                 block[:] = 0.0
             elif source.generator is None:
-                block[:] = self.grid.one_hot(own, self.k, source)
+                block[:] = self.grid.one_hot(block_codes, self.k, source)
             else:
                 self._fill(block, source.generator)
-                block[np.arange(len(own)), own] += 1.0
+                block[np.arange(len(block_codes)), block_codes] += 1.0
         return VectorReports(self.describe(), vectors)
 
     def contributions(self, reports: VectorReports) -> Floats:
-        """Return the vectors themselves; with one value, 1."""
+        """Return the reported vectors; 1 for k = 1."""
         self.check_drawn(reports)
         return reports.vectors if self.k > 1 else np.ones((len(reports), 1))
 
     def variance(self, n: int, frequency: ArrayLike = 0.0) -> Floats:
-        """Return the variance of one entry's noise over n, at any frequency; 0 for one value."""
+        """Return the noise variance over n, for every frequency; 0 for k = 1."""
         count = _checks.integer(n, "n", 1, _checks.MAX_RECORDS)
         share = _checks.probabilities(frequency, "frequency")
         return np.full(share.shape, self.noise_variance / count if self.k > 1 else 0.0)
 
     def check_reports(self, reports: Any) -> None:
-        """Raise where reports are not of this very mechanism, or not vectors of k numbers."""
+        """Raise where reports are not of this mechanism, or not vectors of k numbers."""
         super().check_reports(reports)
         if reports.vectors.ndim != 2 or reports.vectors.shape[1] != self.k:
             raise InputError(f"reports must hold vectors of {self.k} numbers")
 
     def check_drawn(self, reports: Any) -> None:
-        """Raise where an entry is farther from 0 and 1 than noise reaches, or is no number."""
+        """Raise where an entry is outside [-reach, 1 + reach], or NaN."""
         self.check_reports(reports)
         reports.check_within(-self.reach, 1 + self.reach)
 
@@ -142,18 +142,18 @@ class HistogramEncoding(Mechanism):
         Parameters
         ----------
         reports
-            Reports of this very mechanism.
+            Reports of this mechanism with these parameters.
         rng
-            A seed or generator, for entries that tie exactly, as they do on a grid.
+            A seed or generator, to break exact ties of entries, as they occur on a grid.
         prior
             The paper's P_V: a distribution over the k values; uniform if None.
 
         Notes
         -----
-        Laplace noise has the same likelihood ratio for every entry above 1, so posteriors tie;
-        among tied values the one with the largest entry is guessed.  No rule among tied values
-        is better than another, so this has the hit rate of any Bayes-optimal guess, and with a
-        uniform prior it is the value with the largest entry.
+        Laplace noise has the same likelihood ratio for every entry above 1, so posteriors tie; of
+        the tied values the one with the largest entry is guessed.  All rules for ties have the hit
+        rate of the Bayes-optimal guess; with this one and a uniform prior the guess is the value
+        with the largest entry.
         """
         self.check_reports(reports)
         log_prior = None if prior is None else self._log_prior(prior)
@@ -161,13 +161,13 @@ class HistogramEncoding(Mechanism):
         vectors, source = reports.vectors, randomness(rng)
         guesses = np.empty(len(vectors), dtype=np.int64)
         rows = max(1, BLOCK // self.k)
-        for begin in range(0, len(vectors), rows):
-            scores = vectors[begin : begin + rows]
+        for start in range(0, len(vectors), rows):
+            scores = vectors[start : start + rows]
             if log_prior is not None:
                 posterior = self._evidence(scores) + log_prior
                 best = posterior.max(axis=1, keepdims=True)
                 scores = np.where(posterior == best, scores, -np.inf)
-            guesses[begin : begin + rows] = argmax_random_ties(scores, source)
+            guesses[start : start + rows] = argmax_random_ties(scores, source)
         return guesses
 
     def _log_prior(self, prior: ArrayLike) -> Floats:
@@ -193,5 +193,5 @@ class HistogramEncoding(Mechanism):
 
     def _report(self, vector: Floats) -> VectorReports:
         if vector.shape != (self.k,):
-            raise InputError(f"likely must say yes or no for each of {self.k} values")
+            raise InputError(f"likely must hold one boolean for each of {self.k} values")
         return VectorReports(self.describe(), vector[None].astype(np.float64))

@@ -31,32 +31,32 @@ Seed = Union[int, np.random.Generator, "Randomness", None]
 
 
 class Randomness:
-    """A source of uniform bytes and the exact draws made from them.
+    """A source of uniform random bytes, with exact draws.
 
     Parameters
     ----------
     generator
-        A NumPy generator for research; None for the operating system's randomness.
+        A NumPy generator for research; None for the operating system's secure generator.
     """
 
     def __init__(self, generator: np.random.Generator | None) -> None:
         self.generator = generator
 
     def bytes(self, count: int) -> NDArray[np.uint8]:
-        """Return so many uniform bytes."""
+        """Return `count` uniform bytes."""
         if self.generator is None:
             return np.frombuffer(os.urandom(count), dtype=np.uint8)
         words = self.generator.integers(0, CERTAIN, -(-count // 8), dtype=np.uint64)
         return words.astype("<u8", copy=False).view(np.uint8)[:count]
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """Return so many uniform 64-bit integers."""
+        """Return `count` uniform 64-bit integers."""
         return self.bytes(8 * count).view("<u8").astype(np.uint64, copy=False)
 
     def happens(self, threshold: int, shape: int | tuple[int, ...]) -> Booleans:
         """Return independent events, each true with probability exactly threshold / 2^64.
 
-        One random byte decides all but one case in 256; only those draw the other seven.
+        One random byte decides all but one event in 256, for which seven more bytes are drawn.
         """
         size = int(np.prod(shape))
         if threshold >= CERTAIN or threshold <= 0:
@@ -71,22 +71,22 @@ class Randomness:
     def below(self, limit: int, size: int) -> Integers:
         """Return independent uniform integers from 0 to limit - 1, without bias.
 
-        Lemire's multiplication: the upper half of x * limit, for a 16-bit or 32-bit x, rejecting
-        the few x whose lower half would make one result likelier.
+        Lemire's method: the upper half of x * limit, for a 16-bit or 32-bit x, rejecting the few x
+        whose lower half would bias the result.
         """
         if not 1 <= limit <= 1 << 32:
             raise InputError(f"limit must be from 1 to 2^32, got {limit}")
         result = np.empty(size, dtype=np.int64)
-        fits, again = self._multiply(limit, size)
-        result[:] = fits
-        while len(again):
-            fits, rejected = self._multiply(limit, len(again))
-            result[again] = fits
-            again = again[rejected]
+        draws, pending = self._multiply(limit, size)
+        result[:] = draws
+        while len(pending):
+            draws, rejected = self._multiply(limit, len(pending))
+            result[pending] = draws
+            pending = pending[rejected]
         return result
 
     def _multiply(self, limit: int, size: int) -> tuple[NDArray[Any], Integers]:
-        """Return so many draws below a limit, and the places of those to reject."""
+        """Return `size` draws below a limit, and the indices of those to reject."""
         wide: Any = np.uint32 if limit <= SHORT_LIMIT else np.uint64
         width = wide().itemsize // 2
         span = 1 << 8 * width
@@ -98,35 +98,35 @@ class Randomness:
 
 
 def randomness(rng: Seed) -> Randomness:
-    """Return the randomness of a seed or generator; that of the operating system for None."""
+    """Return a source for a seed or generator; for None, the operating system."""
     if rng is None or isinstance(rng, Randomness):
         return rng or Randomness(None)
     return Randomness(_checks.generator(rng, "rng"))
 
 
-def draw_outputs(chances: Thresholds, codes: Integers, source: Randomness) -> Integers:
-    """Return one output for each code, each with exactly its chance out of 2^64.
+def draw_outputs(thresholds: Thresholds, codes: Integers, source: Randomness) -> Integers:
+    """Return one output for each code, with exactly the probabilities thresholds / 2^64.
 
-    A uniform 64-bit integer is looked up in the running sums of its row; O(log r) each for r
-    outputs, in blocks so that memory does not grow beyond the outputs.
+    A uniform 64-bit integer is looked up in the cumulative sums of its row, O(log r) for r
+    outputs; in blocks, so that memory does not grow beyond the outputs.
     """
-    ends = np.minimum(np.cumsum(chances, axis=1), CERTAIN - 1).astype(np.uint64)
-    last = chances.shape[1] - 1 - (chances > 0)[:, ::-1].argmax(axis=1)
+    ends = np.minimum(np.cumsum(thresholds, axis=1), CERTAIN - 1).astype(np.uint64)
+    last = thresholds.shape[1] - 1 - (thresholds > 0)[:, ::-1].argmax(axis=1)
     outputs = np.empty(len(codes), dtype=np.int64)
-    for begin in range(0, len(codes), ROWS):
-        block = codes[begin : begin + ROWS]
+    for start in range(0, len(codes), ROWS):
+        block = codes[start : start + ROWS]
         words = source.words(len(block))
         order = np.argsort(block, kind="stable")
-        borders = np.searchsorted(block[order], np.arange(len(chances) + 1))
-        for value in np.flatnonzero(np.diff(borders)):
-            rows = order[borders[value] : borders[value + 1]]
+        boundaries = np.searchsorted(block[order], np.arange(len(thresholds) + 1))
+        for value in np.flatnonzero(np.diff(boundaries)):
+            rows = order[boundaries[value] : boundaries[value + 1]]
             indices = np.searchsorted(ends[value], words[rows], side="right")
-            outputs[begin + rows] = np.minimum(indices, last[value])
+            outputs[start + rows] = np.minimum(indices, last[value])
     return outputs
 
 
 def guess_supported(words: NDArray[np.uint64], k: int, source: Randomness) -> Integers:
-    """Return one guess for each report, uniform among its set bits, or among all k without any.
+    """Return one guess for each report: a uniform set bit, or a uniform value if no bit is set.
 
     The paper's attack on a report that supports a set of values [paper, Appendix B].
 
@@ -137,12 +137,12 @@ def guess_supported(words: NDArray[np.uint64], k: int, source: Randomness) -> In
     k
         The alphabet size.
     source
-        Where the choices come from; they are unbiased.
+        The source of randomness; the choice is unbiased.
 
     Notes
     -----
-    The number of set bits s is counted, a rank below s drawn, and the set bit of that rank found:
-    first its word, then its place in the word by halving.  O(n k / 64) for n reports.
+    The set bits s are counted, a rank below s is drawn, and the set bit of that rank is located:
+    first its word, then its index in the word by bisection.  O(n k / 64) for n reports.
 
     Examples
     --------
@@ -157,14 +157,14 @@ def guess_supported(words: NDArray[np.uint64], k: int, source: Randomness) -> In
     supported = ends[:, -1]
     ranks = _below_each(np.where(supported > 0, supported, k), source)
     column = np.minimum((ends <= ranks[:, None]).sum(axis=1), words.shape[1] - 1)
-    every = np.arange(len(words))
-    word = words[every, column]
-    before = ends[every, column] - np.bitwise_count(word)
+    rows = np.arange(len(words))
+    word = words[rows, column]
+    before = ends[rows, column] - np.bitwise_count(word)
     return np.where(supported > 0, 64 * column + _set_bit(word, ranks - before), ranks)
 
 
 def _below_each(limits: Integers, source: Randomness) -> Integers:
-    """Return one unbiased draw below each limit; few of the limits differ."""
+    """Return one unbiased draw below each limit, one call per distinct limit."""
     draws = np.empty(len(limits), dtype=np.int64)
     for limit in np.unique(limits):
         rows = np.flatnonzero(limits == limit)
@@ -185,7 +185,7 @@ def _set_bit(words: NDArray[np.uint64], ranks: Integers) -> Integers:
 
 
 def argmax_random_ties(scores: Floats, source: Randomness) -> Integers:
-    """Return the column of the largest score of each row, a random one where several are equal."""
+    """Return the argmax of each row; ties are broken uniformly at random."""
     chosen = scores.argmax(axis=1)
     equal = scores == scores[np.arange(len(scores)), chosen][:, None]
     tied = np.flatnonzero(np.count_nonzero(equal, axis=1) > 1)

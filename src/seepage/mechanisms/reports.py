@@ -1,4 +1,4 @@
-"""Reports: typed columns that record which mechanism, with which parameters, released them."""
+"""Reports: typed columns with the mechanism and parameters that released them, and their files."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ METADATA = b"seepage.reports"
 
 
 class DamagedReportError(InputError):
-    """A report that its mechanism cannot have drawn: the first of the `wrong` ones, `row`."""
+    """A report that its mechanism cannot have drawn; `row` is the first index where `wrong`."""
 
     def __init__(self, rule: str, wrong: Booleans) -> None:
         self.rule, self.row = rule, int(wrong.argmax())
@@ -35,7 +35,7 @@ class DamagedReportError(InputError):
 
 @dataclass(frozen=True, eq=False)
 class Reports(ABC):
-    """A column of reports; `origin` says which mechanism made them, with which parameters."""
+    """A column of reports; `origin` holds the mechanism and the parameters that drew them."""
 
     origin: Origin
 
@@ -45,13 +45,16 @@ class Reports(ABC):
         return len(self._arrays()[0])
 
     def __getitem__(self, rows: slice | NDArray[np.bool_] | Integers) -> Self:
-        """Return some of the reports, by a slice, a mask or their numbers."""
+        """Return some of the reports, by a slice, a boolean mask or integer indices."""
         if not isinstance(rows, slice):
             rows = _checks.array(rows, "rows")
             kind, count = rows.dtype.kind, len(self)
-            numbers = kind in "iu" and bool(np.all((rows >= -count) & (rows < count)))
-            if rows.ndim != 1 or not (numbers or (kind == "b" and len(rows) == count)):
-                raise InputError("rows must be a slice, one boolean for each report, or numbers")
+            indices = kind in "iu" and bool(np.all((rows >= -count) & (rows < count)))
+            if rows.ndim != 1 or not (indices or (kind == "b" and len(rows) == count)):
+                raise InputError(
+                    f"rows must be a slice, {count} booleans, or integers from {-count} to "
+                    f"{count - 1}"
+                )
         return type(self)(self.origin, *(array[rows] for array in self._arrays()))
 
     def _arrays(self) -> list[Any]:
@@ -64,10 +67,10 @@ class Reports(ABC):
     @classmethod
     @abstractmethod
     def from_array(cls, array: "pa.Array[Any]", origin: Origin) -> Self:
-        """Return the reports that `array` gave."""
+        """Return the reports of an Arrow array as returned by `array`."""
 
     def sets(self, k: int) -> Booleans:
-        """Return the set of values that each report names, shape (n, k), where it names one."""
+        """Return the set of values of each report, shape (n, k); raise if reports are not sets."""
         raise InputError(f"{type(self).__name__} of {k} values do not name sets of values")
 
     def field(self, name: str) -> "pa.Field[Any]":
@@ -79,7 +82,7 @@ class Reports(ABC):
         return pa.field(name, self.array().type, nullable=False, metadata={METADATA: content})
 
     def save(self, path: str | Path) -> None:
-        """Write the reports to a Parquet file, which appears whole or not at all."""
+        """Write the reports to a Parquet file atomically."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -90,7 +93,7 @@ class Reports(ABC):
 
 @dataclass(frozen=True, eq=False)
 class ValueReports(Reports):
-    """One value's code each: GRR and the exponential mechanism."""
+    """Reports of one code each: GRR and the exponential mechanism."""
 
     values: NDArray[np.unsignedinteger[Any]]
     kind: ClassVar[str] = "values"
@@ -112,11 +115,11 @@ class ValueReports(Reports):
         return values.astype(np.int64)
 
     def sets(self, k: int) -> Booleans:
-        """Return the singleton that each report names."""
+        """Return the singleton of each report."""
         return np.equal.outer(self.below(k), np.arange(k))
 
     def array(self) -> "pa.Array[Any]":
-        """Return unsigned integers."""
+        """Return an Arrow array of unsigned integers."""
         import pyarrow as pa
 
         return pa.array(self.values)
@@ -129,7 +132,7 @@ class ValueReports(Reports):
 
 @dataclass(frozen=True, eq=False)
 class BitReports(Reports):
-    """A set of values each, one bit per value: unary encodings and subset selection.
+    """Reports of a set of values each, one bit per value: unary encodings, subset selection.
 
     `words` has one row per report and ceil(k / 64) columns; value v is bit v % 64, from the least
     significant, of word v // 64.  Bits from k on are 0.
@@ -140,7 +143,7 @@ class BitReports(Reports):
 
     @staticmethod
     def pack(bits: Booleans) -> NDArray[np.uint64]:
-        """Return the words of a matrix of bits, one row per report."""
+        """Return a boolean matrix as packed 64-bit words, one row per report."""
         rows, values = bits.shape
         width = max(1, -(-values // 64))
         padded = np.zeros((rows, 64 * width), dtype=np.bool_)
@@ -149,17 +152,17 @@ class BitReports(Reports):
         return octets.view("<u8").astype(np.uint64, copy=False).reshape(rows, width)
 
     def sets(self, k: int) -> Booleans:
-        """Return the set of values that each report names."""
+        """Return the set of values of each report."""
         return self.bits()
 
     def bits(self) -> Booleans:
-        """Return the reports as a matrix of k booleans each."""
+        """Return the reports as a boolean matrix, shape (n, k)."""
         octets = np.ascontiguousarray(self.words.astype("<u8", copy=False)).view(np.uint8)
         count = int(self.origin["k"])
         return np.unpackbits(octets, axis=1, count=count, bitorder="little").view(np.bool_)
 
     def array(self) -> "pa.Array[Any]":
-        """Return fixed-size binaries, little-endian."""
+        """Return an Arrow array of fixed-size binaries, little-endian."""
         import pyarrow as pa
 
         content = np.ascontiguousarray(self.words.astype("<u8", copy=False))
@@ -173,21 +176,21 @@ class BitReports(Reports):
         """Return the reports of an array of fixed-size binaries."""
         width = array.type.byte_width
         data = array.buffers()[1]
-        begin = array.offset * width
-        octets = np.frombuffer(data, dtype=np.uint8)[begin : begin + len(array) * width]
+        start = array.offset * width
+        octets = np.frombuffer(data, dtype=np.uint8)[start : start + len(array) * width]
         return cls(origin, octets.reshape(-1, width).view("<u8").astype(np.uint64, copy=False))
 
 
 @dataclass(frozen=True, eq=False)
 class HashReports(Reports):
-    """A hash function's seed and a bucket each: local hashing."""
+    """Reports of a hash function's seed and a bucket each: local hashing."""
 
     seeds: NDArray[np.uint64]
     buckets: NDArray[np.unsignedinteger[Any]]
     kind: ClassVar[str] = "hashes"
 
     def array(self) -> "pa.Array[Any]":
-        """Return structs of seed and bucket."""
+        """Return an Arrow array of structs of seed and bucket."""
         import pyarrow as pa
 
         columns = [pa.array(self.seeds), pa.array(self.buckets)]
@@ -198,7 +201,7 @@ class HashReports(Reports):
         """Return the reports of an array of structs."""
         seeds, buckets = array.flatten()
         if seeds.null_count or buckets.null_count:
-            raise InputError("reports must hold a seed and a bucket each, got empty ones")
+            raise InputError("reports must hold a seed and a bucket each, got null values")
         parts = [part.to_numpy(zero_copy_only=False) for part in (seeds, buckets)]
         if parts[0].dtype != np.uint64 or parts[1].dtype.kind != "u":
             raise TypeError("seeds and buckets must be unsigned")
@@ -207,21 +210,21 @@ class HashReports(Reports):
 
 @dataclass(frozen=True, eq=False)
 class VectorReports(Reports):
-    """A vector of k numbers each: SHE and the Gaussian mechanism."""
+    """Reports of a vector of k numbers each: SHE and the Gaussian mechanism."""
 
     vectors: Floats
     kind: ClassVar[str] = "vectors"
 
-    def check_within(self, least: float, most: float) -> None:
-        """Raise where an entry is no number from `least` to `most`."""
+    def check_within(self, minimum: float, maximum: float) -> None:
+        """Raise where an entry is NaN or outside [minimum, maximum]."""
         vectors = self.vectors
-        if vectors.size and not (vectors.min() >= least and vectors.max() <= most):
-            rule = f"reports must hold numbers from {least:.6g} to {most:.6g}"
-            within = (vectors >= least) & (vectors <= most)
+        if vectors.size and not (vectors.min() >= minimum and vectors.max() <= maximum):
+            rule = f"reports must hold numbers from {minimum:.6g} to {maximum:.6g}"
+            within = (vectors >= minimum) & (vectors <= maximum)
             raise DamagedReportError(rule, np.asarray(~within.all(axis=1)))
 
     def array(self) -> "pa.Array[Any]":
-        """Return fixed-size lists of doubles."""
+        """Return an Arrow array of fixed-size lists of doubles."""
         import pyarrow as pa
 
         flat = pa.array(np.ascontiguousarray(self.vectors).ravel())
@@ -240,7 +243,7 @@ KINDS: dict[str, type[Reports]] = {
 
 
 def reports_from_arrow(array: Any, field: "pa.Field[Any]") -> Reports:
-    """Return the reports in an Arrow column, whose field says what they are."""
+    """Return the reports of an Arrow column; the field's metadata hold their kind and origin."""
     import pyarrow as pa
 
     described = described_reports(field)
@@ -264,20 +267,20 @@ def reports_from_arrow(array: Any, field: "pa.Field[Any]") -> Reports:
 
 
 def described_reports(field: "pa.Field[Any]") -> dict[str, Any] | None:
-    """Return what a field says about its reports, their kind and origin; None if unreadable."""
+    """Return the kind and origin of reports from a field's metadata; None if unreadable."""
     import msgspec
 
     try:
-        found = msgspec.json.decode((field.metadata or {}).get(METADATA, b""))
-        known = found["kind"] in KINDS and isinstance(found["origin"], dict)
+        described = msgspec.json.decode((field.metadata or {}).get(METADATA, b""))
+        valid = described["kind"] in KINDS and isinstance(described["origin"], dict)
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
-    return dict(found) if known else None
+    return dict(described) if valid else None
 
 
 @contextmanager
 def open_parquet(path: str | Path) -> Iterator["pq.ParquetFile"]:
-    """Give a Parquet file of reports; what Arrow cannot read in it raises an InputError."""
+    """Open a Parquet file of reports; content that Arrow cannot read raises an InputError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -315,8 +318,8 @@ def load_reports(path: str | Path) -> Reports:
 def count_bits(words: NDArray[np.uint64], k: int) -> Integers:
     """Return how many rows set each of the first k bits.
 
-    Every eighth bit of a word is moved to the lowest place of its byte; 255 words then add up
-    without a byte's overflow, so that one addition counts for eight values.  O(n k / 8) word
+    Shift and mask leave every eighth bit of a word in the lowest bit of its byte; 255 such words
+    add up without overflow of a byte, so that one addition counts eight values.  O(n k / 8) word
     operations for n reports, in blocks that fit the cache.
 
     Examples
@@ -327,8 +330,8 @@ def count_bits(words: NDArray[np.uint64], k: int) -> Integers:
     width = words.shape[1]
     side = max(1, 256 // width)
     totals = np.zeros((width, 8, 8), dtype=np.int64)
-    for begin in range(0, len(words), 255 * side):
-        block = words[begin : begin + 255 * side]
+    for start in range(0, len(words), 255 * side):
+        block = words[start : start + 255 * side]
         if len(block) < 255 * side:
             block = np.pad(block, ((0, 255 * side - len(block)), (0, 0)))
         stack = block.reshape(255, side * width)

@@ -61,20 +61,20 @@ class SHE(HistogramEncoding):
     def __init__(self, k: int, epsilon: float) -> None:
         super().__init__(k, epsilon=epsilon)
         stated = self.parameters["epsilon"]
-        enough = stated >= MIN_EPSILON
-        self.scale = float_above(2 / Fraction(stated)) if enough else math.inf
-        # Chances: e^-100 of 100 b, and 2^-256 of 4 even where b is tiny.
-        self.reach = 100 * self.scale + 4 if enough else 0.0
+        positive = stated >= MIN_EPSILON
+        self.scale = float_above(2 / Fraction(stated)) if positive else math.inf
+        # P(|noise| > 100 b) = e^-100; P(|noise| > 4) = 2^-256 even where b is tiny.
+        self.reach = 100 * self.scale + 4 if positive else 0.0
 
     @property
     def epsilon(self) -> float:
         """The privacy budget 2/b, recomputed from the noise's scale b and rounded up."""
-        told = self.k > 1 and math.isfinite(self.scale)
-        return float_above(2 / Fraction(self.scale)) if told else 0.0
+        informative = self.k > 1 and math.isfinite(self.scale)
+        return float_above(2 / Fraction(self.scale)) if informative else 0.0
 
     @property
     def realised_epsilon(self) -> float:
-        """The epsilon of the grid that secure noise is drawn from."""
+        """The epsilon of the secure noise on its grid, rounded up."""
         if self.grid is None or self.k == 1:
             return 0.0
         return log_above(self.grid.worst**2)
@@ -123,26 +123,26 @@ class SHE(HistogramEncoding):
 
 
 class LaplaceGrid(NoiseGrid):
-    """Discrete Laplace noise of scale b on the grid of 2^-m, exactly and without end.
+    """Exact discrete Laplace noise of scale b on the grid of 2^-m, with unbounded support.
 
     Parameters
     ----------
     shift_budget
-        1/b: how much a shift by 1 may change the log-likelihood of an entry, above 2^-49.
+        1/b, above 2^-49: the largest change of an entry's log-likelihood under a shift by 1.
 
     Notes
     -----
     The magnitude of discrete Laplace noise is geometric, and the bits of a geometric variable are
     independent: bit j is set with odds exp(2^j / (b 2^m)) against it.  The m fraction bits and
-    the lower whole bits are drawn so; what is beyond `WHOLE_RANGE` scales is counted in trials,
-    which has no end and so leaves no report that only one value can produce.  A negative zero is
-    drawn again.
+    the lower integer bits are drawn in this way; the part beyond `WHOLE_RANGE` scales is a count of
+    Bernoulli trials without upper limit, so that every report is possible under every value.  A
+    negative zero is rejected.
 
-    A shift by 1 keeps the fraction bits and adds 1 to the whole part: a carry clears the whole
+    A shift by 1 keeps the fraction bits and adds 1 to the integer part: a carry clears the integer
     bits below c and sets bit c.  Each threshold is rounded so that no carry changes the
-    likelihood by more than e^(1/b).  Between 0 and 1 the shift turns a fraction into its
-    complement: all bits but the lowest one set can flip, which changes it by their odds.
-    `worst` is the largest of all these changes, an exact fraction.
+    likelihood by more than a factor e^(1/b).  Between 0 and 1 the shift turns a fraction into its
+    complement: all bits but the lowest set one can flip, which changes the likelihood by their
+    odds.  `worst` is the largest of all these factors, an exact fraction.
     """
 
     def __init__(self, shift_budget: float) -> None:
@@ -163,7 +163,7 @@ class LaplaceGrid(NoiseGrid):
         self.mirror = 1 << self.fraction_bits
 
     def draw(self, source: Randomness, size: int) -> Integers:
-        """Return so many independent draws around 0, in cells."""
+        """Return `size` independent draws of the noisy 0, in cells."""
         cells = np.empty(size, dtype=np.int64)
         pending = np.arange(size)
         while len(pending):
@@ -174,6 +174,7 @@ class LaplaceGrid(NoiseGrid):
         return cells
 
     def _magnitude(self, source: Randomness, size: int) -> Integers:
+        """Return `size` independent geometric magnitudes, in cells."""
         magnitude = np.zeros(size, dtype=np.int64)
         for index, chance in enumerate(self.chances):
             magnitude |= source.happens(chance, size).astype(np.int64) << index
@@ -184,12 +185,12 @@ class LaplaceGrid(NoiseGrid):
         return magnitude
 
     def values(self, cells: Integers) -> Floats:
-        """Return the entries that stand in these cells."""
+        """Return the numbers that cells represent."""
         return np.asarray(cells / float(self.mirror))
 
 
 def threshold(odds: Fraction) -> int:
-    """Return the least chance out of 2^64 of an event with at most these odds against it.
+    """Return the smallest threshold out of 2^64 of an event with at most these odds against it.
 
     Examples
     --------
@@ -200,12 +201,12 @@ def threshold(odds: Fraction) -> int:
 
 
 def odds_against(chance: int) -> Fraction:
-    """Return the odds against an event with this chance out of 2^64."""
+    """Return the odds (1 - p)/p against an event with threshold p 2^64."""
     return Fraction(CERTAIN - chance, chance)
 
 
 def laplace_miss_rate(scale: float, k: int) -> float:
-    """Return the probability that Laplace noise makes another than the true entry the largest.
+    """Return the probability that the true entry is not the largest under Laplace noise.
 
     The sum over y < 0, 0 < y < 1 and y > 1 of the integral of f(y - 1)(1 - F(y)^(k-1)), f and F
     the density and distribution function of the noise with scale b.
@@ -227,7 +228,7 @@ def laplace_miss_rate(scale: float, k: int) -> float:
 
 
 def _missed_above(shrink: float, k: int) -> float:
-    """Return 1/2 - (1 - (1 - w/2)^k)/(k w), by its series where that would cancel."""
+    """Return 1/2 - (1 - (1 - w/2)^k)/(k w), by its power series where terms cancel."""
     if k * shrink > 1:
         return 0.5 + math.expm1(k * math.log1p(-shrink / 2)) / (k * shrink)
     total, term = 0.0, 0.5

@@ -23,15 +23,15 @@ from seepage.mechanisms.exact_probabilities import (
     Thresholds,
     exact_cells,
     exp_below,
+    integer_thresholds,
     largest_ratio,
     log_above,
-    whole_chances,
 )
 from seepage.mechanisms.randomness import Randomness, draw_outputs
 from seepage.mechanisms.reports import ValueReports
 
 IDENTITY_TOLERANCE = 1e-6
-"""How far the channel times its inverse may be from the identity."""
+"""Largest entry of |C R - I| for which R counts as a right inverse of C."""
 
 
 class MatrixMechanism(Mechanism):
@@ -47,9 +47,9 @@ class MatrixMechanism(Mechanism):
 
     Notes
     -----
-    Each row is rounded to integers out of 2^64 (`thresholds`) whose ratios within a column keep
-    the largest ratio of the matrix exactly (`whole_chances`).  Everything else, `epsilon`
-    included, is computed from these integers, so it holds for what is drawn.
+    Each row is rounded to integers out of 2^64 (`thresholds`) whose ratios within a column never
+    exceed the largest ratio of the matrix (`integer_thresholds`).  All else, `epsilon` included, is
+    computed from these integers, so it holds for the distribution that is drawn.
 
     Frequencies are estimated by generalised least squares, with the covariance of the outputs at
     equally frequent values: with C the matrix and D the diagonal of its mean row,
@@ -79,7 +79,7 @@ class MatrixMechanism(Mechanism):
     def __init__(self, matrix: Channel | ArrayLike, name: str = "matrix") -> None:
         channel = as_matrix(matrix, "matrix")
         limit = largest_ratio(_possible_under_all(exact_cells(Fraction, channel)))
-        self._take(whole_chances(channel, limit), name)
+        self._set_thresholds(integer_thresholds(channel, limit), name)
 
     @classmethod
     def from_thresholds(cls, thresholds: ArrayLike, name: str = "matrix") -> "MatrixMechanism":
@@ -87,15 +87,15 @@ class MatrixMechanism(Mechanism):
 
         `thresholds` has one row per value and one column per output; each row sums to 2^64.
         """
-        made = MatrixMechanism.__new__(MatrixMechanism)
-        given = np.array(thresholds, dtype=object)
-        whole = all(isinstance(cell, (int, np.integer)) and cell >= 0 for cell in given.flat)
-        if given.ndim != 2 or not given.size or not whole or (given.sum(axis=1) != CERTAIN).any():
+        mechanism = MatrixMechanism.__new__(MatrixMechanism)
+        cells = np.array(thresholds, dtype=object)
+        valid = all(isinstance(cell, (int, np.integer)) and cell >= 0 for cell in cells.flat)
+        if cells.ndim != 2 or not cells.size or not valid or (cells.sum(axis=1) != CERTAIN).any():
             raise InputError("thresholds must be rows of integers >= 0 that sum to 2^64 each")
-        made._take(_possible_under_all(exact_cells(int, given)), name)
-        return made
+        mechanism._set_thresholds(_possible_under_all(exact_cells(int, cells)), name)
+        return mechanism
 
-    def _take(self, thresholds: Thresholds, name: str) -> None:
+    def _set_thresholds(self, thresholds: Thresholds, name: str) -> None:
         digest = hashlib.sha256(",".join(map(str, thresholds.ravel().tolist())).encode())
         k, outputs = thresholds.shape
         super().__init__(k, outputs=outputs, thresholds=digest.hexdigest())
@@ -123,7 +123,7 @@ class MatrixMechanism(Mechanism):
 
     @cached_property
     def realised_epsilon(self) -> float:
-        """The largest log-ratio of the thresholds that are drawn, rounded up."""
+        """The largest log-ratio within a column of the thresholds, rounded up."""
         return log_above(largest_ratio(self._chances))
 
     @property
@@ -136,7 +136,7 @@ class MatrixMechanism(Mechanism):
         return np.asarray(self._chances / CERTAIN, dtype=np.float64)
 
     def draw(self, codes: Integers, source: Randomness) -> ValueReports:
-        """Return one output for each value, each with exactly its threshold out of 2^64."""
+        """Return one output for each value, with exactly the probabilities thresholds / 2^64."""
         outputs = draw_outputs(self._chances, codes, source)
         return ValueReports.of(self.describe(), outputs, self.outputs)
 
@@ -144,15 +144,15 @@ class MatrixMechanism(Mechanism):
 
     @cached_property
     def _inverse(self) -> Floats | None:
-        """R, outputs x k, with C R the identity; None where C has deficient rank."""
+        """R, outputs x k, with C R = I; None where C has deficient row rank."""
         if self.k == 1:
             return np.ones((self.outputs, 1))
         channel = self.channel()
         scale = np.sqrt(channel.mean(axis=0))
         weights = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
         inverse = np.asarray(weights[:, None] * np.linalg.pinv(channel * weights))
-        exact = np.abs(channel @ inverse - np.eye(self.k)).max() <= IDENTITY_TOLERANCE
-        return inverse if exact else None
+        full_rank = np.abs(channel @ inverse - np.eye(self.k)).max() <= IDENTITY_TOLERANCE
+        return inverse if full_rank else None
 
     @property
     def informative(self) -> bool:
@@ -162,8 +162,8 @@ class MatrixMechanism(Mechanism):
     def _weights(self) -> Floats:
         if self._inverse is None:
             raise InputError(
-                f"the outputs of {self.name} do not tell its {self.k} values apart, so frequencies "
-                "cannot be estimated; use a matrix of full row rank"
+                f"frequencies cannot be estimated from {self.name}: its matrix must have full row "
+                f"rank to distinguish {self.k} values"
             )
         return self._inverse
 
@@ -187,8 +187,8 @@ class MatrixMechanism(Mechanism):
         n
             The number of reports.
         frequency
-            All k frequencies f, moved to the nearest distribution; or one frequency, taken for
-            each value in turn with the rest spread evenly over the others.
+            All k frequencies f, projected onto the simplex; or one frequency, assumed for each
+            value in turn with the rest spread evenly over the others.
         """
         count = _checks.integer(n, "n", 1, _checks.MAX_RECORDS)
         share = _checks.probabilities(frequency, "frequency")
@@ -198,15 +198,15 @@ class MatrixMechanism(Mechanism):
         if share.ndim:
             second = (share := nearest_distribution(share)) @ squares
         else:
-            own = np.diag(squares)
-            second = share * own + (1 - share) * (squares.sum(axis=0) - own) / max(1, self.k - 1)
+            true = np.diag(squares)
+            second = share * true + (1 - share) * (squares.sum(axis=0) - true) / max(1, self.k - 1)
         return np.maximum(second - share, 0.0) / count
 
     # The adversary ------------------------------------------------------------------------------
 
     @cached_property
     def _guesses(self) -> Integers:
-        """The guess for each output: the likeliest value, the first of several."""
+        """The guess for each output: the likeliest value, the first of tied ones."""
         return np.asarray(self._relative.argmax(axis=0))
 
     def check_drawn(self, reports: ValueReports) -> None:
@@ -237,11 +237,12 @@ class MatrixMechanism(Mechanism):
         return np.asarray((self._first + self._relative).T[reports.below(self.outputs)])
 
     @property
-    def _likely(self) -> Booleans:  # the values (rows) that each output (column) makes likeliest
+    def _likely(self) -> Booleans:
+        """The values of maximum likelihood for each output, k x outputs."""
         return np.asarray(self._relative == self._relative.max(axis=0))
 
     def witness_report(self, likely: Booleans) -> ValueReports:
-        """Return an output that is likeliest under exactly these values."""
+        """Return an output whose values of maximum likelihood are exactly `likely`."""
         matches = np.flatnonzero((self._likely == np.asarray(likely)[:, None]).all(axis=0))
         if not len(matches):
             raise InputError("no output is likeliest under exactly these values")
@@ -253,24 +254,24 @@ class MatrixMechanism(Mechanism):
         Notes
         -----
         With c the smallest entry of a column of C, W is c + G (C - c): only the excess over c is
-        summed, so small leakages keep their precision.  Where the smallest entry is below the
-        largest by more than e^700 the value may be as cautious as `epsilon`.
+        summed, so small leakages keep their precision.  Where the entries of a column differ by a
+        factor above e^700 the value may be as large as `epsilon`.
         """
         self.check_columns(G)
-        if self.outputs == 1:  # the only report says nothing; rounding must not make it speak
+        if self.outputs == 1:  # exactly 0, without rounding errors
             return Leakage(0.0, None)
         matrix = as_matrix(G)
         high, low = self._relative.max(axis=0), self._relative.min(axis=0)
         excess = np.exp(self._relative - high) * -np.expm1(low - self._relative)
-        seen = matrix @ excess
-        gap = np.ptp(seen, axis=0)
+        likelihood = matrix @ excess
+        gap = np.ptp(likelihood, axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.log1p(gap / (np.exp(low - high) + seen.min(axis=0)))
+            ratios = np.log1p(gap / (np.exp(low - high) + likelihood.min(axis=0)))
         ratios = np.where(gap > 0, ratios, 0.0)
         output = int(ratios.argmax())
         if ratios[output] == 0:
             return Leakage(0.0, None)
-        rows = int(seen[:, output].argmax()), int(seen[:, output].argmin())
+        rows = int(likelihood[:, output].argmax()), int(likelihood[:, output].argmin())
         report = ValueReports.of(self.describe(), np.array([output]), self.outputs)
         witness = named_witness(G, *rows, self._likely[:, output], report)
         return Leakage(min(float(ratios[output]) + self._slack, self.epsilon), witness)
@@ -295,8 +296,8 @@ class UtilityExponential(MatrixMechanism):
     -----
     Log-probabilities are kept relative to the first value's, ln C[x, r] = ln C[0, r] + a[x, r],
     so that small budgets keep their precision; `epsilon` is the largest difference of a within a
-    column, rounded up: at most eps but for that rounding, and often less.  The thresholds keep
-    e^epsilon exactly.
+    column, rounded up: at most eps apart from that rounding, and often less.  Ratios of thresholds
+    never exceed e^epsilon.
 
     Examples
     --------
@@ -321,11 +322,11 @@ class UtilityExponential(MatrixMechanism):
             raise InputError("two values must differ in their utility, got a sensitivity of 0")
         self._first, self._relative = _log_probabilities(self.utility, stated, self.sensitivity)
         self._slack = 16 * (k + self.outputs + 64) * UNIT * stated
-        self._chances = whole_chances(self.channel(), exp_below(min(self.epsilon, stated)))
+        self._chances = integer_thresholds(self.channel(), exp_below(min(self.epsilon, stated)))
 
     @cached_property
     def epsilon(self) -> float:
-        """The privacy budget max ln C[x, r] / C[x', r], recomputed and rounded up."""
+        """The privacy budget max ln C[x, r] / C[x', r], rounded up."""
         spread = float(np.ptp(self._relative, axis=0).max())
         return spread + self._slack if self.k > 1 else 0.0
 
@@ -346,8 +347,8 @@ def _checked_utility(utility: ArrayLike) -> Floats:
     except (TypeError, ValueError, OverflowError):
         raise InputError("utility must be a matrix of numbers") from None
     with np.errstate(over="ignore", invalid="ignore"):
-        usable = matrix.ndim == 2 and matrix.size and np.isfinite(np.ptp(matrix))
-    if not usable:
+        valid = matrix.ndim == 2 and matrix.size and np.isfinite(np.ptp(matrix))
+    if not valid:
         raise InputError(
             "utility must be a matrix with a finite range, one row per value and one column per "
             f"output, got shape {matrix.shape}"
@@ -375,6 +376,7 @@ def _log_probabilities(
 
 
 def _possible_under_all(matrix: Thresholds) -> Thresholds:
+    """Return the matrix; raise where a column holds both zeros and positive numbers."""
     if ((matrix == 0).any(axis=0) & (matrix > 0).any(axis=0)).any():
         raise InputError(
             "an output that is possible under one value must be possible under all; a column "
@@ -387,10 +389,11 @@ def _log_ratios(thresholds: Thresholds) -> Floats:
     """Return ln T[x, r] / T[0, r], from exact differences where the ratio is near 1."""
     possible = thresholds[0] > 0
     ratios = np.zeros(thresholds.shape)
-    own = thresholds[:, possible]
-    near = np.asarray((own - own[0]) / own[0], dtype=np.float64)
-    logarithms = np.log(own.astype(np.float64))
+    positive = thresholds[:, possible]
+    difference = np.asarray((positive - positive[0]) / positive[0], dtype=np.float64)
+    logarithms = np.log(positive.astype(np.float64))
     with np.errstate(divide="ignore"):
-        exact = np.log1p(near)
-    ratios[:, possible] = np.where(np.abs(near) < 0.5, exact, logarithms - logarithms[0])
+        near_one = np.log1p(difference)
+    of_logs = logarithms - logarithms[0]
+    ratios[:, possible] = np.where(np.abs(difference) < 0.5, near_one, of_logs)
     return ratios

@@ -1,12 +1,12 @@
 """Two-level mechanisms: given a report, each value is either likely or unlikely.
 
 A report of a two-level (staircase) mechanism [Kairouz et al. 2014] supports a set S of values: it
-has one probability under every value in S, and a smaller one under every other value.  All that
-its privacy, its estimates and the paper's attack rest on is the pair of probabilities
+has one probability under every value in S, and a smaller one under every other value.  Its privacy,
+its estimates and the paper's attack depend only on the probabilities
 
     p = P(true value in S),   q = P(another given value in S),
 
-which are kept as exact fractions, and whether S has a fixed size or may be any set.
+which are kept as exact fractions, and on whether S has a fixed size or may be any set.
 """
 
 import itertools
@@ -29,14 +29,14 @@ from seepage.mechanisms.randomness import Randomness, guess_supported
 from seepage.mechanisms.reports import BitReports, DamagedReportError, count_bits
 
 MAX_CELLS = 1 << 24
-"""The largest transition matrix that `channel` returns: 128 MB, 32 MB for sets of several."""
+"""Cells of the largest transition matrix that `channel` returns: 128 MB; a quarter for w > 1."""
 
 CELLS = 1 << 15
-"""Memberships computed at once: they stay in the cache."""
+"""Set memberships per block, so that they stay in the cache."""
 
 
 class TwoLevelMechanism(Mechanism):
-    """A mechanism whose report is a set of supported values, and tells no more than that set.
+    """A mechanism whose report is a set of supported values.
 
     A subclass defines `name`, `reports`, a constructor `(k, epsilon)` that passes the exact
     probabilities on, and `draw`; also `supported` where the reports are not `ValueReports` or
@@ -50,8 +50,8 @@ class TwoLevelMechanism(Mechanism):
         The probabilities p and q that a report supports the true value, and another given
         value, 0 < q <= p < 1.  Other values are supported independently of each other.
     size
-        The number of values in every set, if it is fixed; all sets of that size are then equally
-        likely but for the true value, and q = (size - p)/(k - 1) is implied.
+        The number w of values in every set, if it is fixed; given whether the true value is in it,
+        all sets of that size are then equally likely, and q = (w - p)/(k - 1) is implied.
     parameters
         The stated parameters, as for `Mechanism`.
 
@@ -79,12 +79,12 @@ class TwoLevelMechanism(Mechanism):
         super().__init__(k, **parameters)
         self.size = size
         if size is not None:
-            other = self._others(true, size)
+            other = self._other_probability(true, size)
         elif other is None:
-            raise InputError("other must be given for sets of any size")
+            raise InputError("other must be given unless size is, got neither")
         self.true, self.other = Fraction(true), Fraction(other)
 
-    def _others(self, true: Fraction, size: int) -> Fraction:
+    def _other_probability(self, true: Fraction, size: int) -> Fraction:
         """Return q = (w - p)/(k - 1) of sets of w values."""
         return (size - true) / max(1, self.k - 1)
 
@@ -92,7 +92,7 @@ class TwoLevelMechanism(Mechanism):
 
     @property
     def drawn(self) -> tuple[Fraction, Fraction]:
-        """The probabilities p and q of what is drawn, from the integer thresholds."""
+        """The probabilities p and q that are drawn, from the integer thresholds."""
         return self.true, self.other
 
     @cached_property
@@ -107,11 +107,11 @@ class TwoLevelMechanism(Mechanism):
 
     @property
     def realised_epsilon(self) -> float:
-        """The epsilon of what is drawn, from the integer thresholds, rounded up."""
+        """The epsilon of the distribution that is drawn (integer thresholds), rounded up."""
         return log_above(self.likelihood_ratio(*self.drawn))
 
     def likelihood_ratio(self, true: Fraction, other: Fraction) -> Fraction:
-        """Return the likelihood of a report under a supported value over that under another."""
+        """Return the ratio of a report's likelihoods under a supported and another value."""
         if self.k == 1:
             return Fraction(1)
         if self.size is not None:
@@ -156,7 +156,7 @@ class TwoLevelMechanism(Mechanism):
         return self.supported(reports) if self.k > 1 else np.ones((len(reports), 1), np.bool_)
 
     def packed(self, reports: Any) -> NDArray[np.uint64]:
-        """Return the supported values as bits of 64-bit words, in memory that does not grow."""
+        """Return the supported values as bits of 64-bit words, computed in blocks."""
         return packed_sets(len(reports), self.k, CELLS, lambda rows: self.supported(reports[rows]))
 
     def tally(self, reports: Any) -> Floats:
@@ -193,17 +193,17 @@ class TwoLevelMechanism(Mechanism):
 
     @cached_property
     def miss_rate(self) -> float:
-        """The rate 1 - a: supported but another chosen, or not supported and not guessed."""
+        """The rate 1 - a: the true value is supported but not chosen, or not supported."""
         if self.size is not None:
             return float(1 - self.true / self.size)
-        none_else = math.exp((self.k - 1) * log_nearest(1 - self.other))
-        hidden = float(1 - self.true) * (1.0 - none_else / self.k)
-        return hidden + float(self.true) * _chosen_over(float(self.other), self.k)
+        no_other = math.exp((self.k - 1) * log_nearest(1 - self.other))
+        unsupported = float(1 - self.true) * (1.0 - no_other / self.k)
+        return unsupported + float(self.true) * _not_chosen(float(self.other), self.k)
 
     def inferred_channel(self) -> Floats:
         """Return P(guess given value), k x k: a on the diagonal, (1 - a)/(k - 1) elsewhere.
 
-        With 1 - a as it is in doubles, so that simulated collections are repeated bit for bit.
+        Computed from the rounded `1 - hit_rate`, so that simulations reproduce bit for bit.
         """
         channel = np.full((self.k, self.k), (1.0 - self.hit_rate) / max(1, self.k - 1))
         np.fill_diagonal(channel, self.hit_rate)
@@ -211,16 +211,16 @@ class TwoLevelMechanism(Mechanism):
 
     @property
     def guess_contrast(self) -> float:
-        """The logarithm of a (k - 1)/(1 - a): p (k - 1)/(w - p) for sets of w values."""
+        """The log-ratio ln a (k - 1)/(1 - a); ln p (k - 1)/(w - p) for sets of w values."""
         if self.size is None or self.k == 1:
             return super().guess_contrast if self.contrast else 0.0
         return log_above(self.true * (self.k - 1) / (self.size - self.true))
 
     @cached_property
     def _logarithms(self) -> tuple[float, float]:
-        """The gain ln p / q of a value in the set and the loss ln (1-p) / (1-q) of another.
+        """The log-likelihood terms ln p / q of a value in the set, ln (1-p) / (1-q) of another.
 
-        For sets of w values the whole logarithms ln p / C(k-1, w-1) and ln (1-p) / C(k-1, w).
+        For sets of w values the log-likelihoods ln p / C(k-1, w-1) and ln (1-p) / C(k-1, w).
         """
         p, q = self.true, self.other
         if self.size is None:
@@ -246,7 +246,7 @@ class TwoLevelMechanism(Mechanism):
         return matrix
 
     def log_likelihood(self, reports: Any) -> Floats:
-        """Return ln P(report given u), where values are supported independently or by size."""
+        """Return ln P(report given u), one row per report and one column per value u."""
         self.check_reports(reports)
         likely, unlikely = self._logarithms
         sets = self.supported(reports)
@@ -259,14 +259,14 @@ class TwoLevelMechanism(Mechanism):
 
 
 class MixtureMechanism(TwoLevelMechanism):
-    """A two-level mechanism that uses the value with some chance, else draws without it.
+    """A two-level mechanism that uses the value with some probability, else draws without it.
 
     A report drawn without the value supports each value with the same probability, `blind`.
 
     Notes
     -----
-    The chance is a threshold out of 2^64, rounded down, so p can only become smaller; where p is
-    `blind` it is 0, and every value has exactly the same probability.
+    The probability is a threshold out of 2^64, rounded down, so that p can only decrease; where p
+    equals `blind` it is 0, and every value has exactly the same distribution of reports.
     """
 
     @property
@@ -277,16 +277,18 @@ class MixtureMechanism(TwoLevelMechanism):
 
     @cached_property
     def keep(self) -> int:
-        """The chance out of 2^64 to use the value: (p - b)/(1 - b), b for `blind`."""
+        """The probability (p - b)/(1 - b) of using the value, out of 2^64; b is `blind`."""
         certain = self.blind == 1
         return CERTAIN if certain else chance((self.true - self.blind) / (1 - self.blind))
 
     @property
     def drawn(self) -> tuple[Fraction, Fraction]:
-        """The probabilities p and q of what is drawn."""
+        """The probabilities p and q that are drawn."""
         kept = Fraction(self.keep, CERTAIN)
         true = kept + (1 - kept) * self.blind
-        return true, self.other if self.size is None else self._others(true, self.size)
+        if self.size is None:
+            return true, self.other
+        return true, self._other_probability(true, self.size)
 
 
 class SetMechanism(TwoLevelMechanism):
@@ -310,19 +312,19 @@ class SetMechanism(TwoLevelMechanism):
         return float(self.k)
 
     def packed(self, reports: BitReports) -> NDArray[np.uint64]:
-        """Return the words of the reports."""
+        """Return the reports as they are: bits of 64-bit words."""
         return reports.words
 
     def witness_report(self, likely: Booleans) -> BitReports:
-        """Return the report of exactly these values."""
-        members = np.asarray(likely, dtype=np.bool_)
-        if members.shape != (self.k,) or self.size not in (None, members.sum()):
+        """Return the report that is the set `likely` itself."""
+        bits = np.asarray(likely, dtype=np.bool_)
+        if bits.shape != (self.k,) or self.size not in (None, bits.sum()):
             number = "any" if self.size is None else f"exactly {self.size}"
             raise InputError(f"a report of {self.name} makes {number} of {self.k} values likely")
-        return BitReports(self.describe(), BitReports.pack(members[None]))
+        return BitReports(self.describe(), BitReports.pack(bits[None]))
 
     def check_reports(self, reports: Any) -> None:
-        """Raise where reports are not of this very mechanism, or set other than k bits."""
+        """Raise where reports are not of this mechanism, or are not sets that it can report."""
         super().check_reports(reports)
         words, width, used = reports.words, -(-self.k // 64), self.k % 64
         if words.shape[1] != width:
@@ -332,36 +334,39 @@ class SetMechanism(TwoLevelMechanism):
         if used and (words[:, -1] >> np.uint64(used)).any():
             beyond = words[:, -1] >> np.uint64(used) > 0
             raise DamagedReportError(f"reports must set bits below {self.k} only", beyond)
-        if self.size is not None and (members(words) != self.size).any():
+        if self.size is not None and (set_sizes(words) != self.size).any():
             rule = f"reports must hold exactly {self.size} of {self.k} values each"
-            raise DamagedReportError(rule, members(words) != self.size)
+            raise DamagedReportError(rule, set_sizes(words) != self.size)
 
 
 def packed_sets(
-    count: int, k: int, cells: int, some: Callable[[slice], Booleans]
+    count: int, k: int, cells: int, sets: Callable[[slice], Booleans]
 ) -> NDArray[np.uint64]:
-    """Return so many sets of k values as bits of words, made from about so many cells at a time."""
+    """Return `count` sets of k values as bits of 64-bit words.
+
+    `sets(rows)` returns the sets of some rows as booleans, in blocks of about `cells` cells.
+    """
     words = np.empty((count, -(-k // 64)), dtype=np.uint64)
     step = max(1, cells // k)
-    for begin in range(0, count, step):
-        rows = slice(begin, min(begin + step, count))
-        words[rows] = BitReports.pack(some(rows))
+    for start in range(0, count, step):
+        rows = slice(start, min(start + step, count))
+        words[rows] = BitReports.pack(sets(rows))
     return words
 
 
-def members(words: NDArray[np.uint64]) -> Integers:
+def set_sizes(words: NDArray[np.uint64]) -> Integers:
     """Return the number of set bits of each row."""
     return np.asarray(np.bitwise_count(words).sum(axis=1, dtype=np.int64))
 
 
-def _chosen_over(q: float, k: int) -> float:
-    """Return the chance that a supported value is not the one chosen among all supported.
+def _not_chosen(q: float, k: int) -> float:
+    """Return the probability that the supported true value is not chosen among all supported.
 
     1 - (1 - (1-q)^k) / (k q) where k q > 1; else the same as the integral of 1 - (1-qx)^(k-1)
-    over x from 0 to 1, by Gauss' rule, which keeps its relative precision however small q is.
+    over x from 0 to 1, by Gauss-Legendre quadrature, which keeps relative precision for small q.
     """
     if k * q > 1:
         return 1.0 + math.expm1(k * math.log1p(-q)) / (k * q)
-    indices, weights = np.polynomial.legendre.leggauss(16)
-    exponents = (k - 1) * np.log1p(-q * (indices + 1) / 2)
+    nodes, weights = np.polynomial.legendre.leggauss(16)
+    exponents = (k - 1) * np.log1p(-q * (nodes + 1) / 2)
     return float(weights @ -np.expm1(exponents)) / 2

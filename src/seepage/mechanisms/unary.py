@@ -1,10 +1,10 @@
-"""Unary encodings: one bit for each value, each bit flipped on its own.
+"""Unary encodings: one bit for each value, each bit perturbed independently.
 
 The bit of the true value is reported as 1 with probability p, every other bit with q < p, all
 independent.  A report that sets the bits S makes the values in S likelier than the others by the
 contrast ln(p(1-q) / (q(1-p))), and S may be any set [theory: Whole reports].
 
-With one value (k = 1) a report says nothing: epsilon is 0 and the frequency is known to be 1.
+For k = 1 a report carries no information: epsilon is 0 and the frequency is 1.
 """
 
 import math
@@ -32,11 +32,11 @@ from seepage.mechanisms.reports import BitReports
 from seepage.mechanisms.two_level import SetMechanism, packed_sets
 
 CELLS = 1 << 20
-"""Bits drawn or unpacked at once, so that memory does not grow with the column."""
+"""Bits drawn or unpacked per block, so that memory does not grow with the column."""
 
 
 class UnaryEncoding(SetMechanism):
-    """The base of the unary encodings: all that follows from the two bit probabilities.
+    """Base class of the unary encodings, given their two bit probabilities.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class UnaryEncoding(SetMechanism):
 
     Notes
     -----
-    `perturb` draws one byte per bit and O(k) operations per report; `estimate` counts 64 bits at a
-    time; `infer` finds its bit in O(k / 64) per report.
+    `perturb` draws one byte per bit, O(k) per report; `estimate` counts 64 bits at a time; `infer`
+    is O(k / 64) per report.
     """
 
     @cached_property
@@ -66,12 +66,12 @@ class UnaryEncoding(SetMechanism):
         return true, min(chance_above(self.other), true)
 
     def draw(self, codes: Integers, source: Randomness) -> BitReports:
-        """Return the one-hot vector of each value, each bit with noise."""
+        """Return the one-hot vector of each value with every bit perturbed."""
         bits = packed_sets(len(codes), self.k, CELLS, lambda rows: self._bits(codes[rows], source))
         return BitReports(self.describe(), bits)
 
     def _bits(self, codes: Integers, source: Randomness) -> Booleans:
-        """Return the bits of one block of reports."""
+        """Return the bits of one block of reports, shape (n, k)."""
         true, other = self._thresholds
         bits = source.happens(other, (len(codes), self.k))
         bits[np.arange(len(codes)), codes] = source.happens(true, len(codes))
@@ -109,7 +109,7 @@ class RAPPOR(UnaryEncoding):
 
 
 class OUE(UnaryEncoding):
-    """Optimised unary encoding: the variance of rare values is the least at its budget.
+    """Optimised unary encoding: minimum variance of rare values among unary encodings.
 
     p = 1/2 and q = 1/(e^epsilon + 1) [Wang et al. 2017].
 
@@ -144,11 +144,11 @@ class ApproximateSUE(UnaryEncoding):
         q = (1 - delta) / (1 + s),   s = sqrt(1 + (e^epsilon - 1)(1 - delta)),
 
     which is p = (e^eps - sqrt(e^eps (1-delta) + delta)) / (e^eps - 1) [theory: Whole reports]
-    without its 0/0 at epsilon 0.  There it is the limit, q = (1 - delta)/2: with delta above 0 the
-    reports still tell something; with delta 0 nothing.
+    without its 0/0 at epsilon 0.  There it is the limit, q = (1 - delta)/2: reports carry
+    information if delta > 0.
 
-    `leakage` is that of the pure contrast 2 ln(p/q), above epsilon; `relaxed_leakage` is what
-    holds but for its delta'.
+    `leakage` is that of the contrast 2 ln(p/q), above epsilon; `relaxed_leakage` holds except with
+    probability delta'.
 
     Parameters
     ----------
@@ -177,7 +177,7 @@ class ApproximateSUE(UnaryEncoding):
 
     @cached_property
     def epsilon(self) -> float:
-        """ln((p^2 - delta) / q^2), rounded up: the least budget for its delta."""
+        """ln((p^2 - delta) / q^2), rounded up: the smallest epsilon at this delta."""
         return self._epsilon_of(self.true, self.other)
 
     @property
@@ -188,7 +188,7 @@ class ApproximateSUE(UnaryEncoding):
 
     @property
     def realised_epsilon(self) -> float:
-        """The least budget with which the drawn bits keep the stated delta."""
+        """The smallest epsilon of the drawn bits at the stated delta, rounded up."""
         return self._epsilon_of(*self.drawn)
 
     def _epsilon_of(self, p: Fraction, q: Fraction) -> float:
@@ -196,19 +196,19 @@ class ApproximateSUE(UnaryEncoding):
 
 
 class BasicRAPPOR(UnaryEncoding):
-    """Basic RAPPOR: a permanent noisy answer, and a fresh noisy view of it at every collection.
+    """Basic RAPPOR: a permanent randomised response, and an instantaneous one per collection.
 
-    The client flips each bit of its one-hot vector once, with probability f/2, and keeps the
+    The client flips each bit of its one-hot vector once, with probability f/2, and stores the
     result: the *permanent response*.  Each collection gets an *instantaneous response*: a 1 with
-    probability q where the kept bit is 1, and p where it is 0.  However many are collected, they
-    tell no more than the permanent response does [Erlingsson, Pihur and Korolova 2014].
+    probability q where the permanent bit is 1, and p where it is 0.  Any number of them reveals no
+    more than the permanent response [Erlingsson, Pihur and Korolova 2014].
 
-    One report is a unary encoding whose true bit is a 1 with probability q* and any other with p*:
+    One report is a unary encoding whose true bit is 1 with probability q*, any other with p*:
 
         q* = f (p + q)/2 + (1 - f) q,   p* = f (p + q)/2 + (1 - f) p.
 
-    The letters are those of the original, so q belongs to the *true* bit, where unary encodings
-    elsewhere call that p.  Defaults: the paper's, and the original's, f = 1/2, p = 1/2, q = 3/4.
+    The symbols are those of the original: q belongs to the *true* bit, whose probability is p in
+    other unary encodings.  Defaults, in both papers: f = 1/2, p = 1/2, q = 3/4.
 
     Parameters
     ----------
@@ -216,15 +216,15 @@ class BasicRAPPOR(UnaryEncoding):
         The alphabet size.
     f
         The permanent noise, in [0, 1]: each bit is flipped with probability f/2.  At 0 the
-        permanent response is the truth, and many reports reveal it.
+        permanent response is the one-hot vector itself, which many reports reveal.
     p, q
         The probability of a reported 1 where the permanent bit is 0, and where it is 1; p <= q.
 
     Notes
     -----
-    `perturb` draws one report for every code, straight from q* and p*, as if its permanent
-    response were forgotten at once.  A client that will report the same value again must keep its
-    `permanent` response and call `instantaneous` for each collection; else the budgets add up.
+    `perturb` draws one report per code directly from q* and p*, without storing a permanent
+    response.  A client that will report the same value again must store its `permanent` response
+    and call `instantaneous` for each collection; otherwise the budgets add up.
 
     Examples
     --------
@@ -250,10 +250,10 @@ class BasicRAPPOR(UnaryEncoding):
                 "q is the probability of a 1 where the permanent bit is 1"
             )
         self._flip = Fraction(self.f) / 2
-        other_bit, true_bit = _one_report(self._flip, Fraction(self.p), Fraction(self.q))
+        other_bit, true_bit = _after_flip(self._flip, Fraction(self.p), Fraction(self.q))
         if not (other_bit > 0 and true_bit < 1):
             raise InputError(
-                f"f, p and q must leave every bit uncertain, got f = {self.f}, p = {self.p}, "
+                f"f, p and q must leave every bit random, got f = {self.f}, p = {self.p}, "
                 f"q = {self.q}; take f above 0, or p above 0 and q below 1"
             )
         super().__init__(k, true_bit, other_bit, f=self.f, p=self.p, q=self.q)
@@ -262,34 +262,35 @@ class BasicRAPPOR(UnaryEncoding):
     def epsilon_infinity(self) -> float:
         """The epsilon of any number of reports, 2 ln((1 - f/2) / (f/2)); infinite at f = 0.
 
-        It is the epsilon of the permanent response, as if that were seen.
+        It is the epsilon of releasing the permanent response.
         """
         if self.k == 1:
             return 0.0
         return log_above(((1 - self._flip) / self._flip) ** 2) if self._flip else math.inf
 
     def epsilon_after(self, reports: int) -> float:
-        """Return the epsilon of so many instantaneous reports of one permanent response.
+        """Return the epsilon of n instantaneous reports of one permanent response.
 
-        The most telling reports agree: always 1 for one value's bit, always 0 for the other's.
-        With b the flip probability f/2, r = (p/q)^n and s = ((1-q)/(1-p))^n for n reports,
+        The likelihood ratio of two values is largest where all reports agree: 1 for the bit of the
+        first and 0 for that of the second.  With b the flip probability f/2, r = (p/q)^n and
+        s = ((1-q)/(1-p))^n, its logarithm is
 
             ln ((1-b) + b r) / (b + (1-b) r)  +  ln ((1-b) + b s) / (b + (1-b) s),
 
-        which is `epsilon` for one report and rises to `epsilon_infinity`.
+        which is `epsilon` for one report and increases to `epsilon_infinity`.
 
         Parameters
         ----------
         reports
-            How many, at least 1.
+            The number n of reports, at least 1.
         """
         count = _checks.integer(reports, "reports", 1, 1 << 53)
         if self.k == 1:
             return 0.0
         p, q = Fraction(self.p), Fraction(self.q)
         ratio = Fraction(1)
-        for agreeing in (_power_below(p / q, count), _power_below((1 - q) / (1 - p), count)):
-            other, true = _one_report(self._flip, agreeing, Fraction(1))
+        for power in (_power_below(p / q, count), _power_below((1 - q) / (1 - p), count)):
+            other, true = _after_flip(self._flip, power, Fraction(1))
             if not other:
                 return math.inf
             ratio *= true / other
@@ -297,7 +298,7 @@ class BasicRAPPOR(UnaryEncoding):
 
     @cached_property
     def _two_steps(self) -> tuple[int, int, int]:
-        """The chances of a flip, of a 1 for a kept 0, and for a kept 1; rounded towards noise."""
+        """Thresholds of a flip, of a 1 for a permanent 0, and for a 1; rounded towards noise."""
         set_bit = chance(Fraction(self.q))
         return (
             chance_above(self._flip),
@@ -307,15 +308,15 @@ class BasicRAPPOR(UnaryEncoding):
 
     @property
     def realised_epsilon(self) -> float:
-        """The larger epsilon of one report drawn by `perturb`, and of one drawn in two steps."""
+        """The larger epsilon of a report by `perturb` and one by `instantaneous`, as drawn."""
         if self.k == 1:
             return 0.0
         flip, unset_bit, set_bit = (Fraction(step, CERTAIN) for step in self._two_steps)
-        other_bit, true_bit = _one_report(flip, unset_bit, set_bit)
+        other_bit, true_bit = _after_flip(flip, unset_bit, set_bit)
         return max(super().realised_epsilon, log_above(self.likelihood_ratio(true_bit, other_bit)))
 
     def permanent(self, codes: ArrayLike, rng: Seed = None) -> BitReports:
-        """Return the permanent response of each code: to be kept by the client, never released.
+        """Return the permanent response of each code: stored by the client, never released.
 
         Parameters
         ----------
@@ -330,12 +331,12 @@ class BasicRAPPOR(UnaryEncoding):
         return BitReports(self._kept_origin(), kept)
 
     def instantaneous(self, kept: BitReports, rng: Seed = None) -> BitReports:
-        """Return a fresh report of each permanent response, to be released.
+        """Return an instantaneous response of each permanent response, to be released.
 
         Parameters
         ----------
         kept
-            What `permanent` returned.
+            The permanent responses, as returned by `permanent`.
         rng
             As in `perturb`.
         """
@@ -362,16 +363,16 @@ class BasicRAPPOR(UnaryEncoding):
         return np.where(kept, as_set, as_unset)
 
 
-def _one_report(flip: Fraction, unset: Fraction, kept: Fraction) -> tuple[Fraction, Fraction]:
-    """Return the chance of an event for another value's bit, and for the true one's.
+def _after_flip(flip: Fraction, unset: Fraction, kept: Fraction) -> tuple[Fraction, Fraction]:
+    """Return P(event) for the bit of another value, and for that of the true value.
 
-    The event has these chances where the permanent bit is 0, and where it is 1.
+    `unset` and `kept` are P(event) where the permanent bit is 0, and where it is 1.
     """
     return flip * kept + (1 - flip) * unset, (1 - flip) * kept + flip * unset
 
 
 def _power_below(base: Fraction, count: int) -> Fraction:
-    """Return base^count, for a base from 0 to 1, rounded down."""
+    """Return base^count, for 0 <= base <= 1, rounded down."""
     if base in (0, 1):
         return base
     exponent = count * log_nearest(base)

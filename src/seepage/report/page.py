@@ -1,9 +1,9 @@
 """The report as one HTML file: template, styles, scripts, and its content as compact JSON.
 
-Scripts are ES modules on disk.  On the page they are one inline script: imports are left out, for
-the modules stand in the order in which they need each other and share one scope.  The content
-security policy names the hashes of that script and of the styles, and allows nothing else: no
-other script runs, whatever names the data hold, and nothing is fetched.
+Scripts are ES modules on disk.  On the page they are concatenated to one inline script in one
+scope, in the order of their imports, which are removed.  The content security policy allows that
+script and the styles by their hashes and nothing else: no name from the data can run as a script,
+and nothing is fetched.
 """
 
 import base64
@@ -58,28 +58,28 @@ IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 AGREEMENT = 5e-4
-"""How far a total on the page may lie above the exact sum of leakages, in nats."""
+"""Maximum excess of a total on the page over the exact sum of leakages, in nats."""
 
 MAX_BUDGET = 10.0
-"""The end of the page's sliders, if no analysed budget is larger."""
+"""Maximum of the page's sliders, unless an analysed budget is larger."""
 
 MAX_SUBSETS = 64
-"""Attributes with more values have no curves for subset selection; the bound takes their place."""
+"""Maximum alphabet size with curves for subset selection; above it, the bound is used."""
 
 MAX_CELLS = 1 << 19
-"""Above so many pair cells the page has no tables, and so no distributions of a pair."""
+"""Maximum number of pair cells; above it the page has no tables and no distributions of a pair."""
 
 LEAKS = 5
-"""How many leaks the page puts into words."""
+"""Number of leaks that the page explains."""
 
 KEPT = (
     *("seepage", "name", "command", "digest", "view", "delta"),
     *("smoothing", "refused", "refuted"),
 )
-"""What the page shows of a saved result as it is."""
+"""Keys of a saved result that are copied to the page."""
 
-NAMED_REPORTS = 5
-"""How many reports of a joint witness the page names."""
+SHOWN_REPORTS = 5
+"""Maximum number of reports of a joint witness on the page."""
 
 
 def report_page(result: Analysis | Mapping[str, Any], *, counts: bool = True) -> str:
@@ -88,10 +88,10 @@ def report_page(result: Analysis | Mapping[str, Any], *, counts: bool = True) ->
     Parameters
     ----------
     result
-        An `Analysis`, or the plain JSON of one.
+        An `Analysis`, or its JSON-compatible data.
     counts
-        Whether the page carries the pair counts.  Without them it shows no distributions of single
-        pairs; counts of single values stay.
+        Whether the page contains the pair counts.  Without them it shows no distributions of single
+        pairs; counts of single values remain.
 
     Examples
     --------
@@ -114,16 +114,16 @@ def report_page(result: Analysis | Mapping[str, Any], *, counts: bool = True) ->
 def write_report(
     result: Analysis | Mapping[str, Any], path: str | os.PathLike[str], *, counts: bool = True
 ) -> None:
-    """Write the report of a result to an HTML file, which appears whole or not at all.
+    """Write the report of a result to an HTML file, atomically.
 
     Parameters
     ----------
     result
-        An `Analysis`, or the plain JSON of one.
+        An `Analysis`, or its JSON-compatible data.
     path
         The file.
     counts
-        Whether the page carries the pair counts.
+        Whether the page contains the pair counts.
     """
     page = report_page(result, counts=counts)
     with whole_file(path) as file:
@@ -140,7 +140,8 @@ def render_page(content: Mapping[str, Any]) -> str:
     (2, False)
     """
     modules = (static_text(f"js/{name}.js") for name in MODULES)
-    script = '"use strict";\n' + "\n".join(EXPORT.sub("", IMPORT.sub("", one)) for one in modules)
+    scripts = (EXPORT.sub("", IMPORT.sub("", module)) for module in modules)
+    script = '"use strict";\n' + "\n".join(scripts)
     title = str(content.get("name") or "Leakage report")
     return fill_template(static_text("page.html"), title, read_styles(STYLES), script, content)
 
@@ -151,16 +152,16 @@ def render_page(content: Mapping[str, Any]) -> str:
 def page_content(
     result: Mapping[str, Any], analysis: Analysis, *, counts: bool = True
 ) -> dict[str, Any]:
-    """Return everything the page shows or computes with, as plain JSON.
+    """Return the data of the page, JSON-compatible.
 
     Parameters
     ----------
     result
         A saved result, see `Analysis.to_dict`.
     analysis
-        The analysis that it is of: the verdict and the leaks to show are never read from a file.
+        Its analysis: verdict and leaks are computed from it, never read from a file.
     counts
-        Whether the page carries the pair counts, with which it shows single pairs.
+        Whether the page contains the pair counts, for distributions of single pairs.
 
     Notes
     -----
@@ -198,9 +199,9 @@ def page_content(
 
 
 def _leak(leak: EstablishedLeak) -> dict[str, Any]:
-    """Return a leak with what attains it."""
+    """Return the fields of a leak, and of its witness."""
     witness = leak.witness
-    found: dict[str, Any] = json_ready(
+    content: dict[str, Any] = json_ready(
         {
             **{key: value for key, value in vars(leak).items() if key != "witness"},
             "likelier": witness and str(witness.likelier),
@@ -208,28 +209,29 @@ def _leak(leak: EstablishedLeak) -> dict[str, Any]:
             "likely": witness and [str(value) for value in witness.likely],
         }
     )
-    return found
+    return content
 
 
 def _total(name: str, total: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a total with its name, and of its evidence what a sentence can hold."""
-    evidence = [found and _witness(found) for found in total.get("evidence") or []]
+    """Return a total with its guarantee and shortened witnesses."""
+    evidence = [witness and _witness(witness) for witness in total.get("evidence") or []]
     kept = {key: total.get(key) for key in ("kind", "confidence", "totals", "deltas", "notes")}
     return {"guarantee": name, **kept, "evidence": evidence}
 
 
-def _witness(found: Mapping[str, Any]) -> dict[str, Any]:
-    reports = [(name, likely) for name, likely in found["reports"].items() if likely]
+def _witness(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a joint witness with at most `SHOWN_REPORTS` reports, and the number of the others."""
+    reports = [(name, likely) for name, likely in saved["reports"].items() if likely]
     return {
-        **{key: found.get(key) for key in ("target", "likelier", "other", "value", "held_out")},
-        "beyond_own": found.get("beyond_own", True),
-        "reports": dict(reports[:NAMED_REPORTS]),
-        "more": max(0, len(reports) - NAMED_REPORTS),
+        **{key: saved.get(key) for key in ("target", "likelier", "other", "value", "held_out")},
+        "beyond_own": saved.get("beyond_own", True),
+        "reports": dict(reports[:SHOWN_REPORTS]),
+        "more": max(0, len(reports) - SHOWN_REPORTS),
     }
 
 
 def _attribute(pairs: PairCounts, index: int) -> dict[str, Any]:
-    """Return one attribute: its values and how often each occurs."""
+    """Return the values of one attribute and their counts."""
     attribute, counts = pairs.domain[index], pairs.marginals[index]
     missing = attribute.values.index(MISSING) if MISSING in attribute.values else None
     return {
@@ -242,15 +244,15 @@ def _attribute(pairs: PairCounts, index: int) -> dict[str, Any]:
 
 
 def _lines(matrix: LeakageMatrix, reach: float) -> list[dict[str, Any]]:
-    """Return the curves of every ordered pair, for each kind of likely set that sources need."""
+    """Return the curves of every ordered pair, for each kind and size of likely sets."""
     count = len(matrix.domain)
     tolerance = AGREEMENT / max(1, count - 1)
     stores: dict[tuple[str, int], dict[int, dict[int, Singles]]] = {}
     for targets, sources, channels in matrix.channel_stacks():
         stack = without_mixtures(channels)
-        for sets, least, most in _kinds(stack.shape[2], reach):
-            found = profile_lines(stack, sets, tolerance, least, most)
-            parts = np.split(found.values, np.cumsum(found.counts)[:-1])
+        for sets, minimum, maximum in _kinds(stack.shape[2], reach):
+            lines = profile_lines(stack, sets, tolerance, minimum, maximum)
+            parts = np.split(lines.values, np.cumsum(lines.counts)[:-1])
             store = stores.setdefault((sets.kind, sets.size), {})
             for target, source, part in zip(targets.tolist(), sources.tolist(), parts, strict=True):
                 store.setdefault(source, {})[target] = part
@@ -258,10 +260,10 @@ def _lines(matrix: LeakageMatrix, reach: float) -> list[dict[str, Any]]:
 
 
 def _kinds(values: int, reach: float) -> Iterator[tuple[LikelySets, float, float]]:
-    """Yield the likely sets of a source with so many values, and the contrasts they need.
+    """Yield the likely sets of a source with k values, with their smallest and largest contrast.
 
-    With two values every set that tells anything is a singleton.  Subset selection takes sets of
-    size w at budgets from ln(k/(w + 1) - 1) to ln(k/w - 1).
+    With two values every proper set is a singleton.  Subset selection uses sets of size w at
+    budgets from ln(k/(w + 1) - 1) to ln(k/w - 1).
     """
     if values < 2:
         return
@@ -272,18 +274,18 @@ def _kinds(values: int, reach: float) -> Iterator[tuple[LikelySets, float, float
     if values > MAX_SUBSETS:
         return
     for size in range(2, (values + 1) // 2):
-        most = np.log(values / size - 1)
-        least = np.log(max(1.0, values / (size + 1) - 1))
-        yield LikelySets("subsets", reach, size), 0.999 * least, 1.001 * most
+        maximum = np.log(values / size - 1)
+        minimum = np.log(max(1.0, values / (size + 1) - 1))
+        yield LikelySets("subsets", reach, size), 0.999 * minimum, 1.001 * maximum
 
 
 def _store(
     kind: str, size: int, store: dict[int, dict[int, Singles]], count: int
 ) -> dict[str, Any]:
-    """Return the curves of one kind: for each of its sources, those about every target."""
-    nothing = np.zeros((0, 2), dtype=np.float32)
+    """Return the curves of one kind of likely sets: of each source, about every target."""
+    empty = np.zeros((0, 2), dtype=np.float32)
     sources = sorted(store)
-    parts = [store[source].get(target, nothing) for source in sources for target in range(count)]
+    parts = [store[source].get(target, empty) for source in sources for target in range(count)]
     return {
         "kind": kind,
         "size": size,
@@ -294,7 +296,7 @@ def _store(
 
 
 def _tables(pairs: PairCounts) -> dict[str, str] | None:
-    """Return all pair counts, in the narrowest type that holds them."""
+    """Return all pair counts, in the narrowest type that holds them; None if too many."""
     if len(pairs.counts) > MAX_CELLS:
         return None
     kind = "<u2" if pairs.records < 1 << 16 else "<u4" if pairs.records < 1 << 32 else "<f8"

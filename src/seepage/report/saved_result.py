@@ -1,4 +1,4 @@
-"""Reading a saved analysis: what `Analysis.save` wrote, checked first."""
+"""Reading the JSON of `Analysis.save`, with all types, sizes and the digest checked."""
 
 import base64
 import binascii
@@ -89,7 +89,7 @@ class _SavedSmoothing(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class _SavedResult(msgspec.Struct):
-    """What `Analysis.to_dict` gives, as far as it is read again; version 0.1 has less of it."""
+    """The fields of `Analysis.to_dict` that are read; version 0.1 lacks some with defaults."""
 
     attributes: Names
     epsilon: AtLeast0 | list[AtLeast0]
@@ -115,7 +115,7 @@ class _SavedResult(msgspec.Struct):
 
 
 def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the saved result of a file; what is none raises an InputError.
+    """Return the saved result of a file; raise an InputError for any other file.
 
     Parameters
     ----------
@@ -125,29 +125,26 @@ def read_result(path: str | os.PathLike[str]) -> dict[str, Any]:
     file = str(_checks.path(path))
     try:
         return as_result(msgspec.json.decode(Path(file).read_bytes()), file)
-    except OSError as problem:
-        raise InputError(f"{file} cannot be read: {problem.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise InputError(f"{file} is no JSON: {problem}; {HINT}") from None
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{file} is no JSON: {error}; {HINT}") from None
 
 
 def as_result(result: Any, file: str = "the result") -> dict[str, Any]:
-    """Return what `Analysis.to_dict` gave.
-
-    Everything in it that is read later has its type and size; else an InputError.
-    """
+    """Return the output of `Analysis.to_dict` after checking the types and sizes of its fields."""
     try:
         saved = msgspec.convert(result, _SavedResult)
-    except (msgspec.ValidationError, RecursionError) as problem:
-        raise InputError(f"{file} is no saved result: {problem}; {HINT}") from None
-    odd = _misfit(saved)
-    if odd:
-        raise InputError(f"{file} was edited: {odd}")
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise InputError(f"{file} is no saved result: {error}; {HINT}") from None
+    inconsistency = _inconsistency(saved)
+    if inconsistency:
+        raise InputError(f"{file} was edited: {inconsistency}")
     return dict(result)
 
 
-def _misfit(saved: _SavedResult) -> str:
-    """Return what does not fit the domain of a result, empty where everything does."""
+def _inconsistency(saved: _SavedResult) -> str:
+    """Return the first field that does not fit the domain of a result, as text; "" if all do."""
     names = [attribute.name for attribute in saved.domain]
     count = len(names)
     lists: dict[str, Sequence[Any] | None] = {
@@ -155,33 +152,33 @@ def _misfit(saved: _SavedResult) -> str:
         "cpl": saved.cpl,
         **{f"row {number} of cpl": row for number, row in enumerate(saved.cpl)},
         **{
-            key: each
+            key: values
             for key in ("epsilon", "mechanism", "delta", "limit")
-            if isinstance(each := getattr(saved, key), list)
+            if isinstance(values := getattr(saved, key), list)
         },
     }
     if saved.experienced is not None:
-        for key, each in msgspec.structs.asdict(saved.experienced).items():
-            if isinstance(each, list) and key != "notes":
-                lists[f"{key} of experienced"] = each
+        for key, values in msgspec.structs.asdict(saved.experienced).items():
+            if isinstance(values, list) and key != "notes":
+                lists[f"{key} of experienced"] = values
     for name, total in saved.totals.items():
         lists |= {f"totals of {name}": total.totals, f"deltas of {name}": total.deltas}
         lists |= {f"evidence of {name}": total.evidence} if total.evidence else {}
-    for key, each in lists.items():
-        if each is not None and len(each) != count:
-            return f"{key} has {len(each)} entries, the domain {count} attributes"
+    for key, entries in lists.items():
+        if entries is not None and len(entries) != count:
+            return f"{key} has {len(entries)} entries, the domain {count} attributes"
     if saved.attributes != names:
         return "attributes are not those of the domain"
     guarantees = {*saved.totals, *(saved.refused or ()), *(saved.refuted or ())}
     if unknown := guarantees - set(GUARANTEES):
         return f"there is no guarantee {min(unknown)!r}"
-    if unknown := set(_named(saved)) - set(names):
+    if unknown := set(_named_attributes(saved)) - set(names):
         return f"there is no attribute {min(unknown)!r}"
     return ""
 
 
-def _named(saved: _SavedResult) -> chain[str]:
-    """Return the attributes that evidence and refuted totals name."""
+def _named_attributes(saved: _SavedResult) -> chain[str]:
+    """Return the names of attributes in witnesses and in refuted totals."""
     witnesses = [w for total in saved.totals.values() for w in total.evidence or () if w]
     return chain(
         (name for witness in witnesses for name in (witness.target, *witness.reports)),
@@ -190,7 +187,7 @@ def _named(saved: _SavedResult) -> chain[str]:
 
 
 def pairs_of(result: Mapping[str, Any]) -> PairCounts:
-    """Return the pair counts that a result carries; their digest must be the stated one."""
+    """Return the pair counts of a saved result, decoded and checked against its digest."""
     domain = Domain.from_dicts(result["domain"])
     ends = np.cumsum(domain.sizes)
     cells = int(ends[-1] + pair_offsets(domain.sizes)[-1])
@@ -198,8 +195,8 @@ def pairs_of(result: Mapping[str, Any]) -> PairCounts:
         packed = base64.b64decode(result["counts"], validate=True)
         stream = zlib.decompressobj()
         content = stream.decompress(packed, 8 * cells + 1)
-    except (ValueError, binascii.Error, zlib.error) as problem:
-        raise InputError(f"the result's pair counts cannot be read: {problem}") from None
+    except (ValueError, binascii.Error, zlib.error) as error:
+        raise InputError(f"the result's pair counts cannot be read: {error}") from None
     if len(content) != 8 * cells or not stream.eof:
         raise InputError("the result's counts do not fit its domain")
     numbers = np.frombuffer(content, dtype="<i8")
@@ -216,7 +213,7 @@ def pairs_of(result: Mapping[str, Any]) -> PairCounts:
 
 
 def analysis_of(saved: Mapping[str, Any], file: str = "the result") -> Analysis:
-    """Return the analysis whose `to_dict` this is, after `as_result` checked it."""
+    """Return the analysis of a saved result that `as_result` has checked."""
     matrix = leakage_matrix(
         pairs_of(saved),
         saved["epsilon"],
@@ -233,14 +230,14 @@ def analysis_of(saved: Mapping[str, Any], file: str = "the result") -> Analysis:
     refuted = {name: tuple(names) for name, names in (saved.get("refuted") or {}).items()}
     comparison = TotalsComparison(totals, dict(saved.get("refused") or {}), refuted)
     name, command = saved.get("name") or "", saved.get("command") or ""
-    lived = saved.get("experienced")
+    experienced = saved.get("experienced")
     return Analysis(
         matrix,
         comparison,
         name,
         command,
         checked_limits(saved.get("limit"), matrix),
-        None if lived is None else read_experience(lived),
+        None if experienced is None else read_experience(experienced),
     )
 
 
@@ -248,7 +245,7 @@ def _read_total(name: str, saved: Mapping[str, Any], matrix: LeakageMatrix) -> T
     values, deltas = (
         np.array([from_json_number(value) for value in saved[key]]) for key in ("totals", "deltas")
     )
-    evidence = tuple(found and _read_witness(found) for found in saved.get("evidence") or ())
+    evidence = tuple(part and _read_witness(part) for part in saved.get("evidence") or ())
     notes = tuple(saved.get("notes") or ())
     return TotalLeakage(
         name,
@@ -264,8 +261,10 @@ def _read_total(name: str, saved: Mapping[str, Any], matrix: LeakageMatrix) -> T
 
 
 def _read_witness(saved: Mapping[str, Any]) -> JointWitness:
-    kept = {field.name: saved[field.name] for field in fields(JointWitness) if field.name in saved}
-    kept["reports"] = {name: tuple(likely) for name, likely in saved["reports"].items()}
+    values = {
+        field.name: saved[field.name] for field in fields(JointWitness) if field.name in saved
+    }
+    values["reports"] = {name: tuple(likely) for name, likely in saved["reports"].items()}
     for name in ("value", "held_out", "own"):
-        kept[name] = None if saved.get(name) is None else from_json_number(saved[name])
-    return JointWitness(**kept)
+        values[name] = None if saved.get(name) is None else from_json_number(saved[name])
+    return JointWitness(**values)

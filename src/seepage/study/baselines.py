@@ -180,7 +180,7 @@ def analyser(name: str) -> Analyser:
 
 
 def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Floats:
-    """Return an analyser's matrix; raise an InputError for a wrong shape or invalid numbers."""
+    """Return an analyser's matrix; raise an InputError for a wrong shape, NaN or negatives."""
     values = np.asarray(chosen.leakages(pairs, epsilons), dtype=np.float64)
     count = len(pairs.domain)
     if values.shape != (count, count):

@@ -97,16 +97,16 @@ def test_codes_in_any_slices_equal_bincount(sizes, rows, slices, engine):
     generator = np.random.default_rng(rows)
     codes = [generator.integers(0, size, rows) for size in sizes]
     domain = domain_of(sizes)
-    before, count.SLICE = count.SLICE, slices
+    before, count.MAX_SLICE_ROWS = count.MAX_SLICE_ROWS, slices
     try:
         assert count_codes(codes, domain, engine) == by_bincount(codes, domain)
     finally:
-        count.SLICE = before
+        count.MAX_SLICE_ROWS = before
 
 
 def test_more_rows_than_a_slice_on_every_engine():
     sizes = (2, 2, 40, 3, 300)
-    rows = 2 * count.SLICE + 12_345
+    rows = 2 * count.MAX_SLICE_ROWS + 12_345
     generator = np.random.default_rng(8)
     codes = [generator.integers(0, size, rows, dtype=np.uint16) for size in sizes]
     domain = domain_of(sizes)
@@ -181,14 +181,14 @@ def test_few_batches_are_alive_at_a_time(monkeypatch):
 
     assert count_batches(batches(), 1).rows == 60_000
     assert len(gone) == 60
-    assert most <= 2 * count._cores() + count.AHEAD + 1
+    assert most <= 2 * count._cores() + count.DECODED_AHEAD + 1
 
 
 def test_large_tables_are_counted_by_one_thread():
-    assert count._batches_at_once((2,) * 40, 2) == 2 + count.AHEAD
-    assert count._batches_at_once((20_000, 20_000), 8) == 1
-    assert count._batches_at_once((5000, 5000), 8) == 2
-    assert count._batches_at_once((7,), 8) == 8 + count.AHEAD
+    assert count._max_pending((2,) * 40, 2) == 2 + count.DECODED_AHEAD
+    assert count._max_pending((20_000, 20_000), 8) == 1
+    assert count._max_pending((5000, 5000), 8) == 2
+    assert count._max_pending((7,), 8) == 8 + count.DECODED_AHEAD
 
 
 def test_repeated_counts_are_equal():

@@ -64,7 +64,7 @@ def test_records_that_were_dropped_keep_their_place():
 
 
 def test_too_many_distinct_records_are_refused():
-    held = DistinctRecords(most=50)
+    held = DistinctRecords(max_bytes=50)
     held.add(CODES, SIZES, 0, None)
     with pytest.raises(TableError, match="24 of 900 records are distinct, which is more than"):
         held.rows()

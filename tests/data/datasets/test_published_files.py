@@ -56,7 +56,7 @@ def test_refuses_a_damaged_gzip(folder):
     packed = bytearray(gzip.compress(bytes(range(256)) * 99))
     packed[len(packed) // 2] ^= 255
     (folder / "folder/table.csv.gz").write_bytes(packed)
-    with pytest.raises(TableError, match=r"table.csv.gz is truncated, damaged or no gzip file"):
+    with pytest.raises(TableError, match=r"table.csv.gz is truncated, damaged or not a gzip file"):
         FILE.read()
 
 
@@ -130,9 +130,9 @@ def test_fetches_with_checksum_and_progress(folder, server):
     ("path", "files", "message"),
     [
         ("/none", (FILE,), r"/none: the server answers 404; .* put them into .*folder$"),
-        ("/short", (FILE,), "truncated or no zip"),
+        ("/short", (FILE,), "truncated or not a zip"),
         ("/all", (PublishedFile("f/broken.csv", FILE.sha256),), "is not the published file"),
-        ("/all", (PublishedFile("f/absent.csv", FILE.sha256),), "does not hold absent.csv"),
+        ("/all", (PublishedFile("f/absent.csv", FILE.sha256),), "does not contain absent.csv"),
     ],
 )
 def test_refuses_what_is_not_the_file(folder, server, path, files, message):
@@ -158,7 +158,7 @@ def test_a_folder_that_is_a_file(folder, server, monkeypatch):
 
 
 def test_says_what_to_do_by_hand(folder):
-    with pytest.raises(TableError, match=r"cannot be downloaded by a program.*accept the agree"):
+    with pytest.raises(TableError, match=r"cannot be downloaded automatically.*accept the agree"):
         fetch(dataset("celeba"))
 
 

@@ -170,11 +170,11 @@ def test_another_schema_is_refused_with_both(spark, tmp_path):
 
 def test_what_spark_cannot_count_is_refused(spark, tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
-    with pytest.raises(TableError, match="Spark's executors read Parquet files, got CSV"):
+    with pytest.raises(TableError, match="data must be Parquet files for engine='spark', got CSV"):
         sp.count_pairs(tmp_path / "a.csv", engine="spark")
-    with pytest.raises(TableError, match="Spark counts a Spark DataFrame or Parquet files, got"):
+    with pytest.raises(TableError, match="data must be a Spark DataFrame or Parquet files, got"):
         sp.count_pairs(pd.DataFrame({"a": [1]}), engine="spark")
-    with pytest.raises(TableError, match="'a' holds list"):
+    with pytest.raises(TableError, match=r"column 'a' must hold text, .*, got list"):
         sp.count_pairs(spark.createDataFrame([([1],)], "a array<int>"))
     with pytest.raises(TableError, match="there is no column 'b'"):
         sp.count_pairs(spark.range(3), columns=["b"])

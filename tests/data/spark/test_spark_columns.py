@@ -203,7 +203,7 @@ def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, 
     monkeypatch.setattr(
         spark_jobs, "_groups", lambda table: groups.append(counted(table)) or groups[-1]
     )
-    monkeypatch.setattr("seepage.data.spark.shards.TASKS_A_CORE", 10)
+    monkeypatch.setattr("seepage.data.spark.shards.TASKS_PER_CORE", 10)
     draw = np.random.default_rng(8)
     table = pa.table(
         {
@@ -263,4 +263,4 @@ def test_progress_is_not_called(spark):
     called = []
     sp.count_pairs(spark.range(5), progress=lambda *rows: called.append(rows))
     assert called == []
-    assert "not with\n        Spark" in sp.count_pairs.__doc__
+    assert "not called by Spark" in " ".join(sp.count_pairs.__doc__.split())

@@ -69,7 +69,7 @@ def test_what_is_too_large_to_hand_over_is_refused(monkeypatch):
 @pytest.mark.parametrize("problem", [ConnectionRefusedError(111, "refused"), EOFError()])
 def test_a_java_machine_that_ends_is_said_so(needs_spark, problem):
     with (
-        pytest.raises(TableError, match=r"^Spark's Java machine ended .* more memory"),
+        pytest.raises(TableError, match=r"^Spark's Java virtual machine died .* more memory"),
         in_one_line(),
     ):
         raise problem

@@ -80,9 +80,9 @@ def test_any_cut_and_order_finds_the_columns_that_need_bins(cuts, order, missing
     parts = list(shards(whole, cuts, options))
     settled = settle(joined(parts, order), whole.column_names, options, 0.25)
     filled = [found for found in map(pickle.loads, parts) if found.rows]
-    everywhere = all(found.columns[2].crowded for found in filled)
+    everywhere = all(found.columns[2].needs_edges for found in filled)
     assert settled.counts is None
-    assert settled.wanted == ({} if everywhere else {2: 0.25})
+    assert settled.pending == ({} if everywhere else {2: 0.25})
     if everywhere:
         assert settled.domain == sp.count_pairs(whole, missing=missing, few=20).domain
 
@@ -90,7 +90,7 @@ def test_any_cut_and_order_finds_the_columns_that_need_bins(cuts, order, missing
 def test_numbers_of_all_shards_together_need_bins():
     whole, options = pa.table({"n": np.arange(60)}), TableOptions(few=50)
     found = joined(shards(whole, [30], options), 0)
-    assert found.columns[0].crowded
+    assert found.columns[0].needs_edges
     assert not found.counted
     assert found.columns[0].alphabet is None
 
@@ -163,5 +163,5 @@ def test_numbers_missing_only_before_a_column_needs_bins_have_a_category():
     whole, options = pa.table({"n": pa.chunked_array([first, later])}), TableOptions()
     found = joined(shards(whole, [], options), 0)
     settled = settle(found, ["n"], options, 1.0)
-    assert settled.wanted == {0: 1.0}
+    assert settled.pending == {0: 1.0}
     assert settled.missing == [True]

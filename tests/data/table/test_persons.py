@@ -77,7 +77,7 @@ def test_samples_are_drawn_from_the_people():
 
 def test_a_table_that_is_read_twice_forgets_whom_it_met(monkeypatch):
     """A column that needs bins only after the first batch makes the scan begin again."""
-    monkeypatch.setattr("seepage.data.table.sources.BATCH", 50)
+    monkeypatch.setattr("seepage.data.table.sources.BATCH_ROWS", 50)
     numbers = np.concatenate([np.zeros(60), np.arange(300)])
     table = pa.table({"id": np.arange(360) // 2, "x": numbers, "y": ["u", "v"] * 180})
     found = sp.count_pairs(table, person="id")
@@ -151,13 +151,13 @@ def test_records_of_nobody_are_an_error(array, fields):
 
 
 def test_more_people_than_spark_can_share(monkeypatch):
-    monkeypatch.setattr(persons.FirstRecords, "most", 2)
+    monkeypatch.setattr(persons.FirstRecords, "max_people", 2)
     people, numbers = np.arange(3, dtype=np.uint64), np.arange(3)
-    with pytest.raises(TableError, match="more than 2 people"):
+    with pytest.raises(TableError, match="at most 2 distinct values"):
         FirstRecords("id", people, numbers)
     found = FirstRecords("id", people[:2], numbers[:2])
     found.merge(FirstRecords("id", people[1:2], numbers[2:]))
-    with pytest.raises(TableError, match="more than 2 people"):
+    with pytest.raises(TableError, match="at most 2 distinct values"):
         found.merge(FirstRecords("id", people[2:], numbers[2:]))
 
 

@@ -51,7 +51,7 @@ def test_folders(tmp_path):
     assert labels(tmp_path) == {"a": ["1", "3"], "b": ["y", "x"]}
     assert labels(str(tmp_path / "**" / "*.csv"))["a"] == ["1", "3", "1"]
     pyarrow.parquet.write_table(TABLE, tmp_path / "x.parquet")
-    refused(tmp_path, "all files must be of one kind, got CSV (2.csv) and Parquet (x.parquet)")
+    refused(tmp_path, "all files must have one format, got CSV (2.csv) and Parquet (x.parquet)")
     assert labels(tmp_path / "x.parquet")["n"] == ["1", "2", "3"]
     assert labels([tmp_path / "2.csv", str(tmp_path / "1*.csv")])["b"] == ["x", "y"]
 
@@ -103,8 +103,8 @@ def test_damaged_and_truncated_files_name_themselves(tmp_path, ending):
     refused([good, bad], f"2.{ending} cannot be read as")
 
 
-@pytest.mark.parametrize("huge", [columnar.HUGE, 1])
-def test_a_page_of_parquet_that_does_not_have_its_checksum(tmp_path, huge):
+@pytest.mark.parametrize("limit", [columnar.MAX_GROUP_BYTES, 1])
+def test_a_page_of_parquet_that_does_not_have_its_checksum(tmp_path, limit):
     table = pa.table({"n": pa.array([7] * 500 + [9] * 500, pa.int8())})
     file = tmp_path / "x.parquet"
     for checksums in (True, False):
@@ -117,11 +117,11 @@ def test_a_page_of_parquet_that_does_not_have_its_checksum(tmp_path, huge):
             write_statistics=False,
         )
         content = file.read_bytes()
-        source = columnar.ColumnarSource(columnar.PARQUET, [file], huge=huge)
+        source = columnar.ColumnarSource(columnar.PARQUET, [file], max_group_bytes=limit)
         assert sum(batch.num_rows for batch in source.batches(["n"])) == 1000
         place = content.index(bytes([7, 0, 0, 0]) * 100)
         file.write_bytes(content[:place] + b"\x06" + content[place + 1 :])
-        source = columnar.ColumnarSource(columnar.PARQUET, [file], huge=huge)
+        source = columnar.ColumnarSource(columnar.PARQUET, [file], max_group_bytes=limit)
         if checksums:
             with pytest.raises(TableError, match=r"x.parquet cannot be read as Parquet: .*CRC"):
                 list(source.batches(["n"]))
@@ -242,7 +242,7 @@ def test_huge_row_groups_are_decoded_in_pieces_with_the_same_codes(tmp_path, mon
     table = pa.table({"n": rng.integers(0, 9, 300_000), "w": rng.choice(["a", "b"], 300_000)})
     pyarrow.parquet.write_table(table, tmp_path / "x.parquet", row_group_size=300_000)
     expected = final_codes(tmp_path / "x.parquet")
-    monkeypatch.setattr(columnar, "HUGE", 1000)
+    monkeypatch.setattr(columnar, "MAX_GROUP_BYTES", 1000)
     domain, codes = final_codes(tmp_path / "x.parquet")
     assert domain == expected[0]
     for mine, theirs in zip(codes, expected[1], strict=True):

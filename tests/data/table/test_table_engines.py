@@ -254,7 +254,7 @@ def test_what_is_no_text_and_no_number_of_arrow_is_refused():
     for words in (broken, broken.dictionary_encode()):
         with pytest.raises(TableError, match=r"^column 'x' holds text that is not UTF-8$"):
             labels(pa.table({"x": words}))
-    with pytest.raises(TableError, match=r"^column 'x' does not hold one kind of values: "):
+    with pytest.raises(TableError, match=r"^column 'x' must hold values of one type: "):
         labels(pd.DataFrame({"x": [2**70, 1]}))
 
 

@@ -168,7 +168,7 @@ def test_encodings(file):
 
 def test_a_column_means_the_same_whatever_its_first_rows(file, monkeypatch):
     """Blocks of a few records: a late word, fraction or gap changes no earlier value."""
-    monkeypatch.setattr(delimited, "BLOCK", 64)
+    monkeypatch.setattr(delimited, "MAX_RECORD_BYTES", 64)
     many = "".join(f"{n % 7},{n % 5}\n" for n in range(400))
     assert values(file("a,b\n" + many + "?,3.5\n")) == {
         "a": ("0", "1", "2", "3", "4", "5", "6", "?"),
@@ -178,14 +178,14 @@ def test_a_column_means_the_same_whatever_its_first_rows(file, monkeypatch):
 
 
 def test_numbers_with_a_late_word_are_categories(file, monkeypatch):
-    monkeypatch.setattr(delimited, "BLOCK", 256)
+    monkeypatch.setattr(delimited, "MAX_RECORD_BYTES", 256)
     text = "a\n" + "".join(f"{n % 80}\n" for n in range(400))
     numbers = tuple(str(n) for n in range(80))
     assert len(values(file(text))["a"]) == 10
     assert values(file(text + "?\n"))["a"] == (*numbers, "?")
     assert len(values(file(text + "?\n"), missing_markers=["?"])["a"]) == 11
-    refused(file(text + "?\n"), "record 401: column 'a' is no number", bins={"a": 4})
-    refused(file(text + "?\n"), "record 401: column 'a' is no number", bins={"a": [0, 40, 80]})
+    refused(file(text + "?\n"), "record 401: column 'a' must be a number", bins={"a": 4})
+    refused(file(text + "?\n"), "record 401: column 'a' must be a number", bins={"a": [0, 40, 80]})
     assert values(file(text + "?\n"), bins=[0, 40, 80])["a"] == (*numbers, "?")
     wide = "a\n" + "".join(f"{n}\n" for n in range(1500)) + "N\n"
     refused(file(wide), "if 'N' means missing, say so (missing_markers)")
@@ -203,7 +203,7 @@ def test_numbers_in_every_spelling_are_binned_alike(file):
 
 
 def test_a_late_surplus_of_numbers_is_binned(file, monkeypatch):
-    monkeypatch.setattr(delimited, "BLOCK", 512)
+    monkeypatch.setattr(delimited, "MAX_RECORD_BYTES", 512)
     path = file("a,b\n" + "1,x\n" * 500 + "".join(f"{n},y\n" for n in range(60)))
     scan, codes = read(path)
     assert len(codes[0]) == 560
@@ -261,7 +261,7 @@ def test_blanks_delimit_in_lines_that_end_with_a_carriage_return(file, monkeypat
 
 
 def test_a_quote_that_never_ends(file, monkeypatch):
-    monkeypatch.setattr(delimited, "BLOCK", 2**19)
+    monkeypatch.setattr(delimited, "MAX_RECORD_BYTES", 2**19)
     path = file('a b\n0 0\n"1 2\n' + "3 4\n" * 300_000)
     refused(path, "a record has more than 524,288 bytes; is a quote not closed?", delimiter=" ")
     refused(file(b'a b\n"1" \xff\n'), "is not text in the encoding expected", delimiter=" ")
@@ -280,7 +280,7 @@ def test_a_header_of_more_than_256_kb(file):
 
 
 def test_a_header_that_does_not_end(file, monkeypatch):
-    monkeypatch.setattr(delimited, "BLOCK", 2**20)
+    monkeypatch.setattr(delimited, "MAX_RECORD_BYTES", 2**20)
     refused(file("abc," * 2**19), "the header of", delimiter=",")
     refused(file("abc," * 2**19), "does not end within 1,048,576 bytes")
 

@@ -38,7 +38,7 @@ def test_each_program_has_its_own_optimum(warm, monkeypatch):
         act()
         sides = np.vstack([SIDES, *rows])
         for gain in DRAWS.normal(size=(20, 5)):
-            x = programs.largest(gain)
+            x = programs.maximise(gain)
             assert gain @ x == pytest.approx(from_scratch(gain, sides), abs=1e-9)
             assert (sides @ x > -1e-9).all()
             assert EQUAL[0] @ x == pytest.approx(1.0)
@@ -46,10 +46,10 @@ def test_each_program_has_its_own_optimum(warm, monkeypatch):
 
 def test_a_program_without_solution_gives_none(monkeypatch):
     none = np.eye(5)  # x <= 0, and E x = 1
-    assert LinearPrograms(none, EQUAL).largest(np.ones(5)) is None
+    assert LinearPrograms(none, EQUAL).maximise(np.ones(5)) is None
     programs = LinearPrograms(-SIDES, EQUAL)
     programs.add(none)
-    assert programs.largest(np.ones(5)) is None
+    assert programs.maximise(np.ones(5)) is None
 
 
 def test_linear_algebra_is_in_one_thread_and_then_as_before():

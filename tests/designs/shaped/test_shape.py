@@ -246,9 +246,9 @@ def test_a_gap_is_stated_where_the_mixture_is_poor():
     frequencies = counts.sum(axis=0) / counts.sum()
     limits = [RatioLimit("", counts, 0.3), RatioLimit("", np.eye(4, dtype=int), 1.5)]
     cone = AdmissibleReports(limits, frequencies)
-    first = cone.first()
+    first = cone.initial_reports()
     poor = best_mixture(first, np.eye(4), np.ones(4), np.full(len(first), 1 / len(first)))
-    excess = float(poor.excess(cone.extreme_rays()).max())
+    excess = float(poor.reduced_gains(cone.extreme_rays()).max())
     best = search_reports(cone, np.eye(4), gap=1e-8).second_moment
     assert poor.lower_bound(np.ones(4), excess) < best < poor.second_moment
     assert excess > 0.1
@@ -445,7 +445,7 @@ def test_the_best_so_far_is_returned_when_time_is_over(target):
 
 
 def test_an_interrupt_ends_the_search_with_the_best_so_far(monkeypatch):
-    priced, usual = [], AdmissibleReports.largest
+    priced, usual = [], AdmissibleReports.best_report
 
     def interrupted(self, gain):
         priced.append(gain)
@@ -455,7 +455,7 @@ def test_an_interrupt_ends_the_search_with_the_best_so_far(monkeypatch):
 
     given: dict[str, Any] = {"limits": {"race": 0.25}, "epsilon": 3.0}
     whole = shape(ADULT, "workclass", **given)
-    monkeypatch.setattr(AdmissibleReports, "largest", interrupted)
+    monkeypatch.setattr(AdmissibleReports, "best_report", interrupted)
     made = shape(ADULT, "workclass", **given)
     assert len(priced) == 500
     assert made.realised()["race"] <= 0.25

@@ -108,7 +108,7 @@ def test_what_is_kept_is_all_that_can_be_certified():
     ("options", "message"),
     [
         ({"data": sp.load_pairs("adult"), "sources": "race"}, "population need records"),
-        ({"known": ["sex"]}, "for the table"),
+        ({"known": ["sex"]}, "known must be empty"),
         ({"confidence": 1.0}, "confidence"),
         ({"confidence": 0.2}, "confidence"),
         ({"scope": "people"}, "scope"),
@@ -182,7 +182,9 @@ def test_certified_reports_are_within_what_a_sample_will_certify():
     limits = [RatioLimit("x", counts, 0.5), RatioLimit("r", np.eye(4, dtype=int), 2.0)]
     cone = CertifiedReports(limits, frequencies, [(target, 0.5)], 8.0, 1.0)
     draws = np.random.default_rng(1)
-    reports = [cone.largest(draws.normal(size=4)) for _ in range(10)] + list(cone.first())
+    reports = [cone.best_report(draws.normal(size=4)) for _ in range(10)] + list(
+        cone.initial_reports()
+    )
     for report in reports:
         channel = np.column_stack([report, 10 - report]) / 10
         leakages = population_leakages(channel, {"x": target}, 8.0)

@@ -1,19 +1,19 @@
 
-// The page: questions of the drawn form, what is sent in plain words, and sending it ---------------
+// The page: the questions of the drawn form, the report in plain words, and its sending ------------
 
 const survey = JSON.parse(document.getElementById("survey").textContent);
 const stage = document.getElementById("stage");
 const MAX_BUTTONS = 12;
 
 function element(tag, settings = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), settings);
-  made.append(...children);
-  return made;
+  const node = Object.assign(document.createElement(tag), settings);
+  node.append(...children);
+  return node;
 }
 
 function label(attribute, value) {
   const known = survey.labels.find(
-    (one) => one.attribute === attribute && one.value === (value ?? ""),
+    (entry) => entry.attribute === attribute && entry.value === (value ?? ""),
   );
   return known?.label ?? value ?? attribute;
 }
@@ -25,14 +25,14 @@ function show(heading, ...children) {
   title.focus();
 }
 
-function buttons(...made) {
-  return element("div", { className: "buttons" }, ...made);
+function buttons(...children) {
+  return element("div", { className: "buttons" }, ...children);
 }
 
-function button(text, act, first = false) {
-  const made = element("button", { type: "button", className: first ? "first" : "" }, text);
-  made.addEventListener("click", act);
-  return made;
+function button(text, onClick, first = false) {
+  const node = element("button", { type: "button", className: first ? "first" : "" }, text);
+  node.addEventListener("click", onClick);
+  return node;
 }
 
 // Questions ----------------------------------------------------------------------------------------
@@ -58,33 +58,33 @@ function askQuestions(respondent, form) {
   const asked = form.questions.map((question, number) =>
     element("fieldset", {}, element("legend", {}, label(question.attribute)), ...choices(question, number)),
   );
-  const go = element("button", { type: "submit", className: "first" }, "Add noise and show me the result");
-  const sheet = element("form", {}, ...asked, buttons(go));
+  const submit = element("button", { type: "submit", className: "first" }, "Add noise and show me the result");
+  const sheet = element("form", {}, ...asked, buttons(submit));
   sheet.addEventListener("submit", async (event) => {
     event.preventDefault();
-    go.disabled = true;
-    const given = new FormData(sheet);
+    submit.disabled = true;
+    const data = new FormData(sheet);
     const answers = Object.fromEntries(
-      form.questions.map(({ attribute, values }, i) => [attribute, values[Number(given.get(`question-${i}`))]]),
+      form.questions.map(({ attribute, values }, i) => [attribute, values[Number(data.get(`question-${i}`))]]),
     );
     try {
       showLine(respondent, form, await respondent.report(answers));
-    } catch (problem) {
-      explain(problem);
+    } catch (error) {
+      explain(error);
     }
   });
   const many = form.questions.length > 1 ? `These ${form.questions.length} questions were` : "This question was";
-  const chance = survey.plan.wire.forms.length > 1 ? `${many} drawn for you by chance. ` : "";
+  const drawn = survey.plan.wire.forms.length > 1 ? `${many} drawn for you by chance. ` : "";
   show(
     "Your questions",
-    element("p", {}, `${chance}Your true answers stay on this device: noise is added here, and only the noisy result can be sent.`),
+    element("p", {}, `${drawn}Your true answers stay on this device: noise is added here, and only the noisy result can be sent.`),
     sheet,
   );
 }
 
 // What is sent -------------------------------------------------------------------------------------
 
-/** A factor in words, rounded up to two digits. */
+/** A factor as text, rounded up to two significant digits. */
 function factorText(factor) {
   if (!(factor < 1000)) return "no useful limit";
   const unit = 10 ** (Math.floor(Math.log10(factor)) - 1);
@@ -119,11 +119,11 @@ function noisyAnswers(form, line) {
   return element("dl", {}, ...parts);
 }
 
-/** By how much odds can change: by the report of an answer alone, and by all that is sent. */
-function promised(form) {
+/** The maximum factors on the odds: of the report of one answer, and of all reports together. */
+function factorTable(form) {
   const own = (attribute) => {
-    const place = form.questions.findIndex((question) => question.attribute === attribute);
-    return place < 0 ? "not asked" : factorText(form.channels[place].factor);
+    const index = form.questions.findIndex((question) => question.attribute === attribute);
+    return index < 0 ? "not asked" : factorText(form.channels[index].factor);
   };
   const row = (name, ...cells) =>
     element("tr", {}, element("th", { scope: "row" }, name), ...cells.map((text) => element("td", {}, text)));
@@ -155,7 +155,7 @@ function showLine(respondent, form, line) {
     element("p", {}, "Noise was added by chance, so what you see here may differ from your answers, and nobody can tell whether it does."),
     card,
     element("h2", {}, "What it reveals at most"),
-    ...promised(form),
+    ...factorTable(form),
     element("p", { className: "notice" }, "Please decide by the questions whether you take part, not by how the noise fell: a choice that depends on the noise would tell something itself."),
     element("details", {}, element("summary", {}, "The exact text that is sent"), raw),
     message,
@@ -170,8 +170,8 @@ async function sendLine(respondent, line, message, act) {
   try {
     await respondent.send(survey.endpoint, survey.sending);
     thank();
-  } catch (problem) {
-    if (!(problem instanceof SendError)) return explain(problem);
+  } catch (error) {
+    if (!(error instanceof SendError)) return explain(error);
     message.className = "problem";
     message.textContent = "It could not be sent. The same noisy result is kept here: try again later, or save it as a file and hand it in.";
     act.textContent = "Try again";
@@ -190,16 +190,16 @@ function thank() {
   show("Thank you", element("p", {}, "Your noisy result was sent. This device remembers that, so that nothing more is revealed if you open the page again."));
 }
 
-function explain(problem) {
-  const words = {
+function explain(error) {
+  const explanations = {
     StorageError: "This browser does not let the page remember what it has drawn: its storage is full or blocked. Asking again would then reveal more, so nothing was sent.",
     PlanError: "This page is damaged or was changed, so nothing was sent.",
   };
-  const kind = Object.keys(words).find((name) => problem.constructor.name === name);
-  show("Nothing was sent", element("p", { className: "problem" }, words[kind] ?? "Something went wrong, and nothing was sent."), element("p", { className: "soft" }, problem.message));
+  const kind = Object.keys(explanations).find((name) => error.constructor.name === name);
+  show("Nothing was sent", element("p", { className: "problem" }, explanations[kind] ?? "Something went wrong, and nothing was sent."), element("p", { className: "soft" }, error.message));
 }
 
-async function begin() {
+async function start() {
   try {
     const plan = await loadPlan(survey.plan, { collection: survey.plan.collection });
     const respondent = new Respondent(plan);
@@ -208,10 +208,10 @@ async function begin() {
     if (sent) thank();
     else if (line) showLine(respondent, form, line);
     else askQuestions(respondent, form);
-  } catch (problem) {
-    explain(problem);
+  } catch (error) {
+    explain(error);
   }
   document.documentElement.dataset.ready = "";
 }
 
-await begin();
+await start();

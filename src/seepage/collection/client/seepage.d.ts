@@ -1,12 +1,12 @@
 /** Draw the reports of a plan on the device of the person asked. */
 
-/** A plan that is damaged, was tampered with, or has a mechanism that no client can draw. */
+/** A plan that is damaged, was edited, or has a mechanism that clients cannot draw. */
 export class PlanError extends Error {}
-/** An answer that is missing or is none of the values asked for; nothing was drawn. */
+/** An answer that is missing or not one of the attribute's values; nothing was drawn. */
 export class AnswerError extends Error {}
 /** Storage that cannot keep a form or report; nothing is released. */
 export class StorageError extends Error {}
-/** An endpoint that did not take the line. */
+/** A line that the endpoint did not accept. */
 export class SendError extends Error {
   readonly line: Line;
 }
@@ -17,7 +17,7 @@ export type Answers = Readonly<Record<string, string>>;
 /** A value's code, or the codes of a set of values in ascending order. */
 export type Report = number | number[];
 
-/** What leaves the device, as one line of JSON. */
+/** The line that leaves the device, as JSON. */
 export interface Line {
   /** SHA-256 of the wire form of the plan. */
   plan: string;
@@ -25,9 +25,9 @@ export interface Line {
   id: string;
   /** The number of the form, from 1. */
   form: number;
-  /** One report for each question, where the form has one for each. */
+  /** One report for each question of a product form. */
   reports?: Record<string, Report>;
-  /** One report of all answers together. */
+  /** One report of all answers to a matrix form. */
   report?: number;
 }
 
@@ -42,7 +42,7 @@ export interface Channel {
   readonly k: number;
   /** The number of 64-bit words that a report takes. */
   readonly words: number;
-  /** e^epsilon: how much a report can change the odds between any two inputs, at most. */
+  /** e^epsilon: the maximum factor by which a report changes the odds between two inputs. */
   readonly factor: number;
   perturb(code: number, next: () => bigint): Report;
 }
@@ -50,12 +50,12 @@ export interface Channel {
 export interface Form {
   /** From 1. */
   readonly number: number;
-  /** The running share out of 2^64. */
+  /** The cumulative share out of 2^64. */
   readonly until: bigint;
-  /** Whether one report stands for all answers together. */
+  /** Whether the form has one report of all answers together (a matrix form). */
   readonly together: boolean;
   readonly questions: readonly Question[];
-  /** One for each question, or one in all. */
+  /** One for each question, or one for all answers together. */
   readonly channels: readonly Channel[];
   /** The number of random bytes that the answers take. */
   readonly bytes: number;
@@ -66,16 +66,16 @@ export interface Plan {
   readonly forms: readonly Form[];
 }
 
-/** Two methods of `localStorage`, which may return promises. */
+/** Storage with two methods of `localStorage`, which may return promises. */
 export interface Keeper {
   getItem(key: string): string | null | Promise<string | null>;
   setItem(key: string, text: string): void | Promise<void>;
 }
 
 export interface RespondentOptions {
-  /** Where form and report are kept; IndexedDB by default. */
+  /** Storage of form and report; IndexedDB by default. */
   storage?: Keeper;
-  /** Tells people apart who share a storage. */
+  /** Distinguishes people who share a storage. */
   person?: string;
   /** Uniform bytes; the device's cryptographic generator by default. */
   random?: (count: number) => Uint8Array;
@@ -88,26 +88,26 @@ export interface SendOptions {
   fetch?: typeof globalThis.fetch;
 }
 
-/** Return a plan that is ready to draw from; throw a PlanError where its digest does not match. */
+/** Return a checked plan; throw a PlanError if its wire form does not match its digest. */
 export function loadPlan(source: string | object, options?: { collection?: string }): Promise<Plan>;
-/** JSON with sorted keys and no blanks, of texts, integers, lists and objects alone. */
+/** JSON with sorted keys and no blanks; only strings, integers, arrays and objects. */
 export function canonicalJson(value: unknown): string;
 /** Return the form that 8 bytes draw. */
 export function drawForm(plan: Plan, octets: Uint8Array): Form;
-/** Return the codes of answers; throw an AnswerError where one is none of the values. */
+/** Return the codes of the answers to a form; throw an AnswerError for an invalid one. */
 export function codesOf(form: Form, answers: Answers): number[];
-/** Return what `form.bytes` bytes make of answers. */
+/** Return the reports of answers, drawn by `form.bytes` bytes. */
 export function perturb(
   form: Form,
   answers: Answers,
   octets: Uint8Array,
 ): { form: number; reports?: Record<string, Report>; report?: number };
-/** Return so many bytes of the device's cryptographic generator. */
+/** Return `count` bytes of the device's cryptographic generator. */
 export function secureBytes(count: number): Uint8Array;
-/** A storage that forgets with the page or process. */
+/** A storage that lasts as long as the page or process. */
 export function memoryStorage(): Keeper;
 
-/** One person: a form that is drawn once, and a report that is drawn once. */
+/** One person, whose form and report are drawn once. */
 export class Respondent {
   constructor(plan: Plan, options?: RespondentOptions);
   form(): Promise<Form>;

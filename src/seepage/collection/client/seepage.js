@@ -1,9 +1,9 @@
 /**
  * seepage: draw the reports of a plan on the device of the person asked.
  *
- * Answers never leave this module.  What leaves it is one line per person: the number of the form
- * that was drawn, and noisy reports whose chances are integers out of 2^64.  docs/wire.md says how
- * bytes become a report; the reference in Python is seepage.collection.wire_draws.
+ * Answers never leave this module.  Its output is one line per person: the number of the form that
+ * was drawn, and perturbed reports whose probabilities are integers out of 2^64.  docs/wire.md
+ * specifies the map from bytes to reports; seepage.collection.wire_draws is the Python reference.
  *
  * Runs in browsers (a secure context: https, localhost or a file) and in Node 20 or newer.
  */
@@ -13,16 +13,16 @@ const WORD_BYTES = 8;
 const FORMAT = "seepage collection";
 const VERSION = 1;
 
-/** A plan that is damaged, was tampered with, or has a mechanism that no client can draw. */
+/** A plan that is damaged, was edited, or has a mechanism that clients cannot draw. */
 export class PlanError extends Error {}
 
-/** An answer that is missing or is none of the values asked for; nothing was drawn. */
+/** An answer that is missing or not one of the attribute's values; nothing was drawn. */
 export class AnswerError extends Error {}
 
 /** Storage that cannot keep a form or report; nothing is released. */
 export class StorageError extends Error {}
 
-/** An endpoint that did not take the line, which `line` holds: it can be saved as a file. */
+/** A line that the endpoint did not accept; `line` holds it, so that it can be saved as a file. */
 export class SendError extends Error {
   constructor(message, line) {
     super(message);
@@ -33,12 +33,12 @@ export class SendError extends Error {
 // Plans --------------------------------------------------------------------------------------------
 
 /**
- * Return a plan that is ready to draw from; throw a PlanError where it is not what its digest says.
- * The digest in the file guards against damage; whoever edits the file can also compute it.  Pass
- * the digest that you trust as `collection` to accept that plan and no other.
+ * Return a checked plan; throw a PlanError if its wire form does not match its digest.
+ * The digest in the file detects damage, but whoever edits the file can also compute it.  Pass a
+ * trusted digest as `collection` to accept that plan and no other.
  */
 export async function loadPlan(source, { collection } = {}) {
-  const file = typeof source === "string" ? parsed(source) : source;
+  const file = typeof source === "string" ? parseJson(source) : source;
   const wire = file?.wire;
   if (wire?.format !== FORMAT || wire.version !== VERSION) {
     throw new PlanError(`a plan must have a wire form of version ${VERSION}`);
@@ -52,7 +52,7 @@ export async function loadPlan(source, { collection } = {}) {
 
 function readForms(wire) {
   try {
-    const values = new Map(wire.attributes.map((given) => [given.name, checkedValues(given.values)]));
+    const values = new Map(wire.attributes.map(({ name, values }) => [name, checkedValues(values)]));
     const ends = wire.forms.map(({ until }) => integer(until));
     if (!ends.every((end, i) => end > (ends[i - 1] ?? 0n)) || ends.at(-1) !== SPAN) {
       throw new PlanError("the shares of forms must rise to 2^64");
@@ -64,7 +64,7 @@ function readForms(wire) {
   }
 }
 
-function parsed(text) {
+function parseJson(text) {
   try {
     return JSON.parse(text);
   } catch {
@@ -72,7 +72,7 @@ function parsed(text) {
   }
 }
 
-/** JSON with sorted keys and no blanks, of texts, integers, lists and objects alone. */
+/** JSON with sorted keys and no blanks; only strings, integers, arrays and objects. */
 export function canonicalJson(value) {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
   if (value !== null && typeof value === "object") {
@@ -97,7 +97,7 @@ function hex(octets) {
 
 function integer(text) {
   if (typeof text !== "string" || !/^(0|[1-9][0-9]{0,19})$/.test(text) || BigInt(text) > SPAN) {
-    throw new PlanError("a chance must be an integer out of 2^64, as decimal digits");
+    throw new PlanError("a probability must be an integer out of 2^64, as decimal digits");
   }
   return BigInt(text);
 }
@@ -105,7 +105,7 @@ function integer(text) {
 function checkedValues(values) {
   const texts = Array.isArray(values) && values.every((value) => typeof value === "string");
   if (!texts || !values.length || new Set(values).size !== values.length) {
-    throw new PlanError("the values of an attribute must be texts, each of them once");
+    throw new PlanError("the values of an attribute must be distinct texts");
   }
   return Object.freeze([...values]);
 }
@@ -115,7 +115,7 @@ function readForm(form, number, until, values) {
   if (!together && form.type !== "product") throw new PlanError("a form must be product or matrix");
   const names = together ? form.attributes : form.questions.map(({ attribute }) => attribute);
   if (!names.length || names.some((name) => !values.has(name)) || new Set(names).size < names.length) {
-    throw new PlanError("a form must ask for attributes of the plan, each of them once");
+    throw new PlanError("a form must ask for distinct attributes of the plan");
   }
   const questions = names.map((name) => Object.freeze({ attribute: name, values: values.get(name) }));
   const cells = questions.reduce((product, question) => product * question.values.length, 1);
@@ -143,18 +143,18 @@ function readChannel(channel, k) {
 }
 
 // Channels -----------------------------------------------------------------------------------------
-// Each takes a fixed number of 64-bit words; `next()` gives the next one.  `factor` is the largest
-// ratio of two chances of one report: how much it can change the odds between any two answers.
+// Each draw takes a fixed number of 64-bit words from `next()`.  `factor` = e^epsilon is the largest
+// ratio of the probabilities of one report under two answers: the maximum change of their odds.
 
 const CHANNELS = {
-  /** Keep the value with chance `keep`; spread the other words over all values. */
+  /** The value with probability `keep`, else one uniform over all k values. */
   direct(channel, k) {
     const keep = integer(channel.keep);
     const rest = SPAN - keep;
-    const least = rest / BigInt(k);
+    const other = rest / BigInt(k);
     return {
       words: 1,
-      factor: k === 1 ? 1 : ratio(keep + least, least),
+      factor: k === 1 ? 1 : ratio(keep + other, other),
       perturb(code, next) {
         const word = next();
         return word < keep ? code : Number(((word - keep) * BigInt(k)) / rest);
@@ -162,33 +162,33 @@ const CHANNELS = {
     };
   },
 
-  /** Put the value in with chance `force`; choose the others by steps of Fisher and Yates. */
+  /** A subset that contains the value with probability `force`; others by Fisher and Yates. */
   subset(channel, k) {
     const force = integer(channel.force);
     const size = channel.size;
     if (!Number.isInteger(size) || size < 1 || size > k) {
       throw new PlanError("the size of a subset must be an integer from 1 to k");
     }
-    const left = (SPAN - force) * BigInt(size);
+    const other = (SPAN - force) * BigInt(size);
     return {
       words: 1 + size,
-      factor: ratio(left + force * BigInt(k), left),
+      factor: ratio(other + force * BigInt(k), other),
       perturb(code, next) {
-        const row = Array.from({ length: k }, (_, value) => value);
+        const values = Array.from({ length: k }, (_, value) => value);
         const taken = next() < force ? 1 : 0;
-        if (taken) [row[0], row[code]] = [row[code], row[0]];
-        for (let place = 0; place < size; place++) {
+        if (taken) [values[0], values[code]] = [values[code], values[0]];
+        for (let index = 0; index < size; index++) {
           const word = next();
-          if (place < taken) continue;
-          const chosen = place + Number((word * BigInt(k - place)) >> 64n);
-          [row[place], row[chosen]] = [row[chosen], row[place]];
+          if (index < taken) continue;
+          const chosen = index + Number((word * BigInt(k - index)) >> 64n);
+          [values[index], values[chosen]] = [values[chosen], values[index]];
         }
-        return row.slice(0, size).sort((a, b) => a - b);
+        return values.slice(0, size).sort((a, b) => a - b);
       },
     };
   },
 
-  /** Set the bit of the value with chance `true`, each other bit with chance `other`. */
+  /** The bit of the value is set with probability `true`, each other bit with `other`. */
   bits(channel, k) {
     const isTrue = integer(channel.true);
     const other = integer(channel.other);
@@ -205,12 +205,12 @@ const CHANNELS = {
     };
   },
 
-  /** Look the word up in the running sums of the value's row of chances. */
+  /** The output by the cumulative probabilities of the value's row. */
   matrix(channel, k) {
     const rows = channel.thresholds.map((row) => row.map(integer));
     const ends = rows.map((row) => {
       let sum = 0n;
-      return row.map((chance) => (sum += chance));
+      return row.map((probability) => (sum += probability));
     });
     if (ends.length !== k || ends.some((row) => row.length !== ends[0].length || row.at(-1) !== SPAN)) {
       throw new PlanError("a matrix must have one row for each value, each with the sum 2^64");
@@ -243,17 +243,17 @@ function wordsOf(octets, count) {
     throw new RangeError(`there must be ${WORD_BYTES * count} bytes, got ${octets.length}`);
   }
   const view = new DataView(octets.buffer, octets.byteOffset, octets.byteLength);
-  let place = 0;
-  return () => view.getBigUint64(WORD_BYTES * place++, true);
+  let index = 0;
+  return () => view.getBigUint64(WORD_BYTES * index++, true);
 }
 
-/** Return the form that 8 bytes draw: the first whose running share is above the word. */
+/** Return the form that 8 bytes draw: the first whose cumulative share is above the word. */
 export function drawForm(plan, octets) {
   const word = wordsOf(octets, 1)();
   return plan.forms.find(({ until }) => word < until);
 }
 
-/** Return the codes of answers by attribute; throw an AnswerError before anything is drawn. */
+/** Return the codes of the answers to a form; throw an AnswerError for an invalid one. */
 export function codesOf(form, answers) {
   return form.questions.map(({ attribute, values }) => {
     const given = answers !== null && typeof answers === "object" && Object.hasOwn(answers, attribute);
@@ -263,7 +263,7 @@ export function codesOf(form, answers) {
   });
 }
 
-/** Return what `form.bytes` bytes make of answers: `{form, reports}` or `{form, report}`. */
+/** Return the reports of answers, drawn by `form.bytes` bytes: `{form, reports}` or `{form, report}`. */
 export function perturb(form, answers, octets) {
   const codes = codesOf(form, answers);
   const next = wordsOf(octets, form.bytes / WORD_BYTES);
@@ -271,18 +271,18 @@ export function perturb(form, answers, octets) {
     const cell = codes.reduce((sum, code, i) => sum * form.questions[i].values.length + code, 0);
     return { form: form.number, report: form.channels[0].perturb(cell, next) };
   }
-  const drawn = form.questions.map(({ attribute }, i) => [
+  const reports = form.questions.map(({ attribute }, i) => [
     attribute,
     form.channels[i].perturb(codes[i], next),
   ]);
-  return { form: form.number, reports: Object.fromEntries(drawn) };
+  return { form: form.number, reports: Object.fromEntries(reports) };
 }
 
-/** Return so many bytes of the device's cryptographic generator. */
+/** Return `count` bytes of the device's cryptographic generator. */
 export function secureBytes(count) {
   const octets = new Uint8Array(count);
-  for (let begin = 0; begin < count; begin += 65536) {
-    crypto.getRandomValues(octets.subarray(begin, begin + 65536));
+  for (let start = 0; start < count; start += 65536) {
+    crypto.getRandomValues(octets.subarray(start, start + 65536));
   }
   return octets;
 }
@@ -290,10 +290,10 @@ export function secureBytes(count) {
 // One person ---------------------------------------------------------------------------------------
 
 /**
- * One person: a form that is drawn once, and a report that is drawn once.
+ * One person, whose form and report are drawn once.
  *
- * Both are kept in `storage` before they are shown to the caller, so that asking again, a second
- * tab or a retry give the same line and reveal nothing more.  True answers are never kept.
+ * Both are stored in `storage` before they are returned, so that a later call, a second tab or a
+ * retry gives the same line and reveals nothing more.  True answers are never stored.
  */
 export class Respondent {
   #plan;
@@ -308,13 +308,13 @@ export class Respondent {
     this.#key = `seepage:${plan.collection}:${person}`;
   }
 
-  /** The person's form, drawn at the first call. */
+  /** The person's form, drawn by the first call. */
   async form() {
     const { form } = await this.#update((kept) => kept);
     return this.#plan.forms[form - 1];
   }
 
-  /** The line to send, drawn at the first call; later answers give the first line again. */
+  /** The line to send, drawn by the first call; later calls return the first line. */
   async report(answers) {
     codesOf(await this.form(), answers);
     const { line } = await this.#update((kept) => {
@@ -326,15 +326,15 @@ export class Respondent {
     return line;
   }
 
-  /** What is kept: the line, or null before `report`, and whether an endpoint has taken it. */
+  /** The stored line, null before `report`, and whether an endpoint has accepted it. */
   async kept() {
     const { line, sent } = await this.#update((kept) => kept);
     return { line, sent };
   }
 
   /**
-   * Send the kept line, the same at every attempt; true where this call sent it, false where it had
-   * been sent before.  Throws a SendError with the line after the last attempt.
+   * Send the stored line, the same at every attempt; true if this call sent it, false if it was
+   * sent before.  Throws a SendError with the line after the last attempt.
    */
   async send(endpoint, { attempts = 4, pause = 1000, fetch = globalThis.fetch } = {}) {
     return exclusively(`${this.#key}:send`, async () => {
@@ -347,7 +347,7 @@ export class Respondent {
     });
   }
 
-  /** Apply a change to what is kept, one at a time on this device; return it as it is kept. */
+  /** Apply a change to the stored state, one at a time on this device; return the new state. */
   async #update(change) {
     return exclusively(this.#key, async () => {
       const before = await this.#read();
@@ -388,7 +388,7 @@ export class Respondent {
   }
 }
 
-/** A storage that forgets with the page or process: asking again later draws fresh noise. */
+/** A storage that lasts as long as the page or process: a later session draws fresh noise. */
 export function memoryStorage() {
   const kept = new Map();
   return {
@@ -398,8 +398,8 @@ export function memoryStorage() {
 }
 
 /**
- * IndexedDB: what a transaction has stored is what every tab reads from then on.  localStorage is
- * copied between tabs with a delay, in which a second tab would draw once more.
+ * IndexedDB, whose transactions are visible to all tabs at once.  localStorage is copied between
+ * tabs with a delay, in which a second tab would draw once more.
  */
 function deviceStorage() {
   let factory;
@@ -440,23 +440,23 @@ function done(event, name) {
   });
 }
 
-const waiting = new Map();
+const lastTasks = new Map();
 
-/** Run a task while no other tab (Web Locks), or no other call here, runs one of this name. */
+/** Run a task under a lock: across tabs (Web Locks), or else among the calls of this module. */
 async function exclusively(name, task) {
   if (globalThis.navigator?.locks) return navigator.locks.request(name, task);
-  const turn = (waiting.get(name) ?? Promise.resolve()).then(task, task);
-  waiting.set(name, turn);
-  return turn;
+  const queued = (lastTasks.get(name) ?? Promise.resolve()).then(task, task);
+  lastTasks.set(name, queued);
+  return queued;
 }
 
 async function post(endpoint, line, attempts, pause, fetch) {
   for (let attempt = 1; attempt <= attempts; attempt++) {
-    if (attempt > 1) await new Promise((go) => setTimeout(go, pause * 2 ** (attempt - 2)));
+    if (attempt > 1) await new Promise((resolve) => setTimeout(resolve, pause * 2 ** (attempt - 2)));
     const status = await statusOf(endpoint, line, fetch);
     if (status >= 200 && status < 300) return;
-    const hopeless = status >= 400 && status < 500 && status !== 408 && status !== 429;
-    if (hopeless) throw new SendError(`the endpoint refused the report (${status})`, line);
+    const permanent = status >= 400 && status < 500 && status !== 408 && status !== 429;
+    if (permanent) throw new SendError(`the endpoint rejected the report (${status})`, line);
   }
   throw new SendError("the endpoint cannot be reached", line);
 }

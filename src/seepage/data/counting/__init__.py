@@ -1,7 +1,7 @@
-"""The engines that make `PairCounts`: one pass over the records.
+"""Counting engines: one pass over the records.
 
-`kernel` counts one batch (NumPy, or Numba in `compiled_kernel`), `count` adds the batches of a
-table up, `distinct` keeps distinct records.
+`kernel` counts one batch (NumPy, or Numba in `compiled_kernel`), `count` sums the batches of a
+table to pair counts, `distinct` keeps distinct or sampled records.
 """
 
 from seepage.data.counting.count import PairAccumulator, count_codes

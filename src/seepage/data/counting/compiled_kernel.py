@@ -1,12 +1,12 @@
-"""The kernel that Numba compiles: bitmaps, AND and popcount, and histograms beside them.
+"""The counting kernel compiled by Numba: AND and popcount of bitmaps, and histograms.
 
-Imported only when the work is large: importing Numba and loading the cached machine code takes
-about a second, compiling it for the first time several.  Rows are handled in chunks that stay in
-the cache.  Of each stretch of rows, eight bitmaps at a time stay in the L1 cache while those of all
-smaller columns pass by.  Alphabets too large for bitmaps are counted by histograms.
+Imported only if the work is large: importing Numba and loading the cached machine code takes about
+a second, compiling it for the first time several.  Rows are processed in chunks that stay in the
+cache.  Within a stretch of rows, tiles of eight bitmaps stay in the L1 cache while each is compared
+with the bitmaps of all smaller columns.  Alphabets too large for bitmaps are counted by histograms.
 
-LLVM intrinsics that Numba does not expose come first.  All compiled code is in this one file, since
-Numba's cache notices changes of a function's own file only.
+LLVM intrinsics that Numba does not expose are defined first.  All compiled code is in this file,
+since Numba's cache detects changes of a function's own file only.
 """
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -23,17 +23,17 @@ from seepage.data.counting.kernel import TRIPLE_CELLS
 WORD = 64
 
 entry: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
-"""Compiles a function that Python calls; the machine code is kept for the next time."""
+"""Decorator of a function called from Python; the machine code is cached on disk."""
 
 compiled: Any = numba.njit(nogil=True, error_model="numpy")
-"""Compiles a function that compiled functions call."""
+"""Decorator of a function called from compiled functions."""
 
 intrinsic: Any = extending.intrinsic
 
 
 @intrinsic
 def popcount(typing_context, word):
-    """Return the number of bits set; loops over it are vectorised."""
+    """Return the number of bits set (LLVM `ctpop`, which vectorises)."""
 
     def generate(context, builder, signature, arguments):
         return builder.ctpop(arguments[0])
@@ -53,20 +53,20 @@ def pointer(typing_context, address):
 
 @intrinsic
 def equal_bits(typing_context, codes, word, value):
-    """Return which of codes 64 word to 64 word + 63 equal the value."""
+    """Return the bitmap of `codes[64 * word : 64 * word + 64] == value` as a uint64."""
 
     def generate(context, builder, signature, arguments):
         number, code = ir.IntType(32), ir.IntType(codes.dtype.bitwidth)
         vector = ir.VectorType(code, WORD)
         undefined = ir.Constant(vector, ir.Undefined)
         array = context.make_array(codes)(context, builder, arguments[0])
-        begin = builder.mul(arguments[1], ir.Constant(arguments[1].type, WORD))
-        block = builder.bitcast(builder.gep(array.data, [begin]), vector.as_pointer())
-        wanted = builder.trunc(arguments[2], code)
-        single = builder.insert_element(undefined, wanted, ir.Constant(number, 0))
-        first = ir.Constant(ir.VectorType(number, WORD), [0] * WORD)
-        every = builder.shuffle_vector(single, undefined, first)
-        equal = builder.icmp_unsigned("==", builder.load(block, align=1), every)
+        start = builder.mul(arguments[1], ir.Constant(arguments[1].type, WORD))
+        block = builder.bitcast(builder.gep(array.data, [start]), vector.as_pointer())
+        scalar = builder.trunc(arguments[2], code)
+        single = builder.insert_element(undefined, scalar, ir.Constant(number, 0))
+        zeros = ir.Constant(ir.VectorType(number, WORD), [0] * WORD)
+        broadcast = builder.shuffle_vector(single, undefined, zeros)
+        equal = builder.icmp_unsigned("==", builder.load(block, align=1), broadcast)
         return builder.bitcast(equal, ir.IntType(WORD))
 
     return types.uint64(codes, types.intp, types.intp), generate
@@ -85,21 +85,21 @@ def shorts_at(address, rows):
 
 
 CHUNK = 1 << 16
-"""Rows handled at once: 64 kB of a column, long enough for the memory to stream."""
+"""Rows processed at once: 64 kB of a uint8 column, long enough for the memory to stream."""
 STRETCH = 256
-"""Words of a bitmap compared at once: 2 kB, eight of them half of an L1 cache."""
+"""Words of a bitmap compared at once: 2 kB; eight fill half of an L1 cache."""
 TILE = 8
-"""Bitmaps that each other bitmap is compared with at once."""
+"""Number of bitmaps that another bitmap is compared with at once."""
 JOINT_ROWS = 1 << 11
 """Rows whose joint codes are computed at once; they stay in the L1 cache."""
 FOUR_COPIES = 1 << 11
-"""Cells up to which a histogram has four copies, so that equal neighbours need not wait."""
+"""Maximum size of a histogram with four copies, against store-to-load stalls of equal codes."""
 TWO_COPIES = 1 << 14
-"""Cells up to which a histogram of two columns has two copies; larger ones have none."""
+"""Maximum size of a histogram of two columns with two copies; larger ones have a single one."""
 
 
 class KernelColumns(NamedTuple):
-    """Where the codes of each column are, the bytes of a code, and what all codes are below."""
+    """The columns: addresses of their codes, bytes per code, and alphabet sizes."""
 
     addresses: Any
     widths: Any
@@ -107,7 +107,7 @@ class KernelColumns(NamedTuple):
 
 
 class KernelGroups(NamedTuple):
-    """What is counted how: the fields of `PairSchedule`."""
+    """The fields of `PairSchedule`, its tallied pairs grouped into triples and pairs."""
 
     packed: Any
     first: Any
@@ -117,16 +117,16 @@ class KernelGroups(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """The fields of `PairCells`, and where each pair's table and each column's marginal begin."""
+    """The arrays of `PairCells`; `offsets` is its `offset_matrix`."""
 
     capacities: Any
     marginals: Any
     tables: Any
-    begins: Any
+    offsets: Any
 
 
-class Room(NamedTuple):
-    """Scratch memory: a pair; joint codes of small and of large histograms; cells of small ones."""
+class Scratch(NamedTuple):
+    """Scratch memory: a pair; joint codes of small and large histograms; cells of small ones."""
 
     pair: Any
     joint: Any
@@ -136,57 +136,57 @@ class Room(NamedTuple):
 
 @entry
 def count_rows(columns, rows, groups, totals):
-    """Add every chunk of rows; return the first column with a code too large, else -1."""
+    """Count all rows; return the first column with a code not below its size, else -1."""
     bits = np.zeros((-(-groups.first[-1] // TILE) * TILE, STRETCH), dtype=np.uint64)
     indices = _bitmap_indices(groups, len(bits))
-    room = Room(
+    scratch = Scratch(
         np.empty(2, np.int64),
         np.empty(JOINT_ROWS, np.uint16),
         np.empty(JOINT_ROWS, np.uint32),
         np.empty(2 * TRIPLE_CELLS, np.uint32),
     )
-    for begin in range(0, rows, CHUNK):
-        chunk = _from_row(columns, begin)
-        count = min(CHUNK, rows - begin)
+    for start in range(0, rows, CHUNK):
+        chunk = _from_row(columns, start)
+        count = min(CHUNK, rows - start)
         for column in range(len(columns.sizes)):
-            if _largest(chunk, column, count) >= columns.sizes[column]:
+            if _max_of_column(chunk, column, count) >= columns.sizes[column]:
                 return column
-        for start in range(0, count, STRETCH * WORD):
-            stretch = _from_row(chunk, start)
-            _pack_all(stretch, min(STRETCH * WORD, count - start), groups, bits)
-            used = min(STRETCH, -(-(count - start) // WORD))
-            _add_bitmaps(bits, used, indices, totals)
-            _compare(bits, used, indices, totals)
-        _tally_all(chunk, count, groups, totals, room)
+        for row in range(0, count, STRETCH * WORD):
+            stretch = _from_row(chunk, row)
+            _pack_all(stretch, min(STRETCH * WORD, count - row), groups, bits)
+            words = min(STRETCH, -(-(count - row) // WORD))
+            _add_bitmaps(bits, words, indices, totals)
+            _compare(bits, words, indices, totals)
+        _tally_all(chunk, count, groups, totals, scratch)
     return -1
 
 
 @compiled
 def _from_row(columns, row):
-    """Return the columns from a row on."""
+    """Return the columns starting at a row."""
     steps = (row * columns.widths).astype(np.uintp)
     return KernelColumns(columns.addresses + steps, columns.widths, columns.sizes)
 
 
 @compiled
-def _largest(columns, column, rows):
-    """Return the largest code of a column."""
+def _max_of_column(columns, column, rows):
+    """Return the maximum code of a column."""
     if columns.widths[column] == 1:
-        return np.int64(_largest_code(bytes_at(columns.addresses[column], rows)))
-    return np.int64(_largest_code(shorts_at(columns.addresses[column], rows)))
+        return np.int64(_max_code(bytes_at(columns.addresses[column], rows)))
+    return np.int64(_max_code(shorts_at(columns.addresses[column], rows)))
 
 
 @compiled
-def _largest_code(codes):
-    found = codes[0]
+def _max_code(codes):
+    maximum = codes[0]
     for code in codes:
-        found = max(found, code)
-    return found
+        maximum = max(maximum, code)
+    return maximum
 
 
 @compiled
 def _bitmap_indices(groups, padded):
-    """Return, for each bitmap, its column, its code and how many bitmaps it is compared with."""
+    """Return for each bitmap its column, its code and the number of bitmaps to compare it with."""
     indices = np.zeros((padded, 3), dtype=np.int64)
     for index in range(len(groups.packed)):
         for bitmap in range(groups.first[index], groups.first[index + 1]):
@@ -200,12 +200,12 @@ def _bitmap_indices(groups, padded):
 def _pack_all(columns, rows, groups, bits):
     """Write the bitmaps of a stretch: one for each code of a packed column but 0."""
     for index in range(len(groups.packed)):
-        own = bits[groups.first[index] : groups.first[index + 1]]
+        bitmaps = bits[groups.first[index] : groups.first[index + 1]]
         address = columns.addresses[groups.packed[index]]
         if columns.widths[groups.packed[index]] == 1:
-            _pack(bytes_at(address, rows), own)
+            _pack(bytes_at(address, rows), bitmaps)
         else:
-            _pack(shorts_at(address, rows), own)
+            _pack(shorts_at(address, rows), bitmaps)
 
 
 @compiled
@@ -223,42 +223,42 @@ def _pack(codes, bits):
 
 @compiled
 def _add_bitmaps(bits, words, indices, totals):
-    """Add the bits of each bitmap to its code's marginal count."""
+    """Add the popcount of each bitmap to the marginal count of its code."""
     for bitmap in range(len(bits)):
-        found = np.uint64(0)
+        count = np.uint64(0)
         for word in range(words):
-            found += popcount(bits[bitmap, word])
+            count += popcount(bits[bitmap, word])
         column, code, _ = indices[bitmap]
-        totals.marginals[totals.begins[column, column] + code] += np.int64(found)
+        totals.marginals[totals.offsets[column, column] + code] += np.int64(count)
 
 
 @compiled
 def _compare(bits, words, indices, totals):
-    """Add the bits that each two bitmaps share to the count of their codes."""
+    """Add the number of common bits of each two bitmaps to the count of their codes."""
     for tile in range(0, len(bits), TILE):
-        others = 0
+        stop = 0
         for bitmap in range(tile, tile + TILE):
-            others = max(others, indices[bitmap, 2])
-        for other in range(others):
-            shared = _compare_tile(bits, tile, other, words)
+            stop = max(stop, indices[bitmap, 2])
+        for other in range(stop):
+            common = _compare_tile(bits, tile, other, words)
             for lane in range(TILE):
                 if other < indices[tile + lane, 2]:
                     cell = _cell(indices[other], indices[tile + lane], totals)
-                    totals.tables[cell] += np.int64(shared[lane])
+                    totals.tables[cell] += np.int64(common[lane])
 
 
 @compiled
 def _cell(one, two, totals):
-    """Return where the count of two bitmaps' codes is in the flat tables."""
-    begin = totals.begins[one[0], two[0]]
+    """Return the index in the flat tables of the count of two bitmaps' codes."""
+    offset = totals.offsets[one[0], two[0]]
     if one[0] < two[0]:
-        return begin + one[1] * totals.capacities[two[0]] + two[1]
-    return begin + two[1] * totals.capacities[one[0]] + one[1]
+        return offset + one[1] * totals.capacities[two[0]] + two[1]
+    return offset + two[1] * totals.capacities[one[0]] + one[1]
 
 
 @compiled
 def _compare_tile(bits, tile, other, words):
-    """Return how many bits one bitmap shares with each of eight."""
+    """Return the number of common bits of one bitmap with each of the eight of a tile."""
     a = b = c = d = e = f = g = h = np.uint64(0)
     for word in range(words):
         mine = bits[other, word]
@@ -274,79 +274,84 @@ def _compare_tile(bits, tile, other, words):
 
 
 @compiled
-def _tally_all(columns, rows, groups, totals, room):
-    """Add the histograms of a chunk: of triples, of pairs, of columns that are in neither."""
-    alone = np.ones(len(columns.sizes), dtype=np.bool_)
+def _tally_all(columns, rows, groups, totals, scratch):
+    """Add the histograms of a chunk: of triples, of pairs, and of columns without a marginal yet.
+
+    The marginals of packed columns are those of their bitmaps.
+    """
+    no_marginal = np.ones(len(columns.sizes), dtype=np.bool_)
     for column in groups.packed:
-        alone[column] = False
+        no_marginal[column] = False
     for index in range(len(groups.triples)):
         triple = groups.triples[index]
         cells = columns.sizes[triple[0]] * columns.sizes[triple[1]] * columns.sizes[triple[2]]
         if cells <= rows:
             copies = np.int64(2)
-            _histogram(columns, rows, triple, columns.sizes, copies, room.joint, room.cells, cells)
-            _spread(room.cells, cells, triple, columns.sizes, alone, totals)
+            _histogram(
+                columns, rows, triple, columns.sizes, copies, scratch.joint, scratch.cells, cells
+            )
+            _marginalise(scratch.cells, cells, triple, columns.sizes, no_marginal, totals)
         else:
             for one, two in ((0, 1), (0, 2), (1, 2)):
-                room.pair[0], room.pair[1] = triple[one], triple[two]
-                _tally_pair(columns, rows, room.pair, totals, room)
+                scratch.pair[0], scratch.pair[1] = triple[one], triple[two]
+                _tally_pair(columns, rows, scratch.pair, totals, scratch)
     for index in range(len(groups.pairs)):
-        _tally_pair(columns, rows, groups.pairs[index], totals, room)
-    for column in range(len(alone)):
-        if alone[column]:
-            room.pair[0] = column
-            begin = totals.begins[column, column]
-            own = totals.marginals[begin : begin + totals.capacities[column]]
-            _tally(columns, rows, room.pair[:1], totals.capacities, room, own)
+        _tally_pair(columns, rows, groups.pairs[index], totals, scratch)
+    for column in range(len(no_marginal)):
+        if no_marginal[column]:
+            scratch.pair[0] = column
+            start = totals.offsets[column, column]
+            marginal = totals.marginals[start : start + totals.capacities[column]]
+            _tally(columns, rows, scratch.pair[:1], totals.capacities, scratch, marginal)
 
 
 @compiled
-def _tally_pair(columns, rows, pair, totals, room):
-    begin = totals.begins[pair[0], pair[1]]
+def _tally_pair(columns, rows, pair, totals, scratch):
+    start = totals.offsets[pair[0], pair[1]]
     cells = totals.capacities[pair[0]] * totals.capacities[pair[1]]
-    own = totals.tables[begin : begin + cells]
-    _tally(columns, rows, pair, totals.capacities, room, own)
+    table = totals.tables[start : start + cells]
+    _tally(columns, rows, pair, totals.capacities, scratch, table)
 
 
 @compiled
-def _spread(counted, cells, triple, sizes, alone, totals):
+def _marginalise(counted, cells, triple, sizes, no_marginal, totals):
     """Add the two copies of a histogram of three columns to the tables of its three pairs.
 
-    And to the marginals of those of its columns that are alone; they no longer are, then.
+    Also to the marginals of its columns with `no_marginal`, which is cleared.
     """
     a, b, c = triple
-    of_c = totals.marginals[totals.begins[c, c] :]
+    of_c = totals.marginals[totals.offsets[c, c] :]
     for i in range(sizes[a]):
-        ac = totals.tables[totals.begins[a, c] + i * totals.capacities[c] :]
+        ac = totals.tables[totals.offsets[a, c] + i * totals.capacities[c] :]
         for j in range(sizes[b]):
-            bc = totals.tables[totals.begins[b, c] + j * totals.capacities[c] :]
+            bc = totals.tables[totals.offsets[b, c] + j * totals.capacities[c] :]
             one = counted[(i * sizes[b] + j) * sizes[c] :]
             two = counted[(i * sizes[b] + j) * sizes[c] + cells :]
-            whole = 0
+            total = 0
             for k in range(sizes[c]):
                 count = np.int64(one[k]) + np.int64(two[k])
-                whole += count
+                total += count
                 ac[k] += count
                 bc[k] += count
-                of_c[k] += count * alone[c]
-            totals.tables[totals.begins[a, b] + i * totals.capacities[b] + j] += whole
-            totals.marginals[totals.begins[a, a] + i] += whole * alone[a]
-            totals.marginals[totals.begins[b, b] + j] += whole * alone[b]
-    alone[a] = alone[b] = alone[c] = False
+                of_c[k] += count * no_marginal[c]
+            totals.tables[totals.offsets[a, b] + i * totals.capacities[b] + j] += total
+            totals.marginals[totals.offsets[a, a] + i] += total * no_marginal[a]
+            totals.marginals[totals.offsets[b, b] + j] += total * no_marginal[b]
+    no_marginal[a] = no_marginal[b] = no_marginal[c] = False
 
 
 @compiled
-def _tally(columns, rows, group, strides, room, table):
-    """Add the histogram of a group of columns, laid out like the table."""
+def _tally(columns, rows, group, strides, scratch, table):
+    """Add the histogram of a group of columns to its table, row-major with these strides."""
     cells = len(table)
     copies = 4 if cells <= FOUR_COPIES else 2
     if cells > TWO_COPIES or copies * cells > rows:
-        _histogram(columns, rows, group, strides, 1, room.wide_joint, table, 0)
+        _histogram(columns, rows, group, strides, 1, scratch.wide_joint, table, 0)
         return
-    _histogram(columns, rows, group, strides, copies, room.joint, room.cells, cells)
+    _histogram(columns, rows, group, strides, copies, scratch.joint, scratch.cells, cells)
     for copy in range(copies):
         for cell in range(cells):
-            table[cell] += room.cells[copy * cells + cell]
+            table[cell] += scratch.cells[copy * cells + cell]
 
 
 @compiled
@@ -354,14 +359,14 @@ def _histogram(columns, rows, group, strides, copies, joint, cells, size):
     """Count the joint codes of some columns in copies of a histogram, `size` cells apart.
 
     The joint code of columns a, b, c is (code_a * stride_b + code_b) * stride_c + code_c.
-    Where `size` is 0 the one histogram is added to, else it begins at 0.
+    With `size` 0 there is one histogram, to which counts are added; else cells are zeroed first.
     """
     cells[: copies * size] = 0
-    for begin in range(0, rows, JOINT_ROWS):
-        part = joint[: min(JOINT_ROWS, rows - begin)]
+    for start in range(0, rows, JOINT_ROWS):
+        part = joint[: min(JOINT_ROWS, rows - start)]
         for index in range(len(group)):
             column = group[index]
-            address = columns.addresses[column] + np.uintp(begin * columns.widths[column])
+            address = columns.addresses[column] + np.uintp(start * columns.widths[column])
             if columns.widths[column] == 1:
                 _fold(bytes_at(address, len(part)), strides[column], index == 0, part)
             else:
@@ -371,7 +376,7 @@ def _histogram(columns, rows, group, strides, copies, joint, cells, size):
 
 @compiled
 def _fold(codes, stride, first, joint):
-    """Replace joint codes by `joint * stride + code`; the first ones by `code`."""
+    """Replace `joint` by `joint * stride + code`, or by `code` for the first column."""
     factor = joint.dtype.type(stride)
     if first:
         for row in range(len(joint)):
@@ -383,13 +388,13 @@ def _fold(codes, stride, first, joint):
 
 @compiled
 def _increment(joint, cells, second, third, fourth):
-    """Count joint codes, each of four neighbours in its copy of the histogram."""
+    """Count joint codes, row r in copy r mod 4; the other copies begin at these offsets."""
     b, c, d = np.uint64(second), np.uint64(third), np.uint64(fourth)
-    whole = len(joint) // 4 * 4
-    for row in range(0, whole, 4):
+    unrolled = len(joint) // 4 * 4
+    for row in range(0, unrolled, 4):
         cells[joint[row]] += 1
         cells[joint[row + 1] + b] += 1
         cells[joint[row + 2] + c] += 1
         cells[joint[row + 3] + d] += 1
-    for row in range(whole, len(joint)):
+    for row in range(unrolled, len(joint)):
         cells[joint[row]] += 1

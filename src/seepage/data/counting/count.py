@@ -1,9 +1,8 @@
-"""Pair counts: batches added up while alphabets still grow, by all cores of this machine.
+"""`PairAccumulator`: pair counts summed over batches, and multithreaded counting of a table.
 
-Batches are decoded ahead while threads count the ones before.  The caller's thread decodes, which
-spends its time in PyArrow without the GIL; worker threads count, each into its own accumulator.  At
-most a few batches are in memory.  Counts are integers, so the result does not depend on which
-thread counted what.
+The caller's thread decodes batches, mostly in PyArrow without the GIL, while worker threads count
+earlier batches, each into its own accumulator.  Only a few batches are in memory.  Counts are
+integers, so the result does not depend on the assignment of batches to threads.
 """
 
 import os
@@ -36,44 +35,44 @@ SPARK = "spark"
 LOCAL_ENGINES = ("auto", "numpy", "numba")
 ENGINES = (*LOCAL_ENGINES, SPARK)
 
-AHEAD = 2
-"""Batches decoded ahead, beside those that are being counted."""
-SLICE = 1 << 19
-"""Rows of columns in memory that make a batch, where these are few."""
-SLICE_CELLS = 1 << 25
-"""Cells of a batch: wide tables have shorter batches, so that every core gets one."""
-SHORTEST_SLICE = 1 << 16
-"""Rows that a batch has at least: as many as the kernels handle at once."""
-SHARED_CELLS = 1 << 26
+DECODED_AHEAD = 2
+"""Batches decoded ahead of those that are being counted."""
+MAX_SLICE_ROWS = 1 << 19
+"""Maximum number of rows of a batch, for columns in memory."""
+MAX_SLICE_CODES = 1 << 25
+"""Maximum number of codes of a batch: wide tables have shorter batches, one for every core."""
+MIN_SLICE_ROWS = 1 << 16
+"""Minimum number of rows of a batch: a chunk of the kernels."""
+MAX_SHARED_CELLS = 1 << 26
 """Pair cells of all threads together (512 MB); larger tables are counted by fewer threads."""
 
 Batch: TypeAlias = tuple[Sequence[NDArray[Any]], Sequence[int]]
-"""The codes of some rows, one array per column, and numbers that they are below."""
+"""The codes of some rows, one array per column, and the columns' alphabet sizes."""
 
 
 class PairAccumulator:
-    """Counts of every pair of columns, added up over batches of codes.
+    """Counts of every pair of columns, summed over batches of codes.
 
-    It grows as columns show more values, and merges with the counts of other batches.  Everything
-    is in plain arrays, so it can be pickled and sent; it knows nothing of files or frames.
+    It grows with the alphabets, and accumulators of other batches can be merged into it.  Its state
+    is plain arrays, so it can be pickled.
 
     Parameters
     ----------
     columns
         The number of columns.
     expected
-        The rows that it will count in all, where known: if they are many, Numba counts.
+        Total number of rows to count, if known: Numba is used if they are many.
 
     Notes
     -----
-    The kernel leaves out code 0.  With n rows, marginals m_a(i) and pair counts t(i, j), the rest
-    follows when all is added up, whichever batches showed which codes:
+    The kernel leaves out code 0.  With n rows, marginals m_a(i) and pair counts t(i, j), its counts
+    follow once from the sums over all batches:
 
         m_a(0) = n - sum of m_a(i), i >= 1
         t(0, j) = m_b(j) - sum of t(i, j), i >= 1
         t(i, 0) = m_a(i) - sum of t(i, j), j >= 1
 
-    Memory: 8 bytes for each pair cell, and as much again while a table grows.
+    Memory: 8 bytes per pair cell, twice that while a table grows.
 
     Examples
     --------
@@ -101,10 +100,10 @@ class PairAccumulator:
         codes
             One array of integers per column, all of the same length.
         sizes
-            For each column, a number that all its codes are below.
+            Alphabet size of each column; codes must be below it.
         compiled
-            Count with Numba, which must be loaded first (about a second), rather than NumPy; by
-            default where the rows are worth it.
+            Whether to count with Numba, which takes about a second to load, or with NumPy; by
+            default Numba if the rows are many.
         """
         columns = len(self._cells.capacities)
         if len(codes) != columns or len(sizes) != columns:
@@ -116,7 +115,7 @@ class PairAccumulator:
             raise DomainError(
                 f"columns must be equally long, got {lengths[0]} and {lengths[-1]} rows"
             )
-        narrow = [_as_codes(column, number) for number, column in enumerate(codes)]
+        narrow = [_as_codes(column, index) for index, column in enumerate(codes)]
         self._cells = self._cells.with_room(sizes)
         if compiled is None:
             compiled = compiled_pays(max(self.rows + lengths[0], self._expected), sizes)
@@ -126,7 +125,7 @@ class PairAccumulator:
         self.rows += lengths[0]
 
     def merge(self, other: "PairAccumulator") -> None:
-        """Add the counts of another accumulator, whose codes mean the same."""
+        """Add the counts of another accumulator with the same meaning of codes."""
         self._cells = self._cells.with_room(other._cells.capacities)
         self._cells.add(other._cells)
         self.rows += other.rows
@@ -134,15 +133,15 @@ class PairAccumulator:
     def counts(
         self, domain: Domain, orders: Sequence[NDArray[np.integer]] | None = None
     ) -> PairCounts:
-        """Return what was counted.
+        """Return the pair counts.
 
         Parameters
         ----------
         domain
             The columns' attributes.
         orders
-            For each column, the code that each value of its attribute was counted under; where
-            not given, value i was counted under code i.
+            For each column, the code under which each value of its attribute was counted; by
+            default value i has code i.
         """
         if orders is None:
             orders = [np.arange(size) for size in domain.sizes]
@@ -150,24 +149,24 @@ class PairAccumulator:
         marginals = cells.marginals.copy()
         for column, start in enumerate(cells.starts[:-1]):
             marginals[start] = self.rows - cells.marginal(column)[1:].sum()
-        indices = np.concatenate(orders)
+        codes = np.concatenate(orders)
         starts, offsets = marginal_offsets(domain.sizes), pair_offsets(domain.sizes)
         counts = np.empty(offsets[-1], dtype=np.int64)
         for pairs, a, b in pairs_by_shape(cells.capacities, domain.sizes):
-            tables = _completed(cells, marginals, pairs, a, b)
-            rows = stacked(indices, starts[a], domain.sizes[a[0]])
-            columns = stacked(indices, starts[b], domain.sizes[b[0]])
-            every = np.arange(len(pairs))[:, None, None]
-            put_stack(counts, offsets[pairs], tables[every, rows[:, :, None], columns[:, None, :]])
+            tables = _with_code_zero(cells, marginals, pairs, a, b)
+            rows = stacked(codes, starts[a], domain.sizes[a[0]])
+            columns = stacked(codes, starts[b], domain.sizes[b[0]])
+            table = np.arange(len(pairs))[:, None, None]
+            put_stack(counts, offsets[pairs], tables[table, rows[:, :, None], columns[:, None, :]])
         parts = np.split(marginals, cells.starts[1:-1])
-        chosen = [part[order] for part, order in zip(parts, orders, strict=True)]
-        return PairCounts(domain, chosen, counts)
+        ordered = [part[order] for part, order in zip(parts, orders, strict=True)]
+        return PairCounts(domain, ordered, counts)
 
 
-def _completed(
+def _with_code_zero(
     cells: PairCells, marginals: Integers, pairs: Integers, a: Integers, b: Integers
 ) -> Integers:
-    """Return tables of one shape with the counts of code 0, which the kernel leaves out."""
+    """Return tables of one shape, completed by the counts of code 0 (see `PairAccumulator`)."""
     rows, columns = cells.capacities[a[0]], cells.capacities[b[0]]
     tables = stacked(cells.tables, cells.offsets[pairs], rows, columns).copy()
     of_a, of_b = (
@@ -179,31 +178,31 @@ def _completed(
     return tables
 
 
-def _as_codes(column: NDArray[Any], number: int) -> Codes:
-    """Return a column as contiguous, aligned uint8 or uint16, or raise an error."""
+def _as_codes(column: NDArray[Any], index: int) -> Codes:
+    """Return a column as contiguous, aligned uint8 or uint16; other values raise a DomainError."""
     if column.ndim != 1 or column.dtype.kind not in "iub":
         raise DomainError(
             f"codes must be one-dimensional arrays of integers, "
-            f"got {column.dtype} of shape {column.shape} for column {number}"
+            f"got {column.dtype} of shape {column.shape} for column {index}"
         )
     if column.dtype in (np.uint8, np.uint16):
         return np.require(column, requirements=("C", "A"))
-    least, most = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-    if least < 0:
-        raise DomainError(f"codes must be at least 0, got {least} in column {number}")
-    if most > np.iinfo(np.uint16).max:
-        raise _too_large(number, most, np.iinfo(np.uint16).max + 1)
-    return column.astype(np.uint8 if most < 256 else np.uint16)
+    minimum, maximum = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+    if minimum < 0:
+        raise DomainError(f"codes must be at least 0, got {minimum} in column {index}")
+    if maximum > np.iinfo(np.uint16).max:
+        raise _too_large(index, maximum, np.iinfo(np.uint16).max + 1)
+    return column.astype(np.uint8 if maximum < 256 else np.uint16)
 
 
-def _too_large(number: int, code: int, size: int) -> DomainError:
-    return DomainError(f"the codes of column {number} must be below {size}, got {code}")
+def _too_large(index: int, code: int, size: int) -> DomainError:
+    return DomainError(f"the codes of column {index} must be below {size}, got {code}")
 
 
 def count_scan(
     scan: TableScan, engine: str = "auto", progress: Progress | None = None
 ) -> PairCounts:
-    """Return the pair counts of a scan, in the order of its final domain."""
+    """Return the pair counts of a table scan, in its final domain."""
 
     def count(batches: Iterator[CodedBatch]) -> PairAccumulator:
         return count_batches(
@@ -218,17 +217,17 @@ def count_scan(
 
 
 def count_codes(codes: Sequence[NDArray[Any]], domain: Domain, engine: str = "auto") -> PairCounts:
-    """Return the pair counts of whole coded columns.
+    """Return the pair counts of coded columns in memory.
 
     Parameters
     ----------
     codes
         One array of integers per attribute, code i for its value i; uint8 and uint16 are
-        counted where they are, others are copied piece by piece.
+        counted in place, other types are converted batch by batch.
     domain
         The attributes.
     engine
-        `"numpy"`, `"numba"`, or `"auto"`: Numba where the work is worth loading it.
+        `"numpy"`, `"numba"`, or `"auto"`: Numba if the work exceeds the time to load it.
 
     Examples
     --------
@@ -245,10 +244,10 @@ def count_codes(codes: Sequence[NDArray[Any]], domain: Domain, engine: str = "au
             f"there must be one equally long array for each of the {len(domain)} attributes, "
             f"got {len(arrays)} of lengths {', '.join(map(str, lengths))}"
         )
-    step = max(SHORTEST_SLICE, min(SLICE, SLICE_CELLS // len(domain)))
+    step = max(MIN_SLICE_ROWS, min(MAX_SLICE_ROWS, MAX_SLICE_CODES // len(domain)))
     batches = (
-        ([column[begin : begin + step] for column in arrays], domain.sizes)
-        for begin in range(0, lengths[0], step)
+        ([column[start : start + step] for column in arrays], domain.sizes)
+        for start in range(0, lengths[0], step)
     )
     counted = count_batches(batches, len(domain), engine=engine, rows_total=lengths[0])
     return counted.counts(domain)
@@ -257,20 +256,20 @@ def count_codes(codes: Sequence[NDArray[Any]], domain: Domain, engine: str = "au
 def count_batches(
     batches: Iterable[Batch], columns: int, *, engine: str = "auto", rows_total: int | None = None
 ) -> PairAccumulator:
-    """Return what all batches together count, using every core.
+    """Return the accumulated counts of all batches, using every core.
 
     Parameters
     ----------
     batches
-        Iterated over in the caller's thread; an exception there, or in a thread that counts, ends
-        everything and is raised as itself.
+        Iterated over in the caller's thread; an exception there or in a worker thread ends the
+        count and is raised unchanged.
     columns
         The number of columns.
     engine
-        See `count_codes`.  Where the rows are not known beforehand, `"auto"` begins with NumPy
-        and changes to Numba once that would have been worth it.
+        See `count_codes`.  If the number of rows is unknown, `"auto"` starts with NumPy and
+        switches to Numba once the rows counted would have justified it.
     rows_total
-        The number of rows, where known.
+        The number of rows, None if unknown.
     """
     _checks.choice(engine, "engine", LOCAL_ENGINES)
     workers = _cores()
@@ -284,7 +283,7 @@ def count_batches(
     pool = ThreadPoolExecutor(workers, thread_name_prefix="seepage-count")
     try:
         for codes, sizes in batches:
-            while len(pending) >= _batches_at_once(sizes, workers):
+            while len(pending) >= _max_pending(sizes, workers):
                 pending.popleft().result()
             pending.append(pool.submit(_count, idle, codes, sizes, compiled))
         for future in pending:
@@ -309,10 +308,10 @@ def _count(
         idle.put(accumulator)
 
 
-def _batches_at_once(sizes: Sequence[int], workers: int) -> int:
-    """Return how many batches may be held; few where each thread's counts take much memory."""
+def _max_pending(sizes: Sequence[int], workers: int) -> int:
+    """Return the maximum number of batches in memory; fewer if each thread's counts are large."""
     cells = int(pair_offsets(sizes)[-1])
-    return max(1, min(workers + AHEAD, SHARED_CELLS // max(cells, 1)))
+    return max(1, min(workers + DECODED_AHEAD, MAX_SHARED_CELLS // max(cells, 1)))
 
 
 def _cores() -> int:

@@ -1,6 +1,6 @@
-"""Records as codes, made distinct or sampled: from any number of batches, on any machine.
+"""Distinct records, or a uniform sample of records, from batches of codes; both merge.
 
-A record is a column of an array with one row per attribute.
+Records are the columns of an array of shape (attributes, records).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,98 +20,85 @@ from seepage.errors import TableError
 
 
 class DistinctRecords:
-    """All distinct records, and how often each occurs.
+    """All distinct records with their multiplicities.
 
-    Batches are joined and made distinct whenever they have doubled what is held, so memory grows
-    with the distinct records only; O(n log n) for n records.
+    The buffer is reduced to distinct records whenever it has doubled, so memory grows with the
+    number of distinct records only; O(n log n) for n records.
 
     Parameters
     ----------
-    most
-        More bytes raise an error, where given.
+    max_bytes
+        Maximum memory of the distinct records; more raise a TableError.  None for no maximum.
     """
 
-    def __init__(self, most: int | None = None) -> None:
+    def __init__(self, max_bytes: int | None = None) -> None:
         self.seen = 0
-        self._most = most
-        self._held: list[tuple[Codes, Integers]] = []
+        self._max_bytes = max_bytes
+        self._buffer: list[tuple[Codes, Integers]] = []
         self._sizes: tuple[int, ...] = ()
-        self._count = 0
+        self._buffered = 0
         self._limit = MIN_BUFFER
 
     def add(
         self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], first: int, kept: Booleans | None
     ) -> None:
-        """Take a batch.
-
-        Parameters
-        ----------
-        codes
-            One array per attribute.
-        sizes
-            The number of codes of each attribute; it may grow from batch to batch.
-        first
-            The number of records of the table before the batch.
-        kept
-            Which records of the batch are in `codes`; None where all are.
-        """
+        """Add a batch: the fields of `CodedBatch`; alphabets may grow from batch to batch."""
         columns = np.stack(codes)
         ones = np.ones(columns.shape[1], dtype=np.int64)
-        self._take(distinct(columns, ones, sizes), sizes, len(ones))
+        self._append(distinct(columns, ones, sizes), sizes, len(ones))
 
     def merge(self, other: "DistinctRecords") -> None:
-        """Take the distinct records of another part."""
+        """Add the distinct records of another part of the table."""
         if other.seen:
-            self._take(other.rows(), other._sizes, other.seen)
+            self._append(other.rows(), other._sizes, other.seen)
 
-    def _take(self, part: tuple[Codes, Integers], sizes: Sequence[int], seen: int) -> None:
+    def _append(self, part: tuple[Codes, Integers], sizes: Sequence[int], seen: int) -> None:
         self.seen += seen
         self._sizes = tuple(sizes)
-        self._held.append(part)
-        self._count += part[0].shape[1]
-        if self._count > self._limit:
-            self._join()
-            self._limit = max(MIN_BUFFER, 2 * self._count)
+        self._buffer.append(part)
+        self._buffered += part[0].shape[1]
+        if self._buffered > self._limit:
+            self._reduce()
+            self._limit = max(MIN_BUFFER, 2 * self._buffered)
 
-    def _join(self) -> None:
-        columns = np.concatenate([codes for codes, _ in self._held], axis=1)
-        weights = np.concatenate([weights for _, weights in self._held])
-        self._held = [distinct(columns, weights, self._sizes)]
-        self._count = self._held[0][0].shape[1]
-        if self._most is not None:
-            self._check(sum(part.nbytes for part in self._held[0]), self._most)
-
-    def _check(self, size: int, most: int) -> None:
-        if size > most:
+    def _reduce(self) -> None:
+        """Reduce the buffer to distinct records."""
+        columns = np.concatenate([codes for codes, _ in self._buffer], axis=1)
+        weights = np.concatenate([weights for _, weights in self._buffer])
+        self._buffer = [distinct(columns, weights, self._sizes)]
+        self._buffered = self._buffer[0][0].shape[1]
+        size = sum(part.nbytes for part in self._buffer[0])
+        if self._max_bytes is not None and size > self._max_bytes:
             raise TableError(
-                f"{self._count:,} of {self.seen:,} records are distinct, which is more than "
-                f"{most / 1e9:.3g} GB; take a sample (sample=...), fewer columns or coarser bins"
+                f"{self._buffered:,} of {self.seen:,} records are distinct, which is more than "
+                f"{self._max_bytes / 1e9:.3g} GB; take a sample (sample=...), fewer columns or "
+                "coarser bins"
             )
 
     def rows(self) -> tuple[Codes, Integers]:
-        """Return the distinct records, one row per attribute, and how often each occurs."""
-        self._join()
-        return self._held[0]
+        """Return the distinct records, shape (attributes, records), and their multiplicities."""
+        self._reduce()
+        return self._buffer[0]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is sent: the distinct records."""
+        """Return the state to pickle, reduced to distinct records."""
         if self.seen:
-            self._join()
+            self._reduce()
         return self.__dict__
 
 
 class RecordSample:
-    """A uniform sample of records, without replacement.
+    """A uniform sample of records without replacement.
 
-    Every record has a pseudo-random priority by its number in the table; those of lowest priority
-    are kept.  The same seed gives the same sample, however the table is cut.
+    The records of lowest pseudo-random priority are kept; a priority depends on the record's index
+    in the table and the seed alone, so the sample does not depend on batches and shards.
 
     Parameters
     ----------
     size
         The number of records kept.
     seed
-        Fixes the priorities.
+        The seed of the priorities.
     """
 
     def __init__(self, size: int, seed: int) -> None:
@@ -123,80 +110,79 @@ class RecordSample:
     def add(
         self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], first: int, kept: Booleans | None
     ) -> None:
-        """Take a batch, as `DistinctRecords.add` does."""
+        """Add a batch: the fields of `CodedBatch`; alphabets may grow from batch to batch."""
         ranks = priorities(first, len(codes[0] if kept is None else kept), self._seed)
         ranks = ranks if kept is None else ranks[kept]
         self.seen += len(ranks)
         self._sizes = tuple(sizes)
-        low = self._sample.candidates(ranks)
-        self._sample.add(np.stack([column[low] for column in codes]), ranks[low])
+        candidates = self._sample.candidates(ranks)
+        self._sample.add(np.stack([column[candidates] for column in codes]), ranks[candidates])
 
     def merge(self, other: "RecordSample") -> None:
-        """Take the sample of another part."""
+        """Add the sample of another part of the table."""
         if other.seen:
             self.seen += other.seen
             self._sizes = other._sizes
             self._sample.merge(other._sample)
 
     def rows(self) -> tuple[Codes, Integers]:
-        """Return the distinct records of the sample, one row per attribute, and their numbers."""
+        """Return the sample's distinct records, shape (attributes, records), and multiplicities."""
         columns, ranks = self._sample.thinned()
         return distinct(columns, np.ones(len(ranks), dtype=np.int64), self._sizes)
 
 
 Gathering: TypeAlias = DistinctRecords | RecordSample
-"""What is kept of the records of a table, from batches or from other parts of the table."""
+"""Records of a table gathered from batches, mergeable with those of other parts."""
 
 
 def gather_local(
     data: Any,
     options: TableOptions,
-    start: Callable[[], Gathering],
+    new_gathering: Callable[[], Gathering],
     progress: Progress | None = None,
 ) -> tuple[Domain, Gathering, tuple[Codes, Integers]]:
-    """Return the domain of a table, what gathered its records, and these in codes of the domain.
+    """Return the domain of a table, its gathered records, and these in codes of the domain.
 
     Parameters
     ----------
     data
         A frame, or the path of a file, folder or glob.
     options
-        How the table is read.
-    start
-        Begins to gather: all distinct records, or a sample.
+        The table options.
+    new_gathering
+        Constructor of an empty `DistinctRecords` or `RecordSample`.
     progress
-        Called with the records read so far and the records in all, None where not known.
+        Called with the number of records read and their total, None if unknown.
     """
 
     def gather(batches: Iterator[CodedBatch]) -> Gathering:
-        kept = start()
+        gathering = new_gathering()
         for batch in batches:
-            kept.add(*batch)
-        return kept
+            gathering.add(*batch)
+        return gathering
 
     scan = open_scan(data, options)
-    kept = scan.read(gather, progress)
+    gathered = scan.read(gather, progress)
     domain, orders = scan.finish()
-    rows, weights = kept.rows()
+    rows, weights = gathered.rows()
     for row, order in zip(rows, orders, strict=True):
-        ranks = np.zeros(int(order.max()) + 1, dtype=rows.dtype)
-        ranks[order] = np.arange(len(order))
-        row[:] = ranks[row]
-    return domain, kept, (rows, weights)
+        final = np.zeros(int(order.max()) + 1, dtype=rows.dtype)
+        final[order] = np.arange(len(order))
+        row[:] = final[row]
+    return domain, gathered, (rows, weights)
 
 
 def pack(columns: Codes, sizes: Sequence[int]) -> list[NDArray[np.uint64]]:
-    """Return records as numbers in mixed radix, in as few 64-bit words as they need.
+    """Return records as mixed-radix integers, in as few 64-bit words as possible.
 
-    Words are in order of significance, so that comparing them compares the records with the
-    first column leading.
+    The most significant word is first, so lexicographic order of the words is that of the records.
 
     Parameters
     ----------
     columns
-        One row per column of codes.
+        The codes, shape (attributes, records).
     sizes
-        The columns' alphabet sizes.
+        The alphabet sizes.
 
     Examples
     --------
@@ -217,7 +203,7 @@ def pack(columns: Codes, sizes: Sequence[int]) -> list[NDArray[np.uint64]]:
 
 
 def runs(keys: list[NDArray[np.uint64]]) -> tuple[Integers, NDArray[np.bool_]]:
-    """Return the order that sorts records, and where in it a new one begins."""
+    """Return the permutation that sorts packed records, and the mask of first occurrences in it."""
     order = np.argsort(keys[0]) if len(keys) == 1 else np.lexsort(keys[::-1])
     starts = np.zeros(len(order), dtype=np.bool_)
     starts[:1] = True
@@ -228,10 +214,10 @@ def runs(keys: list[NDArray[np.uint64]]) -> tuple[Integers, NDArray[np.bool_]]:
 
 
 def distinct(columns: Codes, weights: Integers, sizes: Sequence[int]) -> tuple[Codes, Integers]:
-    """Return the distinct records, one row per attribute, and the sums of their weights."""
-    kept = weights > 0
-    if not kept.all():
-        columns, weights = columns[:, kept], weights[kept]
+    """Return the distinct records, shape (attributes, records), and the sums of their weights."""
+    positive = weights > 0
+    if not positive.all():
+        columns, weights = columns[:, positive], weights[positive]
     if not len(weights):
         return columns, weights
     order, starts = runs(pack(columns, sizes))

@@ -1,13 +1,13 @@
-"""Counting one batch of rows: with NumPy, or with Numba where the work is large.
+"""Counting of one batch of rows, with NumPy, or with Numba if the work is large.
 
 Pairs of columns are counted by bitmaps or by a histogram.  A column of k values has k - 1 bitmaps,
-one for each code but 0.  The counts of two codes are the bits that two bitmaps share; those of code
-0 follow by subtraction, see `count`.  Two columns need (k_a - 1)(k_b - 1) passes of AND and
-popcount, 64 rows per operation, or one pass of a histogram, a few operations per row.  Costs are in
-units of one AND-popcount pass.
+one for each code but 0.  The count of two codes is the popcount of the AND of their bitmaps; counts
+of code 0 follow by subtraction, see `PairAccumulator`.  Two columns need (k_a - 1)(k_b - 1)
+comparisons of bitmaps, 64 rows per operation, or one histogram, a few operations per row.  Costs
+are in units of one comparison.
 
-A histogram of three columns gives the counts of three pairs in little more than the time of one,
-as long as it stays in the cache; so pairs are put together to triples.
+A histogram of three columns gives the counts of three pairs in little more than the time of one if
+it fits in the cache, so pairs are grouped into triples.
 """
 
 import sys
@@ -25,51 +25,52 @@ from seepage.data.pairs import marginal_offsets, pair_offsets, pairs_by_shape, p
 from seepage.errors import DomainError
 
 MAX_CELLS = 1 << 29
-"""Pair cells up to which counts are kept: 4 GB."""
+"""Maximum number of pair cells: 4 GB of counts."""
 
 PACK_COST = 8.0
-"""What it costs to make one bitmap (measured: 6 to 10)."""
+"""Cost of making one bitmap (measured: 6 to 10)."""
 
 TRIPLE_CELLS = 1 << 16
-"""Cells up to which three columns are counted by one histogram."""
+"""Maximum size of a histogram of three columns."""
 
 NUMPY_COMPARISON = 1.1e-9 / 64
-"""Seconds that NumPy takes to compare two bitmaps, per row (measured)."""
+"""Seconds per row of a comparison of two bitmaps by NumPy (measured)."""
 
 NUMPY_TALLY = 2e-9
-"""Seconds that NumPy takes for a histogram of two columns, per row (measured)."""
+"""Seconds per row of a histogram of two columns by NumPy (measured)."""
 
 NUMPY_LIMIT = NUMPY_TALLY / NUMPY_COMPARISON
+"""Cost of a histogram of two columns by NumPy."""
 
-LOADING = 0.4
-"""Seconds of NumPy's work on each core for which the compiled kernel is loaded.
+LOADING_SECONDS = 0.4
+"""The compiled kernel is loaded if NumPy would take longer than this on each core.
 
-That takes 0.4 to 1 s; compiling it, once for each installation, 5 to 8 s.
+Loading takes 0.4 to 1 s; compiling, once per installation, 5 to 8 s.
 """
 
 PLAUSIBLE_LIMITS = 20.0, 400.0
-"""Within these `bitmap_limit` believes what it measures."""
+"""Range to which the measurement of `bitmap_limit` is clipped."""
 
-BLOCK = 1 << 16
-"""Rows that NumPy handles at once, so that they stay in cache."""
+BLOCK_ROWS = 1 << 16
+"""Rows that NumPy processes at once, so that they stay in the cache."""
 
 
 class PairCells:
-    """Room for the counts of every code of each column, and of every two codes of each two.
+    """Arrays for the marginal of each column and the table of each pair of columns.
 
     Parameters
     ----------
     capacities
-        For each column, the number of codes that there is room for.
+        Number of codes of each column that the arrays have room for.
 
     Attributes
     ----------
     marginals
-        The counts of each column's codes, one column after the other.
+        The marginals of all columns, concatenated.
     tables
-        The counts of each pair's codes, laid out as `pair_offsets(capacities)` says.
+        The tables of all pairs in one flat array, at the offsets `pair_offsets(capacities)`.
     starts, offsets
-        Where the marginal of each column begins, and the table of each pair.
+        The offset of each column's marginal, and of each pair's table.
     """
 
     def __init__(self, capacities: Sequence[int]) -> None:
@@ -87,41 +88,41 @@ class PairCells:
         self.tables = np.zeros(cells, dtype=np.int64)
 
     def marginal(self, column: int) -> Integers:
-        """Return the counts of one column's codes; they share the flat array."""
+        """Return the marginal of one column, a view."""
         return self.marginals[self.starts[column] : self.starts[column + 1]]
 
     def table(self, a: int, b: int) -> Integers:
-        """Return the table of a pair, a < b, as a matrix; it shares the flat array."""
-        begin, shape = self.begins[a, b], self._shape(a, b)
-        return self.tables[begin : begin + shape[0] * shape[1]].reshape(shape)
+        """Return the table of a pair, a < b, as a matrix, a view."""
+        start, shape = self.offset_matrix[a, b], self._shape(a, b)
+        return self.tables[start : start + shape[0] * shape[1]].reshape(shape)
 
     @cached_property
-    def begins(self) -> Integers:
-        """Where the table of columns a and b begins, and on the diagonal the marginal of a."""
+    def offset_matrix(self) -> Integers:
+        """Offset of the table of columns a and b, symmetric; on the diagonal of a's marginal."""
         columns = len(self.capacities)
-        begins = np.zeros((columns, columns), dtype=np.int64)
-        begins[np.triu_indices(columns, k=1)] = self.offsets[:-1]
-        return begins + begins.T + np.diag(self.starts[:-1])
+        upper = np.zeros((columns, columns), dtype=np.int64)
+        upper[np.triu_indices(columns, k=1)] = self.offsets[:-1]
+        return upper + upper.T + np.diag(self.starts[:-1])
 
     def with_room(self, sizes: Sequence[int]) -> "PairCells":
         """Return these counts with room for alphabets of these sizes.
 
-        A column that grows a second time gets a quarter more than it asks for, so that a column
-        of k values is copied O(log k) times.
+        A column that grows a second time gets a quarter more than needed, so that a column of k
+        values is copied O(log k) times.
         """
         if all(size <= room for size, room in zip(sizes, self.capacities, strict=True)):
             return self
-        exact = [max(size, room) for size, room in zip(sizes, self.capacities, strict=True)]
+        needed = [max(size, room) for size, room in zip(sizes, self.capacities, strict=True)]
         spare = [
-            wanted + wanted // 4 if wanted > room > 1 else wanted
-            for wanted, room in zip(exact, self.capacities, strict=True)
+            size + size // 4 if size > room > 1 else size
+            for size, room in zip(needed, self.capacities, strict=True)
         ]
-        grown = PairCells(spare if pair_offsets(spare)[-1] <= MAX_CELLS else exact)
+        grown = PairCells(spare if pair_offsets(spare)[-1] <= MAX_CELLS else needed)
         grown.add(self)
         return grown
 
     def add(self, other: "PairCells") -> None:
-        """Add counts of the same or smaller alphabets."""
+        """Add counts with the same or smaller capacities."""
         if other.capacities == self.capacities:
             self.marginals += other.marginals
             self.tables += other.tables
@@ -152,19 +153,19 @@ Codes: TypeAlias = NDArray[np.unsignedinteger]
 
 @dataclass(frozen=True, eq=False)
 class PairSchedule:
-    """How to count every pair of columns once.
+    """Assignment of every pair of columns to bitmaps or histograms.
 
     Parameters
     ----------
     sizes
         The columns' alphabet sizes.
     packed
-        The columns that get bitmaps, by ascending size.
+        The columns with bitmaps, by ascending size.
     first
-        Where the bitmaps of each packed column begin; the last entry is their number.
+        Index of the first bitmap of each packed column; the last entry is the number of bitmaps.
     stop
-        For each packed column, the number of bitmaps, from the first on, that are compared with
-        its own; they are those of smaller columns, so that every pair comes once.
+        For each packed column, its bitmaps are compared with the bitmaps 0 to `stop` - 1; these
+        belong to smaller columns, so that every pair is counted once.
     tallied
         The other pairs of columns (a, b), a < b, one per row: counted by histograms.
     """
@@ -177,29 +178,29 @@ class PairSchedule:
 
     @property
     def comparisons(self) -> int:
-        """The number of pairs of bitmaps that are compared."""
+        """Number of comparisons of two bitmaps."""
         return int(self.stop @ np.diff(self.first))
 
     @cached_property
     def grouped(self) -> tuple[Integers, Integers]:
-        """The tallied pairs as triples of columns (a, b, c), a < b < c, and the pairs left over.
+        """The tallied pairs as triples of columns (a, b, c), a < b < c, and the remaining pairs.
 
-        Greedy: of the columns that form a triple of uncovered pairs with a pair, the middle one.
-        About nine tenths of many pairs are covered.
+        Greedy: each uncovered pair is joined by the middle one of the columns that complete a
+        triple of uncovered pairs.  Triples cover about nine tenths of many pairs.
         """
         sizes = np.array(self.sizes, dtype=np.int64)
-        open_pairs = np.zeros((len(sizes), len(sizes)), dtype=np.bool_)
-        open_pairs[tuple(self.tallied.T)] = True
-        open_pairs |= open_pairs.T
+        uncovered = np.zeros((len(sizes), len(sizes)), dtype=np.bool_)
+        uncovered[tuple(self.tallied.T)] = True
+        uncovered |= uncovered.T
         triples = []
         for a, b in self.tallied.tolist():
             fitting = sizes <= TRIPLE_CELLS // (sizes[a] * sizes[b])
-            thirds = np.flatnonzero(open_pairs[a] & open_pairs[b] & fitting)
-            if open_pairs[a, b] and len(thirds):
+            thirds = np.flatnonzero(uncovered[a] & uncovered[b] & fitting)
+            if uncovered[a, b] and len(thirds):
                 triple = sorted((a, b, int(thirds[len(thirds) // 2])))
-                open_pairs[np.ix_(triple, triple)] = False
+                uncovered[np.ix_(triple, triple)] = False
                 triples.append(triple)
-        return np.array(triples, dtype=np.int64).reshape(-1, 3), _indices(np.triu(open_pairs))
+        return np.array(triples, dtype=np.int64).reshape(-1, 3), _indices(np.triu(uncovered))
 
 
 @lru_cache(maxsize=16)
@@ -211,12 +212,12 @@ def schedule_pairs(sizes: tuple[int, ...], limit: float) -> PairSchedule:
     sizes
         The columns' alphabet sizes.
     limit
-        The cost of a histogram of two columns: pairs with more comparisons are tallied.
+        Cost of a histogram of two columns: pairs with more comparisons are tallied.
 
     Notes
     -----
-    A column is packed where its share of what bitmaps save, half of each pair's, exceeds what
-    they cost.  By ascending size, the partners of a column that are compared are the first ones.
+    A column is packed if half of the savings of its pairs exceeds the cost of its bitmaps.  In
+    ascending order of size, a column is compared with a prefix of the columns before it.
 
     Examples
     --------
@@ -227,31 +228,31 @@ def schedule_pairs(sizes: tuple[int, ...], limit: float) -> PairSchedule:
     bitmaps = np.asarray(sizes, dtype=np.float64) - 1
     savings = np.maximum(limit - np.outer(bitmaps, bitmaps), 0.0)
     np.fill_diagonal(savings, 0.0)
-    worth = savings.sum(axis=1) / 2 > PACK_COST * bitmaps
+    pays = savings.sum(axis=1) / 2 > PACK_COST * bitmaps
     ascending = np.argsort(bitmaps, kind="stable")
-    packed = ascending[worth[ascending]]
+    packed = ascending[pays[ascending]]
     first = np.concatenate([[0], np.cumsum(bitmaps[packed])]).astype(np.int64)
     compared = np.outer(bitmaps[packed], bitmaps[packed]) <= limit
     partners = np.minimum(compared.sum(axis=1), np.arange(len(packed)))
     tallied = np.triu(np.ones((len(sizes), len(sizes)), dtype=np.bool_), k=1)
-    for position, number in enumerate(partners):
-        mine, theirs = packed[position], packed[:number]
-        tallied[np.minimum(mine, theirs), np.maximum(mine, theirs)] = False
+    for column, count in zip(packed, partners, strict=True):
+        others = packed[:count]
+        tallied[np.minimum(column, others), np.maximum(column, others)] = False
     return PairSchedule(sizes, packed, first, first[partners], _indices(tallied))
 
 
 def _indices(matrix: Booleans) -> Integers:
-    """Return row and column of what is true, in the memory layout that compiled code expects."""
+    """Return row and column of each true entry, C-contiguous as compiled code expects."""
     return np.ascontiguousarray(np.argwhere(matrix), dtype=np.int64)
 
 
 def compiled_pays(rows: int, sizes: Sequence[int]) -> bool:
-    """Return whether the compiled kernel is loaded, or NumPy would take longer than loading it.
+    """Return whether to use the compiled kernel: loaded already, or faster including loading.
 
     Parameters
     ----------
     rows
-        The rows that one core will count.
+        Number of rows that one core will count.
     sizes
         The columns' alphabet sizes.
     """
@@ -259,29 +260,31 @@ def compiled_pays(rows: int, sizes: Sequence[int]) -> bool:
         return True
     schedule = schedule_pairs(tuple(sizes), NUMPY_LIMIT)
     tallied = len(schedule.tallied) + len(sizes)
-    return rows * (schedule.comparisons * NUMPY_COMPARISON + tallied * NUMPY_TALLY) > LOADING
+    seconds = rows * (schedule.comparisons * NUMPY_COMPARISON + tallied * NUMPY_TALLY)
+    return seconds > LOADING_SECONDS
 
 
 def count_batch(
     codes: Sequence[Codes], sizes: Sequence[int], cells: PairCells, *, compiled: bool
 ) -> int:
-    """Add a batch of rows to the counts, except those of code 0.
+    """Add a batch of rows to the counts of all codes except 0.
 
     Parameters
     ----------
     codes
-        One contiguous array of type uint8 or uint16 per column, all of the same length.
+        One contiguous array of type uint8 or uint16 per column, of equal length.
     sizes
-        For each column, a number that all its codes are below.
+        Alphabet size of each column; codes must be below it.
     cells
         The counts, with room for these sizes.  Those of code 0, and of pairs with a code 0, are
-        left undefined: they follow by subtraction, once, in the end (`PairAccumulator.counts`).
+        undefined: they follow by subtraction at the end (`PairAccumulator.counts`).
     compiled
-        Whether Numba counts; NumPy otherwise.
+        Whether to count with Numba rather than NumPy.
 
     Returns
     -------
-    The first column with a code that is not below its size, else -1; the counts are spoilt then.
+    int
+        The first column with a code not below its size, which leaves the counts invalid; else -1.
     """
     if not len(codes[0]):
         return -1
@@ -293,13 +296,13 @@ def count_batch(
 def count_with_numpy(
     codes: Sequence[Codes], sizes: Sequence[int], schedule: PairSchedule, cells: PairCells
 ) -> int:
-    """Do what `count_batch` says, with NumPy alone."""
-    for begin in range(0, len(codes[0]), BLOCK):
-        block = [column[begin : begin + BLOCK] for column in codes]
-        for column, (own, size) in enumerate(zip(block, sizes, strict=True)):
-            if int(own.max()) >= size:
-                return column
-            np.add.at(cells.marginal(column), own, 1)
+    """Implement `count_batch` with NumPy alone."""
+    for start in range(0, len(codes[0]), BLOCK_ROWS):
+        block = [column[start : start + BLOCK_ROWS] for column in codes]
+        for index, (column, size) in enumerate(zip(block, sizes, strict=True)):
+            if int(column.max()) >= size:
+                return index
+            np.add.at(cells.marginal(index), column, 1)
         _compare(block, schedule, cells)
         for a, b in schedule.tallied.tolist():
             joint = block[a] * np.intp(cells.capacities[b]) + block[b]
@@ -308,22 +311,22 @@ def count_with_numpy(
 
 
 def _compare(codes: Sequence[Codes], schedule: PairSchedule, cells: PairCells) -> None:
-    """Add the bits that each two bitmaps share to the count of their codes."""
+    """Add the number of common bits of each two bitmaps to the count of their codes."""
     bits = _bitmaps(codes, schedule)
     lengths = np.diff(schedule.first)
     column = np.repeat(schedule.packed, lengths)
     code = np.arange(len(column)) - np.repeat(schedule.first[:-1], lengths) + 1
     room = np.array(cells.capacities)
-    for mine, begin, end, stop in zip(
+    for mine, first, last, stop in zip(
         schedule.packed, schedule.first[:-1], schedule.first[1:], schedule.stop, strict=True
     ):
         theirs, their_code = column[:stop], code[:stop]
-        for own_code, bitmap in zip(code[begin:end], bits[begin:end], strict=True):
-            shared = np.bitwise_count(bits[:stop] & bitmap).sum(axis=1, dtype=np.int64)
-            below = own_code * room[theirs] + their_code
-            above = their_code * room[mine] + own_code
-            index = cells.begins[mine, theirs] + np.where(mine < theirs, below, above)
-            cells.tables[index] += shared
+        for my_code, bitmap in zip(code[first:last], bits[first:last], strict=True):
+            common = np.bitwise_count(bits[:stop] & bitmap).sum(axis=1, dtype=np.int64)
+            my_row = my_code * room[theirs] + their_code
+            their_row = their_code * room[mine] + my_code
+            cell = np.where(mine < theirs, my_row, their_row)
+            cells.tables[cells.offset_matrix[mine, theirs] + cell] += common
 
 
 def _bitmaps(codes: Sequence[Codes], schedule: PairSchedule) -> NDArray[np.uint64]:
@@ -341,7 +344,7 @@ def _bitmaps(codes: Sequence[Codes], schedule: PairSchedule) -> NDArray[np.uint6
 def count_with_numba(
     codes: Sequence[Codes], sizes: Sequence[int], schedule: PairSchedule, cells: PairCells
 ) -> int:
-    """Do what `count_batch` says, with Numba and the GIL released."""
+    """Implement `count_batch` with Numba, the GIL released."""
     from seepage.data.counting.compiled_kernel import (
         KernelColumns,
         KernelGroups,
@@ -356,29 +359,28 @@ def count_with_numba(
     )
     groups = KernelGroups(schedule.packed, schedule.first, schedule.stop, *schedule.grouped)
     capacities = np.array(cells.capacities, dtype=np.int64)
-    totals = Totals(capacities, cells.marginals, cells.tables, cells.begins)
+    totals = Totals(capacities, cells.marginals, cells.tables, cells.offset_matrix)
     return int(count_rows(columns, len(codes[0]), groups, totals))
 
 
 @cache
 def bitmap_limit() -> float:
-    """Return how many comparisons of bitmaps cost Numba as much as a histogram, on this machine.
+    """Return the cost of a histogram of two columns by Numba on this machine, in comparisons.
 
-    About 100 with AVX-512 VPOPCNTDQ, 45 with AVX2.  Measured in about 30 ms, by the time that
-    this thread has the processor, where the system tells it finely enough; only speed depends
-    on it.
+    About 100 with AVX-512 VPOPCNTDQ, 45 with AVX2.  Measured in about 30 ms of this thread's CPU
+    time, if the clock is fine enough; only speed depends on it.
     """
     sizes = (11,) * 21
     generator = np.random.default_rng(1)
-    codes = [generator.integers(0, size, BLOCK, dtype=np.uint8) for size in sizes]
+    codes = [generator.integers(0, size, BLOCK_ROWS, dtype=np.uint8) for size in sizes]
     schedules = schedule_pairs(sizes, np.inf), schedule_pairs(sizes, 0.0)
     times: list[list[float]] = [[], []]
     for _ in range(6):
-        for schedule, taken in zip(schedules, times, strict=True):
-            begin = time.thread_time()
+        for schedule, seconds in zip(schedules, times, strict=True):
+            start = time.thread_time()
             count_with_numba(codes, sizes, schedule, PairCells(sizes))
-            taken.append(time.thread_time() - begin)
+            seconds.append(time.thread_time() - start)
     by_bitmaps, by_histogram = map(min, times)
-    least, most = PLAUSIBLE_LIMITS
-    measured = by_histogram / by_bitmaps * (sizes[0] - 1) ** 2 if by_bitmaps else least
-    return min(max(measured, least), most)
+    low, high = PLAUSIBLE_LIMITS
+    measured = by_histogram / by_bitmaps * (sizes[0] - 1) ** 2 if by_bitmaps else low
+    return min(max(measured, low), high)

@@ -1,4 +1,4 @@
-"""The datasets that `seepage` knows: where they come from, how they are read and binned."""
+"""The catalogue of datasets: files, readers, licences, and default columns and bins."""
 
 import io
 from importlib import resources
@@ -12,7 +12,7 @@ from seepage.data.pairs import PairCounts
 from seepage.errors import TableError
 
 BUNDLED = {"adult": "adult.parquet", "nist-acs": "nist_acs.parquet"}
-"""Pair counts that come with the package, by name."""
+"""Files of the pair counts bundled with the package, by dataset name."""
 
 ADULT_DATA = PublishedFile(
     "adult/adult.data", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"
@@ -38,11 +38,11 @@ ADULT_BINS: dict[str, list[float]] = {
     "capital-loss": [0, 1, 1_500, 2_000, 5_000],
     "hours-per-week": [1, 20, 35, 40, 41, 50, 60, 99],
 }  # fmt: skip
-"""Fixed edges; fnlwgt (a sampling weight) by its rounded deciles."""
+"""Bin edges; those of fnlwgt (a sampling weight) are its rounded deciles."""
 
 
 def _read_csv(content: bytes, *, names: Any = None, convert: Any = None, **parsing: Any) -> Any:
-    """Return delimited text as a PyArrow table; without `names` its first line has them."""
+    """Return delimited text as a PyArrow table; the first line is the header unless `names`."""
     import pyarrow.csv as csv
 
     options = csv.ReadOptions(column_names=names), csv.ParseOptions(**parsing)
@@ -52,8 +52,7 @@ def _read_csv(content: bytes, *, names: Any = None, convert: Any = None, **parsi
 def read_adult() -> Any:
     """Return the 48,842 records of `adult.data` and `adult.test` as a PyArrow table.
 
-    `?` is missing; the full stop behind the incomes of `adult.test` and its first line are
-    dropped.
+    `?` is missing; the full stop after the incomes of `adult.test` and its first line are removed.
     """
     import pyarrow as pa
 
@@ -83,9 +82,9 @@ NIST_COLUMNS = [
 
 
 def read_nist_acs() -> Any:
-    """Return the 27,253 people; `N` (not applicable) is missing.
+    """Return the 27,253 records; `N` (not applicable) is missing.
 
-    PUMA and DENSITY determine one another: a case of perfect correlation.
+    PUMA and DENSITY determine each other: a case of perfect correlation.
     """
     convert = {
         "null_values": ["N"],
@@ -268,8 +267,8 @@ _KNOWN = (
     ),
 )
 
-DATASETS: dict[str, Dataset] = {found.name: found for found in _KNOWN}
-"""Every known dataset by name."""
+DATASETS: dict[str, Dataset] = {known.name: known for known in _KNOWN}
+"""All datasets by name."""
 
 
 def dataset(name: str) -> Dataset:
@@ -285,13 +284,13 @@ def dataset(name: str) -> Dataset:
 
 
 def load_pairs(name: str | Path) -> PairCounts:
-    """Return pair counts: bundled, of a dataset at hand, or of a file of pair counts.
+    """Return the pair counts of a dataset, or of a file of pair counts.
 
     Parameters
     ----------
     name
-        A bundled name such as `"adult"`, the name of a dataset at hand such as `"celeba"`, or the
-        path of a Parquet file of pair counts.
+        A dataset whose counts are bundled, such as `"adult"`, or whose files are in `SEEPAGE_DATA`,
+        such as `"celeba"`; or the path of a Parquet file of pair counts.
 
     Examples
     --------

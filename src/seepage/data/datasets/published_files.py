@@ -1,4 +1,4 @@
-"""Published datasets as files: where they are, their checksums, and downloading them."""
+"""Files of published datasets: their local paths, checksums and downloads."""
 
 import gzip
 import hashlib
@@ -17,20 +17,20 @@ from seepage.data.pairs import PairCounts
 from seepage.errors import TableError
 
 FOLDER_VARIABLE = "SEEPAGE_DATA"
-"""The environment variable that names the folder with the published files."""
+"""Environment variable with the folder of the published files."""
 
 TIMEOUT = 60
-"""Seconds without an answer after which a download fails."""
+"""Timeout of a download, in seconds without a response."""
 
 
 @dataclass(frozen=True)
 class PublishedFile:
-    """A file as its owner published it, plain or gzipped, in the folder of `download_folder`.
+    """A file as published by its owner, plain or gzipped, in `download_folder()`.
 
     Parameters
     ----------
     path
-        Its place below that folder, without `.gz`.
+        Its path relative to that folder, without `.gz`.
     sha256
         The checksum of the uncompressed content.
     """
@@ -39,12 +39,12 @@ class PublishedFile:
     sha256: str
 
     def locate(self) -> Path | None:
-        """Return where the file is at hand, or None."""
+        """Return the local path of the file, None if it is not there."""
         plain = download_folder() / self.path
         return next((p for p in (plain, plain.with_name(plain.name + ".gz")) if p.is_file()), None)
 
     def read(self) -> bytes:
-        """Return the uncompressed content; a missing, truncated or altered file raises."""
+        """Return the uncompressed content; a missing, damaged or altered file raises."""
         path = self.locate()
         if path is None:
             raise TableError(
@@ -59,22 +59,22 @@ class PublishedFile:
                 content = gzip.decompress(content)
             except (OSError, EOFError, zlib.error) as reason:
                 raise TableError(
-                    f"{path.name} is truncated, damaged or no gzip file: {reason}"
+                    f"{path.name} is truncated, damaged or not a gzip file: {reason}"
                 ) from None
         self.check(content, path.name)
         return content
 
     def check(self, content: bytes, name: str) -> None:
-        """Raise a TableError if content is not the published one."""
-        found = hashlib.sha256(content).hexdigest()
-        if found != self.sha256:
+        """Raise a TableError if the checksum of the content is not that of the published file."""
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != self.sha256:
             raise TableError(
-                f"{name} is not the published file: its sha256 must be {self.sha256}, got {found}"
+                f"{name} is not the published file: its sha256 must be {self.sha256}, got {digest}"
             )
 
 
 def download_folder() -> Path:
-    """Return the folder of the published files: `SEEPAGE_DATA`, else the user's cache."""
+    """Return the folder of the published files: `SEEPAGE_DATA`, or the user's cache folder."""
     folder = os.environ.get(FOLDER_VARIABLE)
     if folder:
         return Path(folder)
@@ -88,20 +88,19 @@ class Dataset:
     Parameters
     ----------
     name, title
-        The short name, and one line on what it holds.
+        Short name, and a description in one line.
     files
         The published files.
     reader
-        Reads them into a PyArrow table.
+        Function that reads the files into a PyArrow table.
     licence, citation, address
-        Under which terms, whom to cite, and the owner's page.
+        Terms of use, reference, and the owner's page.
     archive
-        Where the files may be downloaded from by a program; None where that is not allowed or
-        not possible, and `by_hand` says what to do.
+        URL of a zip archive of the files; None if automatic download is not allowed or possible.
     by_hand
-        How to obtain the files where they cannot be fetched.
+        Instructions to obtain the files if `archive` is None.
     table
-        How the columns become attributes: options of `count_pairs` (bins, columns).
+        Default table options of `count_pairs`: columns, bins.
     """
 
     name: str
@@ -117,7 +116,7 @@ class Dataset:
 
     @property
     def at_hand(self) -> bool:
-        """Whether every file is there to be read."""
+        """Whether all files are in `download_folder()`."""
         return all(file.locate() is not None for file in self.files)
 
     def read(self) -> Any:
@@ -132,43 +131,43 @@ class Dataset:
         return self.reader()
 
     def pairs(self) -> PairCounts:
-        """Return the pair counts of the dataset with its documented columns and bins."""
+        """Return the pair counts of the dataset with its default columns and bins."""
         from seepage.data.inputs import count_pairs
 
         return count_pairs(self.read(), **self.table)
 
 
-def fetch(found: Dataset, progress: Progress | None = None) -> list[Path]:
-    """Download a dataset's files into `SEEPAGE_DATA`, or into the user's cache, and return them.
+def fetch(dataset: Dataset, progress: Progress | None = None) -> list[Path]:
+    """Download the missing files of a dataset to `download_folder()`; return the paths of all.
 
-    A file is kept only if its checksum is that of the published one; files that are there already
-    are left alone.  A dataset that must be fetched by hand raises, with what to do.
+    A file is kept only if its checksum is that of the published file.  A dataset without an
+    `archive` raises a TableError with the instructions `by_hand`.
 
     Parameters
     ----------
-    found
+    dataset
         The dataset.
     progress
-        Called with the bytes received so far and their total, where the server tells it.
+        Called with the number of bytes received and their total, None if unknown.
     """
-    missing = [file for file in found.files if file.locate() is None]
+    missing = [file for file in dataset.files if file.locate() is None]
     if missing:
-        if found.archive is None:
+        if dataset.archive is None:
             raise TableError(
-                f"dataset {found.name!r} cannot be downloaded by a program "
-                f"(licence: {found.licence}); {found.by_hand}; see {found.address}"
+                f"dataset {dataset.name!r} cannot be downloaded automatically "
+                f"(licence: {dataset.licence}); {dataset.by_hand}; see {dataset.address}"
             )
         with tempfile.TemporaryDirectory() as folder:
             archive = Path(folder, "archive.zip")
-            _download(found, found.archive, archive, progress)
+            _download(dataset, dataset.archive, archive, progress)
             for file in missing:
-                _keep(archive, file)
-    paths = [file.locate() for file in found.files]
+                _extract(archive, file)
+    paths = [file.locate() for file in dataset.files]
     return [path for path in paths if path is not None]
 
 
-class _Meter:
-    """The progress bar that Pooch expects, calling a function."""
+class _ProgressBar:
+    """Adapter of a progress callback to the progress bar that Pooch expects."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
@@ -176,36 +175,36 @@ class _Meter:
         self.done = 0
 
     def update(self, received: int) -> None:
-        """Take note of so many more bytes."""
+        """Add bytes received, and report the progress."""
         self.done += received
         self.progress(self.done, self.total)
 
     def reset(self) -> None:
-        """Begin again; Pooch calls it before it fills the bar for good."""
+        """Restart at 0; Pooch calls it before the final update."""
         self.done = 0
 
     def close(self) -> None:
-        """End; there is nothing to close."""
+        """Do nothing; required by Pooch."""
 
 
-def _download(found: Dataset, address: str, archive: Path, progress: Progress | None) -> None:
+def _download(dataset: Dataset, address: str, archive: Path, progress: Progress | None) -> None:
     import pooch
     from requests.exceptions import RequestException
 
-    meter = _Meter(progress) if progress is not None else False
-    download = pooch.HTTPDownloader(progressbar=meter, timeout=TIMEOUT)
+    bar = _ProgressBar(progress) if progress is not None else False
+    download = pooch.HTTPDownloader(progressbar=bar, timeout=TIMEOUT)
     try:
         download(address, archive, None)
     except (RequestException, OSError, ValueError) as problem:
-        folder = (download_folder() / found.files[0].path).parent
+        folder = (download_folder() / dataset.files[0].path).parent
         raise TableError(
             f"cannot download {address}: {_reason(problem)}; try again later, or take the files "
-            f"from {found.address} and put them into {folder}"
+            f"from {dataset.address} and put them into {folder}"
         ) from None
 
 
 def _reason(problem: Exception) -> str:
-    """Return in few words why a download failed; the long ones repeat the address."""
+    """Return a short reason why a download failed, without the address."""
     from requests import exceptions
 
     if isinstance(problem, exceptions.Timeout):
@@ -217,22 +216,22 @@ def _reason(problem: Exception) -> str:
     return " ".join(str(problem).split())
 
 
-def _keep(archive: Path, file: PublishedFile) -> None:
-    """Take one file out of an archive, check it, and put it in its place."""
+def _extract(archive: Path, file: PublishedFile) -> None:
+    """Extract one file from a zip archive into `download_folder()`, its checksum verified."""
     name = Path(file.path).name
     try:
         with zipfile.ZipFile(archive) as members:
-            inside = next((m for m in members.namelist() if Path(m).name == name), None)
-            if inside is None:
-                raise TableError(f"the downloaded archive does not hold {name}")
-            content = members.read(inside)
+            member = next((m for m in members.namelist() if Path(m).name == name), None)
+            if member is None:
+                raise TableError(f"the downloaded archive does not contain {name}")
+            content = members.read(member)
     except (zipfile.BadZipFile, zlib.error):
-        raise TableError("the downloaded archive is truncated or no zip file") from None
+        raise TableError("the downloaded archive is truncated or not a zip file") from None
     file.check(content, name)
     final = download_folder() / file.path
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
     except OSError as reason:
         raise TableError(f"cannot write {str(final)!r}: {reason.strerror}") from None
-    with whole_file(final) as kept:
-        kept.write(content)
+    with whole_file(final) as output:
+        output.write(content)

@@ -1,14 +1,14 @@
-"""A synthetic survey whose joint distribution is known, to try everything without a download.
+"""A synthetic survey with a known joint distribution, for examples and tests without a download.
 
-Ten attributes: seven in two trees, three that act only together, and a rare value.
+Ten attributes: seven in two trees, three dependent only jointly, and a rare value.
 
     age -- employment -- income        region -- transport        age -- condition -- medication
     coffee, screen, and sleep: bad (9 times in 10) iff exactly one of the other two is yes
 
 All probabilities are multiples of 1/1000, so the joint distribution is a table of integers.
-`coffee` and `screen` are fair coins: alone or in pairs none of the three says
-anything about another, all three together do, which no pairwise analysis can see.  `rare` is the
-condition of 4 people in 1,000, nine in ten of them of the oldest group.
+`coffee` and `screen` are fair coins: coffee, screen and sleep are pairwise independent but jointly
+dependent, which no pairwise analysis can detect.  `rare` is the condition of 4 people in 1,000,
+nine in ten of them in the oldest group.
 """
 
 from typing import Any
@@ -32,7 +32,7 @@ ATTRIBUTES = (
     Attribute("screen", ("no", "yes")),
     Attribute("sleep", ("bad", "good")),
 )
-"""The attributes, values in the order in which a table is coded."""
+"""The attributes, values in the order of a coded table."""
 
 SURVEY_TREE = (
     ("age", "employment"),
@@ -41,9 +41,9 @@ SURVEY_TREE = (
     ("condition", "medication"),
     ("region", "transport"),
 )
-"""The edges of the part that follows trees: a structure for guarantee `tree`."""
+"""Edges of the two trees: a structure for guarantee `tree`."""
 
-# Parts of a thousand, rows given the first attribute and columns the values of the second.
+# Conditional probabilities in thousandths: rows are values of the condition.
 AGE = [350, 400, 250]
 EMPLOYMENT_GIVEN_AGE = [[0, 400, 600], [50, 50, 900], [800, 0, 200]]
 INCOME_GIVEN_EMPLOYMENT = [[100, 500, 400], [0, 900, 100], [300, 200, 500]]
@@ -74,7 +74,7 @@ def _joint() -> Integers:
 
 
 def survey_joint() -> Records:
-    """Return the survey's joint distribution: every possible record, weighted in proportion.
+    """Return the survey's joint distribution: all possible records, weights proportional to it.
 
     Examples
     --------
@@ -86,14 +86,14 @@ def survey_joint() -> Records:
 
 
 def make_survey(records: int = 10_000, seed: int | None = 0) -> Any:
-    """Return so many people's answers as a PyArrow table of text.
+    """Return a table of people drawn from `survey_joint`, as a PyArrow table of strings.
 
     Parameters
     ----------
     records
-        The number of people, drawn independently from `survey_joint`.
+        The number of people, drawn independently.
     seed
-        The same seed gives the same people.
+        Seed of the draws.
 
     Examples
     --------

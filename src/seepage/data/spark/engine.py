@@ -1,13 +1,12 @@
-"""Sessions of Spark, and its jobs that count, gather or sample the records of a table.
+"""Spark sessions, and counting, gathering or sampling the records of a table with Spark.
 
-Parquet files on storage that all executors can read are read by the executors themselves, row
-group by row group, past the JVM.  A Spark DataFrame goes through `mapInArrow`, integers and
-booleans packed into 64-bit words.
+Parquet files on storage that all executors can read are read by the executors' Python directly, row
+group by row group.  A Spark DataFrame goes through `mapInArrow`, integers and booleans packed into
+64-bit words.
 
-One job finds the values of all columns, the bin edges of those that need bins, and, where no
-column needs bins, the counts as well.  Otherwise a second job only counts.  Tasks send what they
-found to executors that put it together, in groups and then all of it; the driver receives the
-domain and the counts.
+One job finds the values of all columns, the bin edges of those that need bins, and, if no column
+needs bins, the counts as well.  Otherwise a second job counts.  The results of tasks are merged on
+executors, in groups and then all of them; the driver receives the domain and the counts.
 """
 
 import os
@@ -37,13 +36,13 @@ from seepage.data.spark.tasks import (
     Settled,
     ShardCoding,
     ShardResult,
+    accumulate_shard,
     collect_shard,
     find_values,
-    keeping,
-    make_of_shard,
     plan_coding,
     settle,
     settle_late,
+    without_bins,
 )
 from seepage.data.table.column import Column
 from seepage.data.table.options import TableOptions
@@ -58,47 +57,47 @@ if TYPE_CHECKING:
 
 
 MAX_CELLS = MAX_BYTES // 8 - 2**17
-"""Pair cells whose counts Spark hands over in one value."""
+"""Maximum number of pair cells, whose counts Spark passes in one value."""
 
-_TURN = threading.Lock()
+_SESSION_LOCK = threading.Lock()
 
-_OURS: list["SparkSession"] = []
-"""A session that was started here, once for each block that uses it."""
+_OUR_SESSIONS: list["SparkSession"] = []
+"""The session started here, once for each block that uses it."""
 
 MAX_RECORD_BYTES = 2**29 - 2**17
-"""The most that distinct records may take: they pass through one task and return to the driver."""
+"""Maximum size of the distinct records, which one task sends to the driver."""
 
 
 @contextmanager
 def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
-    """Give the running Spark session of any thread, or one of our own.
+    """Yield the running Spark session of any thread, or start one.
 
-    One of our own ends with the last block that uses it, in whichever thread.
+    A session started here is stopped at the end of the last block that uses it, in any thread.
 
     Parameters
     ----------
     master
-        Where a session of our own runs: `local[2]`, `spark://host:7077`, ...; on all cores of
-        this machine by default.
+        Master URL of a session started here: `local[2]`, `spark://host:7077`, ...; by default all
+        cores of this machine.
     """
-    with _TURN:
+    with _SESSION_LOCK:
         session = _running()
-        ours = session is None or bool(_OURS)
+        ours = session is None or bool(_OUR_SESSIONS)
         session = session or _started(master)
         if ours:
-            _OURS.append(session)
+            _OUR_SESSIONS.append(session)
     try:
         yield session
     finally:
-        with _TURN:
+        with _SESSION_LOCK:
             if ours:
-                _OURS.remove(session)
-                if not _OURS:
+                _OUR_SESSIONS.remove(session)
+                if not _OUR_SESSIONS:
                     session.stop()
 
 
 def _running() -> "SparkSession | None":
-    """Return the running session of this thread or another, None where there is none."""
+    """Return the running session of this or another thread, None if there is none."""
     with pandas_accepted():
         try:
             from pyspark import SparkContext
@@ -110,13 +109,13 @@ def _running() -> "SparkSession | None":
             ) from None
         session: SparkSession | None = SparkSession.getActiveSession()
         if session is None and SparkContext._active_spark_context is not None:
-            # Another thread's, whose session is not active here.
+            # The session of another thread, which is not active in this one.
             session = SparkSession.builder.getOrCreate()
         return session
 
 
 def _started(master: str | None) -> "SparkSession":
-    """Return a session of our own."""
+    """Start a session."""
     from pyspark.sql import SparkSession
 
     address = master or "local[*]"
@@ -154,19 +153,19 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     data
         The DataFrame; or the path of a Parquet file, a folder, a glob, or a list of paths.
     options
-        How the table is read.
+        The table options.
 
     Notes
     -----
-    Files are counted in the active session, or else in a local one that is started for it.  Bin
-    edges of files are those that the local engine finds, whatever the shards.  A DataFrame has
-    no order: of a column with more than 262,144 fractional numbers a sample decides, and a
-    quantile is off by about 0.1% of the records (one standard deviation).
+    Files are counted in the active session, or in a local one started for it.  Bin edges of files
+    equal those of the local engine, for any shards.  A DataFrame has no order: the bins of a column
+    with more than 262,144 fractional numbers depend on a random sample, and the rank of a quantile
+    is off by about 0.1% of the records (one standard deviation).
 
-    A DataFrame that is nothing but Parquet files on a mounted file system is counted as those.
-    Any other is computed once where no column needs bins; once more to count in bins, for
-    numbers beyond 16 bits, for columns that only all partitions together show to need bins, and
-    for those whose numbers turn out to have none.  Cache one that is expensive.
+    A DataFrame that only reads Parquet files on a mounted file system is counted from the files.
+    Any other is computed once if no column needs bins.  It is computed once more for each of these:
+    to count in bins; for numbers beyond 16 bits; for columns that need bins in all partitions
+    together only; and for columns whose numbers have no bins after all.  Cache an expensive one.
     """
     with opened(data, options) as table:
         domain, counts = _find_domain(table, options, count=options.person is None)
@@ -175,7 +174,7 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
 
 @contextmanager
 def opened(data: Any, options: TableOptions) -> Iterator[Input]:
-    """Give a table as Spark sees it, in a session that lasts as long as the block."""
+    """Yield the input of Spark's jobs, in a session that lasts as long as the block."""
     if is_spark_frame(data):
         with in_one_line():
             names = data.columns
@@ -197,13 +196,13 @@ def _parquet_files(data: Any) -> Sequence[Path]:
         of_spark = type(data).__module__.startswith("pyspark.")
         hint = "" if of_spark else "; count it without engine='spark'"
         raise TableError(
-            f"Spark counts a Spark DataFrame or Parquet files, got {type(data).__name__}{hint}"
+            f"data must be a Spark DataFrame or Parquet files, got {type(data).__name__}{hint}"
         )
     kind, files = find_files(data)
     if kind != PARQUET:
         raise TableError(
-            f"Spark's executors read Parquet files, got {kind} ({files[0].name}); read it with "
-            "spark.read and count the DataFrame, or count it without engine='spark'"
+            f"data must be Parquet files for engine='spark', got {kind} ({files[0].name}); read it "
+            "with spark.read and count the DataFrame, or count it without engine='spark'"
         )
     return files
 
@@ -211,7 +210,7 @@ def _parquet_files(data: Any) -> Sequence[Path]:
 def _opened(
     session: "SparkSession", files: Sequence[Path], names: Sequence[str] | None = None
 ) -> Input:
-    """Return Parquet files, with all columns or some."""
+    """Return the input of Parquet files, with all columns or those named."""
     source = ColumnarSource(PARQUET, files)
     if not source.rows_total:
         raise TableError("the table has no records")
@@ -222,21 +221,21 @@ def _opened(
 
 
 def _cores(session: "SparkSession") -> int:
-    """Return how many tasks run at once."""
+    """Return the number of tasks that run in parallel."""
     context = getattr(session, "sparkContext", None)
     if context is not None:
         return int(context.defaultParallelism)
-    # Spark Connect does not say; but it cuts a range into so many partitions.
+    # Spark Connect does not tell its parallelism, but partitions a range by it.
     return session.range(2**16).selectExpr("spark_partition_id()").distinct().count()
 
 
 def _find_domain(
     table: Input, options: TableOptions, *, count: bool
 ) -> tuple[Domain, PairCounts | None]:
-    """Return the domain of a table, and its counts where they could be had on the way."""
+    """Return the domain of a table, and its counts if the same job could count; else None."""
     if options.domain is not None:
         return options.domain, None
-    names, share, expected = table.names, share_of(table.rows), table.rows_a_core
+    names, share, expected = table.names, share_of(table.rows), table.rows_per_core
     settled: Settled = run(
         table,
         lambda source, first: find_values(
@@ -244,24 +243,28 @@ def _find_domain(
         ),
         lambda found: settle(found, names, options, share),
     )
-    while settled.wanted and not settled.kept:
+    while settled.pending and not settled.without_bins:
         settled = _settle_late(table, options, settled)
-    if settled.kept:
+    if settled.without_bins:
         choices = options.choose(names)
-        kept = keeping(options, [choices[index].name for index in settled.kept])
-        return _find_domain(table, kept, count=count)
+        unbinned = without_bins(options, [choices[index].name for index in settled.without_bins])
+        return _find_domain(table, unbinned, count=count)
     return settled.domain, settled.counts
 
 
 def _settle_late(table: Input, options: TableOptions, settled: Settled) -> Settled:
-    """Find edges that the first job did not: of numbers crowded late, or missing often."""
+    """Find the bin edges that the first job did not find.
+
+    These are of columns that exceed `few` numbers after the first batch or in all shards together
+    only, or whose sample was not full because many numbers are missing.
+    """
     choices = options.choose(table.names)
-    indices, shares = list(settled.wanted), list(settled.wanted.values())
+    indices, shares = list(settled.pending), list(settled.pending.values())
     columns = [Column(choices[index], options, fields=False) for index in indices]
     late: Settled = run(
         table,
         lambda source, first: collect_shard(source, columns, first, shares),
-        lambda numbers: settle_late(settled, indices, columns, numbers),
+        lambda summaries: settle_late(settled, indices, columns, summaries),
     )
     return late
 
@@ -271,34 +274,35 @@ def _count_in_domain(table: Input, options: TableOptions, domain: Domain) -> Pai
     if cells > MAX_CELLS:
         raise DomainError(
             f"{len(domain)} attributes of up to {max(domain.sizes):,} values have {cells:,} pair "
-            f"cells, more than the {MAX_CELLS:,} that Spark can hand over; choose fewer "
-            "columns or coarser bins, or count without Spark"
+            f"cells, more than the {MAX_CELLS:,} that Spark can pass on; choose fewer columns or "
+            "coarser bins, or count without Spark"
         )
-    begin = partial(PairAccumulator, len(domain), table.rows_a_core)
-    counted: PairAccumulator = _make_in_domain(table, options, domain, begin)
+    new = partial(PairAccumulator, len(domain), table.rows_per_core)
+    counted: PairAccumulator = _accumulate(table, options, domain, new)
     return counted.counts(domain)
 
 
-def _make_in_domain(
-    table: Input, options: TableOptions, domain: Domain, begin: Callable[[], Any]
+def _accumulate(
+    table: Input, options: TableOptions, domain: Domain, new_accumulator: Callable[[], Any]
 ) -> Any:
-    """Return what is made of the records, coded in a domain; each task begins with nothing."""
+    """Return the records coded in a domain, accumulated from an empty accumulator per task."""
     coding = plan_coding(table.names, options, domain)
     choice = _one_per_person(table, options, coding)
     result: ShardResult = run(
-        table, lambda source, first: make_of_shard(source, coding, first, begin(), choice)
+        table,
+        lambda source, first: accumulate_shard(source, coding, first, new_accumulator(), choice),
     )
-    check_records(result.rows, result.left)
-    return result.made
+    check_records(result.rows, result.kept)
+    return result.accumulator
 
 
 def _one_per_person(
     table: Input, options: TableOptions, coding: ShardCoding
 ) -> NumberedRecords | None:
-    """Return which records of a table are chosen: all where no person is asked for.
+    """Return the selection of one record per person of files; None for all records.
 
-    Of files it is the first record of each person, as locally.  A DataFrame has no order, and may
-    be computed anew for each job: Spark keeps any one record of each person.
+    For files it is the first record of each person, as with local engines.  A DataFrame has no
+    order and may be recomputed for each job: Spark drops duplicates, keeping any record.
     """
     person = options.person
     if person is None:
@@ -307,7 +311,7 @@ def _one_per_person(
         numbers = run(
             table,
             lambda source, first: first_records(source, *coding, first, person),
-            lambda found: found.numbers,
+            lambda merged: merged.numbers,
         )
         return NumberedRecords(numbers)
     with in_one_line():
@@ -322,24 +326,25 @@ def _one_per_person(
 
 
 def gather_with_spark(
-    data: Any, options: TableOptions, start: Callable[[], Gathering]
+    data: Any, options: TableOptions, new_gathering: Callable[[], Gathering]
 ) -> tuple[Domain, Gathering]:
-    """Return the domain of a table and what is kept of its records, in the codes of the domain.
+    """Return the domain of a table and its gathered records, in codes of the domain.
 
     Parameters
     ----------
     data
         A Spark DataFrame, or Parquet files that executors can read.
     options
-        How the table is read.
-    start
-        Begins to gather: all distinct records (at most 0.5 GB of them), or a sample.
+        The table options.
+    new_gathering
+        Constructor of an empty `DistinctRecords` (limited to 0.5 GB here) or `RecordSample`.
 
     Notes
     -----
-    One job finds the domain where none is given, and one gathers.
+    One job finds the domain, unless it is given, and one gathers.
     """
-    begin = partial(DistinctRecords, MAX_RECORD_BYTES) if start is DistinctRecords else start
+    if new_gathering is DistinctRecords:
+        new_gathering = partial(DistinctRecords, MAX_RECORD_BYTES)
     with opened(data, options) as table:
         domain, _ = _find_domain(table, options, count=False)
-        return domain, _make_in_domain(table, options, domain, begin)
+        return domain, _accumulate(table, options, domain, new_gathering)

@@ -1,4 +1,4 @@
-"""Jobs of Spark over the shards of a table: each task does one shard, and only counts come back."""
+"""Spark jobs over the shards of a table: one task per shard, whose results are merged."""
 
 import pickle
 import re
@@ -30,71 +30,70 @@ if TYPE_CHECKING:
 
 SCHEMA = "shard bigint, content binary"
 MAX_BYTES = 2**29
-"""The most that is handed over in one value; at twice as much a Java virtual machine hung."""
+"""Maximum size of one value passed between tasks; at twice this a Java virtual machine hung."""
 
 METHOD_LIMIT = "spark.sql.codegen.hugeMethodLimit"
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
-PARTITION = 2**40
-"""Records of a DataFrame have no numbers: those of partition p count from p 2^40 on."""
+PARTITION_STRIDE = 2**40
+"""Records of a DataFrame have no order: those of partition p are indexed from p 2^40 on."""
 
 TREE_FROM = 64
-"""From this many shards on, what they made is put together in groups first."""
+"""Minimum number of shards whose results are merged in groups first."""
 
 MAX_GROUPS = 16
-"""Groups of a DataFrame's partitions, whose number only running it would tell."""
+"""Maximum number of groups for a DataFrame, whose number of partitions is unknown."""
 
 
 class Mergeable(Protocol):
-    """Something made of a part of a table, to which the same of other parts can be added."""
+    """The result of a part of a table, to which those of other parts can be added."""
 
     def merge(self, other: Any) -> None:
-        """Add what was made of another part; the order must not matter."""
+        """Add the result of another part; the order must not matter."""
 
 
 TaskWork: TypeAlias = Callable[[Source, int], Mergeable]
-"""What a task does with its records, and the number of records of the table before them."""
+"""The work of a task: function of its records and of the index of the first of them."""
 
 Finish: TypeAlias = Callable[[Any], Any]
-"""What becomes of all that the tasks made, on the executor that put it together."""
+"""Function of the merged results, run on the executor that merged them."""
 
 
 @dataclass
 class Input:
-    """A table as Spark sees it: Parquet files that executors read, or a DataFrame.
+    """The input of Spark's jobs: Parquet files that executors read, or a DataFrame.
 
     Parameters
     ----------
     session
         The Spark session.
     names
-        The columns.
+        The column names.
     shards
         The shards of the files; empty for a DataFrame.
-    rows, rows_a_core
-        The number of records, None where only reading tells; and of those that each core counts,
-        0 where they are not known.
+    rows, rows_per_core
+        Number of records, None if unknown; and number that each core counts, 0 if unknown.
     frame, layout
-        The DataFrame, and how its columns are packed: less, once numbers do not fit.
+        The DataFrame, and the packing of its columns into words.
     """
 
     session: "SparkSession"
     names: tuple[str, ...]
     shards: tuple[Shard, ...] = ()
     rows: int | None = None
-    rows_a_core: int = 0
+    rows_per_core: int = 0
     frame: "DataFrame | None" = None
     layout: LaneLayout | None = None
 
     def unpack(self, columns: Sequence[str]) -> None:
-        """Send these columns of the DataFrame unpacked, beside those that are so already."""
+        """Exclude further columns of the DataFrame from packing."""
         assert self.frame is not None
         assert self.layout is not None
         plain = [*self.layout.plain, *columns]
         self.layout = plan_lanes(self.frame, self.layout.names, plain)
 
     def map(self, work: TaskWork) -> "DataFrame":
-        """Return what each task made of its shard: its number and the pickled outcome."""
+        """Return a DataFrame with one row per task: the shard's number and its pickled result."""
         if self.frame is not None and self.layout is not None:
             return _mapped(
                 pack(self.frame, self.layout),
@@ -113,7 +112,7 @@ def _mapped(frame: "DataFrame", task: Callable[..., Any], schema: str) -> "DataF
 
 @contextmanager
 def pandas_accepted() -> Iterator[None]:
-    """Keep PySpark from a word about the version of pandas, which is not used here."""
+    """Suppress PySpark's warning about the version of pandas, which is not used here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
         yield
@@ -147,18 +146,18 @@ def _partition_task(work: TaskWork, names: Sequence[str], layout: LaneLayout) ->
 
 
 def _naming_partition(work: TaskWork, source: PartitionSource, number: int) -> Mergeable:
-    """Work, and let an error name the partition: records of a DataFrame have no numbers."""
+    """Run the work; errors name the partition, since records of a DataFrame have no order."""
     try:
-        return work(source, number * PARTITION)
+        return work(source, number * PARTITION_STRIDE)
     except SeepageError as problem:
         text = re.sub(r"^record [0-9,]+:", f"a record of partition {number}:", str(problem))
         raise type(problem)(text) from None
 
 
 def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
-    """Return one row with a shard's number and the pickled outcome of its work.
+    """Return one row with a shard's number and the pickled result of its work.
 
-    What is wrong with the table is an outcome too: it would be wrong again, so Spark need not try.
+    An error of the input is a result too: raising it would only make Spark retry the task.
     """
     try:
         content = pickle.dumps(work())
@@ -177,37 +176,37 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
 
 
 def run(table: Input, work: TaskWork, finish: Finish | None = None) -> Any:
-    """Return what the tasks made, put together and finished; raise the error of a task.
+    """Return the merged and finished results of all tasks; raise the error of a task.
 
     Parameters
     ----------
     table
         The table.
     work
-        What each task does with its shard.
+        The work of each task on its shard.
     finish
-        What becomes of the whole, on one executor: its result is all that the driver gets.
+        Applied to the merged results on one executor; only its result is sent to the driver.
     """
-    outcome = _outcome(table, work, finish)
-    while isinstance(outcome, Escaped):
-        table.unpack(outcome.columns)
-        outcome = _outcome(table, work, finish)
-    if isinstance(outcome, Exception):
-        raise outcome
-    return outcome
+    result = _run_once(table, work, finish)
+    while isinstance(result, Escaped):
+        table.unpack(result.columns)
+        result = _run_once(table, work, finish)
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
-def _outcome(table: Input, work: TaskWork, finish: Finish | None) -> Any:
-    """Return the outcome of one job: what was made, or the exception of a task."""
-    outcomes = table.map(work)
+def _run_once(table: Input, work: TaskWork, finish: Finish | None) -> Any:
+    """Return the result of one job, or the exception of a task."""
+    results = table.map(work)
     groups = _groups(table)
     if groups > 1:
-        outcomes = _mapped(outcomes.repartition(groups, "shard"), _join_task(None), SCHEMA)
-    outcomes = _mapped(outcomes.repartition(1), _join_task(finish), SCHEMA)
+        results = _mapped(results.repartition(groups, "shard"), _join_task(None), SCHEMA)
+    results = _mapped(results.repartition(1), _join_task(finish), SCHEMA)
     with _small_methods(table.session), in_one_line():
-        rows = outcomes.collect()
+        rows = results.collect()
         if not rows:
-            # A Java machine that ended in between also gives no rows; this finds out.
+            # A JVM that died in between also gives no rows; then this raises.
             table.session.range(1).count()
     if not rows:
         raise TableError("the table has no records")
@@ -215,7 +214,7 @@ def _outcome(table: Input, work: TaskWork, finish: Finish | None) -> Any:
 
 
 def _groups(table: Input) -> int:
-    """Return in how many groups outcomes are put together first; 0 where that does not pay."""
+    """Return the number of groups in which results are merged first; 0 for none."""
     if table.frame is not None:
         return min(int(table.session.conf.get(SHUFFLE_PARTITIONS) or 1), MAX_GROUPS)
     shards = len(table.shards)
@@ -224,9 +223,9 @@ def _groups(table: Input) -> int:
 
 @contextmanager
 def _small_methods(session: "SparkSession") -> Iterator[None]:
-    """Keep Spark from fusing what packs many columns into one method of more than 8,000 bytes.
+    """Keep Spark from fusing the packing of many columns into one method above 8,000 bytes.
 
-    Java interprets such methods, fifty times slower than it runs compiled ones.
+    The JVM does not compile such methods and interprets them, fifty times slower.
     """
     before = session.conf.get(METHOD_LIMIT, None)
     session.conf.set(METHOD_LIMIT, "8000")
@@ -240,29 +239,29 @@ def _small_methods(session: "SparkSession") -> Iterator[None]:
 
 
 def _join_task(finish: Finish | None) -> Callable[..., Any]:
-    """Return the task that puts outcomes together one by one, holding no more than two."""
+    """Return the task that merges results one by one, with at most two in memory."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        bad: dict[int, Exception] = {}
-        first: list[int] = []
+        errors: dict[int, Exception] = {}
+        merged: list[int] = []
 
-        def joined() -> Any:
+        def merge_all() -> Any:
             total: Any = None
             for number, content in _rows(batches):
-                first.append(number)
-                outcome = pickle.loads(content)
-                if isinstance(outcome, Exception):
-                    bad[number] = outcome
+                merged.append(number)
+                result = pickle.loads(content)
+                if isinstance(result, Exception):
+                    errors[number] = result
                 elif total is None:
-                    total = outcome
+                    total = result
                 else:
-                    total.merge(outcome)
-            return total if finish is None or bad or total is None else finish(total)
+                    total.merge(result)
+            return total if finish is None or errors or total is None else finish(total)
 
-        row = task_row(0, joined)
-        if bad:
-            row = task_row(min(bad), lambda: _worst(bad))
-        if first:
+        row = task_row(0, merge_all)
+        if errors:
+            row = task_row(min(errors), lambda: _error_to_raise(errors))
+        if merged:
             yield row
 
     return task
@@ -274,10 +273,10 @@ def _rows(batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[int, bytes]]:
             yield number.as_py(), content.as_py()
 
 
-def _worst(bad: dict[int, Exception]) -> Exception:
-    """Return the first error, else all columns that escaped."""
+def _error_to_raise(errors: dict[int, Exception]) -> Exception:
+    """Return the first error by shard number; if all are `Escaped`, one with all columns."""
     escaped: dict[str, None] = {}
-    for _, problem in sorted(bad.items()):
+    for _, problem in sorted(errors.items()):
         if not isinstance(problem, Escaped):
             return problem
         escaped |= dict.fromkeys(problem.columns)
@@ -285,7 +284,7 @@ def _worst(bad: dict[int, Exception]) -> Exception:
 
 
 def spark_errors() -> tuple[type[Exception], ...]:
-    """Return what PySpark raises: its own exceptions, and those of Java."""
+    """Return the exceptions that PySpark raises: its own, and those of Java."""
     from pyspark.errors import PySparkException
 
     return PySparkException, import_module("py4j.protocol").Py4JError
@@ -293,7 +292,7 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 @contextmanager
 def in_one_line() -> Iterator[None]:
-    """Turn what Spark reports into an error of one line."""
+    """Turn exceptions of Spark into a TableError with a message of one line."""
     from pyspark.errors import PythonException
 
     try:
@@ -303,31 +302,31 @@ def in_one_line() -> Iterator[None]:
         raise TableError(_one_line(str(problem), python=python)) from None
     except (ConnectionError, EOFError):
         raise TableError(
-            "Spark's Java machine ended while it was counting; give it more memory "
+            "Spark's Java virtual machine died while counting; give it more memory "
             "(spark.driver.memory)"
         ) from None
 
 
 def _one_line(message: str, *, python: bool) -> str:
-    """Return the line of Spark's report that says what is wrong.
+    """Return the line of Spark's error message that states the cause.
 
     Parameters
     ----------
     message
-        The report.
+        The error message.
     python
-        Whether Python raised it, on an executor: then the table may be as it should.
+        Whether Python raised it, on an executor: then the table need not be the cause.
     """
-    told = message.partition("JVM stacktrace:")[0]
-    lines = [line.strip() for line in told.splitlines() if line.strip()]
+    report = message.partition("JVM stacktrace:")[0]
+    lines = [line.strip() for line in report.splitlines() if line.strip()]
     if any("No module named 'seepage'" in line for line in lines):
         return (
             "Spark's executors have no seepage; install it there, or name the Python that has it "
             "(PYSPARK_PYTHON)"
         )
-    telling = [line for line in lines if "Encountered error while reading file" in line]
+    reading = [line for line in lines if "Encountered error while reading file" in line]
     raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception)(: |$)", line)]
-    shown = (telling or raised[-1:] or lines or ["no reason given"])[0][:300]
-    if telling or not (python or "ExecutorLostFailure" in message):
+    shown = (reading or raised[-1:] or lines or ["no reason given"])[0][:300]
+    if reading or not (python or "ExecutorLostFailure" in message):
         return f"Spark cannot read the table: {shown}"
     return f"Spark's executors failed: {shown}"

@@ -1,11 +1,11 @@
-"""What one task of Spark reads: row groups of Parquet files, or a partition of a DataFrame.
+"""The input of one Spark task: row groups of Parquet files, or a partition of a DataFrame.
 
-Integers and booleans of a DataFrame travel in *lanes* of 2, 8 or 16 bits, several to a bigint;
-Spark computes the words, and NumPy takes them apart again without a copy of more than one lane.  In
-a lane of b bits, 0 is a null, 1 a number that does not fit (it *escapes*), and v >= 2 is the number
-v - 2^(b-1); 2 is false, and 3 true.  Columns of other types travel as they are.
+Integers and booleans of a DataFrame are packed into *lanes* of 2, 8 or 16 bits of a bigint word;
+Spark computes the words, and NumPy unpacks one lane at a time.  In a lane of b bits, 0 is null, 1 a
+number that does not fit (it *escapes*), and v >= 2 the number v - 2^(b-1); for booleans 2 is false
+and 3 is true.  Columns of other types are not packed.
 
-Everything here but the planning runs on executors, and needs nothing there but this package.
+Everything here but the planning runs on executors, which need this package only.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 WORD = 64
 WIDTHS = {"boolean": 2, "byte": 8, "short": 16, "integer": 16, "long": 16}
-"""The bits of a lane for each type of Spark that has lanes."""
+"""Bits of a lane for each packed type of Spark."""
 
-BLOCK = 2**17
+BLOCK_ROWS = 2**17
 """Rows of a DataFrame that are coded and counted at once; Spark's own batches are smaller."""
 
 MAX_SHARD = 2**26
-"""Records of the largest task, unless one row group has more: about ten seconds of one core."""
+"""Maximum number of records of a task, unless one row group has more: ten seconds of one core."""
 
-TASKS_A_CORE = 3
-"""Tasks for each core, so that cores that finish early find more to do."""
+TASKS_PER_CORE = 3
+"""Tasks per core, to balance the load."""
 
 SAME_IN_BOTH = {
     "boolean": pa.bool_(),
@@ -49,11 +49,11 @@ SAME_IN_BOTH = {
     "string": pa.string(),
     "date": pa.date32(),
 }
-"""Spark's types whose values are those that Arrow reads from the same file."""
+"""Spark's types whose values Arrow reads from the same file unchanged."""
 
 
 class Escaped(Exception):  # noqa: N818
-    """Numbers that do not fit their lanes: these columns have to travel as they are."""
+    """Numbers that do not fit their lanes: these columns must not be packed."""
 
     def __init__(self, columns: Sequence[str]) -> None:
         super().__init__(columns)
@@ -61,7 +61,7 @@ class Escaped(Exception):  # noqa: N818
 
 
 class Lane(NamedTuple):
-    """Where a column is: in which word, from which bit on; word -1 where it is a column itself."""
+    """Word, first bit and width of a column's lane; word -1 for a column that is not packed."""
 
     word: int
     shift: int = 0
@@ -77,30 +77,30 @@ class LaneLayout(NamedTuple):
 
     @property
     def plain(self) -> list[str]:
-        """The columns that travel as they are."""
+        """The columns that are not packed."""
         return [name for name, lane in zip(self.names, self.lanes, strict=True) if lane.word < 0]
 
 
 def plan_lanes(frame: "DataFrame", columns: Sequence[str], plain: Sequence[str] = ()) -> LaneLayout:
-    """Return where each column goes; those in `plain` travel as they are."""
+    """Return the lane of each column; those in `plain` are not packed."""
     kinds = {field.name: field.dataType.typeName() for field in frame.schema.fields}
     lanes: dict[str, Lane] = {}
-    word = 0
+    first_word = 0
     for width in (2, 8, 16):
-        chosen = [name for name in columns if WIDTHS.get(kinds[name]) == width]
-        chosen = [name for name in chosen if name not in plain]
-        for number, name in enumerate(chosen):
-            index, lane = divmod(number, WORD // width)
-            lanes[name] = Lane(word + index, lane * width, width, kinds[name] == "boolean")
-        word += -(-len(chosen) * width // WORD)
+        packed = [name for name in columns if WIDTHS.get(kinds[name]) == width]
+        packed = [name for name in packed if name not in plain]
+        for index, name in enumerate(packed):
+            word, lane = divmod(index, WORD // width)
+            lanes[name] = Lane(first_word + word, lane * width, width, kinds[name] == "boolean")
+        first_word += -(-len(packed) * width // WORD)
     return LaneLayout(tuple(columns), tuple(lanes.get(name, Lane(-1)) for name in columns))
 
 
 def pack(frame: "DataFrame", layout: LaneLayout) -> "DataFrame":
-    """Return the DataFrame of words `w0`, `w1`, ... and then `p0`, `p1`, ..., the plain columns.
+    """Return a DataFrame of the words `w0`, `w1`, ..., and the plain columns as `p0`, `p1`, ...
 
-    Columns go by their index, since Spark does not tell `A` from `a`; and as SQL, which is one
-    message to Java where expressions are several per column.
+    Columns are referred to by index, since Spark does not distinguish `A` from `a`; and in SQL,
+    which is one call to Java, where column expressions need several each.
     """
     indices = {name: index for index, name in enumerate(frame.columns)}
     words: dict[int, list[str]] = {}
@@ -126,45 +126,47 @@ def _in_lane(column: str, lane: Lane) -> str:
 def unpack(
     received: Sequence[pa.RecordBatch], layout: LaneLayout, columns: Sequence[str]
 ) -> pa.RecordBatch:
-    """Return some columns of packed batches, as they were."""
+    """Return some columns of packed batches, unpacked; numbers that escaped raise `Escaped`."""
     table = pa.Table.from_batches(received)
-    whole = {name: _whole(table.column(name)) for name in table.column_names}
+    packed = {name: _one_chunk(table.column(name)) for name in table.column_names}
     lanes = dict(zip(layout.names, layout.lanes, strict=True))
     plain = {name: f"p{index}" for index, name in enumerate(layout.plain)}
     arrays = {}
     escaped = []
     for name in columns:
         if name in plain:
-            arrays[name] = whole[plain[name]]
+            arrays[name] = packed[plain[name]]
             continue
         lane = lanes[name]
-        values = _lane(whole[f"w{lane.word}"], lane)
-        if (values == 1).any():
+        bits = _lane_bits(packed[f"w{lane.word}"], lane)
+        if (bits == 1).any():
             escaped.append(name)
-        arrays[name] = _numbers(values, lane)
+        arrays[name] = _values(bits, lane)
     if escaped:
         raise Escaped(escaped)
     return pa.RecordBatch.from_pydict(arrays)
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
-def _lane(words: pa.Array, lane: Lane) -> NDArray[Any]:
+def _lane_bits(words: pa.Array, lane: Lane) -> NDArray[Any]:
+    """Return the bits of a lane as unsigned integers."""
     size = max(lane.width, 8)
     lanes = words.to_numpy(zero_copy_only=True).view(f"u{size // 8}").reshape(len(words), -1)
-    values = np.ascontiguousarray(lanes[:, lane.shift // size])
-    return values if lane.width == size else values >> (lane.shift % size) & 3
+    bits = np.ascontiguousarray(lanes[:, lane.shift // size])
+    return bits if lane.width == size else bits >> (lane.shift % size) & 3
 
 
-def _numbers(values: NDArray[Any], lane: Lane) -> pa.Array:
-    absent = values == 0
-    mask = absent if absent.any() else None
+def _values(bits: NDArray[Any], lane: Lane) -> pa.Array:
+    """Return the integers or booleans of a lane's bits: v - 2^(b-1), null for 0."""
+    missing = bits == 0
+    mask = missing if missing.any() else None
     if lane.truth:
-        return pa.array(values == 3, mask=mask)
-    half = values.dtype.type(1 << (lane.width - 1))
-    return pa.array((values ^ half).view(f"i{lane.width // 8}"), mask=mask)
+        return pa.array(bits == 3, mask=mask)
+    half = bits.dtype.type(1 << (lane.width - 1))
+    return pa.array((bits ^ half).view(f"i{lane.width // 8}"), mask=mask)
 
 
 class Piece(NamedTuple):
@@ -175,21 +177,21 @@ class Piece(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """What one task reads, and the number of records of the table before it."""
+    """The row groups that one task reads, and the index in the table of their first record."""
 
     pieces: tuple[Piece, ...]
     first: int
 
 
 def plan_shards(files: Sequence[Path], cores: int) -> list[Shard]:
-    """Cut Parquet files into shards of about equally many records, at row groups.
+    """Split Parquet files at row groups into shards of about equally many records.
 
-    All files must have the same columns; one that has not raises an error with both schemas,
-    and one that cannot be read with its name.
+    All files must have the same columns; otherwise a TableError shows both schemas.  A file that
+    cannot be read raises a TableError with its name.
     """
     source = ColumnarSource(PARQUET, files)
     rows = source.rows_total or 0
-    size = min(max(1, -(-rows // (cores * TASKS_A_CORE))), MAX_SHARD)
+    size = min(max(1, -(-rows // (cores * TASKS_PER_CORE))), MAX_SHARD)
     shards: list[Shard] = []
     pieces: dict[int, Piece] = {}
     first = before = 0
@@ -220,16 +222,16 @@ class RowGroupSource(ColumnarSource):
 
 
 class PartitionSource:
-    """The records of one partition, as Spark hands them over; they can be read once only.
+    """The records of one partition of a DataFrame, which can be read once only.
 
     Parameters
     ----------
     received
-        Spark's batches, packed as `layout` says.
+        Spark's batches, packed by `layout`.
     names
         All columns of the DataFrame.
     layout
-        Where the chosen ones are.
+        The lanes of the selected columns.
     """
 
     fields = False
@@ -243,21 +245,21 @@ class PartitionSource:
         self.names = tuple(names)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Return all batches, put together to blocks that are worth counting."""
-        held: list[pa.RecordBatch] = []
+        """Return all batches, unpacked and joined into blocks of at least `BLOCK_ROWS` rows."""
+        buffer: list[pa.RecordBatch] = []
         rows = 0
         for batch in self._received:
-            held.append(batch)
+            buffer.append(batch)
             rows += batch.num_rows
-            if rows >= BLOCK:
-                yield unpack(held, self._layout, columns)
-                held, rows = [], 0
-        if held:
-            yield unpack(held, self._layout, columns)
+            if rows >= BLOCK_ROWS:
+                yield unpack(buffer, self._layout, columns)
+                buffer, rows = [], 0
+        if buffer:
+            yield unpack(buffer, self._layout, columns)
 
 
 def files_of(frame: "DataFrame", columns: Sequence[str]) -> list[Path]:
-    """Return the Parquet files that a DataFrame was read from, where it is nothing else.
+    """Return the Parquet files of a DataFrame that only reads files.
 
     Parameters
     ----------
@@ -269,29 +271,29 @@ def files_of(frame: "DataFrame", columns: Sequence[str]) -> list[Path]:
     Returns
     -------
     list of Path
-        The files, as the DataFrame lists them.  Empty where it is computed, filtered, renamed,
-        cached or partitioned, where files differ in their columns, are not on a mounted file
-        system, or hold types that Spark reads in a way of its own.
+        The files, in the DataFrame's order.  Empty if it is computed, filtered, renamed, cached or
+        partitioned, or if files differ in their columns, are not on a mounted file system, or have
+        types that Spark and Arrow read differently.
     """
     relation = _relation(frame)
     if relation is None:
         return []
     addresses = [urlsplit(name) for name in relation.location().inputFiles()]
-    if not addresses or any(index.scheme != "file" or index.netloc for index in addresses):
+    if not addresses or any(address.scheme != "file" or address.netloc for address in addresses):
         return []
-    files = [Path(unquote(index.path)) for index in addresses]
+    files = [Path(unquote(address.path)) for address in addresses]
     kinds = dict(frame.dtypes)
-    return files if _alike(files, {name: kinds[name] for name in columns}) else []
+    return files if _have_types(files, {name: kinds[name] for name in columns}) else []
 
 
 def _relation(frame: "DataFrame") -> Any:
-    """Return Spark's own object for a plain scan of Parquet files; None for all else."""
+    """Return the `HadoopFsRelation` of a plain scan of Parquet files; None for anything else."""
     classic = getattr(frame, "_jdf", None)
     if classic is None or frame.is_cached:
         return None
     plan = classic.queryExecution().analyzed()
     while plan.nodeName() in ("Project", "SubqueryAlias"):
-        if plan.nodeName() == "Project" and not all(_is_plain(plan.projectList())):
+        if plan.nodeName() == "Project" and not _only_columns(plan.projectList()):
             return None
         plan = plan.child()
     if plan.nodeName() != "LogicalRelation" or plan.isStreaming():
@@ -303,14 +305,16 @@ def _relation(frame: "DataFrame") -> Any:
     return relation if parquet and relation.partitionSchema().isEmpty() else None
 
 
-def _is_plain(projected: Any) -> Iterator[bool]:
-    """Yield for each column of a projection whether it is one of the table, as it is."""
-    for number in range(projected.size()):
-        yield projected.apply(number).getClass().getSimpleName() == "AttributeReference"
+def _only_columns(projected: Any) -> bool:
+    """Return whether a projection consists of unchanged columns of the table."""
+    return all(
+        projected.apply(index).getClass().getSimpleName() == "AttributeReference"
+        for index in range(projected.size())
+    )
 
 
-def _alike(files: Sequence[Path], kinds: Mapping[str, str]) -> bool:
-    """Say whether all files have the same columns, and some are of the types that Spark says."""
+def _have_types(files: Sequence[Path], kinds: Mapping[str, str]) -> bool:
+    """Return whether all files have the same columns, and those in `kinds` Spark's types."""
     try:
         names = ColumnarSource(PARQUET, files).names
     except TableError:

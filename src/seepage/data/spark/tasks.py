@@ -1,8 +1,8 @@
-"""What Spark's tasks do with their shards of a table, and how the results are merged.
+"""The work of Spark's tasks on shards of a table, and the merging of its results, on executors.
 
-Before the domain is known, a task finds the values of its shard, collects numbers for bins, and
-counts where nothing is in the way; `settle` turns what all shards found into the domain.  Once it
-is known, tasks code their records in it, and count or gather them.  All of it runs on executors.
+Before the domain is known, a task finds the values of its shard, summarises numbers for bins, and
+counts if no column needs bins and the tables are small; `settle` derives the domain from the
+results of all shards.  Then tasks code their records in the domain, and count or gather them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,54 +27,57 @@ from seepage.data.table.scan import TableScan, check_records
 from seepage.data.table.sources import Source
 
 MAX_CELLS = 2**20
-"""Pair cells up to which tasks count while they are finding values: 8 MB."""
+"""Maximum number of pair cells that tasks count while they find values: 8 MB."""
 
 
 def too_many_cells(sizes: Sequence[int]) -> bool:
-    """Say whether alphabets of these sizes are not counted while values are found."""
+    """Return whether alphabets of these sizes have too many pair cells to count while finding."""
     return int(pair_offsets(sizes)[-1]) > MAX_CELLS
 
 
 @dataclass
 class FoundColumn:
-    """What some shards say about one column.
+    """The values found in one column of some shards.
 
     Parameters
     ----------
     missing
-        Whether values are missing.
-    crowded
-        Whether it needs bins whose edges are not known.
-    gathered
-        The numbers of a column that needs bins, None where it does not or some are not there.
+        Whether some values are missing.
+    needs_edges
+        Whether it must be binned and the edges are not known.
+    summary
+        Summary of the numbers of a column that needs edges; None otherwise, or if it does not
+        cover all shards.
     alphabet, seen
-        The values of a column of categories, and which codes are in records that are not dropped,
+        The values of a categorical column, and the mask of codes in records that are not dropped;
         None for all.
     """
 
     missing: bool = False
-    crowded: bool = False
-    gathered: NumberSummary | None = None
+    needs_edges: bool = False
+    summary: NumberSummary | None = None
     alphabet: FoundAlphabet | None = None
     seen: Booleans | None = None
 
     def merge(self, other: "FoundColumn") -> None:
-        """Add what other shards say; too many values raise an error."""
+        """Add the values of other shards; more than `max_values` raise a TableError."""
         self.missing |= other.missing
-        if self.gathered is not None and other.gathered is not None:
-            self.gathered.merge(other.gathered)
+        if self.summary is not None and other.summary is not None:
+            self.summary.merge(other.summary)
         else:
-            self.gathered = None
-        self.crowded |= other.crowded
-        if self.alphabet is not None and other.alphabet is not None and not self.crowded:
+            self.summary = None
+        self.needs_edges |= other.needs_edges
+        if self.alphabet is not None and other.alphabet is not None and not self.needs_edges:
             try:
-                self._take(self.alphabet, other.alphabet, other.seen)
+                self._merge_values(self.alphabet, other.alphabet, other.seen)
             except ManyNumbers:
-                self.crowded = True
-        if self.crowded:
+                self.needs_edges = True
+        if self.needs_edges:
             self.alphabet = self.seen = None
 
-    def _take(self, mine: FoundAlphabet, theirs: FoundAlphabet, seen: Booleans | None) -> None:
+    def _merge_values(
+        self, mine: FoundAlphabet, theirs: FoundAlphabet, seen: Booleans | None
+    ) -> None:
         codes = mine.merge(theirs)
         if self.seen is not None and seen is not None:
             self.seen = np.pad(self.seen, (0, mine.size - len(self.seen)))
@@ -82,29 +85,29 @@ class FoundColumn:
 
 
 @dataclass
-class Found:
-    """What some shards say about the table.
+class FoundTable:
+    """The values found in some shards of a table, and their pair counts if they were counted.
 
     Parameters
     ----------
     columns
-        What they say about each column.
-    rows, left
-        Their records, and those of them that are not dropped.
+        The values of each column.
+    rows, kept
+        Number of records, and of those that are not dropped.
     counted
-        Whether the pairs of all records left have been counted.
+        Whether the pairs of all kept records were counted.
     counts
-        The counts, of the values that occur in records left; None where no record is left.
+        The counts, of the values in kept records; None if no record is kept.
     """
 
     columns: list[FoundColumn]
     rows: int = 0
-    left: int = 0
+    kept: int = 0
     counted: bool = False
     counts: PairCounts | None = None
 
-    def merge(self, other: "Found") -> None:
-        """Add what other shards found; the order does not matter."""
+    def merge(self, other: "FoundTable") -> None:
+        """Add the values and counts of other shards, in any order."""
         if not other.rows:
             return
         if not self.rows:
@@ -113,12 +116,12 @@ class Found:
         for mine, theirs in zip(self.columns, other.columns, strict=True):
             mine.merge(theirs)
         self.rows += other.rows
-        self.left += other.left
-        self.counted &= other.counted and not any(column.crowded for column in self.columns)
+        self.kept += other.kept
+        self.counted &= other.counted and not any(column.needs_edges for column in self.columns)
         self._add(other.counts)
 
     def _add(self, counts: PairCounts | None) -> None:
-        """Add counts, as long as there are not too many pair cells."""
+        """Add counts, unless there are too many pair cells."""
         if not self.counted:
             self.counts = None
         elif self.counts is None:
@@ -133,7 +136,7 @@ class Found:
 
 @dataclass
 class CollectedNumbers:
-    """The numbers of some columns, gathered for their bin edges."""
+    """Summaries of the numbers of some columns, for their bin edges."""
 
     columns: list[NumberSummary]
 
@@ -145,27 +148,26 @@ class CollectedNumbers:
 
 @dataclass
 class Settled:
-    """What all shards together say.
+    """The attributes that follow from the values of all shards, and the columns still open.
 
     Parameters
     ----------
     attributes
-        The attribute of each column, by its index, unless bin edges are still to be found.
+        The attribute of each settled column, by column index.
     missing
-        Whether each column needs a category of missing values.
-    wanted
-        For each column whose bin edges are still to be found, the share of its numbers that
-        tells them.
-    kept
-        The columns whose numbers have no bins after all: their categories have to be found again.
+        For each column, whether it needs a category of missing values.
+    pending
+        For each column whose bin edges are unknown, the share of priorities to sample for them.
+    without_bins
+        The columns whose numbers have no bins after all: their categories must be found again.
     counts
-        The counts, None where the records have to be counted again, in the domain.
+        The counts; None if the records must be counted again, in the domain.
     """
 
     attributes: dict[int, Attribute] = field(default_factory=dict)
     missing: list[bool] = field(default_factory=list)
-    wanted: dict[int, float] = field(default_factory=dict)
-    kept: list[int] = field(default_factory=list)
+    pending: dict[int, float] = field(default_factory=dict)
+    without_bins: list[int] = field(default_factory=list)
     counts: PairCounts | None = None
 
     @property
@@ -173,49 +175,49 @@ class Settled:
         """The domain, once all columns are settled."""
         return Domain(self.attributes[index] for index in sorted(self.attributes))
 
-    def take(self, index: int, column: Column, numbers: NumberSummary) -> None:
-        """Settle a column by its numbers, as far as these tell its edges."""
-        self.wanted.pop(index, None)
-        if not numbers.complete:
-            self.wanted[index] = numbers.wider_share
+    def add_binned(self, index: int, column: Column, summary: NumberSummary) -> None:
+        """Settle a column by the bin edges of its summary, or note why it has none yet."""
+        self.pending.pop(index, None)
+        if not summary.complete:
+            self.pending[index] = summary.wider_share
             return
-        edges = column.edges_of(numbers)
+        edges = column.edges_of(summary)
         if edges:
             missing = self.missing[index]
             self.attributes[index] = binned_attribute(column.name, edges, missing=missing)
         else:
-            self.kept.append(index)
+            self.without_bins.append(index)
 
 
-def keeping(options: TableOptions, names: Sequence[str]) -> TableOptions:
+def without_bins(options: TableOptions, names: Sequence[str]) -> TableOptions:
     """Return the options with the numbers of these columns as categories."""
     given = options.bins if isinstance(options.bins, Mapping) else {ALL_OTHERS: options.bins}
     return replace(options, bins={**given, **dict.fromkeys(names, "none")})
 
 
-def settle(found: Found, names: Sequence[str], options: TableOptions, share: float) -> Settled:
-    """Return the domain that follows from what all shards found, as far as it does.
+def settle(found: FoundTable, names: Sequence[str], options: TableOptions, share: float) -> Settled:
+    """Return the attributes that follow from the values found in all shards.
 
-    `names` are all columns of the table, and `share` that of its numbers that tells the bin edges
-    of a column.
+    `names` are all columns of the table, `share` the share of priorities to sample for the bin
+    edges of columns that were not summarised.
     """
     columns = [Column(choice, options, fields=False) for choice in options.choose(names)]
-    check_records(found.rows, found.left)
+    check_records(found.rows, found.kept)
     settled = Settled()
     for index, (column, part) in enumerate(zip(columns, found.columns, strict=True)):
         missing = part.missing and not options.dropping
         settled.missing.append(missing)
-        if not column.edges and part.crowded:
+        if not column.edges and part.needs_edges:
             column.settle_given()
         if column.edges:
             edges = column.edges
             settled.attributes[index] = binned_attribute(column.name, edges, missing=missing)
         elif part.alphabet is not None:
             settled.attributes[index] = part.alphabet.attribute(part.seen)[0]
-        elif part.gathered is not None:
-            settled.take(index, column, part.gathered)
+        elif part.summary is not None:
+            settled.add_binned(index, column, part.summary)
         else:
-            settled.wanted[index] = share
+            settled.pending[index] = share
     if found.counted and found.counts is not None:
         settled.counts = widened(found.counts, settled.domain)
     return settled
@@ -224,9 +226,9 @@ def settle(found: Found, names: Sequence[str], options: TableOptions, share: flo
 def settle_late(
     settled: Settled, indices: Sequence[int], columns: Sequence[Column], numbers: CollectedNumbers
 ) -> Settled:
-    """Return what was settled, with columns whose numbers have been gathered since."""
-    for index, column, gathered in zip(indices, columns, numbers.columns, strict=True):
-        settled.take(index, column, gathered)
+    """Settle further columns, by summaries collected in a later job; return `settled`."""
+    for index, column, summary in zip(indices, columns, numbers.columns, strict=True):
+        settled.add_binned(index, column, summary)
     return settled
 
 
@@ -238,17 +240,18 @@ def find_values(
     *,
     count: bool = True,
     expected: int = 0,
-) -> Found:
-    """Return the values of each column of a shard, and its counts where nothing is in the way.
+) -> FoundTable:
+    """Return the values of each column of a shard, and its counts if no column needs bins.
 
     Parameters
     ----------
     source, options, first
-        The shard's records, how they are read (without a domain), and the records before them.
+        The shard's records, the table options (without a domain), and the index in the table of
+        the first record.
     share
-        The share of numbers that bin edges are found from, of what is not counted one by one.
+        The share of priorities whose records are sampled for bin edges.
     count, expected
-        Whether pairs are counted at all, and the records that each core will count, 0 for unknown.
+        Whether to count pairs, and the number of records that each core will count, 0 if unknown.
     """
     columns = [Column(choice, options, fields=False) for choice in options.choose(source.names)]
     scan = TableScan(source, columns, options, first)
@@ -258,22 +261,22 @@ def find_values(
             counts = None
         elif len(batch.codes[0]):
             counts.add(batch.codes, batch.sizes)
-    left = scan.rows_read - scan.rows_dropped
+    kept = scan.rows_read - scan.rows_dropped
     parts = [_found_column(scan, index) for index in range(len(columns))]
-    found = Found(parts, scan.rows_read, left, counts is not None and scan.rows_read > 0)
-    if counts is not None and left:
+    found = FoundTable(parts, scan.rows_read, kept, counts is not None and scan.rows_read > 0)
+    if counts is not None and kept:
         found.counts = counts.counts(*scan.finish())
     return found
 
 
 def _found_column(scan: TableScan, index: int) -> FoundColumn:
-    """Return what a shard says about one column."""
+    """Return the values of one column of a shard."""
     if not scan.rows_read:
         return FoundColumn()
     column = scan.columns[index]
-    missing = column.alphabet.missing is not None or index in scan.lacking
+    missing = column.alphabet.missing is not None or index in scan.with_missing
     if column.needs_edges:
-        return FoundColumn(missing, crowded=True, gathered=scan.numbers.get(index))
+        return FoundColumn(missing, needs_edges=True, summary=scan.summaries.get(index))
     alphabet = column.alphabet if isinstance(column.alphabet, FoundAlphabet) else None
     return FoundColumn(missing, alphabet=alphabet, seen=scan.seen(index))
 
@@ -281,59 +284,56 @@ def _found_column(scan: TableScan, index: int) -> FoundColumn:
 def collect_shard(
     source: Source, columns: Sequence[Column], first: int, shares: Sequence[float]
 ) -> CollectedNumbers:
-    """Return the numbers of some columns of a shard, a share of each, for their bin edges."""
-    found = collect_numbers(source, columns, first, shares)
-    return CollectedNumbers([numbers for numbers in found if numbers is not None])
+    """Return summaries of the numbers of some columns of a shard, for their bin edges."""
+    summaries = collect_numbers(source, columns, first, shares)
+    return CollectedNumbers([summary for summary in summaries if summary is not None])
 
 
 ShardCoding: TypeAlias = tuple[list[Column], TableOptions]
-"""How records are coded: the columns, and the options with the domain."""
+"""The columns to code, and the table options with the domain."""
 
 
 def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> ShardCoding:
-    """Return how the records of a table with these columns are coded in a domain.
-
-    The domain is that of the options, or else the one found.
-    """
+    """Return the coding of a table with these columns in a domain, given or found."""
     inside = replace(options, domain=domain, bins=None, pool=None, person=None)
     columns = [Column(choice, inside, fields=False) for choice in inside.choose(names)]
     for column in columns:
         if options.domain is None and isinstance(options.rule(column.name), Edges):
-            # The error for a number outside edges that the user gave names these: no domain was.
+            # A number outside the user's edges: the message names the edges, not a domain.
             column.given = None if column.edges else column.given
     return columns, inside
 
 
 @dataclass
 class ShardResult:
-    """What was made of the records of a part, how many it has, and how many are not dropped."""
+    """The accumulated records of a part, their number, and the number that is not dropped."""
 
-    made: Any
+    accumulator: Any
     rows: int
-    left: int
+    kept: int
 
     def merge(self, other: "ShardResult") -> None:
-        """Add another part."""
-        self.made.merge(other.made)
+        """Add the result of another part."""
+        self.accumulator.merge(other.accumulator)
         self.rows += other.rows
-        self.left += other.left
+        self.kept += other.kept
 
 
-def make_of_shard(
+def accumulate_shard(
     source: Source,
     coding: ShardCoding,
     first: int,
-    made: PairAccumulator | Gathering,
+    accumulator: PairAccumulator | Gathering,
     choice: RecordChoice | None = None,
 ) -> ShardResult:
-    """Add the records of a shard, or those that are chosen, to counts, distinct ones or a sample.
+    """Add the selected records of a shard to pair counts, distinct records or a sample.
 
-    `first` are the records of the table before the shard.
+    `first` is the index in the table of the shard's first record.
     """
     scan = TableScan(source, *coding, first, choice)
     for batch in scan.batches():
-        if isinstance(made, PairAccumulator):
-            made.add(batch.codes, batch.sizes)
+        if isinstance(accumulator, PairAccumulator):
+            accumulator.add(batch.codes, batch.sizes)
         else:
-            made.add(*batch)
-    return ShardResult(made, scan.rows_read, scan.rows_read - scan.rows_dropped)
+            accumulator.add(*batch)
+    return ShardResult(accumulator, scan.rows_read, scan.rows_read - scan.rows_dropped)

@@ -25,19 +25,19 @@ FEW_EDGES = 100
 
 
 def code_type(size: int) -> type[np.unsignedinteger[Any]]:
-    """Return the type of codes: one byte where there are fewer than 256 values."""
+    """Return the dtype of codes: uint8 for fewer than 256 values, else uint16."""
     return np.uint8 if size < 256 else np.uint16
 
 
 class NotANumber(Exception):  # noqa: N818
-    """A field of a text file that is no number.
+    """A field of a text file that is not a number.
 
     Attributes
     ----------
     position
-        Its index, counted from the batch's start.
+        Its index in the batch.
     word
-        The field.
+        The field's text.
     """
 
     def __init__(self, position: int, word: str) -> None:
@@ -47,24 +47,24 @@ class NotANumber(Exception):  # noqa: N818
 
 
 class Numbers(NamedTuple):
-    """The numbers of a batch; where `missing` is set, the number beside it means nothing."""
+    """The numbers of a batch, undefined where `missing` is true; None if none is missing."""
 
     values: NDArray[Any]
     missing: Booleans | None
 
 
 def is_number_type(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type holds numbers (booleans are none)."""
+    """Return whether an Arrow type is numeric; booleans are not."""
     return bool(
         pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
     )
 
 
 def exact_numbers(array: pa.Array) -> pa.Array:
-    """Return numbers in a type that coders take, all of them as they are.
+    """Return numbers, unchanged in value, in a type that coders accept.
 
-    Booleans become 0 and 1, half floats single ones, decimals without a fraction integers where 64
-    bits hold them.  Other decimals stay decimals: floats would make different ones equal.
+    Booleans become 0 and 1, half-precision floats single, and decimals of scale 0 int64 if they
+    fit.  Other decimals stay decimals: as floats, different ones could become equal.
     """
     if pa.types.is_boolean(array.type):
         return array.cast(pa.uint8()) if array.null_count else pa.array(bits(array))
@@ -79,17 +79,17 @@ def exact_numbers(array: pa.Array) -> pa.Array:
 
 
 def _plain_numbers(array: pa.Array) -> pa.Array:
-    """Return numbers in a type of NumPy: decimals that are no integers as the nearest floats."""
+    """Return numbers in a type of NumPy: decimals that are not integers as the nearest floats."""
     numbers = exact_numbers(array)
     if not pa.types.is_decimal(numbers.type):
         return numbers
     whole = _cast_or_none(numbers, pa.uint64()) if numbers.type.scale <= 0 else None
-    # by way of text, as Arrow's own cast to floats is off by a rounding in one case out of seven
+    # through strings: Arrow's direct cast of decimals to floats is wrong by one ulp in 1 of 7 cases
     return numbers.cast(pa.string()).cast(pa.float64()) if whole is None else whole
 
 
 def _cast_or_none(array: pa.Array, kind: pa.DataType) -> pa.Array | None:
-    """Return an array in another type, None where that does not hold all its numbers."""
+    """Return an array cast to another type, None if that cannot represent all its numbers."""
     try:
         return array.cast(kind)
     except pa.ArrowInvalid:
@@ -97,7 +97,7 @@ def _cast_or_none(array: pa.Array, kind: pa.DataType) -> pa.Array | None:
 
 
 def bits(array: pa.Array) -> NDArray[np.uint8]:
-    """Return an Arrow boolean array without nulls as 0s and 1s."""
+    """Return an Arrow boolean array without nulls as uint8 zeros and ones."""
     start = array.offset % 8
     packed = np.frombuffer(array.buffers()[1], np.uint8, offset=array.offset // 8)
     return np.unpackbits(packed, count=start + len(array), bitorder="little")[start:]
@@ -109,9 +109,9 @@ def present(array: pa.Array) -> Booleans:
 
 
 def numbers_of(array: pa.Array, markers: frozenset[str]) -> Numbers:
-    """Return the numbers of an array of numbers, or of the fields of a text file.
+    """Return the numbers of a numeric array, or of the fields of a text file.
 
-    Nulls, NaN and the marked numbers are missing.  A field that is no number raises
+    Nulls, NaN and numbers among the `markers` are missing.  A field that is not a number raises
     `NotANumber`.
     """
     marked = [key for key in map(field_key, markers) if is_number(key)]
@@ -128,24 +128,24 @@ def numbers_of(array: pa.Array, markers: frozenset[str]) -> Numbers:
         missing = ~present(numeric)
         numeric = numeric.fill_null(0)
     values = numeric.to_numpy(zero_copy_only=True)
-    for strange in _strange(values, marked):
-        missing = strange if missing is None else missing | strange
+    for mask in _missing_masks(values, marked):
+        missing = mask if missing is None else missing | mask
     return Numbers(values, missing)
 
 
 def _unmarked(decimals: pa.Array, marked: list[Number]) -> pa.Array:
-    """Return decimals with null in place of the marked numbers."""
+    """Return decimals with the marked numbers replaced by null."""
     for key in marked:
         try:
             marker = pa.scalar(Decimal(number_label(key)), decimals.type)
         except pa.ArrowInvalid:
-            continue  # the type has no such number
+            continue  # the type cannot represent the marker
         decimals = pc.if_else(pc.equal(decimals, marker), pa.scalar(None, decimals.type), decimals)
     return decimals
 
 
-def _strange(values: NDArray[Any], marked: list[Number]) -> list[Booleans]:
-    """Return masks of the values that stand for a missing one."""
+def _missing_masks(values: NDArray[Any], marked: list[Number]) -> list[Booleans]:
+    """Return one nonempty mask for NaN and for each marked number that occurs."""
     masks = []
     if values.dtype.kind == "f" and len(values) and np.isnan(values.max()):
         masks.append(np.isnan(values))
@@ -158,7 +158,7 @@ def _strange(values: NDArray[Any], marked: list[Number]) -> list[Booleans]:
 
 
 def _parsed(fields: pa.Array, markers: frozenset[str]) -> pa.Array:
-    """Return fields as numbers, read as `field_key` reads them: floats, large ones as integers."""
+    """Return fields as the numbers of `field_key`: floats, integers from 2^53 on as integers."""
     trimmed = pc.utf8_trim_whitespace(fields)
     numeric = _cast_or_none(trimmed, pa.float64())
     if numeric is None:
@@ -169,11 +169,12 @@ def _parsed(fields: pa.Array, markers: frozenset[str]) -> pa.Array:
         return _parsed_one_by_one(fields, markers)
     if pc.max(pc.abs(numeric)).as_py() < EXACT:
         return numeric
-    wholes = (_cast_or_none(trimmed, kind) for kind in (pa.int64(), pa.uint64()))
-    return next((whole for whole in wholes if whole is not None), numeric)
+    integers = (_cast_or_none(trimmed, kind) for kind in (pa.int64(), pa.uint64()))
+    return next((array for array in integers if array is not None), numeric)
 
 
 def _parsed_one_by_one(fields: pa.Array, markers: frozenset[str]) -> pa.Array:
+    """Return fields as numbers, each distinct field parsed by `field_key`."""
     encoded = fields.dictionary_encode()
     keys = [field_key(text) for text in encoded.dictionary.to_pylist()]
     keys = [None if key is None or key_label(key) in markers else key for key in keys]
@@ -186,13 +187,13 @@ def _parsed_one_by_one(fields: pa.Array, markers: frozenset[str]) -> pa.Array:
 
 
 def _narrowest(numbers: list[Number | None]) -> pa.Array:
-    """Return numbers as floats, large ones as integers if all are."""
-    wholes = [number for number in numbers if isinstance(number, int)]
+    """Return numbers as floats; if all are integers and some reach 2^53, as int64 or uint64."""
+    integers = [number for number in numbers if isinstance(number, int)]
     if (
-        len(wholes) == len(numbers) - numbers.count(None)
-        and max(map(abs, wholes), default=0) >= EXACT
+        len(integers) == len(numbers) - numbers.count(None)
+        and max(map(abs, integers), default=0) >= EXACT
     ):
         for kind in (np.int64, np.uint64):
-            if np.iinfo(kind).min <= min(wholes) and max(wholes) <= np.iinfo(kind).max:
+            if np.iinfo(kind).min <= min(integers) and max(integers) <= np.iinfo(kind).max:
                 return pa.array(numbers, pa.from_numpy_dtype(kind))
     return pa.array([None if number is None else float(number) for number in numbers], pa.float64())

@@ -20,24 +20,24 @@ FEW_EDGES = 100
 
 @dataclass(eq=False)
 class BinCoder:
-    """Codes numbers by the bin that holds them.
+    """Codes each number by its bin.
 
     Parameters
     ----------
     name, edges
-        The column and its bin edges.
+        The column's name and its bin edges.
     markers
-        Labels that stand for missing values.
+        Labels that mean missing.
     given
-        The attribute of a given domain, whose values the bins then are.
+        The attribute of a given domain, whose values are the bins.
     dropping
         Whether records with missing values are dropped.
 
     Attributes
     ----------
     outside
-        The code of numbers outside the edges, until it is known whether their records are dropped;
-        None where none occurred.
+        Temporary code of numbers outside the edges, until it is known whether their records are
+        dropped (`Column.check_inside`); None if none occurred.
     """
 
     name: str
@@ -53,16 +53,16 @@ class BinCoder:
         self._plain = binned_attribute(self.name, self.edges, missing=False)
         self._with_missing = self.given or binned_attribute(self.name, self.edges, missing=True)
         values = self._with_missing.values
-        self._slots = np.flatnonzero([value != MISSING for value in values])
+        self._bin_codes = np.flatnonzero([value != MISSING for value in values])
         if MISSING in values:
-            self._slot_of_missing: int | None = values.index(MISSING)
+            self._missing_code: int | None = values.index(MISSING)
         else:
-            self._slot_of_missing = len(values) if self.dropping else None
+            self._missing_code = len(values) if self.dropping else None
 
     @property
     def missing(self) -> int | None:
-        """The code of missing values, None where none occurred."""
-        return self._slot_of_missing if self._any_missing else None
+        """The code of missing values, None if none occurred."""
+        return self._missing_code if self._any_missing else None
 
     @property
     def size(self) -> int:
@@ -70,7 +70,7 @@ class BinCoder:
         return self.attribute()[0].size if self.outside is None else self.outside + 1
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
-        """Return the final attribute, all its bins included, and its codes as they are."""
+        """Return the final attribute with all bins, empty ones included, and its codes 0, 1, ..."""
         kept = self._any_missing and seen is None
         attribute = self.given or (self._with_missing if kept else self._plain)
         return attribute, np.arange(attribute.size, dtype=np.int64)
@@ -80,8 +80,8 @@ class BinCoder:
         values, missing = numbers_of(array, self.markers)
         outside = self._rows_outside(values, missing)
         codes = _bins_of(values, self.edges[1:-1])
-        if self._slots[-1] >= len(self._slots):
-            codes = self._slots[codes].astype(codes.dtype)
+        if self._bin_codes[-1] >= len(self._bin_codes):
+            codes = self._bin_codes[codes].astype(codes.dtype)
         if missing is not None:
             codes[missing] = self._admit_missing(missing)
         if outside is not None:
@@ -89,10 +89,10 @@ class BinCoder:
         return codes
 
     def _admit_missing(self, missing: Booleans) -> int:
-        if self._slot_of_missing is None:
+        if self._missing_code is None:
             raise OutsideDomain(int(np.argmax(missing)), missing=True)
         self._any_missing = True
-        return self._slot_of_missing
+        return self._missing_code
 
     def _admit_outside(self, outside: Booleans) -> int:
         if not self.dropping:
@@ -101,7 +101,7 @@ class BinCoder:
         return self.outside
 
     def _rows_outside(self, values: NDArray[Any], missing: Booleans | None) -> Booleans | None:
-        """Return which numbers are outside the edges, None where all are inside."""
+        """Return the mask of numbers outside the edges, None if all are inside."""
         present = values if missing is None else values[~missing]
         if not len(present) or not self._outside(np.array([present.min(), present.max()])).any():
             return None
@@ -115,7 +115,7 @@ class BinCoder:
 
 
 def _bins_of(values: NDArray[Any], inner: tuple[float, ...]) -> Codes:
-    """Return how many of the inner edges each value reaches."""
+    """Return the bin of each value: the number of inner edges that are at most the value."""
     edges = [_comparable(edge, values.dtype) for edge in inner]
     if len(edges) > FEW_EDGES:
         indices = np.searchsorted(_in_type(edges, values.dtype), values, side="right")
@@ -127,7 +127,7 @@ def _bins_of(values: NDArray[Any], inner: tuple[float, ...]) -> Codes:
 
 
 def _in_type(edges: list[Any], kind: np.dtype[Any]) -> NDArray[Any]:
-    """Return comparable edges in the type of the values, without those above all of its numbers."""
+    """Return edges as an array of the values' dtype, without those above the dtype's maximum."""
     if kind.kind == "f":
         return np.array(edges, dtype=kind)
     limits = np.iinfo(kind)
@@ -135,7 +135,7 @@ def _in_type(edges: list[Any], kind: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _comparable(edge: float, kind: np.dtype[Any], *, up: bool = True) -> Any:
-    """Return an edge in the type of the values, so that comparing needs no conversion.
+    """Return an edge in the dtype of the values, so that comparisons need no conversion.
 
     For integers x >= edge means x >= ceil(edge), and x > edge means x > floor(edge).
     """

@@ -1,4 +1,4 @@
-"""One column of a scan: its coder, its bins, and the errors for values that have no code."""
+"""One column of a scan: its coder, its bins, and the errors for values without a code."""
 
 import math
 from collections.abc import Sequence
@@ -33,35 +33,35 @@ from seepage.errors import DomainError, TableError
 
 
 class Column:
-    """A column of a table while it is coded.
+    """State of a column while a table is coded.
 
     Parameters
     ----------
     choice
         Its name in the data and in the domain.
     options
-        How the table is read.
+        The table options.
     fields
-        Whether it holds fields of a text file.
+        Whether it consists of fields of a text file, which have no type.
 
     Attributes
     ----------
     named
-        Whether the options bin it by name.
+        Whether the mapping `bins` of the options names it.
     rule, edges
-        The rule for its bins and, where they are known, the edges.
+        The binning rule, and the bin edges; empty while unknown or not binned.
     needs_edges
-        Whether it needs bins whose edges are not known.
+        Whether it must be binned and the edges are not known yet.
     number
-        Whether it has a type of numbers.
+        Whether its Arrow type is numeric.
     coder, alphabet
-        What turns its arrays into codes, and what the codes stand for.
+        The coder of its arrays, and the values of the codes.
     """
 
     coder: CategoryCoder | BinCoder
     alphabet: Alphabet | BinCoder
     pooling = True
-    """Whether "(other)" in a given domain is for values outside it."""
+    """Whether values outside a given domain are coded as its "(other)"."""
 
     def __init__(self, choice: Choice, options: TableOptions, *, fields: bool) -> None:
         self.source, self.name = choice
@@ -79,17 +79,17 @@ class Column:
         self._unbinned: str | None = None
 
     def settle_given(self) -> bool:
-        """Take the edges that the options give a column of numbers; return whether they do."""
+        """Use the edges of the options for a numeric column; return whether there are any."""
         if self.given_edges and not self.fields:
             self.settle(self.given_edges)
             return True
         return False
 
     def settle(self, edges: tuple[float, ...], stray: str | None = None) -> None:
-        """Take the edges of the bins; none means that the values stay categories.
+        """Set the bin edges; without edges the values stay categories.
 
-        `stray` is the word that keeps a column of numbers from having bins.  Without one, the
-        column has one number only, or numbers that are closer together than floats.
+        `stray` is the field, not a number, that prevents binning.  If it is None, the column has a
+        single number, or numbers that are closer together than floats.
         """
         self.edges = edges
         self.needs_edges = False
@@ -101,11 +101,13 @@ class Column:
                 else f"if {stray!r} means missing, say so (missing_markers); else"
             )
 
-    def begin(self, kind: pa.DataType) -> None:
-        """Start coding from the first record, for arrays of this type."""
+    def start(self, kind: pa.DataType) -> None:
+        """Make the coder and an empty alphabet, for arrays of this Arrow type."""
         self.number = is_number_type(kind)
         if (self.edges or self.needs_edges) and not (self.fields or self.number):
-            raise TableError(f"column {self.name!r} holds {kind}, no numbers, and has no bins")
+            raise TableError(
+                f"column {self.name!r} must be numeric to be binned (bins), got {kind}"
+            )
         dropping = self._options.dropping
         if self.edges:
             self.coder = self.alphabet = BinCoder(
@@ -120,19 +122,19 @@ class Column:
             self.alphabet = FoundAlphabet(
                 self.name,
                 few=None if isinstance(self.rule, Keep) else self._options.few,
-                most=self._options.max_values,
+                max_values=self._options.max_values,
                 markers=self.markers,
                 unbinned=self._unbinned,
             )
         self.coder = category_coder(self.name, kind, self.alphabet, fields=self.fields)
 
     def code(self, array: pa.Array, before: int) -> Codes | None:
-        """Return the codes of a batch, None where the column needs bins whose edges are unknown.
+        """Return the codes of a batch, None if the bin edges that it needs are unknown.
 
         Parameters
         ----------
         array
-            The unpacked array.
+            The column of the batch, after `unpacked`.
         before
             The number of records before the batch, for messages.
         """
@@ -152,33 +154,33 @@ class Column:
         return codes.astype(code_type(self.alphabet.size), copy=False)
 
     def collect(
-        self, array: pa.Array, ranks: Priorities | None, collector: NumberSummary | None
+        self, array: pa.Array, ranks: Priorities | None, summary: NumberSummary | None
     ) -> Booleans | None:
-        """Give the numbers of a batch to their collector; return which are missing, None for none.
+        """Add the numbers of a batch to a summary; return the mask of missing ones, None if none.
 
         `ranks` are the priorities of the records.
         """
         values, missing = numbers_of(array, self.markers)
-        if collector is not None and ranks is not None:
-            there = slice(None) if missing is None else ~missing
-            collector.add(values[there], ranks[there])
+        if summary is not None and ranks is not None:
+            present = slice(None) if missing is None else ~missing
+            summary.add(values[present], ranks[present])
         return missing
 
-    def edges_of(self, numbers: NumberSummary) -> tuple[float, ...]:
-        """Return the bin edges that follow from its numbers; none where it has no number."""
-        if isinstance(self.rule, Keep) or numbers.low > numbers.high:
+    def edges_of(self, summary: NumberSummary) -> tuple[float, ...]:
+        """Return the bin edges by the column's rule; empty if it has no numbers or no bins."""
+        if isinstance(self.rule, Keep) or summary.low > summary.high:
             return ()
         if isinstance(self.rule, Edges):
             return self.rule.given
-        if not (math.isfinite(numbers.low) and math.isfinite(numbers.high)):
+        if not (math.isfinite(summary.low) and math.isfinite(summary.high)):
             raise TableError(
-                f"column {self.name!r} has infinite numbers; give it bins with the edges -inf, 0, "
-                "inf, for example"
+                f"column {self.name!r} has infinite numbers; give it bins with outer edges -inf "
+                "and inf, such as -inf, 0, inf (bins)"
             )
-        return self.rule.edges(numbers)
+        return self.rule.edges(summary)
 
     def check_inside(self, codes: Codes, kept: Booleans | None, before: int) -> None:
-        """Raise an error for a value outside domain or bins in the records kept, None for all."""
+        """Raise if a kept record has a value outside the domain or bins; `kept` None means all."""
         if self.alphabet.outside is None:
             return
         outside = codes == self.alphabet.outside
@@ -192,7 +194,8 @@ class Column:
         where = f"record {before + problem.position + 1:,}: column {self.name!r}"
         if problem.missing:
             return DomainError(
-                f"{where} is missing, and the domain has no category for that; drop such records"
+                f"{where} is missing, and the domain has no category for missing values; drop such "
+                "records"
             )
         if self.given is not None:
             return DomainError(f"{where} has a value outside the domain")
@@ -203,51 +206,50 @@ class Column:
         )
 
     def not_a_number(self, problem: NotANumber, before: int) -> TableError:
-        """Return the error for a field that should be binned and is no number."""
+        """Return the error for a field that is to be binned and is not a number."""
         return TableError(
-            f"record {before + problem.position + 1:,}: column {self.name!r} is no number and has "
-            "no bin; if it means missing, list it in missing_markers"
+            f"record {before + problem.position + 1:,}: column {self.name!r} must be a number to "
+            "be binned; if this value means missing, list it in missing_markers"
         )
 
 
 def collect_numbers(
     source: Source, columns: Sequence[Column], first: int = 0, shares: Sequence[float] = ()
 ) -> list[NumberSummary | None]:
-    """Return the numbers of some columns of a table or shard, for their bin edges.
+    """Return a summary of the numbers of each column of a table or shard, for their bin edges.
 
     Parameters
     ----------
     source, columns
-        The records and the columns; only these are read, once.
+        The records and the columns; only these columns are read, once.
     first
         The number of records of the table before the source.
     shares
-        The share of the numbers of each column that is kept, of what is not counted one by one;
-        all by default.
+        For each column, the share of priorities whose records are sampled; all by default.
 
     Returns
     -------
     list
-        The numbers of each column; None for a column of a text file that turned out to hold
-        words too, whose values stay categories.
+        One summary per column; None for a column of a text file with fields that are not numbers,
+        whose values stay categories.
     """
-    found: list[NumberSummary | None] = [
+    summaries: list[NumberSummary | None] = [
         NumberSummary(share) for share in shares or [1.0] * len(columns)
     ]
     before = first
     for batch in source.batches([column.source for column in columns]):
         ranks = priorities(before, batch.num_rows)
         for index, column in enumerate(columns):
-            if found[index] is None:
+            if summaries[index] is None:
                 continue
             try:
-                column.collect(unpacked(batch.column(column.source)), ranks, found[index])
+                column.collect(unpacked(batch.column(column.source)), ranks, summaries[index])
             except NotANumber as problem:
                 if column.named:
                     raise column.not_a_number(problem, before) from None
                 column.settle((), stray=problem.word)
-                found[index] = None
+                summaries[index] = None
         before += batch.num_rows
-        if all(numbers is None for numbers in found):
+        if all(summary is None for summary in summaries):
             break
-    return found
+    return summaries

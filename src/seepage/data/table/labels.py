@@ -1,15 +1,15 @@
-"""How a value is named, so that every engine and file format names it alike.
+"""Labels of values, the same for every engine and file format, and the alphabets of columns.
 
-A value is known by its key: a number, a text, or None where it is missing.  Its label says what it
-is, and two values are one where their labels are.
+A value is identified by its key: a number, a string, or None if missing.  Its label is a string;
+two values are the same category if and only if their labels are equal.
 
-The label of a number is the decimal number that it is, so equal numbers have one label whatever
-their type (3, 3.0, the decimal 3.00 and the CSV field ` 3.0`), and different ones have two.  A
-float is its exact value where that is whole and below 2^64, as if it were an integer; any other
-float is the shortest decimal that rounds to it: 0.1 is the decimal 0.1.
+The label of a number is its decimal expansion, so equal numbers have one label whatever their type
+(3, 3.0, the decimal 3.00 and the CSV field ` 3.0`), and different numbers have different labels.
+The label of a float that is an integer below 2^64 is its exact value; that of any other float is
+the shortest decimal that rounds to it: 0.1 has the label of the decimal 0.1.
 
-A moment with a zone is named in UTC, so its label says which instant it is, and does not depend on
-the zone in which a file or a session writes it.
+A timestamp with a time zone is labelled in UTC: its label identifies the instant, whatever the zone
+of the file or the session.
 """
 
 import re
@@ -27,7 +27,7 @@ from seepage.data.domain import MISSING, OTHER, Attribute
 from seepage.errors import TableError
 
 Number: TypeAlias = int | float | Decimal
-"""A number; a `Decimal` where no integer or float is it."""
+"""A number; a `Decimal` only if no int or float has the same label."""
 
 Key: TypeAlias = Number | str | None
 
@@ -38,28 +38,28 @@ MOMENT = re.compile(
     r"(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?"
 )
 BOOLEANS = {word: word.lower() for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
-LONGEST_WHOLE = 40
-"""Integers of so many digits are written out, unless a float is the same number."""
+MAX_INTEGER_DIGITS = 40
+"""Integers of at most so many digits are written out, unless a float has the same value."""
 
-DIGITS_OF_FLOATS = 15
-"""No two decimals with so many digits are one float."""
+FLOAT_DIGITS = 15
+"""Decimals of at most so many digits are different floats if they differ."""
 
 EXACT = 2**53
 """Integers below are exact in double precision."""
 
-WIDE = 2**64
-"""Whole floats below are their exact value, as the integers of the same size are."""
+EXACT_LABELS = 2**64
+"""Floats below that are integers have their exact value as label, like integers."""
 
 EXACTLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 def field_key(text: str | None) -> Key:
-    """Return what a field of a text file stands for, blanks around it aside.
+    """Return the key of a field of a text file, surrounding blanks stripped.
 
-    An empty field, `NaN` and `nan` are missing, a decimal number is that number, however many
-    digits it has, `True`, `TRUE` and `true` are `true`, a moment is in its ISO form, and anything
-    else is itself.  A number with an exponent is the float of which it is the shortest text, if
-    any.
+    An empty field, `NaN` and `nan` are missing; a decimal number is that number, with any number of
+    digits; `True`, `TRUE` and `true` are `true`; dates and times are in ISO form; anything else is
+    the string itself.  A number with an exponent is the float whose shortest `repr` equals it, else
+    a `Decimal`.
 
     Examples
     --------
@@ -78,29 +78,29 @@ def field_key(text: str | None) -> Key:
 
 
 def _plain_number(word: str, *, digits_only: bool) -> Number:
-    """Return the number that a field without an exponent spells."""
-    if digits_only and len(word) <= LONGEST_WHOLE:
+    """Return the number of a field without an exponent."""
+    if digits_only and len(word) <= MAX_INTEGER_DIGITS:
         return int(word)
-    if len(word) <= DIGITS_OF_FLOATS:
+    if len(word) <= FLOAT_DIGITS:
         return float(word)
     exact = Decimal(word)
-    return exact if _is_whole(exact) else _float_or_decimal(exact)
+    return exact if _is_integral(exact) else _float_or_decimal(exact)
 
 
 def _float_or_decimal(exact: Decimal) -> float | Decimal:
-    """Return the float whose shortest text means this number, or the number itself."""
+    """Return the float whose shortest `repr` equals this decimal, else the decimal."""
     near = float(exact)
     return near if Decimal(repr(near)) == exact else exact
 
 
-def _is_whole(number: Decimal) -> bool:
+def _is_integral(number: Decimal) -> bool:
     return number.is_finite() and number == number.to_integral_value()
 
 
 def moment_label(text: str) -> str:
-    """Return a date or time of day in its shortest ISO form, and any other text as it is.
+    """Return a date or time in its shortest ISO form, and any other string unchanged.
 
-    A date and time with a zone is in UTC.
+    A date and time with a time zone is converted to UTC.
 
     Examples
     --------
@@ -113,10 +113,10 @@ def moment_label(text: str) -> str:
     date, clock, fraction, zone = parts.groups(default="")
     fraction = fraction.rstrip("0").rstrip(".")
     if zone:
-        with suppress(ValueError):  # no zone is a day or more from UTC
+        with suppress(ValueError):  # offsets from UTC are below 24 hours
             zone = time.fromisoformat(f"00:00{zone}").isoformat()[8:]
     if date and zone:
-        with suppress(ValueError, OverflowError):  # no calendar has leap seconds, or the year 0
+        with suppress(ValueError, OverflowError):  # datetime has no leap seconds and no year 0
             moment = datetime.fromisoformat(f"{date}T{clock}{zone}").astimezone(UTC)
             return f"{moment.replace(tzinfo=None).isoformat()}{fraction}+00:00"
     if date and clock + fraction + zone == "00:00:00":
@@ -130,7 +130,7 @@ def is_number(key: Key) -> TypeGuard[Number]:
 
 
 def number_label(number: Number) -> str:
-    """Return a number as text: the decimal number that it is, whole ones without a point.
+    """Return the label of a number: its decimal expansion, integers without a point.
 
     Examples
     --------
@@ -142,31 +142,32 @@ def number_label(number: Number) -> str:
     '12345678901234567.01'
     """
     if isinstance(number, float):
-        return str(int(number)) if _is_integer(number) else repr(float(number))
+        return str(int(number)) if _has_exact_label(number) else repr(float(number))
     if isinstance(number, int):
-        return str(number) if -WIDE < number < WIDE else _decimal_label(Decimal(number))
+        exact = -EXACT_LABELS < number < EXACT_LABELS
+        return str(number) if exact else _decimal_label(Decimal(number))
     return _decimal_label(number)
 
 
-def _is_integer(number: float) -> bool:
-    """Return whether a float is meant to its last digit, as an integer would be."""
-    return abs(number) < WIDE and number.is_integer()
+def _has_exact_label(number: float) -> bool:
+    """Return whether a float is an integer below 2^64, labelled by its exact value."""
+    return abs(number) < EXACT_LABELS and number.is_integer()
 
 
 def _decimal_label(number: Decimal) -> str:
-    whole = _is_whole(number)
-    if whole and -WIDE < number < WIDE:
+    integral = _is_integral(number)
+    if integral and -EXACT_LABELS < number < EXACT_LABELS:
         return str(int(number))
     key = _float_or_decimal(number)
     if isinstance(key, float):
         return repr(key)
-    if whole and number.adjusted() < LONGEST_WHOLE:
+    if integral and number.adjusted() < MAX_INTEGER_DIGITS:
         return str(int(number))
     return str(number.normalize(EXACTLY)).lower()
 
 
 def single_number(number: Any) -> float:
-    """Return a number in single precision (of NumPy) as the float that has its label.
+    """Return a `np.float32` as the float with its label: the shortest decimal that rounds to it.
 
     Examples
     --------
@@ -174,35 +175,35 @@ def single_number(number: Any) -> float:
     >>> single_number(np.float32(0.1)), single_number(np.float32(2**40))
     (0.1, 1099511627776.0)
     """
-    plain = float(number)
-    return plain if _is_integer(plain) else float(str(number))
+    double = float(number)
+    return double if _has_exact_label(double) else float(str(number))
 
 
 def key_label(key: Key) -> str:
-    """Return the label of a key: the name of the value in its domain."""
+    """Return the label of a key: the value's name in the domain."""
     if key is None:
         return MISSING
     return key if isinstance(key, str) else number_label(key)
 
 
 def sort_key(key: Key) -> tuple[int, int | Decimal, str]:
-    """Return the index of a key among others: numbers ascending, then text, missing last."""
+    """Return the sort key of a value's key: numbers ascending, then strings, missing last."""
     if key is None:
         return 2, 0, ""
     return (1, 0, key) if isinstance(key, str) else (0, Decimal(number_label(key)), "")
 
 
 class ManyNumbers(Exception):  # noqa: N818
-    """A column has more numbers than there may be categories of numbers: it needs bins."""
+    """A numeric column has more than `few` distinct numbers and needs bins."""
 
 
 class OutsideDomain(Exception):  # noqa: N818
-    """A value has no code: it is not in the given domain, or outside the bins.
+    """A value without a code: not in the given domain, or outside the bins.
 
     Attributes
     ----------
     position
-        Its index, counted from the batch's start.
+        Its index in the batch.
     missing
         Whether it is a missing value.
     """
@@ -214,32 +215,33 @@ class OutsideDomain(Exception):  # noqa: N818
 
 
 def labels_of(markers: Iterable[str]) -> frozenset[str]:
-    """Return the labels that stand for missing values, from what an option lists."""
+    """Return the labels that mean missing, from the fields that `missing_markers` lists."""
     return frozenset({MISSING, *(key_label(field_key(marker)) for marker in markers)})
 
 
 @dataclass(eq=False)
 class FoundAlphabet:
-    """Codes in the order in which the values are found.
+    """An alphabet that grows: codes 0, 1, ... in the order in which values are first seen.
 
     Parameters
     ----------
     name
         The column's name, for messages.
     few
-        More numbers than this raise `ManyNumbers`, unless some value is no number; None for any.
-    most
-        More values than this raise an error.
+        Maximum number of distinct numbers, unless some value is not a number; more raise
+        `ManyNumbers`.  None for no maximum.
+    max_values
+        Maximum alphabet size; more values raise a TableError.
     markers
-        Labels that stand for a missing value.
+        Labels that mean missing.
     unbinned
-        Why a column of numbers has no bins, and what helps, for messages.
+        Why a numeric column has no bins, and a hint, for messages.
     """
 
     name: str
     _: KW_ONLY
     few: int | None
-    most: int
+    max_values: int
     markers: frozenset[str]
     unbinned: str | None = None
 
@@ -249,81 +251,81 @@ class FoundAlphabet:
     def __post_init__(self) -> None:
         self._codes: dict[str, int] = {}
         self._keys: list[Key] = []
-        self._words = 0
+        self._strings = 0
 
     @property
     def size(self) -> int:
-        """The number of values so far, the missing one included."""
+        """Number of values so far, including missing."""
         return len(self._codes)
 
     @property
     def missing(self) -> int | None:
-        """The code of missing values, None before the first one."""
+        """Code of missing values, None before the first one."""
         return self._codes.get(MISSING)
 
     def code(self, key: Key) -> int:
-        """Return the code of a value: the next one where it was not met before."""
+        """Return the code of a value; a new value gets the next code."""
         label = key_label(key)
         if label in self.markers:
             label, key = MISSING, None
         if label not in self._codes:
             self._codes[label] = len(self._codes)
             self._keys.append(key)
-            self._words += isinstance(key, str)
-            self._check_number()
+            self._strings += isinstance(key, str)
+            self._check_size()
         return self._codes[label]
 
     def merge(self, other: "FoundAlphabet") -> Integers:
-        """Take the values found in another part of the table; return their codes here."""
+        """Add the values of another part of the table; return their codes in this alphabet."""
         return np.array([self.code(key) for key in other._keys], dtype=np.int64)
 
-    def _check_number(self) -> None:
+    def _check_size(self) -> None:
         values = self.size - (MISSING in self._codes)
-        if self.few is not None and values > self.few and not self._words:
+        if self.few is not None and values > self.few and not self._strings:
             raise ManyNumbers
-        if values > self.most:
+        if values > self.max_values:
             raise TableError(
-                f"column {self.name!r} has more than {self.most:,} values; {self._ways_out()}"
+                f"column {self.name!r} has more than {self.max_values:,} values; {self._hint()}"
             )
 
-    def _ways_out(self) -> str:
-        ways = "drop it (drop) or raise the limit (max_values)"
+    def _hint(self) -> str:
+        hint = "drop it (drop) or raise the limit (max_values)"
         if self.unbinned is not None:
-            return f"{self.unbinned} {ways}"
-        return ways if self._words else f"bin it (bins), {ways}"
+            return f"{self.unbinned} {hint}"
+        return hint if self._strings else f"bin it (bins), {hint}"
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
-        """Return the values (numbers, text, missing last) and their codes.
+        """Return the attribute (numbers, strings, missing last) and the codes of its values.
 
-        `seen` says, where records with missing values were dropped, which codes are left.
+        `seen`, given if records with missing values were dropped, masks the codes that remain.
         """
-        found = list(enumerate(self._keys))
+        pairs = list(enumerate(self._keys))
         if seen is not None:
-            found = [(code, key) for code, key in found if key is not None and seen[code]]
-        found.sort(key=lambda pair: sort_key(pair[1]))
-        codes = np.array([code for code, _ in found], dtype=np.int64)
-        return Attribute(self.name, tuple(key_label(key) for _, key in found)), codes
+            pairs = [(code, key) for code, key in pairs if key is not None and seen[code]]
+        pairs.sort(key=lambda pair: sort_key(pair[1]))
+        codes = np.array([code for code, _ in pairs], dtype=np.int64)
+        return Attribute(self.name, tuple(key_label(key) for _, key in pairs)), codes
 
 
 @dataclass(eq=False)
 class GivenAlphabet:
-    """The codes of a given attribute; a value outside it raises `OutsideDomain`.
+    """The alphabet of a given attribute; a value outside it raises `OutsideDomain`.
 
-    Where the attribute has the value "(other)", values outside have its code, and so have missing
-    values unless they have a category of their own.
+    If the attribute has the value "(other)", values outside have its code, and so have missing
+    values unless the attribute has a category for them.
 
     Parameters
     ----------
     known
         The attribute of the domain.
     markers
-        Labels that stand for a missing value.
+        Labels that mean missing.
     dropping
-        Whether records with missing values are dropped: missing then needs no category, and has
-        the code behind the last.  The next one is for values outside the domain, until it is
-        known whether their records are dropped, see `Column.check_inside`.
+        Whether records with missing values are dropped.  Missing then needs no category and has
+        the temporary code k = `known.size`; values outside the domain have k + 1 until it is known
+        whether their records are dropped, see `Column.check_inside`.
     pooling
-        Whether "(other)" is for values outside.
+        Whether values outside are coded as "(other)".
     """
 
     known: Attribute
@@ -343,12 +345,12 @@ class GivenAlphabet:
 
     @property
     def size(self) -> int:
-        """The number of codes: of the values, and of what is in records to be dropped."""
+        """Number of codes, including the temporary ones."""
         return self.known.size + (2 if self.outside is not None else 0)
 
     @property
     def missing(self) -> int | None:
-        """The code of missing values, None where they are outside the domain."""
+        """Code of missing values, None if they are outside the domain."""
         return self._codes.get(MISSING)
 
     def code(self, key: Key) -> int:
@@ -365,7 +367,7 @@ class GivenAlphabet:
         return self.outside
 
     def attribute(self, seen: Booleans | None = None) -> tuple[Attribute, Integers]:
-        """Return the given attribute, and its codes as they are."""
+        """Return the given attribute and its codes 0, 1, ..."""
         return self.known, np.arange(self.known.size, dtype=np.int64)
 
 

@@ -1,7 +1,8 @@
-"""One record per person: the first in the order of the table that is not dropped.
+"""One record per person: the first record, in the order of the table, that is not dropped.
 
-A person is known by a 64-bit key: an integer by itself, anything else by a hash.  Two people with
-the same key (a chance of 3 in 10^8 among a million) count as one, so that no person counts twice.
+A person is identified by a 64-bit key: an integer is its own key, other identifiers are hashed.
+Two people with the same key (probability 3e-8 among a million people) count as one person, so that
+no person counts twice.
 """
 
 import hashlib
@@ -27,19 +28,19 @@ Keys = NDArray[np.uint64]
 
 
 class FirstOfPerson:
-    """The first record of every person; memory grows with the number of people, 8 bytes each.
+    """Selects the first record of every person; memory: 8 bytes per person.
 
     Parameters
     ----------
     column
-        The column that says whose record it is.
+        The column that identifies the person.
     fields
-        Whether it holds fields of a text file.
+        Whether it consists of fields of a text file.
 
     Attributes
     ----------
     keys
-        The people whose records were chosen last.
+        The keys of the records selected from the last batch.
 
     Examples
     --------
@@ -56,74 +57,74 @@ class FirstOfPerson:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everybody."""
-        self._met: list[Keys] = []
+        """Forget all people seen."""
+        self._seen: list[Keys] = []
         self.keys: Keys = np.zeros(0, dtype=np.uint64)
 
     def chosen(
         self, people: pa.Array | None, first: int, rows: int, kept: Booleans | None
     ) -> Booleans:
-        """Return which records of a batch are the first of a person.
+        """Return the mask of a batch's records that are the first of a person.
 
         Parameters
         ----------
         people
-            The column of the batch.
+            The identifying column of the batch.
         first, rows
             The number of records before the batch, and in it.
         kept
-            Which of them are not dropped; None for all.
+            Mask of the records that are not dropped; None for all.
         """
         assert people is not None
         keys = person_keys(people, str(self.column), first, fields=self._fields)
         indices = np.arange(rows) if kept is None else np.flatnonzero(kept)
-        distinct, begins = np.unique(keys[indices], return_index=True)
+        distinct, first_index = np.unique(keys[indices], return_index=True)
         new = np.ones(len(distinct), dtype=np.bool_)
-        for met in self._met:
-            at = np.minimum(np.searchsorted(met, distinct), len(met) - 1)
-            new &= met[at] != distinct
+        for run in self._seen:
+            nearest = np.minimum(np.searchsorted(run, distinct), len(run) - 1)
+            new &= run[nearest] != distinct
         mask = np.zeros(rows, dtype=np.bool_)
-        mask[indices[begins[new]]] = True
+        mask[indices[first_index[new]]] = True
         self.keys = keys[mask]
-        self._meet(distinct[new])
+        self._add(distinct[new])
         return mask
 
-    def _meet(self, keys: Keys) -> None:
-        """Remember people; sorted runs are joined once they are as long as the one before."""
+    def _add(self, keys: Keys) -> None:
+        """Add a sorted run of new keys; runs of similar length are merged, so O(log n) remain."""
         if len(keys):
-            self._met.append(keys)
-        while len(self._met) > 1 and len(self._met[-2]) <= 2 * len(self._met[-1]):
-            self._met[-2:] = [np.sort(np.concatenate(self._met[-2:]))]
+            self._seen.append(keys)
+        while len(self._seen) > 1 and len(self._seen[-2]) <= 2 * len(self._seen[-1]):
+            self._seen[-2:] = [np.sort(np.concatenate(self._seen[-2:]))]
 
 
 @dataclass(eq=False)
 class FirstRecords:
-    """The first record of every person in some shards of a table, each by its number.
+    """The index of the first record of every person in some shards of a table.
 
     Parameters
     ----------
     person
-        The column that says whose record it is, for messages.
+        The column that identifies the person, for messages.
     keys, numbers
-        Each person, once, and the number of the first record.
+        The distinct keys, and the index in the table of each person's first record.
     """
 
     person: str
     keys: Keys
     numbers: Integers
 
-    most: ClassVar[int] = 1 << 24
-    """More people raise an error: 256 MB of keys and numbers."""
+    max_people: ClassVar[int] = 1 << 24
+    """More people raise an error: 256 MB of keys and indices."""
 
     def __post_init__(self) -> None:
-        if len(self.keys) > self.most:
+        if len(self.keys) > self.max_people:
             raise TableError(
-                f"person {self.person!r} has more than {self.most:,} people, which is more than "
-                "Spark's tasks share; keep one record per person before, as a DataFrame"
+                f"person {self.person!r} must have at most {self.max_people:,} distinct values to "
+                "be shared by Spark's tasks; drop duplicates in a DataFrame before"
             )
 
     def merge(self, other: "FirstRecords") -> None:
-        """Take the people of other shards; the order does not matter."""
+        """Add the people of other shards, in any order."""
         keys = np.concatenate([self.keys, other.keys])
         numbers = np.concatenate([self.numbers, other.numbers])
         order = np.lexsort((numbers, keys))
@@ -137,7 +138,7 @@ class FirstRecords:
 def first_records(
     source: Source, columns: Sequence[Column], options: TableOptions, first: int, person: str
 ) -> FirstRecords:
-    """Return the people of a shard that is coded in a domain, with their first records."""
+    """Return the first record of every person of a shard, coded in the domain of the options."""
     choice = FirstOfPerson(person)
     keys, numbers = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
     for batch in TableScan(source, columns, options, first, choice).batches():
@@ -148,7 +149,7 @@ def first_records(
 
 
 class NumberedRecords:
-    """The records with given numbers."""
+    """Selects the records with given indices in the table."""
 
     column: str | None = None
 
@@ -156,59 +157,59 @@ class NumberedRecords:
         self._numbers = np.sort(numbers)
 
     def reset(self) -> None:
-        """Begin again; nothing to forget."""
+        """Do nothing: there is no state."""
 
     def chosen(
         self, people: pa.Array | None, first: int, rows: int, kept: Booleans | None
     ) -> Booleans:
-        """Return which records of a batch have one of the numbers; see `FirstOfPerson.chosen`."""
-        begin, end = np.searchsorted(self._numbers, [first, first + rows])
+        """Return the mask of a batch's records with these indices; see `FirstOfPerson.chosen`."""
+        start, stop = np.searchsorted(self._numbers, [first, first + rows])
         mask = np.zeros(rows, dtype=np.bool_)
-        mask[self._numbers[begin:end] - first] = True
+        mask[self._numbers[start:stop] - first] = True
         return mask if kept is None else mask & kept
 
 
 RecordChoice: TypeAlias = FirstOfPerson | NumberedRecords
-"""Chooses records while a table is scanned, by the column that it names, if any."""
+"""Selection of records during a scan, by an identifying column or by index."""
 
 
 def person_keys(array: pa.Array, name: str, before: int = 0, *, fields: bool = False) -> Keys:
-    """Return the key of each record's person; a missing one raises an error.
+    """Return the 64-bit key of each record's person; a missing identifier raises a TableError.
 
     Parameters
     ----------
     array
-        The column of a batch.
+        The identifying column of a batch.
     name, before
         Its name and the number of records before the batch, for messages.
     fields
-        Whether it holds fields of a text file, where an empty field is missing.
+        Whether it consists of fields of a text file, where an empty field is missing.
     """
     plain = unpacked(array)
     if pa.types.is_integer(plain.type) and not plain.null_count:
         return np.asarray(plain.to_numpy(zero_copy_only=False)).astype(np.int64).view(np.uint64)
     encoded = plain if pa.types.is_dictionary(plain.type) else plain.dictionary_encode()
-    words = encoded.dictionary.to_pylist()
-    there = np.array([_is_person(word, fields) for word in words] or [False], dtype=np.bool_)
+    values = encoded.dictionary.to_pylist()
+    valid = np.array([_is_present(value, fields) for value in values] or [False], dtype=np.bool_)
     indices = encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    missing = ~present(encoded) | ~there[indices]
+    missing = ~present(encoded) | ~valid[indices]
     if missing.any():
         number = before + int(np.argmax(missing)) + 1
         raise TableError(
             f"record {number:,}: column {name!r} is missing, and person must be known in every "
             "record; leave such records out"
         )
-    hashes = np.array([_hash(word) for word in words], dtype=np.uint64)
+    hashes = np.array([_hash(value) for value in values], dtype=np.uint64)
     return np.asarray(hashes[indices])
 
 
-def _is_person(word: Any, fields: bool) -> bool:
-    if word is None or word != word:
+def _is_present(value: Any, fields: bool) -> bool:
+    if value is None or value != value:
         return False
-    return not fields or field_key(word) is not None
+    return not fields or field_key(value) is not None
 
 
-def _hash(word: Any) -> int:
-    text = word.strip() if isinstance(word, str) else str(word)
+def _hash(value: Any) -> int:
+    text = value.strip() if isinstance(value, str) else str(value)
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little")

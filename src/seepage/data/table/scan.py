@@ -1,4 +1,4 @@
-"""The one scan of a table: batches of records to codes, values found and numbers collected."""
+"""`TableScan`: one pass over a table that codes its columns and discovers their values and bins."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from seepage.data.table.sources import Source
 
 
-Made = TypeVar("Made")
+Outcome = TypeVar("Outcome")
 
 
 class CodedBatch(NamedTuple):
-    """The codes of some records.
+    """The codes of one batch of records.
 
     Parameters
     ----------
     codes
-        One array of unsigned integers per column, all of the same length: uint8 where the column
-        has fewer than 256 values so far, else uint16.  Arrays may be views of the table's own
-        memory and are not to be written to.
+        One array of unsigned integers per column, of equal length: uint8 if the column has fewer
+        than 256 values so far, else uint16.  Arrays may be views of the table's memory and must
+        not be written to.
     sizes
-        The number of values of each attribute so far; codes are below it.
+        Alphabet size of each attribute so far; codes are below it.
     first
-        The number of records of the table before the batch.
+        Index in the table of the batch's first record.
     kept
-        Which records of the batch are in `codes`; None where all are.
+        Mask of the batch's records that are in `codes`; None for all.
     """
 
     codes: tuple[NDArray[Any], ...]
@@ -49,26 +49,26 @@ class CodedBatch(NamedTuple):
 
 
 class TableScan:
-    """Reads a table, or a shard of one, in batches of codes; the domain is found on the way.
+    """Reads a table, or a shard of one, as batches of codes, and discovers its domain.
 
-    Codes are given in the order of discovery.  Local engines `read` a whole table: it is read
-    once, and once more (only the columns concerned) for the bin edges of columns of numbers that
-    have more than `few` values.  Spark's tasks `find` the values of a shard, which are merged to
-    a domain, and then code its `batches` in that.
+    Values are coded in the order of discovery.  Local engines `read` a whole table: once, and once
+    more (only the columns concerned) for the bin edges of numeric columns with more than `few`
+    values.  Spark's tasks `find` the values of a shard, which are merged into a domain, and then
+    code the shard's `batches` in it.
 
     Parameters
     ----------
     source
         The records.
     columns
-        The columns that are coded.
+        The columns to code.
     options
-        How the table is read.
+        The table options.
     first
-        For a shard of a table, the number of records before it; None for a whole table.
+        For a shard, the index in the table of its first record; None for a whole table.
     choice
-        Chooses among the records that are not dropped: one per person; None for all.  Values are
-        found in all of them.
+        Selects among the records that are not dropped: one per person; None for all.  Values are
+        discovered in all records.
 
     Attributes
     ----------
@@ -77,13 +77,13 @@ class TableScan:
     columns
         The columns.
     rows_total
-        The number of records, None where only reading tells (text files).
+        The number of records, None if unknown before reading (text files).
     rows_read, rows_dropped
-        Records read so far, and of these the ones dropped for a missing value.
-    numbers
-        The numbers that `find` collected, by the index of their column.
-    lacking
-        The indices of columns in which `find` met missing numbers, of those without codes.
+        Records read so far, and records among them dropped for a missing value.
+    summaries
+        Summaries of the numbers that `find` read, by column index.
+    with_missing
+        Indices of the columns without codes in which `find` met missing numbers.
 
     Examples
     --------
@@ -117,8 +117,8 @@ class TableScan:
     def _reset(self) -> None:
         self.rows_read = 0
         self.rows_dropped = 0
-        self.numbers: dict[int, NumberSummary] = {}
-        self.lacking: set[int] = set()
+        self.summaries: dict[int, NumberSummary] = {}
+        self.with_missing: set[int] = set()
         self._complete = False
         self._seen: list[Booleans] = [np.zeros(0, dtype=np.bool_) for _ in self.columns]
         if self._choice is not None:
@@ -126,52 +126,51 @@ class TableScan:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """The number of values of each attribute so far; codes are below it."""
+        """Alphabet size of each attribute so far; codes are below it."""
         if self._options.domain is not None:
             return self._options.domain.sizes
         return tuple(column.alphabet.size for column in self.columns)
 
     def read(
-        self, consume: Callable[[Iterator[CodedBatch]], Made], progress: Progress | None = None
-    ) -> Made:
-        """Return what is made of all batches.
+        self, consume: Callable[[Iterator[CodedBatch]], Outcome], progress: Progress | None = None
+    ) -> Outcome:
+        """Return `consume(batches)` for the batches of the whole table.
 
         Parameters
         ----------
         consume
-            Takes an iterator over the batches and returns what it makes of them.  Where a column
-            of numbers turns out to have more than `few` values only after the first batch, the
-            iterator ends, what was made is forgotten, and `consume` is called once more: the bin
-            edges of all such columns are known by then.
+            Function of an iterator over the batches.  If a numeric column exceeds `few` values
+            only after the first batch, the iterator ends early, the outcome is discarded, and
+            `consume` is called once more, with the bin edges of all such columns known.
         progress
-            Called with the records read so far and the records in all, None where not known.
+            Called with the number of records read and their total, None if unknown.
         """
-        made = consume(self._pass(progress))
-        return made if self._complete else consume(self._pass(progress))
+        outcome = consume(self._pass(progress))
+        return outcome if self._complete else consume(self._pass(progress))
 
     def batches(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
-        """Yield the batches of a table whose domain is given, and which is therefore read once."""
+        """Yield the batches coded in the domain of the options, in one pass."""
         if self._options.domain is None:
             raise TableError("codes are final only in a given domain (domain)")
         return self._pass(progress)
 
     def _pass(self, progress: Progress | None = None) -> Iterator[CodedBatch]:
-        """Yield the batches; end early, not complete, where codes given out are void."""
+        """Yield the batches; end early, not complete, if codes yielded before became invalid."""
         self._reset()
         batches = self._arrays()
         for arrays in batches:
             before = self.rows_read
             codes = self._code(arrays)
-            crowded = [index for index, part in enumerate(codes) if part is None]
-            if crowded and before:
-                self._settle_late(crowded, batches)
+            unbinned = [index for index, part in enumerate(codes) if part is None]
+            if unbinned and before:
+                self._settle_late(unbinned, batches)
                 return
-            if crowded:
-                self._settle(crowded)
-                for index in crowded:
-                    self.columns[index].begin(arrays[index].type)
+            if unbinned:
+                self._settle(unbinned)
+                for index in unbinned:
+                    self.columns[index].start(arrays[index].type)
                     codes[index] = self.columns[index].code(arrays[index], self._number(before))
-            batch = self._chosen(self._left(codes, {}, before), len(arrays[0]))
+            batch = self._chosen(self._without_dropped(codes, {}, before), len(arrays[0]))
             if len(batch.codes[0]):
                 yield batch
             if progress is not None:
@@ -181,123 +180,124 @@ class TableScan:
         self._complete = True
 
     def _arrays(self) -> "Iterator[list[pa.Array]]":
-        """Yield the arrays of each batch; the columns begin with the first."""
+        """Yield the columns' arrays of each nonempty batch; the first batch starts the coders."""
         from seepage.data.table.coders import unpacked
 
         names = [column.source for column in self.columns]
         person = None if self._choice is None else self._choice.column
-        wanted = names if person is None or person in names else [*names, person]
-        for batch in self._source.batches(wanted):
+        to_read = names if person is None or person in names else [*names, person]
+        for batch in self._source.batches(to_read):
             if batch.num_rows:
                 self._people = None if person is None else batch.column(person)
                 arrays = [unpacked(batch.column(column.source)) for column in self.columns]
                 if not self.rows_read:
                     for column, array in zip(self.columns, arrays, strict=True):
-                        column.begin(array.type)
+                        column.start(array.type)
                 yield arrays
 
     def _chosen(self, batch: CodedBatch, rows: int) -> CodedBatch:
-        """Return the records of a batch that are chosen, of those that are not dropped."""
+        """Return the batch with only the records that `choice` selects."""
         if self._choice is None:
             return batch
         mask = self._choice.chosen(self._people, batch.first, rows, batch.kept)
         if mask.all():
             return batch
-        left = mask if batch.kept is None else mask[batch.kept]
-        return batch._replace(codes=tuple(part[left] for part in batch.codes), kept=mask)
+        selected = mask if batch.kept is None else mask[batch.kept]
+        return batch._replace(codes=tuple(part[selected] for part in batch.codes), kept=mask)
 
     def _number(self, before: int) -> int:
+        """Return the index in the table of the record after `before` records of this scan."""
         return before + (self._first or 0)
 
     def _code(self, arrays: "list[pa.Array]") -> "list[Codes | None]":
-        """Return the codes of a batch, None for columns whose bin edges are not known."""
+        """Return the codes of a batch, None for columns that need bin edges not known yet."""
         before = self._number(self.rows_read)
         self.rows_read += len(arrays[0])
         return [
             column.code(array, before) for column, array in zip(self.columns, arrays, strict=True)
         ]
 
-    def _settle_late(self, crowded: list[int], rest: "Iterable[list[pa.Array]]") -> None:
-        """Find all columns that need bins, in the rest of the table too, and their edges."""
-        needing = set(crowded)
+    def _settle_late(self, unbinned: list[int], rest: "Iterable[list[pa.Array]]") -> None:
+        """Read the rest of the table for further columns that need bins, and find all edges."""
+        indices = set(unbinned)
         for arrays in rest:
-            needing |= {index for index, part in enumerate(self._code(arrays)) if part is None}
-        self._settle(sorted(needing))
+            indices |= {index for index, part in enumerate(self._code(arrays)) if part is None}
+        self._settle(sorted(indices))
 
     def _settle(self, indices: list[int]) -> None:
-        """Find the bin edges of columns, reading these columns of the whole table once.
+        """Find the bin edges of columns in one pass over these columns of the whole table.
 
-        A column of a text file that also has fields that are no numbers stays a column of
-        categories, unless the options bin it by name: that is an error.  A column with one
-        number only, or with numbers closer together than floats, stays one of categories too.
+        A column of a text file with fields that are not numbers stays categorical; if the options
+        bin it by name, that is an error.  A column with a single number, or with numbers closer
+        together than floats, stays categorical too.
         """
         from seepage.data.table.column import collect_numbers
 
         columns = [self.columns[index] for index in indices]
         pending = [column for column in columns if not column.settle_given()]
         if pending:
-            found = collect_numbers(self._source, pending)
-            for column, numbers in zip(pending, found, strict=True):
-                if numbers is not None:
-                    column.settle(column.edges_of(numbers))
+            summaries = collect_numbers(self._source, pending)
+            for column, summary in zip(pending, summaries, strict=True):
+                if summary is not None:
+                    column.settle(column.edges_of(summary))
 
     def find(self, share: float) -> Iterator[CodedBatch | None]:
-        """Yield the batches of a shard, None where a column has no codes since it needs bins.
+        """Yield the batches of a shard, None if a column has no codes because it needs bins.
 
         Parameters
         ----------
         share
-            The share of numbers that bin edges are found from, of what is not counted one by one.
-            They are collected of columns that need bins from the first batch on.
+            The share of priorities whose records are sampled for bin edges.  Only columns that
+            need bins from the first batch on are summarised.
         """
         self._reset()
         for arrays in self._arrays():
             before = self.rows_read
             codes = self._code(arrays)
-            absent: dict[int, Booleans | None] = {}
-            crowded = [index for index, part in enumerate(codes) if part is None]
-            ranks = priorities(self._number(before), len(arrays[0])) if crowded else None
-            for index in crowded:
+            missing: dict[int, Booleans | None] = {}
+            unbinned = [index for index, part in enumerate(codes) if part is None]
+            ranks = priorities(self._number(before), len(arrays[0])) if unbinned else None
+            for index in unbinned:
                 if not before:
-                    self.numbers[index] = NumberSummary(share)
-                numbers = self.numbers.get(index)
-                absent[index] = self.columns[index].collect(arrays[index], ranks, numbers)
-            self.lacking |= {index for index, mask in absent.items() if _any(mask)}
-            batch = self._left(codes, absent, before)
-            yield None if absent else batch
+                    self.summaries[index] = NumberSummary(share)
+                summary = self.summaries.get(index)
+                missing[index] = self.columns[index].collect(arrays[index], ranks, summary)
+            self.with_missing |= {index for index, mask in missing.items() if _any(mask)}
+            batch = self._without_dropped(codes, missing, before)
+            yield None if missing else batch
         self._complete = True
 
-    def _left(
+    def _without_dropped(
         self,
         codes: "Sequence[Codes | None]",
-        absent: Mapping[int, Booleans | None],
+        uncoded_missing: Mapping[int, Booleans | None],
         before: int,
     ) -> CodedBatch:
-        """Return the batch without the records that are dropped; note which codes are left.
+        """Return the batch without dropped records, and record which codes occur in the others.
 
-        `absent` says where numbers are missing in columns without codes.
+        `uncoded_missing` has the masks of missing numbers of the columns without codes.
         """
         first, sizes = self._number(before), self.sizes
         if not self._options.dropping:
             complete = [part for part in codes if part is not None]
             return CodedBatch(tuple(complete), sizes, first, None)
-        masks = [*absent.values(), *map(_missing, self.columns, codes)]
-        there = [mask for mask in masks if mask is not None]
-        missing = np.logical_or.reduce(there) if there else None
+        masks = [*uncoded_missing.values(), *map(_missing, self.columns, codes)]
+        nonempty = [mask for mask in masks if mask is not None]
+        missing = np.logical_or.reduce(nonempty) if nonempty else None
         kept = None if missing is None or not _any(missing) else ~missing
         if kept is not None:
             self.rows_dropped += len(kept) - int(np.count_nonzero(kept))
         complete = [
-            self._left_in(index, part, kept, first, sizes[index])
+            self._kept_codes(index, part, kept, first, sizes[index])
             for index, part in enumerate(codes)
             if part is not None
         ]
         return CodedBatch(tuple(complete), sizes, first, kept)
 
-    def _left_in(
+    def _kept_codes(
         self, index: int, codes: "Codes", kept: Booleans | None, first: int, size: int
     ) -> "Codes":
-        """Return the codes of a column in the records kept, and note which these are."""
+        """Return the codes of a column in the kept records, and mark them as seen."""
         from seepage.data.table.arrow_numbers import code_type
 
         column, seen = self.columns[index], self._seen[index]
@@ -312,18 +312,18 @@ class TableScan:
         return codes
 
     def seen(self, index: int) -> Booleans | None:
-        """Return which codes of a column are in records that are not dropped; None for all."""
+        """Return the mask of a column's codes in records that are not dropped; None for all."""
         if not self._options.dropping:
             return None
         seen = self._seen[index]
         return np.pad(seen, (0, max(self.columns[index].alphabet.size - len(seen), 0)))
 
     def finish(self) -> tuple[Domain, tuple[Integers, ...]]:
-        """Return the domain and, for each column, the codes in the order of its values.
+        """Return the domain and, for each column, its codes in the order of the domain's values.
 
-        Value i of the domain has the code order[i] in the batches, so counts by code become
-        counts by value as `final[i] = discovered[order[i]]`.  Numbers and bins are ascending,
-        text is sorted, and missing comes last.  Only to be called when all batches were read.
+        Value i of the domain has code order[i] in the batches, so counts by code become counts by
+        value as `final[i] = discovered[order[i]]`.  Numbers and bins are ascending, strings are
+        sorted, and missing is last.  All batches must have been read.
         """
         if not self._complete:
             raise TableError("the domain is known only after all batches were read")
@@ -338,16 +338,16 @@ def _any(mask: Booleans | None) -> bool:
 
 
 def _missing(column: "Column", codes: "Codes | None") -> Booleans | None:
-    """Return where the values of a column are missing, None where nowhere or without codes."""
+    """Return the mask of a column's missing values, None if it has none or no codes."""
     missing = column.alphabet.missing
     return None if codes is None or missing is None else codes == missing
 
 
-def check_records(rows: int, left: int) -> None:
-    """Raise an error for a table without records, or with none left after dropping."""
+def check_records(rows: int, kept: int) -> None:
+    """Raise a TableError for a table without records, or if all records were dropped."""
     if not rows:
         raise TableError("the table has no records")
-    if not left:
+    if not kept:
         raise TableError(f"no record is left: all {rows:,} have a missing value")
 
 
@@ -360,7 +360,7 @@ def open_scan(data: Any, options: TableOptions | None = None) -> TableScan:
         A pandas, Polars or PyArrow frame; or the path of a CSV, TSV, Parquet or Feather file
         (text also gzipped), of a folder of such files, a glob, or a list of paths.
     options
-        Which columns, which bins, what is missing.
+        The table options; the defaults if not given.
 
     Examples
     --------

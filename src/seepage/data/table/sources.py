@@ -1,7 +1,7 @@
-"""Any frame, file, folder or glob as a source of Arrow batches that can be read again.
+"""Frames, files, folders and globs as sources of Arrow batches that can be read repeatedly.
 
-Parquet and Feather files are decoded in the background, column by column; frames are those that
-Narwhals knows (pandas, Polars, PyArrow, ...); text files are in `text_files`.
+Parquet and Feather files are decoded in the background, column by column; frames are converted by
+Narwhals (pandas, Polars, PyArrow, ...); text files are in `text_files`.
 """
 
 import csv
@@ -28,46 +28,47 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 PARQUET, FEATHER, TEXT = "Parquet", "Feather", "CSV"
 
-ENDINGS = {
+FORMAT_BY_SUFFIX = {
     **dict.fromkeys((".parquet", ".pq"), PARQUET),
     **dict.fromkeys((".feather", ".arrow", ".ipc"), FEATHER),
     **dict.fromkeys((".csv", ".tsv", ".tab", ".txt", ".data", ".dat"), TEXT),
 }
 SIGNATURES = {b"PAR1": PARQUET, b"ARROW1": FEATHER}
-NO_TABLES = frozenset(
+OTHER_SUFFIXES = frozenset(
     (".json", ".jsonl", ".html", ".xml", ".xls", ".xlsx", ".ods", ".zip", ".pkl", ".npy", ".pairs")
 )
-"""Endings of files that are not delimited text, though they can often be parsed as such."""
+"""Suffixes of files that are not delimited text, though they can often be parsed as such."""
 
-BATCH = 2**17
+BATCH_ROWS = 2**17
 
-AHEAD = 4
+READAHEAD = 4
 """Batches decoded ahead of the reader."""
 
-CELL = 8
+CELL_BYTES = 8
+"""Estimated memory of a decoded cell."""
 
-SHOWN = 20
-"""Columns that a message about two schemas names."""
+MAX_SHOWN_COLUMNS = 20
+"""Maximum number of columns in a message about two schemas."""
 
-HUGE = 2**29
-"""Row groups of more bytes, at 8 a cell, are decoded batch by batch: slower, but in less memory."""
+MAX_GROUP_BYTES = 2**29
+"""Larger row groups, at `CELL_BYTES` per cell, are decoded batch by batch: slower, less memory."""
 
-CONVERSION = (TypeError, ValueError, OverflowError)
-"""What conversions to Arrow raise beside its own exceptions."""
+CONVERSION_ERRORS = (TypeError, ValueError, OverflowError)
+"""Exceptions of conversions to Arrow in addition to Arrow's own."""
 
 
 def find_files(data: PathLike | Iterable[PathLike]) -> tuple[str, list[Path]]:
-    """Return the kind of the data files and the files: of a file, folder, glob or list of them.
+    """Return the format and the files of a path: a file, a folder, a glob, or a list of paths.
 
-    A folder stands for the data files right in it, sorted by name; names that begin with a dot
-    or an underscore are ignored.  All files must be of one kind and none may be empty.  A pipe
-    is taken for text, and not read here.
+    A folder means the data files directly in it, sorted by name, except names that begin with a dot
+    or an underscore.  All files must have one format, and none may be empty.  A pipe is assumed to
+    be text and is not read here.
     """
     paths = [data] if isinstance(data, (str, os.PathLike)) else list(data)
     try:
-        files = [file for one in paths for file in _expand(one)]
+        files = [file for path in paths for file in _expand(path)]
         empty = [file for file in files if file.is_file() and file.stat().st_size == 0]
-        kinds = {kind_of(file): file for file in files if not empty}
+        formats = {format_of(file): file for file in files if not empty}
     except TableError:
         raise
     except (OSError, ValueError) as reason:
@@ -76,15 +77,15 @@ def find_files(data: PathLike | Iterable[PathLike]) -> tuple[str, list[Path]]:
         raise TableError("there must be at least one file, got an empty list")
     if empty:
         raise TableError(f"{empty[0]} is empty")
-    if len(kinds) > 1:
-        named = " and ".join(f"{kind} ({file.name})" for kind, file in sorted(kinds.items()))
-        raise TableError(f"all files must be of one kind, got {named}; choose with a glob")
-    return next(iter(kinds)), files
+    if len(formats) > 1:
+        given = " and ".join(f"{name} ({file.name})" for name, file in sorted(formats.items()))
+        raise TableError(f"all files must have one format, got {given}; choose with a glob")
+    return next(iter(formats)), files
 
 
-def kind_of(file: Path) -> str:
-    """Return what kind of data file this is, by its name or else by its first bytes."""
-    known = _kind_by_name(file)
+def format_of(file: Path) -> str:
+    """Return the format of a data file by its suffix, else by its first bytes."""
+    known = _format_by_suffix(file)
     if file.is_fifo():
         if known not in (None, TEXT):
             raise TableError(f"{file} is a pipe: {known} can be read from files only")
@@ -95,18 +96,18 @@ def kind_of(file: Path) -> str:
         return known
     with file.open("rb") as stream:
         start = stream.read(8)
-    found = next((kind for mark, kind in SIGNATURES.items() if start.startswith(mark)), TEXT)
-    if found == TEXT and file.suffix.lower() in NO_TABLES:
+    detected = next((name for mark, name in SIGNATURES.items() if start.startswith(mark)), TEXT)
+    if detected == TEXT and file.suffix.lower() in OTHER_SUFFIXES:
         raise TableError(
             f"{file} must be CSV, TSV, Parquet or Feather, got {file.suffix}; if it is one of "
-            "these, give it the ending of its kind"
+            "these, rename it with the suffix of its format"
         )
-    return found
+    return detected
 
 
-def _kind_by_name(file: Path) -> str | None:
+def _format_by_suffix(file: Path) -> str | None:
     name = file.name.lower().removesuffix(".gz")
-    return ENDINGS.get(Path(name).suffix)
+    return FORMAT_BY_SUFFIX.get(Path(name).suffix)
 
 
 def _expand(given: PathLike) -> list[Path]:
@@ -118,8 +119,8 @@ def _expand(given: PathLike) -> list[Path]:
     if path.exists():
         return [path]
     if glob.has_magic(str(path)):
-        found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207
-        files = [file for file in found if file.is_file() and _visible(file)]
+        matches = sorted(Path(name) for name in glob.glob(str(path), recursive=True))  # noqa: PTH207
+        files = [file for file in matches if file.is_file() and _visible(file)]
         if not files:
             raise TableError(f"no file matches {str(given)!r}")
         return files
@@ -130,11 +131,11 @@ def _expand(given: PathLike) -> list[Path]:
 
 def _in_folder(folder: Path) -> list[Path]:
     inside = sorted(file for file in folder.iterdir() if file.is_file() and _visible(file))
-    files = [file for file in inside if _kind_by_name(file)]
+    files = [file for file in inside if _format_by_suffix(file)]
     if not files:
         raise TableError(
-            f"the folder {folder} has no data files (Parquet, Feather, CSV, TSV) right in it; "
-            f"a glob such as '{folder}/**/*.parquet' also looks further down"
+            f"the folder {folder} has no data files (Parquet, Feather, CSV, TSV) directly in it; "
+            f"a glob such as '{folder}/**/*.parquet' also searches subfolders"
         )
     return files
 
@@ -144,8 +145,8 @@ def _visible(file: Path) -> bool:
 
 
 @contextmanager
-def naming(file: Path, kind: str) -> Iterator[None]:
-    """Let an error on reading a file name it, in one line."""
+def read_errors(file: Path, kind: str) -> Iterator[None]:
+    """Turn errors of reading a file into a TableError of one line that names the file."""
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeError, csv.Error) as reason:
@@ -158,11 +159,11 @@ def naming(file: Path, kind: str) -> Iterator[None]:
 
 
 class ColumnarSource:
-    """Parquet or Feather files of one schema.
+    """Parquet or Feather files with one schema.
 
-    Text in Parquet is read as dictionaries, which is how it is stored, and never spelt out.
-    Checksums of pages are verified where a file has them.  Feather has none: each batch is
-    validated, since wrong offsets or indices would read memory that is not its own.
+    Strings in Parquet are read dictionary-encoded, as they are stored.  Page checksums are verified
+    if a file has them.  Feather has none: each batch is validated, since wrong offsets or indices
+    would read out of bounds.
 
     Parameters
     ----------
@@ -171,9 +172,9 @@ class ColumnarSource:
     files
         The files, in the order of their records.
     groups
-        The row groups that are read of each Parquet file; all by default.
-    huge
-        Bytes of a row group of Parquet from which on it is decoded step by step, `HUGE` by default.
+        The row groups to read of each Parquet file; all by default.
+    max_group_bytes
+        Larger row groups of Parquet are decoded batch by batch; `MAX_GROUP_BYTES` by default.
     """
 
     fields = False
@@ -184,44 +185,46 @@ class ColumnarSource:
         files: Sequence[Path],
         *,
         groups: Sequence[Sequence[int] | None] | None = None,
-        huge: int | None = None,
+        max_group_bytes: int | None = None,
     ) -> None:
         self._kind = kind
-        self._huge = HUGE if huge is None else huge
+        self._max_group_bytes = MAX_GROUP_BYTES if max_group_bytes is None else max_group_bytes
         self._groups = groups or [None] * len(files)
         self._files = files
         plain = ds.ParquetFileFormat() if kind == PARQUET else ds.IpcFileFormat()
         self._schema = self._common_schema(plain)
-        self._format = _reading_words(self._schema) if kind == PARQUET else plain
+        self._format = _parquet_format(self._schema) if kind == PARQUET else plain
         self.names = tuple(self._schema.names)
 
     @cached_property
     def rows_total(self) -> int | None:
-        """The number of records, from what the files say about themselves."""
+        """Number of records, from the files' metadata."""
         return sum(self._rows(file) for file in self._files)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Return the batches of these columns, from the first record on."""
+        """Return the batches of these columns, starting at the first record."""
         for file, groups in zip(self._files, self._groups, strict=True):
-            with naming(file, self._kind):
+            with read_errors(file, self._kind):
                 yield from self._read(file, groups, list(columns))
 
     def _read(
         self, file: Path, chosen: Sequence[int] | None, columns: list[str]
     ) -> Iterator[pa.RecordBatch]:
-        """Return the batches of one file; huge row groups are not decoded as a whole."""
+        """Return the batches of one file; large row groups are not decoded at once."""
         fragment = _fragment(self._format, file, chosen)
         if self._kind == PARQUET:
             groups = {group.id: group.num_rows for group in fragment.row_groups}
-            if max(groups.values(), default=0) * len(columns) * CELL > self._huge:
-                words = list(self._format.read_options.dictionary_columns)
+            largest = max(groups.values(), default=0) * len(columns) * CELL_BYTES
+            if largest > self._max_group_bytes:
+                strings = list(self._format.read_options.dictionary_columns)
                 parquet = ParquetFile(
-                    file, read_dictionary=words, pre_buffer=False, page_checksum_verification=True
+                    file, read_dictionary=strings, pre_buffer=False, page_checksum_verification=True
                 )
-                yield from parquet.iter_batches(BATCH, row_groups=list(groups), columns=columns)
+                row_groups = list(groups)
+                yield from parquet.iter_batches(BATCH_ROWS, row_groups=row_groups, columns=columns)
                 return
         for batch in fragment.to_batches(
-            columns=columns, batch_size=BATCH, batch_readahead=AHEAD, fragment_readahead=1
+            columns=columns, batch_size=BATCH_ROWS, batch_readahead=READAHEAD, fragment_readahead=1
         ):
             if self._kind == FEATHER:
                 batch.validate(full=True)
@@ -230,7 +233,7 @@ class ColumnarSource:
     def _common_schema(self, plain: "ds.FileFormat") -> pa.Schema:
         first = None
         for file in self._files:
-            with naming(file, self._kind):
+            with read_errors(file, self._kind):
                 schema = _fragment(plain, file).physical_schema
                 first = schema if first is None else first
                 difference = _difference(first, schema)
@@ -241,7 +244,7 @@ class ColumnarSource:
         return first
 
     def _rows(self, file: Path) -> int:
-        with naming(file, self._kind):
+        with read_errors(file, self._kind):
             return int(_fragment(self._format, file).count_rows())
 
 
@@ -252,45 +255,45 @@ def _fragment(
     return form.make_fragment(str(file.absolute()), filesystem=LocalFileSystem(), **chosen)
 
 
-def _reading_words(schema: pa.Schema) -> "ds.ParquetFileFormat":
-    """Return the Parquet format that reads text as dictionaries and verifies checksums of pages.
+def _parquet_format(schema: pa.Schema) -> "ds.ParquetFileFormat":
+    """Return the Parquet format that dictionary-encodes strings and verifies page checksums.
 
-    Without `pre_buffer`, which would keep every byte read until the file ends.
+    Without `pre_buffer`, which would keep all bytes read in memory until the end of the file.
     """
-    texts = pa.string(), pa.large_string(), pa.string_view()
-    words = [column.name for column in schema if column.type in texts]
+    string_types = pa.string(), pa.large_string(), pa.string_view()
+    strings = [column.name for column in schema if column.type in string_types]
     return ds.ParquetFileFormat(
-        read_options=ds.ParquetReadOptions(dictionary_columns=words),
+        read_options=ds.ParquetReadOptions(dictionary_columns=strings),
         default_fragment_scan_options=ds.ParquetFragmentScanOptions(
             pre_buffer=False, page_checksum_verification=True
         ),
     )
 
 
-def _difference(one: pa.Schema, other: pa.Schema) -> str:
-    """Return both schemas as far as they differ in names or types, empty where they do not."""
-    here = dict(zip(one.names, map(str, one.types), strict=True))
-    there = dict(zip(other.names, map(str, other.types), strict=True))
-    same = here.items() & there.items()
-    if len(same) == len(here) == len(there):
+def _difference(first: pa.Schema, other: pa.Schema) -> str:
+    """Describe the columns in which two schemas differ, by name or type; empty if they agree."""
+    there = dict(zip(first.names, map(str, first.types), strict=True))
+    here = dict(zip(other.names, map(str, other.types), strict=True))
+    shared = here.items() & there.items()
+    if len(shared) == len(here) == len(there):
         return ""
-    unlike = [
-        {name: kind for name, kind in columns.items() if (name, kind) not in same}
-        for columns in (there, here)
-    ]
-    agreeing = f"; {len(same)} of the columns are the same" if same else ""
-    return f"here {_listed(unlike[0])}, there {_listed(unlike[1])}{agreeing}"
+    only_here, only_there = (
+        {name: kind for name, kind in columns.items() if (name, kind) not in shared}
+        for columns in (here, there)
+    )
+    agreeing = f"; {len(shared)} of the columns are the same" if shared else ""
+    return f"here {_listed(only_here)}, there {_listed(only_there)}{agreeing}"
 
 
 def _listed(columns: dict[str, str]) -> str:
-    """Return columns with their types, the first ones of many."""
-    shown = [f"{name!r} {kind}" for name, kind in list(columns.items())[:SHOWN]]
-    more = [f"{len(columns) - SHOWN} more"] if len(columns) > SHOWN else []
-    return ", ".join([*shown, *more]) or "nothing more"
+    """Return columns with their types, at most `MAX_SHOWN_COLUMNS` of them."""
+    shown = [f"{name!r} {kind}" for name, kind in list(columns.items())[:MAX_SHOWN_COLUMNS]]
+    omitted = len(columns) - len(shown)
+    return ", ".join([*shown, *([f"{omitted} more"] if omitted else [])]) or "nothing more"
 
 
 def open_frame(data: Any) -> "FrameSource":
-    """Return a frame as a source, or raise an error."""
+    """Return the source of a frame; anything else raises a TableError."""
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     try:
@@ -303,13 +306,13 @@ def open_frame(data: Any) -> "FrameSource":
         raise TableError(f"the frame cannot be read: {what}") from None
     except TypeError:
         raise TableError(
-            "a table must be a pandas, Polars or PyArrow frame, or the path of a file, folder or "
+            "data must be a pandas, Polars or PyArrow frame, or the path of a file, folder or "
             f"glob, got {type(data).__name__}"
         ) from None
 
 
 class FrameSource:
-    """A frame; its columns are converted to Arrow once, when first needed.
+    """A data frame; each column is converted to Arrow once, when first read.
 
     Parameters
     ----------
@@ -326,32 +329,30 @@ class FrameSource:
         self.rows_total: int | None = len(frame)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Return the batches of these columns, from the first record on."""
+        """Return the batches of these columns, starting at the first record."""
         arrays = {name: self._column(name) for name in columns}
-        yield from pa.table(arrays).to_batches(max_chunksize=BATCH)
+        yield from pa.table(arrays).to_batches(max_chunksize=BATCH_ROWS)
 
     def _column(self, name: str) -> pa.ChunkedArray:
         if name not in self._columns:
             try:
                 array = self._frame[:, [self.names.index(name)]].to_arrow().column(0)
-            except (pa.ArrowException, NarwhalsError, *CONVERSION) as reason:
+            except (pa.ArrowException, NarwhalsError, *CONVERSION_ERRORS) as reason:
                 what = " ".join(str(reason).split())
-                raise TableError(
-                    f"column {name!r} does not hold one kind of values: {what}"
-                ) from None
+                raise TableError(f"column {name!r} must hold values of one type: {what}") from None
             self._columns[name] = array
         return self._columns[name]
 
 
 class Source(Protocol):
-    """A table that can be read as often as needed, one batch at a time.
+    """A table that can be read repeatedly, one batch at a time.
 
     Attributes
     ----------
     names
-        The columns.
+        The column names.
     fields
-        Whether the columns are fields of text files, whose type is not known.
+        Whether the columns are fields of text files, which have no type.
     """
 
     names: tuple[str, ...]
@@ -359,14 +360,14 @@ class Source(Protocol):
 
     @property
     def rows_total(self) -> int | None:
-        """The number of records, None where only reading tells."""
+        """Number of records, None if unknown before reading."""
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Return the batches of these columns, from the first record on."""
+        """Return the batches of these columns, starting at the first record."""
 
 
 def open_source(data: Any, options: TableOptions) -> Source:
-    """Return the source for a frame, a path (file, folder, glob) or a list of paths."""
+    """Return the source of a frame, a path (file, folder, glob) or a list of paths."""
     if not isinstance(data, (str, os.PathLike, list, tuple)):
         return open_frame(data)
     kind, files = find_files(data)

@@ -1,11 +1,11 @@
-"""CSV, TSV and other delimited text, plain or gzipped, as Arrow batches of texts.
+"""CSV, TSV and other delimited text, plain or gzipped, as Arrow batches of strings.
 
-All fields are read as text; what a field stands for is decided by the field alone
-(`labels.field_key`), so a column means the same whatever its first rows look like.  Empty lines are
-ignored, except in a file of one column: there they are records whose only field is empty.
+All fields are read as strings; the value of a field depends on the field alone
+(`labels.field_key`), so types do not depend on the first rows.  Empty lines are ignored, except in
+a file of one column: there they are records with a missing value.
 
-A file or pipe is a stream of UTF-8: decompressed, decoded, and where blanks delimit, with runs of
-blanks made one.
+A file or pipe is read as a stream of UTF-8: decompressed, decoded, and, if the delimiter is a
+blank, with runs of blanks collapsed.
 """
 
 import codecs
@@ -23,39 +23,38 @@ import pyarrow.csv as pa_csv
 
 from seepage.data.table.labels import field_key, is_number
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sources import SIGNATURES, TEXT, naming
+from seepage.data.table.sources import SIGNATURES, TEXT, read_errors
 from seepage.errors import TableError
 
 DELIMITERS = "\t;|, "
-"""Candidates; of those that split as many lines alike the first wins: it is rarer in text."""
+"""Candidates, those rarer in text first: the first wins among equal scores."""
 
-LINES = 100
-START = CHUNK = 2**18
-BLOCK = 2**23
-"""A header or record must not have more bytes."""
+DETECTION_LINES = 100
+START_BYTES = CHUNK = 2**18
+MAX_RECORD_BYTES = 2**23
+"""Maximum length of a header or record."""
 
-GZIP = b"\x1f\x8b"
-MARK = codecs.BOM_UTF8
+GZIP_SIGNATURE = b"\x1f\x8b"
 QUOTED = re.compile(rb'((?<![^ \r\n])"[^"]*(?:""[^"]*)*(?:"|\Z))')
-"""A quoted field where blanks delimit: elsewhere than at its beginning a quote has no meaning."""
+"""A quoted field if blanks delimit; a quote inside a field is literal."""
 
-NO_TEXT = b"\xff"
-"""What no text in UTF-8 contains."""
+NOT_UTF8 = b"\xff"
+"""A byte that does not occur in UTF-8."""
 
 
 class TextLayout(NamedTuple):
-    """How one text file is cut into fields.
+    """Delimiter and header of one text file.
 
     Attributes
     ----------
     delimiter
-        What stands between fields.
+        The character between fields.
     names
-        The columns.
+        The column names.
     header
-        Rows up to and with the header, empty ones included; 0 in a file without a header.
+        Number of rows up to and including the header, empty rows counted; 0 without a header.
     empty
-        Whether no record follows.
+        Whether the file has no records.
     """
 
     delimiter: str
@@ -65,7 +64,10 @@ class TextLayout(NamedTuple):
 
 
 def _layout(file: Path, options: TableOptions, start: bytes, complete: bool) -> TextLayout | None:
-    """Return how a text is cut that begins so; None where that does not tell."""
+    """Return the layout of a file from its start; None if more bytes are needed.
+
+    `complete` says that `start` is the whole file.
+    """
     text = _lines(start, options.skip_lines, complete)
     tabs = file.name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
     mark = options.delimiter or ("\t" if tabs else find_delimiter(text))
@@ -75,16 +77,16 @@ def _layout(file: Path, options: TableOptions, start: bytes, complete: bool) -> 
     header, names = 0, options.column_names
     if names is None:
         header, names = next(((index, row) for index, row in enumerate(rows, 1) if row), (0, []))
-    left = any(rows) if len(names) > 1 else next(rows, None) is not None
+    has_records = any(rows) if len(names) > 1 else next(rows, None) is not None
     if options.column_names is None:
-        if not left and not complete:
+        if not has_records and not complete:
             return None
         names = _header_names(names, file)
-    return TextLayout(mark, tuple(names), header, complete and not left)
+    return TextLayout(mark, tuple(names), header, complete and not has_records)
 
 
 def _lines(start: bytes, skip_lines: int, complete: bool) -> str:
-    """Return the whole lines of the beginning of a text, after those that are skipped."""
+    """Return the complete lines of the start of a file, without the skipped ones."""
     text = codecs.getincrementaldecoder("utf-8")().decode(start, final=complete)
     text = text.removeprefix("\ufeff")
     if not complete:
@@ -94,23 +96,24 @@ def _lines(start: bytes, skip_lines: int, complete: bool) -> str:
 
 
 def find_delimiter(text: str) -> str:
-    r"""Return the delimiter of a table in text, from its first 100 lines.
+    r"""Return the delimiter of delimited text, detected in its first 100 lines.
 
-    The delimiter is the candidate (tab, semicolon, bar, comma, blank) that cuts the most lines
-    into as many fields as the first one, at least two; quoted fields are taken as a whole.
+    The delimiter is the candidate (tab, semicolon, bar, comma, blank) with the most lines that have
+    as many fields as the first line, at least two; quoted fields are not split.
 
     Examples
     --------
     >>> find_delimiter("name;weight\nAda;52,5\n")
     ';'
     """
-    lines = [line.strip(" ") for line in text.splitlines()[:LINES] if line.strip()]
-    scores = {mark: _alike(lines, mark) for mark in DELIMITERS}
+    lines = [line.strip(" ") for line in text.splitlines()[:DETECTION_LINES] if line.strip()]
+    scores = {mark: _equal_widths(lines, mark) for mark in DELIMITERS}
     best = max(DELIMITERS, key=lambda mark: scores[mark])
     return best if scores[best] else ","
 
 
-def _alike(lines: Sequence[str], mark: str) -> int:
+def _equal_widths(lines: Sequence[str], mark: str) -> int:
+    """Return the number of lines with as many fields as the first; 0 if it has one field."""
     reader = csv.reader(lines, delimiter=mark, skipinitialspace=mark == " ")
     try:
         widths = [len(row) for row in reader]
@@ -120,10 +123,10 @@ def _alike(lines: Sequence[str], mark: str) -> int:
 
 
 def _header_names(row: Sequence[str], file: Path) -> list[str]:
-    """Return the names in a header; raise where there is none, or it looks like a record."""
+    """Return the names in a header row; no header, or a number in it, raises a TableError."""
     if not row:
-        again = ", or was read already: a pipe can be read once only" if file.is_fifo() else ""
-        raise TableError(f"{file} is empty{again}")
+        hint = ", or was read already: a pipe can be read once only" if file.is_fifo() else ""
+        raise TableError(f"{file} is empty{hint}")
     names = [name.strip() for name in row]
     number = next((name for name in names if is_number(field_key(name))), None)
     if number is not None:
@@ -131,7 +134,7 @@ def _header_names(row: Sequence[str], file: Path) -> list[str]:
             f"the first line of {file} must name the columns, but has the number {number}; give "
             "column_names (and skip_lines=1 if that line is the header nevertheless)"
         )
-    return [name or f"column {number}" for number, name in enumerate(names, 1)]
+    return [name or f"column {index}" for index, name in enumerate(names, 1)]
 
 
 class TextSource:
@@ -155,29 +158,28 @@ class TextSource:
         first, layout = self._files[0]
         self.names = layout.names
         for file, other in self._files:
-            odd = sorted(set(layout.names) ^ set(other.names))
-            if odd:
-                lacking = "lacks" if odd[0] in layout.names else "also has"
+            unshared = sorted(set(layout.names) ^ set(other.names))
+            if unshared:
+                verb = "lacks" if unshared[0] in layout.names else "also has"
                 raise TableError(
-                    f"{file} does not have the columns of {first}: it {lacking} {odd[0]!r}"
+                    f"{file} does not have the columns of {first}: it {verb} {unshared[0]!r}"
                 )
 
     def _find_layout(self, file: Path) -> TextLayout:
-        """Return how a file is cut.
-
-        The first 256 kB tell, or more until the header has ended and a record has begun.
-        """
-        with naming(file, TEXT), ExitStack() as closing:
+        """Return the layout of a file, from its first 256 kB, or more if the header is longer."""
+        with read_errors(file, TEXT), ExitStack() as closing:
             text = open_text(file, self._options.encoding)
-            stream = closing.enter_context(io.BufferedReader(text, START))
+            stream = closing.enter_context(io.BufferedReader(text, START_BYTES))
             if file.is_fifo() and stream.peek(8).startswith(tuple(SIGNATURES)):
                 raise TableError(
                     f"{file} is a pipe: Parquet and Feather can be read from files only"
                 )
-            start, size, layout = b"", START, None
+            start, size, layout = b"", START_BYTES, None
             while layout is None:
-                if len(start) >= BLOCK:
-                    raise TableError(f"the header of {file} does not end within {BLOCK:,} bytes")
+                if len(start) >= MAX_RECORD_BYTES:
+                    raise TableError(
+                        f"the header of {file} does not end within {MAX_RECORD_BYTES:,} bytes"
+                    )
                 start += stream.read(size - len(start))
                 layout = _layout(file, self._options, start, len(start) < size)
                 size *= 2
@@ -187,7 +189,7 @@ class TextSource:
             return layout
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-        """Return the batches of these columns, from the first record on."""
+        """Return the batches of these columns, starting at the first record."""
         for file, layout in self._files:
             if not layout.empty:
                 yield from self._read(file, layout, columns)
@@ -198,7 +200,7 @@ class TextSource:
         ragged: list[Any] = []
         with ExitStack() as closing:
             try:
-                with naming(file, TEXT):
+                with read_errors(file, TEXT):
                     stream = self._text(file, layout)
                     if file.is_fifo():
                         closing.callback(stream.close)
@@ -209,7 +211,7 @@ class TextSource:
                 raise self._ragged_error(file, layout, ragged[0]) from None
 
     def _text(self, file: Path, layout: TextLayout) -> Any:
-        """Return the text of a file as a stream; that of a pipe only once."""
+        """Return a file as a stream of UTF-8; a pipe that was read before raises a TableError."""
         if not file.is_fifo():
             stream: Any = open_text(file, self._options.encoding)
         elif file in self._pipes:
@@ -241,7 +243,7 @@ class TextSource:
             stream,
             read_options=pa_csv.ReadOptions(
                 use_threads=threads,
-                block_size=BLOCK,
+                block_size=MAX_RECORD_BYTES,
                 column_names=list(layout.names),
                 skip_rows=self._options.skip_lines,
                 skip_rows_after_names=layout.header,
@@ -261,7 +263,7 @@ class TextSource:
         )
 
     def _ragged_error(self, file: Path, layout: TextLayout, row: Any) -> TableError:
-        """Return the error that names the first ragged record; Arrow numbers rows only serially."""
+        """Return the error for a ragged record; Arrow numbers rows only without threads."""
         record = "a record"
         if not file.is_fifo():
             ragged: list[Any] = []
@@ -279,23 +281,24 @@ class TextSource:
 def open_text(file: Path, encoding: str = "utf-8") -> pa.NativeFile:
     """Return a text file or pipe as a stream of UTF-8, decompressed if it is gzipped."""
     opened = file.open("rb")
-    first = opened.read(len(GZIP))
+    first = opened.read(len(GZIP_SIGNATURE))
     if file.is_fifo():
         source: Any = join(first, opened)
     else:
         opened.close()
         source = str(file)
-    stream = pa.input_stream(source, compression="gzip" if first == GZIP else None)
+    gzipped = first == GZIP_SIGNATURE
+    stream = pa.input_stream(source, compression="gzip" if gzipped else None)
     return pa.transcoding_input_stream(stream, encoding, "utf-8")
 
 
 def join(start: bytes, stream: io.BufferedReader) -> io.BufferedReader:
-    """Return the bytes of a stream that were read already, and then the rest of it."""
+    """Return a stream of the bytes `start`, already read, followed by the rest of `stream`."""
     return io.BufferedReader(_Joined(start, stream), CHUNK)
 
 
-class _Changed(io.RawIOBase):
-    """A stream made of another one, and closed with it."""
+class _FilteredStream(io.RawIOBase):
+    """A stream made from another one, which it closes when it is closed."""
 
     def __init__(self, stream: io.BufferedReader) -> None:
         self._stream = stream
@@ -305,12 +308,12 @@ class _Changed(io.RawIOBase):
         return True
 
     def close(self) -> None:
-        """Close both."""
+        """Close both streams."""
         self._stream.close()
         super().close()
 
 
-class _Joined(_Changed):
+class _Joined(_FilteredStream):
     def __init__(self, start: bytes, stream: io.BufferedReader) -> None:
         super().__init__(stream)
         self._start = io.BytesIO(start)
@@ -320,16 +323,17 @@ class _Joined(_Changed):
         return self._start.readinto(buffer) or self._stream.readinto1(buffer)
 
 
-class _SingleBlanks(_Changed):
-    """A text with runs of blanks replaced by one and those at line ends removed.
+class _SingleBlanks(_FilteredStream):
+    """A stream with runs of blanks collapsed to one, and blanks at both ends of lines removed.
 
-    What is quoted stays as it is, and so do the lines that are skipped.
+    Quoted fields and skipped lines are unchanged.
     """
 
     def __init__(self, stream: io.BufferedReader, skip_lines: int) -> None:
         super().__init__(stream)
         self._ready = b"".join(stream.readline() for _ in range(skip_lines))
-        self._cut_line = b"" if skip_lines else stream.read(len(MARK)).removeprefix(MARK)
+        start = b"" if skip_lines else stream.read(len(codecs.BOM_UTF8))
+        self._cut_line = start.removeprefix(codecs.BOM_UTF8)
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer and return the number of bytes, 0 at the end."""
@@ -340,22 +344,24 @@ class _SingleBlanks(_Changed):
             self._ready = _single_blanks(parts)
             if not chunk:
                 break
-            if len(self._cut_line) > BLOCK:
-                raise csv.Error(f"a record has more than {BLOCK:,} bytes; is a quote not closed?")
+            if len(self._cut_line) > MAX_RECORD_BYTES:
+                raise csv.Error(
+                    f"a record has more than {MAX_RECORD_BYTES:,} bytes; is a quote not closed?"
+                )
         part, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
         buffer[: len(part)] = part
         return len(part)
 
 
 def _by_quotes(text: bytes) -> list[bytes]:
-    """Return the parts of a text, by turns outside quotes and quoted."""
+    """Return the parts of a text, alternately unquoted and quoted."""
     return QUOTED.split(text) if b'"' in text else [text]
 
 
 def _cut_off_last_line(parts: list[bytes]) -> bytes:
-    """Remove what follows the last line end outside quotes, and return it.
+    """Remove and return the bytes after the last unquoted line end.
 
-    A carriage return at the very end does not count: the rest of the line end may follow.
+    A carriage return at the very end is no line end yet: a line feed may follow.
     """
     for index in range(len(parts) - 1, -1, -2):
         text = parts[index]
@@ -370,13 +376,13 @@ def _cut_off_last_line(parts: list[bytes]) -> bytes:
 
 
 def _single_blanks(parts: list[bytes]) -> bytes:
-    """Return lines with single blanks outside quotes."""
-    if any(NO_TEXT in part for part in parts):
-        b"".join(parts).decode()
-    lines = NO_TEXT.join(parts[::2]).replace(b"\r\n", b"\n")
+    """Return the joined parts with blanks collapsed outside quotes."""
+    if any(NOT_UTF8 in part for part in parts):
+        b"".join(parts).decode()  # raises UnicodeDecodeError
+    lines = NOT_UTF8.join(parts[::2]).replace(b"\r\n", b"\n")
     while b"  " in lines:
         lines = lines.replace(b"  ", b" ")
     for end in (b"\n", b"\r"):
         lines = lines.replace(b" " + end, end).replace(end + b" ", end)
-    parts[::2] = lines.strip(b" ").split(NO_TEXT)
+    parts[::2] = lines.strip(b" ").split(NOT_UTF8)
     return b"".join(parts)

@@ -1,11 +1,11 @@
-"""A-optimal designs: how precise a form is, and how many people get which form.
+"""A-optimal designs: the precision of a form, and the best shares of people over forms.
 
 A quantity is an attribute's frequencies, or the joint distribution of two attributes that are
 asked together.  v_j(f) is the variance of the unbiased estimate of quantity j from one report of
-form f, summed over the values, for a person drawn from the population: noise and sampling
-together.  Its precision is V[f, j] = 1 / v_j(f), 0 where the form does not ask it.  With shares pi
-the precision of j is P_j = sum_f pi_f V[f, j], for n people its expected squared error
-1 / (n P_j), and the objective
+form f, summed over the values, for a person drawn from the population: the sum of noise and
+sampling variance.  Its precision is V[f, j] = 1 / v_j(f), and 0 if the form does not ask it.  With
+shares pi the precision of j is P_j = sum_f pi_f V[f, j], for n people its expected squared error
+is 1 / (n P_j), and the objective
 
     phi(pi) = sum_j w_j / P_j
 
@@ -22,14 +22,14 @@ from seepage._numerics import Floats
 from seepage.data.records import Records
 from seepage.mechanisms import mechanism, registered
 
-GRID = 1024
-"""Budgets at which precisions are tabulated, to tell which forms can pay."""
+GRID_SIZE = 1024
+"""Number of budgets at which precisions are tabulated, to bound the gains of candidate forms."""
 
-ROUNDS = 400
-"""Updates between two looks at which shares have vanished."""
+UPDATES_PER_PRUNING = 400
+"""Multiplicative updates between two removals of forms whose shares have converged to 0."""
 
-VANISHED = 1e-12
-"""A share below this is taken for 0 where it still falls."""
+ZERO_SHARE = 1e-12
+"""A share below this counts as 0 if its form has a negative reduced gain, so that it decreases."""
 
 
 def grr_terms(k: int, epsilon: float) -> tuple[float, float]:
@@ -52,16 +52,16 @@ class Precisions:
     Parameters
     ----------
     records
-        The people, for the frequencies.
+        The records, for the frequencies.
     joint
-        Pairs of indices whose joint distribution is wanted.
+        Pairs of attributes, by index, whose joint distribution is to be estimated.
 
     Notes
     -----
     With f the frequencies, v = k alpha + beta - sum f^2 for one attribute; for two
     v = (k alpha + beta)(k' alpha' + beta') - sum f^2 over pairs of values, since the two reports
     are independent given the two answers.  An attribute with one value has v = 0; its precision
-    is 0 here, for nothing is to be learnt.
+    is set to 0, as there is nothing to estimate.
 
     Examples
     --------
@@ -75,23 +75,23 @@ class Precisions:
 
     def __init__(self, records: Records, joint: Sequence[tuple[int, int]] = ()) -> None:
         self.sizes = records.domain.sizes
-        people = max(records.records, 1)
+        number = max(records.records, 1)
         count = len(self.sizes)
-        self.frequencies = [records.marginal(j) / people for j in range(count)]
+        self.frequencies = [records.marginal(j) / number for j in range(count)]
         self.squares = [float((f**2).sum()) for f in self.frequencies]
         self.joint = tuple(joint)
-        self._made: dict[tuple[str, int, float], Any] = {}
+        self._mechanisms: dict[tuple[str, int, float], Any] = {}
         self._joint_squares = [
-            float(((records.counts([i, j]) / people) ** 2).sum()) for i, j in self.joint
+            float(((records.counts([i, j]) / number) ** 2).sum()) for i, j in self.joint
         ]
 
     @property
     def count(self) -> int:
-        """The number of quantities."""
+        """The number of quantities: attributes, then pairs."""
         return len(self.sizes) + len(self.joint)
 
-    def _square(self, j: int, epsilon: float) -> float:
-        """Return the expected sum of squares of one report's estimate."""
+    def _second_moment(self, j: int, epsilon: float) -> float:
+        """Return k alpha + beta: the expected sum of squares of one report's estimate."""
         alpha, beta = grr_terms(self.sizes[j], epsilon)
         return self.sizes[j] * alpha + beta
 
@@ -99,80 +99,81 @@ class Precisions:
         """Return the precision of attribute j from one report with this budget."""
         if epsilon <= 0 or self.sizes[j] == 1:
             return 0.0
-        return 1 / (self._square(j, epsilon) - self.squares[j])
+        return 1 / (self._second_moment(j, epsilon) - self.squares[j])
 
     def mechanism(self, name: str, size: int, epsilon: float) -> Any:
-        """Return a mechanism, made once for all attributes of a size."""
+        """Return a mechanism, cached by name, alphabet size and budget."""
         key = name, size, epsilon
-        if key not in self._made:
-            self._made[key] = mechanism(*key)
-        return self._made[key]
+        if key not in self._mechanisms:
+            self._mechanisms[key] = mechanism(*key)
+        return self._mechanisms[key]
 
     def of_mechanism(self, j: int, name: str, epsilon: float) -> float:
         """Return the precision of attribute j from one report of any mechanism."""
-        made = self.mechanism(name, self.sizes[j], epsilon)
-        noise = float(made.variance(1, self.frequencies[j]).sum())
+        mechanism = self.mechanism(name, self.sizes[j], epsilon)
+        noise = float(mechanism.variance(1, self.frequencies[j]).sum())
         variance = noise + 1 - self.squares[j]
         return 1 / variance if variance > 0 else 0.0
 
     def best_mechanism(self, j: int, epsilon: float) -> str:
-        """Return the pure mechanism that estimates attribute j most precisely with a budget."""
-        best, most = "grr", self.of_mechanism(j, "grr", epsilon) * (1 + 1e-9)
+        """Return the pure mechanism with the highest precision of attribute j; ties go to GRR."""
+        best, highest = "grr", self.of_mechanism(j, "grr", epsilon) * (1 + 1e-9)
         for name, family in registered().items():
             if not family.approximate:
-                value = self.of_mechanism(j, name, epsilon)
+                precision = self.of_mechanism(j, name, epsilon)
                 within = self.mechanism(name, self.sizes[j], epsilon).epsilon <= epsilon
-                if value > most and within:
-                    best, most = name, value
+                if precision > highest and within:
+                    best, highest = name, precision
         return best
 
     def row(self, attributes: Sequence[int], epsilons: Sequence[float]) -> Floats:
-        """Return the precision of every quantity from one report of a form."""
-        found = np.zeros(self.count)
+        """Return V[f, :], the precision of every quantity from one report of a form."""
+        row = np.zeros(self.count)
         budgets = dict(zip(attributes, epsilons, strict=True))
         for j, epsilon in budgets.items():
-            found[j] = self.single(j, epsilon)
+            row[j] = self.single(j, epsilon)
         for index, (i, j) in enumerate(self.joint, len(self.sizes)):
             if min(budgets.get(i, 0.0), budgets.get(j, 0.0)) > 0:
-                square = self._square(i, budgets[i]) * self._square(j, budgets[j])
-                found[index] = 1 / (square - self._joint_squares[index - len(self.sizes)])
-        return found
+                square = self._second_moment(i, budgets[i]) * self._second_moment(j, budgets[j])
+                row[index] = 1 / (square - self._joint_squares[index - len(self.sizes)])
+        return row
 
     def tabulate(self, caps: Floats) -> tuple[Floats, Floats]:
-        """Return a grid of budgets, and the precision of each attribute at it.
+        """Return a grid of budgets, and the precision of each attribute at each of them.
 
         Parameters
         ----------
         caps
-            The largest budget of each attribute: at a larger one its precision no longer grows.
+            The largest budget of each attribute; its precision is constant beyond.
         """
-        grid = np.linspace(0.0, float(caps.max()), GRID)
-        table = np.zeros((len(self.sizes), GRID))
+        grid = np.linspace(0.0, float(caps.max()), GRID_SIZE)
+        table = np.zeros((len(self.sizes), GRID_SIZE))
         squares: dict[int, Floats] = {}
         for j, cap in enumerate(caps.tolist()):
             size = self.sizes[j]
             if size > 1 and cap > 0:
                 if size not in squares:
-                    squares[size] = np.array([self._square(j, e) for e in grid.tolist()])
+                    squares[size] = np.array([self._second_moment(j, e) for e in grid.tolist()])
                 table[j] = 1 / (squares[size] - self.squares[j])
                 table[j, grid > cap] = self.single(j, cap)
         return grid, table
 
 
-class Shares(NamedTuple):
-    """Shares, the objective, and how far it may be above the least one over the same forms.
-
-    `prices` are w_j / P_j^2: what a form gains for the precision of each quantity.
-    """
+class ShareSolution(NamedTuple):
+    """A solution of the master problem: shares of forms, objective, optimality gap, prices."""
 
     shares: Floats
+    """pi, one share for each form; they sum to 1."""
     objective: float
+    """phi(pi)."""
     gap: float
+    """Upper bound of phi(pi) / min phi - 1 over the same forms."""
     prices: Floats
+    """Dual prices w_j / P_j^2, one for each quantity."""
 
 
-def evaluate(precisions: Floats, weights: Floats, shares: Floats) -> Shares:
-    """Return the objective at some shares and the gap of the equivalence theorem.
+def evaluate(precisions: Floats, weights: Floats, shares: Floats) -> ShareSolution:
+    """Return objective, prices, and the optimality gap of the equivalence theorem, at given shares.
 
     With g_f = sum_j w_j V[f, j] / P_j^2, phi <= (1 + gap) min phi, gap = max_f g_f / phi - 1.
 
@@ -188,9 +189,9 @@ def evaluate(precisions: Floats, weights: Floats, shares: Floats) -> Shares:
         prices = np.where(used, weights / precision**2, 0.0)
         objective = float((weights[used] / precision[used]).sum())
         if not np.isfinite(objective):
-            return Shares(shares, np.inf, np.inf, prices)
+            return ShareSolution(shares, np.inf, np.inf, prices)
         gap = float((precisions @ prices).max() / objective - 1)
-    return Shares(shares, objective, max(gap, 0.0), prices)
+    return ShareSolution(shares, objective, max(gap, 0.0), prices)
 
 
 def best_shares(
@@ -198,12 +199,12 @@ def best_shares(
     weights: Floats,
     start: Floats,
     tolerance: float = 1e-4,
-    most: int = 4000,
-) -> Shares:
-    """Return shares whose objective is within `tolerance` of the least, or those after `most`.
+    max_updates: int = 4000,
+) -> ShareSolution:
+    """Return shares with a gap of at most `tolerance`, or those after `max_updates` updates.
 
-    The update pi_f <- pi_f sqrt(g_f), normalised, never raises phi.  A form with share 0 at the
-    start stays out; the gap counts it all the same.
+    The multiplicative update pi_f <- pi_f sqrt(g_f), normalised, never increases phi.  A form with
+    start share 0 keeps it, but counts in the gap.
 
     Examples
     --------
@@ -214,22 +215,22 @@ def best_shares(
     """
     shares = start / start.sum()
     active = np.flatnonzero(shares)
-    part, done = precisions[active], 0
-    pi, used = shares[active], weights > 0
-    part, importance = np.ascontiguousarray(part[:, used]), weights[used]
-    while done < most:
-        for _ in range(min(ROUNDS, most - done)):
-            done += 1
-            precision = pi @ part
-            gains = part @ (importance / precision**2)
+    updates, used = 0, weights > 0
+    pi, importance = shares[active], weights[used]
+    rows = np.ascontiguousarray(precisions[active][:, used])
+    while updates < max_updates:
+        for _ in range(min(UPDATES_PER_PRUNING, max_updates - updates)):
+            updates += 1
+            precision = pi @ rows
+            gains = rows @ (importance / precision**2)
             objective = float((importance / precision).sum())
             if gains.max() <= objective * (1 + tolerance):
-                done = most
+                updates = max_updates
                 break
             pi = pi * np.sqrt(gains)
             pi /= pi.sum()
-        kept = (pi > VANISHED) | (gains > objective)
-        active, pi, part = active[kept], pi[kept] / pi[kept].sum(), part[kept]
+        kept = (pi > ZERO_SHARE) | (gains > objective)
+        active, pi, rows = active[kept], pi[kept] / pi[kept].sum(), rows[kept]
     shares = np.zeros(len(precisions))
     shares[active] = pi
     return evaluate(precisions, weights, shares)

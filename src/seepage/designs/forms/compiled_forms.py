@@ -1,7 +1,7 @@
-"""The Numba drop-in of `form_totals`: bitmaps of sorted records, transforms.
+"""Numba kernels of `form_totals`: counting on bitmaps of sorted records, and the transform.
 
-A search scores thousands of forms, which pays for loading Numba many times over.  Tests compare
-every function with NumPy.
+A search scores thousands of forms, so the kernels save many times the time that loading Numba
+takes.  Tests compare every function with NumPy.
 """
 # mypy: allow-untyped-defs, no-check-untyped-defs
 
@@ -16,12 +16,13 @@ from seepage._numerics import Booleans, Floats, Integers
 from seepage.data.counting.compiled_kernel import popcount
 
 WORD = 64
+"""Bits per word of a bitmap."""
 
 entry: Any = numba.njit(cache=True, nogil=True, error_model="numpy")
 
 
 SortedRows = tuple[NDArray[np.uint64], Integers, Integers]
-"""Records sorted by cell: bitmaps (words x values), the cell and the weight of each word."""
+"""Records sorted by cell: bitmaps (words x values), and the cell and the weight of each word."""
 
 
 def sort_rows(
@@ -39,8 +40,8 @@ def sort_rows(
     keys = _keys(columns, bits, strata, indices, starts, sizes, spread)
     count = (int(strata.max(initial=0)) + 1) * int(np.prod(sizes)) * spread
     order = _order(keys, count) if count <= 4 * len(keys) else np.argsort(keys, kind="stable")
-    found: SortedRows = _pack(columns, keys, order, spread, width)
-    return found
+    packed: SortedRows = _pack(columns, keys, order, spread, width)
+    return packed
 
 
 @entry
@@ -56,7 +57,7 @@ def _keys(columns, bits, strata, indices, starts, sizes, spread):
 
 @entry
 def _order(keys, count):
-    """Return the order of a counting sort."""
+    """Return the permutation that sorts the keys, by a stable counting sort."""
     ends = np.zeros(count + 1, np.int64)
     for row in range(len(keys)):
         ends[keys[row] + 1] += 1
@@ -101,29 +102,29 @@ def _pack(columns, keys, order, spread, width):
 def count_with(bitmaps, cells, weights, start, size, count):
     """Return the counts of the stem's cells and one more attribute, (cells x size) x values."""
     words, width = bitmaps.shape
-    found = np.zeros((count * size, width))
+    counts = np.zeros((count * size, width))
     sums = np.zeros((size, width), np.int64)
     for word in range(words):
         weight = weights[word]
         for u in range(size):
-            chosen = bitmaps[word, start + u]
-            if chosen:
+            answer = bitmaps[word, start + u]
+            if answer:
                 for v in range(width):
-                    sums[u, v] += weight * np.int64(popcount(bitmaps[word, v] & chosen))
+                    sums[u, v] += weight * np.int64(popcount(bitmaps[word, v] & answer))
         if word + 1 == words or cells[word + 1] != cells[word]:
             base = cells[word] * size
             for u in range(size):
                 for v in range(width):
-                    found[base + u, v] = sums[u, v]
+                    counts[base + u, v] = sums[u, v]
                     sums[u, v] = 0
-    return found
+    return counts
 
 
 @entry
-def _ratios(shares, sizes, floors, weights, seen, starts, alphabet, buffer):
-    """Return for each attribute the largest ratio of likelihoods; `buffer` as large as `shares`."""
+def _ratios(shares, sizes, floors, weights, occurs, starts, alphabet, buffer):
+    """Return the largest likelihood ratio about each attribute; `buffer` is like `shares`."""
     rows, width = shares.shape
-    strata = len(seen)
+    strata = len(occurs)
     answers = rows // strata
     buffer[:] = shares
     stride = answers
@@ -159,7 +160,7 @@ def _ratios(shares, sizes, floors, weights, seen, starts, alphabet, buffer):
             high = 0.0
             low = np.inf
             for v in range(starts[k], starts[k] + alphabet[k]):
-                if seen[stratum, v]:
+                if occurs[stratum, v]:
                     high = max(high, buffer[row, v])
                     low = min(low, buffer[row, v])
             if high > best[k] * low:
@@ -171,12 +172,12 @@ def largest_ratios(
     shares: Floats,
     sizes: Integers,
     epsilons: Floats,
-    seen: Booleans,
+    occurs: Booleans,
     starts: Integers,
     alphabet: Integers,
     buffer: Floats,
 ) -> Floats:
-    """Return the largest ratio of likelihoods for each attribute, not rounded."""
+    """Return the largest likelihood ratio of a report about each attribute, not rounded."""
     floors = np.array([math.exp(-e) for e in epsilons])
     weights = np.array([-math.expm1(-e) for e in epsilons])
-    return np.asarray(_ratios(shares, sizes, floors, weights, seen, starts, alphabet, buffer))
+    return np.asarray(_ratios(shares, sizes, floors, weights, occurs, starts, alphabet, buffer))

@@ -1,4 +1,4 @@
-"""What a design must satisfy, and the largest budgets of a form that satisfy it."""
+"""The constraints of a design, and the largest equal budgets of a form that satisfy them."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -18,33 +18,33 @@ if TYPE_CHECKING:
     from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 
 Indices = tuple[int, ...]
-"""Attributes asked together, by index, ascending."""
+"""Attributes of a form, by index, ascending."""
 
 MAX_BUDGET = 16.0
-"""The budget of an attribute that nothing limits: its noise is 10^-7 of the sampling error."""
+"""Budget in nats of an attribute without a limit: its noise is 10^-7 of the sampling error."""
 
 TOLERANCE = 1e-7
-"""To what share of it a budget is found while searching."""
+"""Relative accuracy of a budget during the search."""
 
 MAX_FORM = 8
-"""The most attributes of a form that is searched for, where no other number is given."""
+"""Maximum number of attributes of a form, unless the caller gives another."""
 
 
 Nats = Annotated[float, msgspec.Meta(ge=0)]
 
 
 class ToldAnswers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the one report of a form tells beyond its totals, computed for the table.
+    """Leakage in nats of one report for all answers beyond its totals, for the table.
 
     Parameters
     ----------
     answer
-        By how much changing one answer changes the report's log-likelihood, whatever is known.
+        Largest change of the report's log-likelihood when one answer changes, whatever is known.
     one, two
-        The most told about an answer to whoever knows one or two of the others; None where there
-        are not so many.
+        Largest leakage about an answer given one or two of the other answers; None if the form has
+        fewer others.
     xor, xor_of
-        The most told about the exclusive or of answers, and their attributes.
+        Largest leakage about the exclusive or of answers, and the attributes of those answers.
     """
 
     answer: Nats
@@ -55,7 +55,7 @@ class ToldAnswers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @classmethod
     def of(cls, made: "ShapedMechanism") -> "ToldAnswers":
-        """Return what a mechanism tells, rounded up."""
+        """Return the leakages of a mechanism about its answers, in nats, rounded up."""
         others, xor = len(made.sources) - 1, made.worst_xor
         return cls(
             answer=max(made.answer_changes.values()),
@@ -72,7 +72,9 @@ class ToldAnswers(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             ("two", self.two),
             (f"about the xor of {', '.join(self.xor_of)}", self.xor),
         ]
-        return ", ".join(f"{of} {shortest_above(told)}" for of, told in parts if told is not None)
+        return ", ".join(
+            f"{what} {shortest_above(nats)}" for what, nats in parts if nats is not None
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +86,17 @@ class FittedForm:
     attributes
         The attributes asked, by index, ascending.
     epsilons
-        Their budgets.
+        The budget of each attribute asked.
     totals
-        The total of every attribute of the table, rounded up.
+        The total leakage in nats about every attribute of the table, asked or not, rounded up.
     mechanisms
-        Their mechanisms by name.
+        The mechanism of each attribute asked, by name.
     guarantee
-        What the totals rest on.
+        The guarantee of the totals.
     matrix, precision
-        Where one shaped report tells about all answers: its mechanism, and the precision of every
-        quantity from it.  Budgets are then what changing one answer changes a report by at most.
+        Only for one shaped report about all answers: its mechanism, and the precision of every
+        quantity from it.  `epsilons` are then the largest changes of the report's log-likelihood
+        when one answer changes.
     """
 
     attributes: Indices
@@ -105,56 +108,58 @@ class FittedForm:
     precision: Floats | None = None
 
     @property
-    def level(self) -> float:
-        """The largest budget in the form: the equal budget where budgets are equal."""
+    def max_budget(self) -> float:
+        """The largest budget of the form, which is the equal one where budgets are equal."""
         return float(self.epsilons.max())
 
     @property
     def record(self) -> float:
-        """What the form tells about the whole record at most: the sum of its budgets."""
-        return summed_up(self.spent.tolist())
+        """Upper bound of the leakage about the whole record: the sum of its budgets."""
+        return summed_up(self.record_budgets.tolist())
 
     @property
-    def spent(self) -> Floats:
-        """Budgets whose sum is told about the whole record."""
+    def record_budgets(self) -> Floats:
+        """The budgets that sum to `record`: one per question, or one for a shaped report."""
         return self.epsilons if self.matrix is None else np.array([self.matrix.realised_epsilon])
 
 
 @dataclass(eq=False)
 class FormProblem:
-    """Conditions of a design, one entry for each attribute of the table.
+    """Constraints of a design; arrays have one entry for each attribute of the table.
 
     Parameters
     ----------
     domain
         The attributes.
     scorer
-        Totals of forms.
+        Computes the totals of a form.
     precisions
-        Precisions of forms.
+        Computes the precisions of a form.
     limits
-        The allowed total of each attribute; infinite where it is not protected.
+        The maximum total of each attribute in nats; infinite if it is not protected.
     collected
-        Whether it may be asked.
+        Mask of the attributes that may be asked.
     weights
-        How much the error of each quantity counts.
+        Weight of the error of each quantity: attributes, then pairs.
     least
-        The smallest useful budget of each attribute.
+        The minimum useful budget of each attribute.
     items
-        Attributes that are only asked together, a group each; single ones else.
-    apart
-        Pairs that are never asked together, as a symmetric matrix.
+        Groups of attributes that are only asked together; groups of one for all others.
+    never_together
+        Symmetric mask of the pairs that no form may contain.
     record_limit
-        The largest sum of budgets of a form.
+        The maximum sum of budgets of a form.
     largest
-        The most attributes of a form.
+        The maximum number of attributes of a form.
     fixed_caps
-        Whether no budget depends on the records but by the level of its form: then the largest
-        budget of an attribute is its limit, else what it may have alone.
+        True: the largest budget of an attribute is its limit, which does not depend on the records
+        (needed for the population).  False: it is the largest one that the attribute may have in a
+        form of its own.
     public_indices, known_indices
-        Attributes released in the clear, and those that the adversary knows of the person.
-    most_cells
-        The most combinations of answers of a form, while forms that can be shaped are searched for.
+        Attributes released in the clear, and attributes that the adversary knows of the person.
+    max_cells
+        The maximum number of combinations of answers of a form; set while the search is for forms
+        that can be shaped.
     """
 
     domain: Domain
@@ -165,26 +170,26 @@ class FormProblem:
     weights: Floats
     least: Floats
     items: tuple[Indices, ...]
-    apart: Booleans
+    never_together: Booleans
     record_limit: float = math.inf
     largest: int = MAX_FORM
     fixed_caps: bool = False
     public_indices: Indices = ()
     known_indices: Indices = ()
-    most_cells: float = math.inf
+    max_cells: float = math.inf
     caps: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        most = np.minimum(self.limits, min(self.record_limit, MAX_BUDGET))
-        self.caps = np.where(self.collected, most, 0.0)
+        caps = np.minimum(self.limits, min(self.record_limit, MAX_BUDGET))
+        self.caps = np.where(self.collected, caps, 0.0)
         if not self.fixed_caps:
             for j in np.flatnonzero(self.collected).tolist():
                 if self.scorer.fits((j,)):
-                    self.caps[j] = self.fit((j,)).level
+                    self.caps[j] = self.fit((j,)).max_budget
 
     @property
-    def least_slack(self) -> float:
-        """The smallest limit: how far all totals are within them where nothing is asked."""
+    def min_limit(self) -> float:
+        """The smallest limit, that of the whole record included."""
         return min(float(self.limits.min()), self.record_limit)
 
     @property
@@ -192,81 +197,82 @@ class FormProblem:
         """The form of all attributes that may be asked."""
         return tuple(sorted(j for item in self.items for j in item))
 
-    def clashes(self, form: Sequence[int]) -> bool:
-        """Return whether a form has attributes that must not be asked together."""
-        return bool(self.apart[np.ix_(form, form)].any())
+    def has_clash(self, form: Sequence[int]) -> bool:
+        """Return whether a form has two attributes that must not be asked together."""
+        return bool(self.never_together[np.ix_(form, form)].any())
 
     def listed(self, form: Iterable[int]) -> str:
-        """Return the names of attributes, for a message."""
+        """Return the names of attributes, separated by commas, for a message."""
         return ", ".join(self.domain.names[j] for j in form)
 
     def excess(self, totals: Floats, epsilons: Floats) -> float:
-        """Return how far the worst total, or the sum of budgets, is above its limit."""
+        """Return the largest excess over a limit, of a total or of the sum of budgets, in nats."""
         limited = self.limits < np.inf
-        over = totals[limited] - self.limits[limited]
-        return max(float(over.max()), summed_up(epsilons.tolist()) - self.record_limit)
+        excess = totals[limited] - self.limits[limited]
+        return max(float(excess.max()), summed_up(epsilons.tolist()) - self.record_limit)
 
-    def allowed(self, form: Sequence[int]) -> bool:
-        """Return whether a form is small enough and has no attributes that clash."""
+    def is_allowed(self, form: Sequence[int]) -> bool:
+        """Return whether a form is small enough and has no two attributes that clash."""
         indices = list(form)
         if len(indices) > self.largest or not self.scorer.fits(indices):
             return False
         cells = math.prod(self.domain.sizes[j] for j in indices)
-        if cells > self.most_cells and len(indices) > 1:
+        if cells > self.max_cells and len(indices) > 1:
             return False
-        return not self.clashes(indices)
+        return not self.has_clash(indices)
 
-    def level_budgets(self, attributes: Sequence[int], level: float) -> Floats:
-        """Return equal budgets, none above what its attribute may have alone."""
-        return np.minimum(level, self.caps[list(attributes)])
+    def capped_budgets(self, attributes: Sequence[int], budget: float) -> Floats:
+        """Return equal budgets, each lowered to the cap of its attribute."""
+        return np.minimum(budget, self.caps[list(attributes)])
 
     def fit(self, attributes: Sequence[int]) -> FittedForm:
-        """Return the form with the largest equal budgets that keep the limits.
+        """Return the form with the largest equal budgets that keep all limits.
 
-        The last attribute is counted within the others.
+        Cheapest if a form with the same attributes but the last was counted before (see
+        `FormCounter`).
         """
         return self.fit_table(self.scorer.table(attributes))
 
     def fit_table(
-        self, table: FormTable, most: float = math.inf, tolerance: float = TOLERANCE
+        self, table: FormTable, max_budget: float = math.inf, tolerance: float = TOLERANCE
     ) -> FittedForm:
-        """Return the same from a counted form, with no budget above `most`."""
+        """Return the same as `fit` from the counts of a form, with budgets up to `max_budget`."""
 
-        def excess(level: float) -> float:
-            budgets = self.level_budgets(table.attributes, level)
+        def excess(budget: float) -> float:
+            budgets = self.capped_budgets(table.attributes, budget)
             return self.excess(self.scorer.totals(table, budgets), budgets)
 
-        top = min(most, float(self.caps[list(table.attributes)].max()))
-        level = largest_within(excess, top, tolerance * min(top, 1.0, self.least_slack))
-        return self.fitted(table, self.level_budgets(table.attributes, level))
+        highest = min(max_budget, float(self.caps[list(table.attributes)].max()))
+        budget = largest_within(excess, highest, tolerance * min(highest, 1.0, self.min_limit))
+        return self.fitted(table, self.capped_budgets(table.attributes, budget))
 
     def fitted(self, table: FormTable, epsilons: Floats) -> FittedForm:
-        """Return the form of a table at some budgets with its totals, attributes ascending."""
+        """Return the form with these budgets and its totals, attributes in ascending order."""
         totals = self.scorer.totals(table, epsilons)
         order = np.argsort(table.attributes)
         attributes = tuple(table.attributes[index] for index in order.tolist())
         names = ("grr",) * len(attributes)
         return FittedForm(attributes, epsilons[order], totals, names, self.scorer.guarantee)
 
-    def useful(self, form: FittedForm) -> bool:
-        """Return whether every budget is worth asking for."""
+    def is_useful(self, form: FittedForm) -> bool:
+        """Return whether every budget is at least the minimum useful one, and one is above 0."""
         least = self.least[list(form.attributes)]
-        return form.level > 0 and bool((form.epsilons >= least).all())
+        return form.max_budget > 0 and bool((form.epsilons >= least).all())
 
     def row(self, form: FittedForm) -> Floats:
-        """Return the precision of every quantity from one report of a form."""
+        """Return V[f, :], the precision of every quantity from one report of a form."""
         if form.precision is not None:
             return form.precision
         if set(form.mechanisms) == {"grr"}:
             return self.precisions.row(form.attributes, form.epsilons.tolist())
-        found = np.zeros(self.precisions.count)
+        row = np.zeros(self.precisions.count)
         for j, name, epsilon in zip(
             form.attributes, form.mechanisms, form.epsilons.tolist(), strict=True
         ):
-            found[j] = self.precisions.of_mechanism(j, name, epsilon)
-        return found
+            row[j] = self.precisions.of_mechanism(j, name, epsilon)
+        return row
 
 
 def join(form: Iterable[int], item: Iterable[int]) -> Indices:
-    """Return a form with an item added, ascending."""
+    """Return the union of a form and an item, ascending."""
     return tuple(sorted({*form, *item}))

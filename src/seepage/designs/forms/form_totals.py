@@ -1,12 +1,13 @@
-"""What the reports of a form tell about every attribute of the table, asked or not.
+"""Total leakage of a form's reports about every attribute of the table, asked or not.
 
-A form asks some attributes.  What its reports tell about attribute k depends on the counts
+The leakage of a form's reports about attribute k depends on the counts
 
     N[t, z, x] = people of stratum t with the answers z and the value x of attribute k,
 
-for every k of the table, asked or not.  All attributes' values stand side by side as columns of
-one table, so one transform serves all targets.  Strata are the values of attributes that the
-adversary sees in the clear (public), or knows of the person (known); one stratum without them.
+for every k of the table, asked or not.  The values of all attributes are columns of one table, so
+one transform computes all targets.  Strata are the combinations of values of attributes that are
+released in the clear (public) or that the adversary knows of the person (known); without such
+attributes there is one stratum.
 
 The total of attribute k is
 
@@ -33,28 +34,28 @@ from seepage.data.records import Records
 from seepage.errors import InputError
 
 MAX_CELLS = 1 << 22
-"""The largest table of a form, (strata x answers) x values: 32 MB."""
+"""Maximum entries of a form's table, (strata x answers) x values: 32 MB of doubles."""
 
 MAX_STRATA = 1 << 12
-"""The most combinations of public and known values."""
+"""Maximum number of combinations of public and known values."""
 
 COMPILED_FROM = 1 << 21
-"""Records x attributes from which loading the compiled kernels pays."""
+"""Records x attributes from which the compiled kernels save more time than loading them takes."""
 
-KEPT = 24
-"""Sorted tables that are kept for the next form with the same stem."""
+MAX_SORTED_TABLES = 24
+"""Capacity of the cache of sorted records, one entry per stem (least recently used is evicted)."""
 
 
 @dataclass(frozen=True, eq=False)
 class FormTable:
-    """The counts of one form.
+    """The conditional distributions of one form's answers.
 
     Parameters
     ----------
     attributes
         The attributes asked, by index, in the order of the axes.
     sizes
-        Their numbers of values.
+        Their alphabet sizes.
     shares
         P(answers and public values given the value of each attribute and the known values): one
         row per stratum and combination of answers (last attribute fastest), one column for each
@@ -67,24 +68,24 @@ class FormTable:
 
 
 class FormCounter:
-    """Counts forms of one table.
+    """Counts the answers of forms on one table of records.
 
     Parameters
     ----------
     records
-        The people.
+        The records.
     public, known
         Indices of attributes that are released in the clear, and of those that the adversary
         knows of the person.
     compiled
-        Whether to use the compiled kernels; None where the table is large enough.
+        Whether to use the compiled kernels; None decides by the size of the table.
 
     Notes
     -----
     Compiled: the records are sorted by the answers to a form's first attributes (the stem) and
-    kept as bitmaps of values, 64 people a word; a further attribute then costs one AND and
-    popcount a word and value.  A record that w people share is one row for each bit set in w.
-    NumPy: one histogram for each attribute.
+    cached as bitmaps of values, 64 people per word; each further attribute then costs one AND and
+    one popcount per word and value.  A record of w people is one row for each bit set in w.
+    NumPy: one histogram per attribute.
     """
 
     def __init__(
@@ -110,20 +111,20 @@ class FormCounter:
                 f"at most {MAX_STRATA:,} fit; name fewer of them"
             )
         people = self._people(groups)
-        order = np.zeros(self.stratum_count, dtype=np.int64)
-        order[self.strata] = groups
-        with np.errstate(divide="ignore"):
-            self.scale = np.where(people > 0, 1 / people, 0.0)[order]
-        self.seen: Booleans = self.scale > 0
+        group_of = np.zeros(self.stratum_count, dtype=np.int64)
+        group_of[self.strata] = groups
+        with np.errstate(divide="ignore"):  # 1 / people with the same known values and the value
+            self.scale = np.where(people > 0, 1 / people, 0.0)[group_of]
+        self.occurs: Booleans = self.scale > 0
         self._sorted: OrderedDict[tuple[int, ...], Any] = OrderedDict()
 
     def _people(self, groups: Integers) -> Floats:
-        """Return how many people of each group of known values have each value."""
+        """Return the number of people by group of known values and by value."""
         count = int(groups.max(initial=0)) + 1
         cells = groups[:, None] * self.width + self.codes
         weights = np.repeat(self.records.weights, self.codes.shape[1])
-        found = np.bincount(cells.ravel(), weights, minlength=count * self.width)
-        return found.reshape(count, self.width).astype(np.float64)
+        counts = np.bincount(cells.ravel(), weights, minlength=count * self.width)
+        return counts.reshape(count, self.width).astype(np.float64)
 
     def cells(self, attributes: Sequence[int]) -> int:
         """Return the number of entries of a form's table."""
@@ -131,80 +132,83 @@ class FormCounter:
         return answers * self.stratum_count * self.width
 
     def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether a form's table can be made."""
+        """Return whether a form's table has at most `MAX_CELLS` entries."""
         return self.cells(attributes) <= MAX_CELLS
 
     def table(self, attributes: Sequence[int]) -> FormTable:
-        """Return the counts of a form, the last attribute counted within the others."""
+        """Return the table of a form; its stem, all attributes but the last, is cached."""
         order = tuple(attributes)
-        return self._made(order, self._compiled(order) if self.compiled and order else None)
+        compiled = self.compiled and order
+        return self._table(order, self._count_compiled(order) if compiled else self._count(order))
 
     def plain_table(self, attributes: Sequence[int]) -> FormTable:
-        """Return the counts of a form without the compiled kernels."""
-        return self._made(tuple(attributes), None)
+        """Return the table of a form, counted by NumPy."""
+        return self._table(tuple(attributes), self._count(tuple(attributes)))
 
-    def _made(self, order: tuple[int, ...], found: Floats | None) -> FormTable:
-        counts = self._numpy(order) if found is None else found
+    def _table(self, order: tuple[int, ...], counts: Floats) -> FormTable:
         sizes = self.sizes[list(order)]
         answers = int(np.prod(sizes))
         shares = counts.reshape(self.stratum_count, answers, -1) * self.scale[:, None, :]
         return FormTable(order, sizes, shares.reshape(-1, self.width))
 
-    def _numpy(self, order: tuple[int, ...]) -> Floats:
+    def _count(self, order: tuple[int, ...]) -> Floats:
+        """Return N, (strata x answers) x values, by one histogram per attribute."""
         if len(order) == 1 and self.stratum_count == 1:
-            return self._single(order[0])
+            return self._count_single(order[0])
         cell = self.strata.copy()
         for j in order:
             cell = cell * self.sizes[j] + self.records.codes[:, j]
         rows = self.stratum_count * math.prod(int(self.sizes[j]) for j in order)
-        found = np.zeros((rows, self.width))
+        counts = np.zeros((rows, self.width))
         for k, start in enumerate(self.starts):
             size = int(self.sizes[k])
             index = cell * size + self.records.codes[:, k]
             part = np.bincount(index, self.records.weights, minlength=rows * size)
-            found[:, start : start + size] = part.reshape(rows, size)
-        return found
+            counts[:, start : start + size] = part.reshape(rows, size)
+        return counts
 
-    def _single(self, j: int) -> Floats:
-        """Return the counts of one answer, which are pair counts."""
+    def _count_single(self, j: int) -> Floats:
+        """Return N of a form of one attribute: its pair counts with every attribute."""
         pairs = self.records.pairs()
         tables = [pairs.table(j, k) for k in range(len(self.sizes))]
         return np.hstack(tables).astype(np.float64)
 
     @cached_property
     def _rows(self) -> tuple[Any, Integers, Integers]:
-        """Rows of the compiled kernels: value columns, bit of the weight, stratum."""
+        """Rows of the compiled kernels: column of each value, bit of the weight, stratum."""
         weights = self.records.weights
         indices, bits = [], []
         for bit in range(int(weights.max(initial=1)).bit_length()):
-            chosen = np.flatnonzero((weights >> bit) & 1)
-            indices.append(chosen)
-            bits.append(np.full(len(chosen), bit))
+            with_bit = np.flatnonzero((weights >> bit) & 1)
+            indices.append(with_bit)
+            bits.append(np.full(len(with_bit), bit))
         rows = np.concatenate(indices)
         smallest = np.min_scalar_type(self.width)
         return self.codes[rows].astype(smallest), np.concatenate(bits), self.strata[rows]
 
-    def _compiled(self, order: tuple[int, ...]) -> Floats:
+    def _count_compiled(self, order: tuple[int, ...]) -> Floats:
+        """Return N from the records sorted by the stem, all attributes but the last."""
         from seepage.designs.forms import compiled_forms
 
         stem, last = order[:-1], order[-1]
-        found = self._sorted.pop(stem, None)
-        if found is None:
+        sorted_rows = self._sorted.pop(stem, None)
+        if sorted_rows is None:
             sizes = self.sizes[list(stem)]
-            found = compiled_forms.sort_rows(*self._rows, stem, self.starts, sizes, self.width)
-            while len(self._sorted) >= KEPT:
+            sorted_rows = compiled_forms.sort_rows(
+                *self._rows, stem, self.starts, sizes, self.width
+            )
+            while len(self._sorted) >= MAX_SORTED_TABLES:
                 self._sorted.popitem(last=False)
-        self._sorted[stem] = found
+        self._sorted[stem] = sorted_rows
         answers = math.prod(int(self.sizes[j]) for j in stem) * self.stratum_count
         start, size = int(self.starts[last]), int(self.sizes[last])
-        return np.asarray(compiled_forms.count_with(*found, start, size, answers))
+        return np.asarray(compiled_forms.count_with(*sorted_rows, start, size, answers))
 
 
 class FormScorer(ABC):
-    """Certified totals of a form: all that the search for a design asks of a guarantee.
+    """Interface of the totals of a form, which the search for a design uses.
 
-    Another guarantee, such as one for a population, or another channel than a product of GRR
-    reports, is another class.
+    One subclass for each guarantee (table, population) and each kind of channel.
     """
 
     guarantee = "exact"
@@ -215,7 +219,7 @@ class FormScorer(ABC):
         return self.counter.fits(attributes)
 
     def table(self, attributes: Sequence[int]) -> FormTable:
-        """Return what the totals of a form are computed from, at any budgets."""
+        """Return the table from which the totals of a form are computed, for any budgets."""
         return self.counter.table(attributes)
 
     @abstractmethod
@@ -229,13 +233,13 @@ class ExactForms(FormScorer):
     Parameters
     ----------
     records
-        The people.
+        The records.
     public, known
         Indices of attributes released in the clear, and of those that the adversary knows of the
         person.  With public values t and known values s, reports y are compared by
         p(y, t given x, s) / p(y, t given x', s), over the x and x' that occur with s.
     compiled
-        Whether to use the compiled kernels; None where the table is large enough.
+        Whether to use the compiled kernels; None decides by the size of the table.
 
     Notes
     -----
@@ -276,12 +280,12 @@ class ExactForms(FormScorer):
         """Whether the adversary knows any attribute of the person."""
         return bool(self.counter.known)
 
-    def again(self, attributes: Sequence[int], epsilons: Floats) -> Floats:
-        """Return the totals of a form counted anew, by NumPy."""
-        plain, seen = self.counter.plain_table(attributes), self.counter.seen
+    def recount(self, attributes: Sequence[int], epsilons: Floats) -> Floats:
+        """Return the totals of a form, counted and computed by NumPy alone."""
+        plain, counter = self.counter.plain_table(attributes), self.counter
         budgets = np.asarray(epsilons, dtype=np.float64)
-        found = largest_ratios(plain.shares, plain.sizes, budgets, seen, self.counter.starts)
-        return self._rounded(found, plain.attributes, budgets)
+        ratios = largest_ratios(plain.shares, plain.sizes, budgets, counter.occurs, counter.starts)
+        return self._rounded(ratios, plain.attributes, budgets)
 
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the total of every attribute of the table, rounded up."""
@@ -289,7 +293,7 @@ class ExactForms(FormScorer):
         return self._rounded(self._ratios(table, budgets), table.attributes, budgets)
 
     def _rounded(self, ratios: Floats, attributes: Sequence[int], budgets: Floats) -> Floats:
-        """Return logarithms rounded up by more than the rounding errors in the ratios."""
+        """Return ln(ratios), rounded up by more than their rounding errors."""
         guard = float(self._guards[list(attributes)].sum())
         totals = round_up(np.log(ratios), 8) + (guard + self._guards)
         if self.public:
@@ -297,22 +301,22 @@ class ExactForms(FormScorer):
         return np.minimum(totals, summed_up(budgets.tolist()))
 
     def _ratios(self, table: FormTable, epsilons: Floats) -> Floats:
-        counter, given = self.counter, (table.shares, table.sizes, epsilons)
+        counter, arguments = self.counter, (table.shares, table.sizes, epsilons)
         if not counter.compiled:
-            return largest_ratios(*given, counter.seen, counter.starts)
+            return largest_ratios(*arguments, counter.occurs, counter.starts)
         from seepage.designs.forms import compiled_forms
 
         if self._buffer.shape != table.shares.shape:
             self._buffer = np.empty_like(table.shares)
         return compiled_forms.largest_ratios(
-            *given, counter.seen, counter.starts, counter.sizes, self._buffer
+            *arguments, counter.occurs, counter.starts, counter.sizes, self._buffer
         )
 
 
 def largest_ratios(
-    shares: Floats, sizes: Integers, epsilons: Floats, seen: Booleans, starts: Integers
+    shares: Floats, sizes: Integers, epsilons: Floats, occurs: Booleans, starts: Integers
 ) -> Floats:
-    """Return the largest ratio of likelihoods for each attribute, not rounded.
+    """Return the largest likelihood ratio of a report about each attribute, not rounded.
 
     Parameters
     ----------
@@ -320,12 +324,12 @@ def largest_ratios(
         As in `FormTable`.
     epsilons
         The budget of each attribute asked.
-    seen
-        Which values occur in each stratum; the others have no likelihood.
+    occurs
+        Mask, strata x values, of the values that occur in each stratum; others are excluded.
     starts
         The first column of each attribute's values.
     """
-    strata, width = seen.shape
+    strata, width = occurs.shape
     likelihoods = shares.reshape(strata, -1, width)
     stride = likelihoods.shape[1]
     for size, epsilon in zip(sizes.tolist(), epsilons.tolist(), strict=True):
@@ -334,10 +338,10 @@ def largest_ratios(
         floor, weight = math.exp(-epsilon), -math.expm1(-epsilon)
         likelihoods = floor * axes.sum(axis=1, keepdims=True) + weight * axes
     likelihoods = likelihoods.reshape(strata, -1, width)
-    high = np.where(seen[:, None, :], likelihoods, 0.0)
-    low = np.where(seen[:, None, :], likelihoods, np.inf)
-    most = np.maximum.reduceat(high, starts, axis=2)
-    least = np.minimum.reduceat(low, starts, axis=2)
+    upper = np.where(occurs[:, None, :], likelihoods, 0.0)
+    lower = np.where(occurs[:, None, :], likelihoods, np.inf)
+    highest = np.maximum.reduceat(upper, starts, axis=2)
+    lowest = np.minimum.reduceat(lower, starts, axis=2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        quotients = np.where(most > 0, most / least, 1.0)
-    return np.asarray(np.maximum(quotients.reshape(-1, len(starts)).max(axis=0), 1.0))
+        ratios = np.where(highest > 0, highest / lowest, 1.0)
+    return np.asarray(np.maximum(ratios.reshape(-1, len(starts)).max(axis=0), 1.0))

@@ -1,8 +1,8 @@
-"""Forms whose totals hold for the people whom the records were drawn from.
+"""Forms whose totals keep the limits for the population that the records were sampled from.
 
-Any form may be chosen by looking: the statements about all forms of a size are counted
-(`population_forms`).  Its budgets are equal, none above its attribute's own limit: one ascending
-family that is fixed before looking, so the largest budgets that pass may be taken
+Any form may be selected on the same records: the union bound covers all forms of a size
+(`population_forms`).  Its budgets are equal, none above its attribute's own limit.  That is one
+ascending family fixed in advance, so the largest budgets that pass may be taken
 [theory-population: Budgets chosen by looking].
 """
 
@@ -24,17 +24,17 @@ from seepage.designs.forms.table_certifier import coarse_form
 from seepage.errors import InputError
 
 MAX_SPLIT = 10**9
-"""Fewer people than this can be split, which is where NumPy's draw ends."""
+"""Upper bound (exclusive) of NumPy's hypergeometric draw, by which records are split."""
 
 TOLERANCE = 5e-4
-"""Relative accuracy to which budgets are found."""
+"""Relative accuracy of certified budgets; they are rounded down."""
 
-PRIMED = 3
-"""Forms of each size that are looked at before the search."""
+PRIMING_FORMS = 3
+"""Random forms of each size whose limits are computed before the search, for `ScreenedForms`."""
 
 
 def halved(confidence: float) -> float:
-    """Return the confidence of each of two parts that together have this one.
+    """Return 1 - (1 - confidence) / 2: two statements at this level hold together at the given one.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def halved(confidence: float) -> float:
 
 
 def check_split(records: Records) -> None:
-    """Raise where there are too many people to draw a part of them."""
+    """Raise if there are too many records to split them at random."""
     if records.records >= MAX_SPLIT:
         raise InputError(
             f"limits for the population need fewer than 10^9 records, got {records.records:,}; "
@@ -54,23 +54,23 @@ def check_split(records: Records) -> None:
 
 
 class PopulationCertifier:
-    """Limits for people, on all records: forms with equal budgets.
+    """Certifies forms with equal budgets for the population, on all records.
 
     Parameters
     ----------
     problem
-        The conditions, with caps that do not depend on the records; totals by `ExactForms`.
+        The constraints, with caps that do not depend on the records; totals by `ExactForms`.
     records
-        A random sample of the people, one record per person.
+        A random sample of the population, one record per person.
     confidence
-        Of all totals together.
+        Confidence level of all totals at once.
     shared
-        Whether half of what is left of 1 is for limits of other forms.
+        Whether shaped forms take half of the error probability 1 - confidence.
     """
 
     scope = "population"
-    pairs = 1000
-    """Pairs that are certified where no form pays by its guess, some 20 ms each."""
+    max_pairs = 1000
+    """Pairs certified in a round without an improving form by the screen, some 20 ms each."""
 
     def __init__(
         self, problem: FormProblem, records: Records, confidence: float, shared: bool = False
@@ -80,103 +80,109 @@ class PopulationCertifier:
         check_split(records)
         level = _checks.probability(confidence, "confidence")
         indices = np.flatnonzero(problem.collected).tolist()
-        self.people = PopulationForms(
+        self.population = PopulationForms(
             records,
             halved(level) if shared and level else level,
             largest=problem.largest,
             asked=indices,
             counter=exact.counter,
         )
-        self.screen = ScreenedForms(exact, self.people, problem.limits, problem.caps)
+        self.screen = ScreenedForms(exact, self.population, problem.limits, problem.caps)
         self.records, self.confidence = records, confidence
         self.problem = replace(problem, scorer=self.screen)
-        self.least_limit = float(problem.limits.min())
-        self._found: dict[Indices, FittedForm] = {}
+        self.min_limit = float(problem.limits.min())
+        self._certified_forms: dict[Indices, FittedForm] = {}
         self._check_public()
 
     def _check_public(self) -> None:
-        """Raise where what is public may tell the people more than a limit allows."""
-        if not self.people.public:
+        """Raise if the limit of the leakage of public values alone exceeds that of an attribute."""
+        if not self.population.public:
             return
         problem = self.problem
-        told = np.where(np.isfinite(problem.limits), self.people.told(1), 0.0)
-        over = told - problem.limits
-        k = int(np.argmax(over))
-        if over[k] < 0:
+        leakages = self.population.public_leakage(1)
+        leakages = np.where(np.isfinite(problem.limits), leakages, 0.0)
+        excess = leakages - problem.limits
+        k = int(np.argmax(excess))
+        if excess[k] < 0:
             return
-        protected = np.arange(len(over)) == k
+        rarest = self.population.rarest(np.arange(len(excess)) == k)
         start = (
             f"the limit of {problem.domain.names[k]!r} is {problem.limits[k]:g}, and what is "
-            f"public already ({problem.listed(self.people.public)}) may tell "
+            f"public already ({problem.listed(self.population.public)}) may tell "
         )
         hint = "declare what is public as known, give more records, or pool rare values"
-        if math.isinf(told[k]):
+        if math.isinf(leakages[k]):
             raise InputError(
-                f"{start}anything about it among the people: {self.people.rarest(protected)}, so "
+                f"{start}anything about it among the people: {rarest}, so "
                 f"no limit can be certified for the population; {hint}"
             )
-        most = math.ceil(told[k] * 1e3) / 1e3
+        shown = math.ceil(leakages[k] * 1e3) / 1e3
         raise InputError(
-            f"{start}{most:g} about it among the people, as {self.people.rarest(protected)}; a "
-            f"limit above {most:g} would do, or leave it unprotected, {hint}"
+            f"{start}{shown:g} about it among the people, as {rarest}; a "
+            f"limit above {shown:g} would do, or leave it unprotected, {hint}"
         )
 
-    def prime(self, timer: Timer, seed: int = 0) -> None:
-        """Look at some forms of each size, so that the first guesses are not the table's totals."""
+    def prime_screen(self, timer: Timer, seed: int = 0) -> None:
+        """Compute the limits of random forms of each size, to start the estimates of the screen."""
         rng, problem = np.random.default_rng(seed), self.problem
         indices = np.flatnonzero(problem.collected)
-        for asked in range(2, self.people.largest + 1):
-            for _ in range(PRIMED):
+        for asked in range(2, self.population.largest + 1):
+            for _ in range(PRIMING_FORMS):
                 form = rng.choice(indices, asked, replace=False).tolist()
-                if timer.spent > timer.seconds / 4:
+                if timer.elapsed > timer.seconds / 4:
                     return
                 if not self.screen.fits(form):
                     continue
                 table = self.screen.table(form)
-                guess = problem.fit_table(table, math.inf, TOLERANCE)
-                order = np.searchsorted(guess.attributes, form)
-                budgets = guess.epsilons[order]
-                self.screen.learn(table, budgets, self.people.totals(table, budgets))
+                fitted = problem.fit_table(table, math.inf, TOLERANCE)
+                order = np.searchsorted(fitted.attributes, form)
+                budgets = fitted.epsilons[order]
+                self.screen.learn(table, budgets, self.population.totals(table, budgets))
             if asked < len(self.screen.rates) - 1:
                 self.screen.rates[asked + 1] = self.screen.rates[asked]
 
-    def _question(self, j: int, name: str, guarantee: str) -> FittedForm:
-        """Return a single question within every limit: it tells its budget at most."""
-        budget = min(float(self.problem.caps[j]), self.least_limit)
+    def _single_question(self, j: int, name: str, guarantee: str) -> FittedForm:
+        """Return the form of attribute j alone; its totals are its budget, within every limit."""
+        budget = min(float(self.problem.caps[j]), self.min_limit)
         totals = np.full(len(self.problem.domain), budget)
         return FittedForm((j,), np.array([budget]), totals, (name,), guarantee)
 
     def singles(self) -> list[FittedForm]:
-        """Return single questions by other mechanisms than GRR, which rest on their budgets."""
-        problem, found = self.problem, list[FittedForm]()
-        for item in () if self.people.public else problem.items:
-            budget = min(float(problem.caps[item[0]]), self.least_limit)
+        """Return forms of one question by another mechanism than GRR; totals are its budget."""
+        problem, forms = self.problem, list[FittedForm]()
+        for item in () if self.population.public else problem.items:
+            budget = min(float(problem.caps[item[0]]), self.min_limit)
             name = problem.precisions.best_mechanism(item[0], budget) if len(item) == 1 else "grr"
             if name != "grr":
-                found.append(self._question(item[0], name, "worst"))
-        return [form for form in found if problem.useful(form)]
+                forms.append(self._single_question(item[0], name, "worst"))
+        return [form for form in forms if problem.is_useful(form)]
 
-    def by_budget(self, j: int, timer: Timer) -> FittedForm | None:
-        """Return a single question that rests on its budget, where nothing is public.
+    def budget_form(self, j: int, timer: Timer) -> FittedForm | None:
+        """Return the form of attribute j alone with totals equal to its budget.
 
-        Where limits differ an attribute may have more, searched for while there is time.
+        None if attributes are public; or if its own limit is larger than the smallest one, so that
+        a larger budget may pass, while there is time to search for it.
         """
-        more = self.problem.caps[j] > self.least_limit and not timer.over()
-        return None if self.people.public or more else self._question(j, "grr", "exact")
+        may_be_larger = self.problem.caps[j] > self.min_limit and not timer.expired()
+        return (
+            None
+            if self.population.public or may_be_larger
+            else self._single_question(j, "grr", "exact")
+        )
 
-    def whole(self, timer: Timer) -> list[FittedForm]:
-        """Return forms that ask all attributes: `exact` where that fits, and the split."""
-        problem, form = self.problem, self.problem.everything
-        if problem.clashes(form):
+    def full_forms(self, timer: Timer) -> list[FittedForm]:
+        """Return forms of all attributes: the equal split, and with `exact` totals if they fit."""
+        problem, everything = self.problem, self.problem.everything
+        if problem.has_clash(everything):
             return []
-        found = [] if self.people.public else [coarse_form(problem, None, form)]
-        if self.screen.fits(form):
-            found.append(self.first(problem.fit(form)))
-        return [one for one in found if problem.useful(one)]
+        forms = [] if self.population.public else [coarse_form(problem, None, everything)]
+        if self.screen.fits(everything):
+            forms.append(self.certify(problem.fit(everything)))
+        return [form for form in forms if problem.is_useful(form)]
 
-    def too_large(self, item: Indices) -> FittedForm:
-        """Return the form of attributes asked together whose limits cannot be computed."""
-        if self.people.public:
+    def coarse_item(self, item: Indices) -> FittedForm:
+        """Return the form of an item whose limits cannot be computed, from its budgets alone."""
+        if self.population.public:
             raise InputError(
                 f"{self.problem.listed(item)} asked together cannot be certified for the "
                 "population beside what is public; ask fewer together, raise the limit, or give "
@@ -184,88 +190,91 @@ class PopulationCertifier:
             )
         return coarse_form(self.problem, None, item)
 
-    def first(self, form: FittedForm) -> FittedForm:
-        """Return a form with the largest equal budgets that keep all limits for people."""
-        if form.guarantee != self.people.guarantee:
+    def certify(self, form: FittedForm) -> FittedForm:
+        """Return the form with the largest equal budgets that keep all limits, cached."""
+        if form.guarantee != self.population.guarantee:
             return form
-        if form.attributes not in self._found:
-            self._found[form.attributes] = self._certified(form)
-        return self._found[form.attributes]
+        if form.attributes not in self._certified_forms:
+            self._certified_forms[form.attributes] = self._certified(form)
+        return self._certified_forms[form.attributes]
 
     def accept(self, form: FittedForm, prices: Floats, thorough: bool) -> FittedForm:
-        """Return a form that the search found as it may enter the pool."""
-        return self.first(form)
+        """Return a form of the search as it may enter the pool; see `AcceptForm`."""
+        return self.certify(form)
 
     def _certified(self, form: FittedForm, spread: float = 0.15) -> FittedForm:
+        """Return `certify` of a form; the root search starts around the screen's budget."""
         problem, table = self.problem, self.screen.table(form.attributes)
         cap = float(problem.caps[list(form.attributes)].max())
-        guess = form.level if form.level > 0 else cap
+        estimate = form.max_budget if form.max_budget > 0 else cap
 
-        def excess(level: float) -> float:
-            budgets = problem.level_budgets(form.attributes, level)
-            if level <= 0:
-                told = self.people.told(len(budgets)) if self.people.public else 0 * form.totals
-                return problem.excess(told, budgets)
-            return problem.excess(self.people.totals(table, budgets), budgets)
+        def excess(budget: float) -> float:
+            budgets = problem.capped_budgets(form.attributes, budget)
+            if budget > 0:
+                return problem.excess(self.population.totals(table, budgets), budgets)
+            public = self.population.public
+            leakages = self.population.public_leakage(len(budgets)) if public else 0 * form.totals
+            return problem.excess(leakages, budgets)
 
-        top, tolerance = min(guess * (1 + spread), cap), TOLERANCE * min(guess, problem.least_slack)
-        while (level := largest_within(excess, top, tolerance)) >= top and top < cap:
-            top = min(top * (1 + 2 * spread), cap)
-        budgets = problem.level_budgets(form.attributes, level)
-        limits = self.people.totals(table, budgets)
+        upper = min(estimate * (1 + spread), cap)
+        tolerance = TOLERANCE * min(estimate, problem.min_limit)
+        while (budget := largest_within(excess, upper, tolerance)) >= upper and upper < cap:
+            upper = min(upper * (1 + 2 * spread), cap)
+        budgets = problem.capped_budgets(form.attributes, budget)
+        limits = self.population.totals(table, budgets)
         self.screen.learn(table, budgets, limits)
         return replace(form, epsilons=budgets, totals=limits)
 
-    def settled(self, forms: list[FittedForm]) -> list[FittedForm]:
-        """Return the forms of the design, counted again without compiled kernels.
+    def recheck(self, forms: list[FittedForm]) -> list[FittedForm]:
+        """Return the forms of the result, with limits computed again from counts by NumPy.
 
-        Where all ask one question within every limit, they rest on their budgets alone, if nothing
-        is public.
+        If every form asks one question with a budget within every limit, and no attribute is
+        public, the guarantee is `"worst"`: totals equal to the budgets.
         """
-        if not self.people.public and all(
-            len(form.attributes) == 1 and form.level <= self.least_limit for form in forms
+        if not self.population.public and all(
+            len(form.attributes) == 1 and form.max_budget <= self.min_limit for form in forms
         ):
             return [
-                replace(form, guarantee="worst", totals=np.full_like(form.totals, form.level))
+                replace(form, guarantee="worst", totals=np.full_like(form.totals, form.max_budget))
                 for form in forms
             ]
-        return [self._checked(form) for form in forms]
+        return [self._rechecked(form) for form in forms]
 
-    def _checked(self, form: FittedForm) -> FittedForm:
-        if form.guarantee != self.people.guarantee or form.matrix is not None:
+    def _rechecked(self, form: FittedForm) -> FittedForm:
+        if form.guarantee != self.population.guarantee or form.matrix is not None:
             return form
-        plain, budgets = self.people.counter.plain_table(form.attributes), form.epsilons
+        plain, budgets = self.population.counter.plain_table(form.attributes), form.epsilons
         for _ in range(3):
-            totals = self.people.totals(plain, budgets)
+            totals = self.population.totals(plain, budgets)
             if self.problem.excess(totals, budgets) <= 0:
                 break
             budgets = budgets * (1 - 1e-6)
-        # largest budgets that pass prove the limits, not that lower totals stay where they are
+        # the largest budgets that pass prove the limits only, not totals that happen to be lower
         promised = self.problem.limits.copy()
-        if not self.people.public:
+        if not self.population.public:
             promised = np.minimum(promised, summed_up(budgets.tolist()))
-        promised[list(self.people.known)] = 0.0
+        promised[list(self.population.known)] = 0.0
         return replace(form, epsilons=budgets, totals=promised)
 
     def notes(self, forms: list[FittedForm]) -> Iterator[str]:
-        """Yield for whom the limits hold, and what that needs."""
+        """Yield notes: for whom the limits hold, and under which assumption on the sample."""
         if {form.guarantee for form in forms} == {"worst"}:
             yield "every limit holds for everybody: no total is above the sum of a form's budgets"
             yield from self._too_few()
             return
-        whole = self.records.population
-        read = "" if whole is None else f" (a random sample of {whole:,})"
+        population = self.records.population
+        sampled = "" if population is None else f" (a random sample of {population:,})"
         yield (
-            f"every limit holds for the people whom the {self.records.records:,} records{read} "
+            f"every limit holds for the people whom the {self.records.records:,} records{sampled} "
             f"were drawn from, with confidence {self.confidence:g}, if the records are a random "
             "sample of them with one record per person"
         )
 
     def _too_few(self) -> Iterator[str]:
-        """Yield which values keep the design from asking more than one question."""
+        """Yield a note on the rarest value, which keeps forms of several questions out."""
         protected = np.isfinite(self.problem.limits)
         if protected.any():
             yield (
                 "no form of several questions is both certified for the population and better: "
-                f"{self.people.rarest(protected)}; pool rare values or give more records"
+                f"{self.population.rarest(protected)}; pool rare values or give more records"
             )

@@ -1,9 +1,9 @@
-"""Forms that keep their limits for the people in the table, with one budget for each attribute.
+"""Forms whose totals keep the limits for the people in the table, with one budget per attribute.
 
-Some need no search: single questions by their best mechanism, and everything at once.  For the
-others `refine` maximises sum_j prices_j / v_j(eps_j) subject to T_k(eps) <= limit_k for every
-attribute k of the table: a sequence of linear programs within a trust region, each answer drawn
-back along the ray to budget 0, on which totals fall, until every total is within its limit.
+Single questions by their best mechanism and the form of all attributes need no search.  For other
+forms `refine` maximises the gain sum_j prices_j / v_j(eps_j) subject to T_k(eps) <= limit_k for
+every attribute k of the table, by successive linear programming in a trust region.  Each solution
+is scaled towards budget 0, along which totals decrease, until every total is within its limit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,126 +24,131 @@ from seepage.totals import total_leakage
 from seepage.totals.result import GuaranteeError
 
 MERGED_TIME = 0.2
-"""Share of the time after which `merged` totals are given up."""
+"""Share of the time limit after which `merged` totals are not computed any more."""
 
 MERGED_WORK = 1e6
-"""Distinct records x attributes up to which `merged` totals of all attributes are computed."""
+"""Maximum distinct records x attributes for which `merged` totals are computed."""
 
 
 def single_questions(problem: FormProblem, records: Records) -> list[FittedForm]:
-    """Return other mechanisms than GRR for single questions, where they are more precise.
+    """Return forms of one question by another mechanism than GRR, where it is more precise.
 
-    A report with budget eps says at most eps about anything, whatever the mechanism, and what it
-    says is `leakage_matrix`'s exact value; a budget is kept only where every value is within its
-    limit at that very budget, since subset selection is not monotone in its budget.
+    Totals are the exact values of `leakage_matrix`, at most the budget.  A form is returned only
+    if every total is within its limit at exactly this budget, as the leakage of subset selection
+    is not monotone in the budget.
     """
-    chosen: dict[str, list[int]] = {}
+    attributes: dict[str, list[int]] = {}
     for item in problem.items:
         if len(item) == 1:
             name = problem.precisions.best_mechanism(item[0], float(problem.caps[item[0]]))
             if name != "grr":
-                chosen.setdefault(name, []).append(item[0])
-    found = []
-    for name, indices in chosen.items():
+                attributes.setdefault(name, []).append(item[0])
+    forms = []
+    for name, indices in attributes.items():
         budgets = np.where(np.isin(np.arange(len(problem.domain)), indices), problem.caps, 0.0)
         values = leakage_matrix(records.pairs(), budgets, mechanism=name).values
         for j in indices:
             totals = values[:, j].copy()
             totals[j] = problem.caps[j]
             form = FittedForm((j,), problem.caps[[j]], totals, (name,), "exact")
-            if problem.excess(totals, form.epsilons) <= 0 and problem.useful(form):
-                found.append(form)
-    return found
+            if problem.excess(totals, form.epsilons) <= 0 and problem.is_useful(form):
+                forms.append(form)
+    return forms
 
 
 def coarse_form(
     problem: FormProblem, records: Records | None, form: Indices, timer: Timer | None = None
 ) -> FittedForm:
-    """Return a form whose totals are the smaller of `merged` and `worst`, with equal budgets.
+    """Return a form of equal budgets whose totals are the smaller of `merged` and `worst`.
 
-    `merged` is computed where there are records, and not too many.
+    `merged` totals are computed if records are given, up to `MERGED_WORK`.
     """
-    whole = round_down(min(float(problem.limits.min()), problem.record_limit), 2)
-    split = equal_split(whole, len(form))
-    equal = problem.level_budgets(form, split)
+    limit = round_down(min(float(problem.limits.min()), problem.record_limit), 2)
+    split = equal_split(limit, len(form))
+    equal = problem.capped_budgets(form, split)
     work = np.inf if records is None else len(records) * len(problem.domain)
     if records is not None and work <= MERGED_WORK:
         try:
             return _merged(problem, records, form, split, timer)
         except (GuaranteeError, _TimeUpError):
             pass
-    return _coarse(problem, form, equal, [summed_up(equal.tolist())] * len(problem.domain), "worst")
+    totals = [summed_up(equal.tolist())] * len(problem.domain)
+    return _best_mechanisms(problem, form, equal, totals, "worst")
 
 
 class _TimeUpError(Exception):
-    """`merged` totals took too long."""
+    """`merged` totals exceeded their share of the time limit."""
 
 
 def _merged(
     problem: FormProblem, records: Records, form: Indices, split: float, timer: Timer | None
 ) -> FittedForm:
-    def totals(level: float) -> Floats:
-        if timer is not None and timer.spent > MERGED_TIME * timer.seconds:
+    """Return the form with the largest equal budgets within the limits, by `merged` totals."""
+
+    def totals(budget: float) -> Floats:
+        if timer is not None and timer.elapsed > MERGED_TIME * timer.seconds:
             raise _TimeUpError
         budgets = np.zeros(len(problem.domain))
-        budgets[list(form)] = problem.level_budgets(form, level)
-        found = total_leakage(records, budgets, mechanism="grr", guarantee="merged").values
-        return np.minimum(found, summed_up(budgets.tolist()))
+        budgets[list(form)] = problem.capped_budgets(form, budget)
+        merged = total_leakage(records, budgets, mechanism="grr", guarantee="merged").values
+        return np.minimum(merged, summed_up(budgets.tolist()))
 
-    def excess(level: float) -> float:
-        return problem.excess(totals(level), problem.level_budgets(form, level))
+    def excess(budget: float) -> float:
+        return problem.excess(totals(budget), problem.capped_budgets(form, budget))
 
-    level = split
+    budget = split
     if excess(split * 1.01) <= 0:
         cap = float(problem.caps[list(form)].max())
-        level = largest_within(excess, min(3 * split, cap), max(TOLERANCE, 1e-2 * split))
-        if level >= 3 * split:
-            level = largest_within(excess, cap, max(TOLERANCE, 1e-2 * split))
-    budgets = problem.level_budgets(form, level)
-    values = totals(level)
-    name = "merged" if values.max() < summed_up(budgets.tolist()) * (1 - 1e-12) else "worst"
-    return _coarse(problem, form, budgets, values, name)
+        budget = largest_within(excess, min(3 * split, cap), max(TOLERANCE, 1e-2 * split))
+        if budget >= 3 * split:
+            budget = largest_within(excess, cap, max(TOLERANCE, 1e-2 * split))
+    budgets = problem.capped_budgets(form, budget)
+    values = totals(budget)
+    is_merged = values.max() < summed_up(budgets.tolist()) * (1 - 1e-12)
+    return _best_mechanisms(problem, form, budgets, values, "merged" if is_merged else "worst")
 
 
-def _coarse(
-    problem: FormProblem, form: Indices, epsilons: Floats, totals: Iterable[float], name: str
+def _best_mechanisms(
+    problem: FormProblem, form: Indices, epsilons: Floats, totals: Iterable[float], guarantee: str
 ) -> FittedForm:
+    """Return the form with the most precise mechanism of each attribute; totals hold for any."""
     best = map(problem.precisions.best_mechanism, form, epsilons.tolist())
-    return FittedForm(form, epsilons, np.array(totals), tuple(best), name)
+    return FittedForm(form, epsilons, np.array(totals), tuple(best), guarantee)
 
 
-# Budgets refined ----------------------------------------------------------------------------------
+# Refined budgets ----------------------------------------------------------------------------------
 
-STEP = 1e-4
-"""Relative step of the differences."""
+RELATIVE_STEP = 1e-4
+"""Step of a forward difference relative to the budget."""
 
-SMALLEST = 1e-2
-"""Share of the largest budget below which none is tried; a form without the attribute is better."""
+MIN_BUDGET_RATIO = 1e-2
+"""Minimum budget relative to the attribute's cap; below, a form without the attribute is better."""
 
-FIRST, LAST = 0.25, 0.01
-"""Trust region as a share of each budget: where it starts, and where the search ends."""
+START_RADIUS, MIN_RADIUS = 0.25, 0.01
+"""Radius of the trust region relative to each budget: at the start, and at which `refine` ends."""
 
-BETTER = 1e-5
+MIN_REFINED_GAIN = 1e-5
+"""Minimum relative increase of the gain for a step to be taken; else the radius shrinks."""
 
 
 def refine(problem: FormProblem, form: FittedForm, prices: Floats) -> FittedForm:
-    """Return the form with budgets that gain at least as much at some prices.
+    """Return the form with one budget per attribute, of at least the same gain at these prices.
 
-    A form whose totals are coarser than the scorer's stays as it is.
+    A form with another guarantee than the scorer's is returned unchanged.
     """
     if len(form.attributes) == 1 or form.guarantee != problem.scorer.guarantee:
         return form
     table = problem.scorer.table(form.attributes)
-    epsilons, trust = form.epsilons, FIRST
+    epsilons, radius = form.epsilons, START_RADIUS
     gain = _gain(problem, table, epsilons, prices)
-    while trust >= LAST:
-        wished = _step(problem, table, epsilons, prices, trust)
-        found = _drawn_back(problem, table, wished)
-        value = _gain(problem, table, found, prices)
-        if value > gain * (1 + BETTER):
-            epsilons, gain = found, value
+    while radius >= MIN_RADIUS:
+        step = _linear_program(problem, table, epsilons, prices, radius)
+        feasible = _scaled_to_limits(problem, table, step)
+        value = _gain(problem, table, feasible, prices)
+        if value > gain * (1 + MIN_REFINED_GAIN):
+            epsilons, gain = feasible, value
         else:
-            trust /= 2.5
+            radius /= 2.5
     return problem.fitted(table, epsilons)
 
 
@@ -151,33 +156,33 @@ def _gain(problem: FormProblem, table: FormTable, epsilons: Floats, prices: Floa
     return float(problem.precisions.row(table.attributes, epsilons.tolist()) @ prices)
 
 
-def _step(
-    problem: FormProblem, table: FormTable, epsilons: Floats, prices: Floats, trust: float
+def _linear_program(
+    problem: FormProblem, table: FormTable, epsilons: Floats, prices: Floats, radius: float
 ) -> Floats:
-    """Return the best budgets by the linearised gain and totals."""
+    """Return the budgets in the trust region that maximise the linearised gain."""
     from scipy.optimize import linprog
 
     solve: Any = linprog
-    bound = np.isfinite(problem.limits)
-    now = problem.scorer.totals(table, epsilons)[bound]
+    limited = np.isfinite(problem.limits)
+    totals = problem.scorer.totals(table, epsilons)[limited]
     gain = _gain(problem, table, epsilons, prices)
-    slopes, gains = np.empty((len(now), len(epsilons))), np.empty(len(epsilons))
+    total_slopes, gain_slopes = np.empty((len(totals), len(epsilons))), np.empty(len(epsilons))
     for index, epsilon in enumerate(epsilons.tolist()):
         moved = epsilons.copy()
-        moved[index] = epsilon * (1 + STEP)
+        moved[index] = epsilon * (1 + RELATIVE_STEP)
         width = moved[index] - epsilon
-        slopes[:, index] = (problem.scorer.totals(table, moved)[bound] - now) / width
-        gains[index] = (_gain(problem, table, moved, prices) - gain) / width
+        total_slopes[:, index] = (problem.scorer.totals(table, moved)[limited] - totals) / width
+        gain_slopes[index] = (_gain(problem, table, moved, prices) - gain) / width
     caps = problem.caps[list(table.attributes)]
-    least = np.maximum(problem.least[list(table.attributes)], SMALLEST * caps)
-    low = np.minimum(np.maximum(least - epsilons, -trust * epsilons), 0.0)
-    high = np.maximum(np.minimum(caps - epsilons, trust * epsilons), 0.0)
-    rows, slack = slopes, problem.limits[bound] - now
+    least = np.maximum(problem.least[list(table.attributes)], MIN_BUDGET_RATIO * caps)
+    low = np.minimum(np.maximum(least - epsilons, -radius * epsilons), 0.0)
+    high = np.maximum(np.minimum(caps - epsilons, radius * epsilons), 0.0)
+    rows, slack = total_slopes, problem.limits[limited] - totals
     if problem.record_limit < np.inf:
         rows = np.vstack([rows, np.ones(len(epsilons))])
         slack = np.append(slack, problem.record_limit - epsilons.sum())
     answer = solve(
-        -gains / max(np.abs(gains).max(), 1e-300),
+        -gain_slopes / max(np.abs(gain_slopes).max(), 1e-300),
         A_ub=rows,
         b_ub=np.maximum(slack, 0.0),
         bounds=np.stack([low, high], axis=1),
@@ -186,35 +191,35 @@ def _step(
     return epsilons + answer.x if answer.status == 0 else epsilons
 
 
-def _drawn_back(problem: FormProblem, table: FormTable, wished: Floats) -> Floats:
-    """Return the largest multiple of some budgets that keeps the limits, none above its cap."""
+def _scaled_to_limits(problem: FormProblem, table: FormTable, budgets: Floats) -> Floats:
+    """Return the largest multiple of the budgets, each at most its cap, that keeps all limits."""
     caps = problem.caps[list(table.attributes)]
 
-    def scaled(share: float) -> Floats:
-        return np.minimum(wished * share, caps)
+    def scaled(factor: float) -> Floats:
+        return np.minimum(budgets * factor, caps)
 
-    def excess(share: float) -> float:
-        budgets = scaled(share)
-        return problem.excess(problem.scorer.totals(table, budgets), budgets)
+    def excess(factor: float) -> float:
+        epsilons = scaled(factor)
+        return problem.excess(problem.scorer.totals(table, epsilons), epsilons)
 
     return scaled(largest_within(excess, 1.05, 1e-7))
 
 
 class TableCertifier:
-    """Totals of the table itself: the search's own totals, with budgets of any proportions.
+    """Certifies forms for the table, by the same totals as the search, with any budgets.
 
     Parameters
     ----------
     problem
-        The conditions; totals by `ExactForms`.
+        The constraints; totals by `ExactForms`.
     records
-        The people.
+        The records.
     """
 
     scope = "table"
     confidence: float | None = None
-    pairs = 32
-    """Pairs that get one budget for each attribute where no larger form pays."""
+    max_pairs = 32
+    """Pairs refined, with one budget per attribute, in a round without an improving form."""
 
     def __init__(self, problem: FormProblem, records: Records) -> None:
         assert isinstance(problem.scorer, ExactForms)
@@ -225,31 +230,31 @@ class TableCertifier:
         return self.scorer.public or self.scorer.known
 
     def singles(self) -> list[FittedForm]:
-        """Return single questions by other mechanisms than GRR."""
+        """Return forms of one question by another mechanism than GRR."""
         return [] if self._stratified else single_questions(self.problem, self.records)
 
-    def by_budget(self, j: int, timer: Timer) -> FittedForm | None:
-        """Return no single question that rests on its budget alone: totals are lower."""
+    def budget_form(self, j: int, timer: Timer) -> FittedForm | None:
+        """Return None: no form has totals equal to its budget, as exact totals are at most that."""
         return None
 
-    def whole(self, timer: Timer) -> list[FittedForm]:
-        """Return forms that ask all attributes: the calibrated collection, and the split.
+    def full_forms(self, timer: Timer) -> list[FittedForm]:
+        """Return forms of all attributes: the calibrated collection, and the equal split.
 
-        With `exact` totals where its table is small enough, and with the smaller of `merged` and
-        `worst`, for which any mechanism will do; none of the latter where attributes are public.
+        With `exact` totals if the table is small enough; and with the smaller of `merged` and
+        `worst`, which hold for any mechanism, unless attributes are public.
         """
-        problem, form, found = self.problem, self.problem.everything, list[FittedForm]()
-        if problem.clashes(form):
-            return found
-        if exact := problem.scorer.fits(form):
-            found.append(problem.fit(form))
+        problem, everything, forms = self.problem, self.problem.everything, list[FittedForm]()
+        if problem.has_clash(everything):
+            return forms
+        if exact := problem.scorer.fits(everything):
+            forms.append(problem.fit(everything))
         if not self.scorer.public:
-            counted = None if self.scorer.known or exact else self.records
-            found.append(coarse_form(problem, counted, form, timer))
-        return [one for one in found if problem.useful(one)]
+            records = None if self.scorer.known or exact else self.records
+            forms.append(coarse_form(problem, records, everything, timer))
+        return [form for form in forms if problem.is_useful(form)]
 
-    def too_large(self, item: Indices) -> FittedForm:
-        """Return the form of attributes asked together whose table is too large to be counted."""
+    def coarse_item(self, item: Indices) -> FittedForm:
+        """Return the form of an item whose table is too large for exact totals."""
         if self._stratified:
             raise InputError(
                 f"the table of {self.problem.listed(item)} is too large for exact totals; "
@@ -257,26 +262,26 @@ class TableCertifier:
             )
         return coarse_form(self.problem, self.records, item)
 
-    def first(self, form: FittedForm) -> FittedForm:
-        """Return a form with equal budgets as it may enter the pool."""
+    def certify(self, form: FittedForm) -> FittedForm:
+        """Return the form unchanged: the search's totals are certified."""
         return form
 
     def accept(self, form: FittedForm, prices: Floats, thorough: bool) -> FittedForm:
-        """Return a form that the search found as it may enter the pool."""
+        """Return a form of the search as it may enter the pool; see `AcceptForm`."""
         return refine(self.problem, form, prices) if thorough else form
 
-    def settled(self, forms: list[FittedForm]) -> list[FittedForm]:
-        """Return the forms of the design, their totals computed again without compiled kernels.
+    def recheck(self, forms: list[FittedForm]) -> list[FittedForm]:
+        """Return the forms of the result, with totals computed again by NumPy.
 
-        Budgets are lowered where the two differ by a rounding and a limit is met exactly.
+        Budgets are lowered where the two results differ by rounding and one exceeds a limit.
         """
-        return [self._checked(form) for form in forms]
+        return [self._rechecked(form) for form in forms]
 
-    def _checked(self, form: FittedForm) -> FittedForm:
+    def _rechecked(self, form: FittedForm) -> FittedForm:
         if form.guarantee == "exact" and set(form.mechanisms) == {"grr"}:
             for _ in range(3):
-                again = self.scorer.again(form.attributes, form.epsilons)
-                totals = np.maximum(form.totals, again)
+                recounted = self.scorer.recount(form.attributes, form.epsilons)
+                totals = np.maximum(form.totals, recounted)
                 form = replace(form, totals=totals)
                 if self.problem.excess(totals, form.epsilons) <= 0:
                     break
@@ -285,7 +290,7 @@ class TableCertifier:
         return form
 
     def notes(self, forms: list[FittedForm]) -> Iterator[str]:
-        """Yield for whom the limits hold."""
+        """Yield a note: for whom the limits hold."""
         yield (
             "every limit holds for the people in this table, and for them only; "
             'scope="population" keeps it for those whom the table is a sample of'

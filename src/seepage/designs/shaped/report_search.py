@@ -1,9 +1,10 @@
-"""The best mixture of all admissible reports, by column generation, and how far from it at most.
+"""Column generation of admissible reports: the A-optimal mixture, and its optimality gap.
 
-Reports are priced by the prices of the best mixture so far: one whose excess is above 0 lowers the
-variance.  The excess is convex, so extreme rays of the cone suffice.  Where they are enumerated the
-gap is proven; otherwise linear programs climb from many starts, and the gap is that of the reports
-they found.
+The restricted master problem is the best mixture of the reports found so far (`best_mixture`).  Its
+prices give every admissible report a reduced gain; one above 0 lowers the variance.  The reduced
+gain is convex in the report, so pricing may be restricted to extreme rays of the cone.  If they
+are enumerated the gap is proven; otherwise pricing solves linear programs from many starts, and the
+gap is relative to the reports that they found.
 """
 
 import itertools
@@ -19,45 +20,46 @@ from seepage.designs.shaped.admissible_reports import AdmissibleReports
 from seepage.designs.shaped.report_programs import Mixture, best_mixture
 from seepage.errors import InputError
 
-ROUNDS = 150
-"""Rounds of pricing at most."""
+MAX_ROUNDS = 150
+"""Maximum number of pricing rounds."""
 
-NEGLIGIBLE, MANY, SMALL = 1e-9, 8, 3e-8
-"""Reports with a smaller share leave the mixture; where it has so many reports for each cell, those
-below the last."""
+MIN_SHARE = 1e-9
+"""Minimum share theta of a report; reports below are removed from the mixture."""
 
-MAX_ADDED = 150
-"""Enumerated reports that enter in one round."""
+MAX_REPORTS_PER_CELL, CROWDED_MIN_SHARE = 8, 3e-8
+"""Reports per cell above which the mixture is crowded, and its minimum share: keeps rounds fast."""
 
-MAX_SIGNS = 5
-"""Wanted functions up to which all their signs are starts of linear programs."""
+MAX_NEW_RAYS = 150
+"""Maximum number of enumerated extreme rays that enter per round."""
+
+MAX_SIGN_FUNCTIONS = 5
+"""Maximum number of wanted functions for which all 2^r sign vectors are starts."""
 
 STARTS = 40
-"""Further starts: reports of the mixture with the largest shares; as many random ones of either
-kind where there are too many signs."""
+"""Further starts per round: the reports of the mixture with the largest shares.
 
-THOROUGH = 4
-"""Times as many random starts of either kind before a search ends, but at most 10 for each cell."""
+With more than `MAX_SIGN_FUNCTIONS` functions, random starts of two kinds replace the signs, as many
+of each."""
 
-TAIL, FEW = 15, 4
-"""A search, or a coarse one, ends where so many rounds lower the variance by less than the gap."""
+THOROUGH_FACTOR, MAX_STARTS_PER_CELL = 4, 10
+"""Factor on the random starts of the last pricing before the search ends, and their maximum."""
 
-COARSE = 1e-2
-"""The gap from which on a search is coarse, and ends without them."""
+STALL_ROUNDS, COARSE_STALL_ROUNDS = 15, 4
+"""Rounds within which the variance must decrease by the gap for the search to go on.
 
-CLIMBS = 4
-"""Linear programs from one start."""
+The second is for a coarse search or for enumerated rays."""
 
-UNSOLVED = 1e-8
-"""The error of the equations above which reports are not reduced."""
+COARSE_GAP = 1e-2
+"""Gap from which a search is coarse: it ends without a thorough pricing."""
 
-UNSTABLE = (
-    "reports within these limits differ too little to be computed; raise the smallest limits or "
-    "pool rare values"
-)
+MAX_ASCENT_STEPS = 4
+"""Maximum number of linear programs solved in a row from one start."""
 
-MIN_EXCESS = 0.02
-"""The excess, as a share of the gap allowed, below which a report is no gain."""
+MAX_RESIDUAL = 1e-8
+"""Maximum residual of the equations for which the number of reports is reduced."""
+
+MIN_REDUCED_GAIN = 0.02
+"""Minimum reduced gain of a new report, relative to gap x second moment."""
 
 
 class ShapedReports(NamedTuple):
@@ -68,9 +70,9 @@ class ShapedReports(NamedTuple):
     second_moment: float
     """phi = tr(B I^-1 B') of the mixture."""
     lower_bound: float
-    """What phi of any admissible mixture is not below; 0 where that is not known."""
+    """Lower bound of phi over all admissible mixtures; 0 if none is known."""
     proven: bool
-    """Whether the bound is proven, or rests on the reports that linear programs found."""
+    """Whether the bound is proven, or relative to the reports found by linear programs."""
 
 
 def search_reports(
@@ -83,36 +85,43 @@ def search_reports(
     stop: Callable[[], bool] = lambda: False,
     starts: int = STARTS,
 ) -> ShapedReports:
-    """Return the mixture of admissible reports with the smallest total variance, up to a gap.
+    """Return the mixture of admissible reports with the least total variance, up to a gap.
 
     Parameters
     ----------
     cone
-        The admissible reports.
+        The cone of admissible reports.
     wanted
-        B, one row per wanted function of the frequencies, in the span of the cone.
+        B, one row per wanted linear function of the frequencies, in the span of the cone.
     offset
-        The sum of (B f)^2, by which the total variance is below phi.
+        sum (B f)^2: the total variance is phi - offset.
     gap
-        Stop where phi - offset is within a factor of 1 + gap of its lower bound.
+        Stop if phi - offset is at most 1 + gap times its lower bound.
     known
-        Admissible reports to begin with, besides those around the neutral one.
+        Admissible reports to start with, besides those around the neutral one.
     stop
-        Asked all the time whether to end with the reports found.  Ctrl-C ends the search too.
+        Called after every start; the search ends with the reports found if it returns True.
+        Ctrl-C ends it too.
     starts
-        Reports in use from which linear programs start, besides signs or random reports.
+        Number of reports of the mixture from which linear programs start in each round.
     """
     search = _ReportSearch(cone, wanted @ cone.span, starts)
-    if not search.mix(known):
-        raise InputError(UNSTABLE)
-    closely = gap < COARSE and not search.proven
+    if not search.solve_master(known):
+        raise InputError(
+            "reports within these limits differ too little to be computed; raise the smallest "
+            "limits or pool rare values"
+        )
+    fine = gap < COARSE_GAP and not search.proven
+    stall_rounds = STALL_ROUNDS if fine else COARSE_STALL_ROUNDS
     moments = [search.mixture.second_moment]
     try:
-        while len(moments) <= ROUNDS and not _tails_off(moments, gap, TAIL if closely else FEW):
+        while len(moments) <= MAX_ROUNDS and not _has_stalled(moments, gap, stall_rounds):
             new = search.price(gap, stop)
-            if closely and (search.within(gap, offset) or not len(new)):
+            if fine and (search.is_within(gap, offset) or not len(new)):
                 new = search.price(gap, stop, thorough=True)
-            if search.within(gap, offset) or not len(new) or not search.mix(new) or stop():
+            if search.is_within(gap, offset) or not len(new):
+                break
+            if not search.solve_master(new) or stop():
                 break
             moments.append(search.mixture.second_moment)
     except KeyboardInterrupt:
@@ -120,179 +129,195 @@ def search_reports(
     return search.result()
 
 
-def _tails_off(moments: Sequence[float], gap: float, rounds: int) -> bool:
-    """Say whether so many rounds gained less than the gap."""
+def _has_stalled(moments: Sequence[float], gap: float, rounds: int) -> bool:
+    """Return whether the last rounds lowered the second moment by less than the gap."""
     return len(moments) > rounds and moments[-rounds - 1] - moments[-1] < gap * moments[-1]
 
 
 class _ReportSearch:
-    """The best mixture of the reports found so far, and what bounds it from below."""
+    """The restricted master problem and its pricing.
+
+    Parameters
+    ----------
+    cone
+        The cone of admissible reports.
+    goal
+        The wanted functions, in the coordinates of the cone's span.
+    starts
+        Number of reports of the mixture from which linear programs start.
+    """
 
     mixture: Mixture
 
     def __init__(self, cone: AdmissibleReports, goal: Floats, starts: int) -> None:
         self.cone, self.goal, self.starts = cone, goal, starts
-        self.whole = cone.span.sum(axis=0)
+        self.ones = cone.span.sum(axis=0)
         self.proven = cone.enumerable
         self.rays = cone.extreme_rays() if self.proven else None
-        self.pool = cone.first()
+        self.pool = cone.initial_reports()
         self.shares = np.full(len(self.pool), 1 / len(self.pool))
-        self.draws = np.random.default_rng(0)
+        self.rng = np.random.default_rng(0)
         self.bounds = list[tuple[Mixture, float]]()
 
-    def mix(self, new: Floats | None) -> bool:
-        """Add reports and find the best shares; False where that fails, and nothing changes."""
-        wider, begin = _joined(self.pool, self.shares, new)
-        better = _mixed(wider @ self.cone.span, self.goal, self.whole, begin)
-        if better is None:
+    def solve_master(self, new: Floats | None) -> bool:
+        """Add reports and compute the best shares; return False, and change nothing, on failure."""
+        pool, start = _extended(self.pool, self.shares, new)
+        mixture = _solved_master(pool @ self.cone.span, self.goal, self.ones, start)
+        if mixture is None:
             return False
-        crowded = len(wider) > MANY * self.cone.cells
-        kept = better.shares > (SMALL if crowded else NEGLIGIBLE)
-        self.pool, self.shares, self.mixture = wider[kept], better.shares[kept], better
+        crowded = len(pool) > MAX_REPORTS_PER_CELL * self.cone.cells
+        kept = mixture.shares > (CROWDED_MIN_SHARE if crowded else MIN_SHARE)
+        self.pool, self.shares, self.mixture = pool[kept], mixture.shares[kept], mixture
         return True
 
-    def within(self, gap: float, offset: float) -> bool:
-        """Say whether the gap is reached."""
-        return self.mixture.second_moment - offset <= (1 + gap) * (self.lower - offset)
+    def is_within(self, gap: float, offset: float) -> bool:
+        """Return whether the optimality gap is reached."""
+        return self.mixture.second_moment - offset <= (1 + gap) * (self.lower_bound - offset)
 
     def price(self, gap: float, stop: Callable[[], bool], thorough: bool = False) -> Floats:
-        """Return reports that lower phi, and bound it from below by the best of them."""
+        """Return reports with a positive reduced gain, and update the lower bounds of phi.
+
+        The largest reduced gain of all reports bounds phi below; every report found later may
+        raise that of an earlier mixture.
+        """
         if self.rays is not None:
-            new, excess = _highest(self.rays, self.mixture.excess(self.rays @ self.cone.span))
+            gains = self.mixture.reduced_gains(self.rays @ self.cone.span)
+            new, largest = _best_rays(self.rays, gains)
         else:
-            least = MIN_EXCESS * gap * self.mixture.second_moment
-            new, excess = self._climbed(least, stop, thorough)
-        if excess < np.inf:
-            self.bounds.append((self.mixture, excess))
+            minimum = MIN_REDUCED_GAIN * gap * self.mixture.second_moment
+            new, largest = self._ascend(minimum, stop, thorough)
+        if largest < np.inf:
+            self.bounds.append((self.mixture, largest))
         if len(new):
             self.bounds = [
-                (mixture, max(excess, float(mixture.excess(new @ self.cone.span).max())))
-                for mixture, excess in self.bounds
+                (mixture, max(gain, float(mixture.reduced_gains(new @ self.cone.span).max())))
+                for mixture, gain in self.bounds
             ]
         return new
 
     @property
-    def lower(self) -> float:
-        """The largest lower bound of a mixture so far, given the reports found by now."""
-        bounds = [mixture.lower_bound(self.whole, excess) for mixture, excess in self.bounds]
+    def lower_bound(self) -> float:
+        """The largest lower bound of phi so far, given the reports found by now."""
+        bounds = [mixture.lower_bound(self.ones, gain) for mixture, gain in self.bounds]
         return max(bounds, default=0.0)
 
-    def _climbed(
-        self, least: float, stop: Callable[[], bool], thorough: bool
+    def _ascend(
+        self, minimum: float, stop: Callable[[], bool], thorough: bool
     ) -> tuple[Floats, float]:
-        """Return reports above a least excess that linear programs found, and the largest excess.
+        """Return the reports with a reduced gain above a minimum, and the largest reduced gain.
 
-        |M w|^2 = max over v of 2 v . M w - |v|^2: for a given v a linear program in w, then
-        v = M w.  The excess is infinite where the search was stopped.
+        |M w|^2 = max over v of 2 v . M w - |v|^2: alternate between a linear program in w for given
+        v, and v = M w.  The largest reduced gain is infinite (unknown) if the search was stopped.
         """
         cone, mixture = self.cone, self.mixture
-        scorer, prices = mixture.coefficients @ cone.span.T, cone.span @ mixture.prices
-        sizes = np.sqrt((self.shares[:, None] * (self.pool @ scorer.T) ** 2).sum(axis=0))
-        sizes = np.maximum(sizes, 1e-300)
-        starts = (
-            self._random_starts(scorer, sizes, min(THOROUGH * self.starts, 10 * cone.cells))
-            if thorough
-            else self._starts(scorer, sizes)
-        )
-        found, seen, largest = [], set[bytes](), 0.0
+        coefficients, prices = mixture.coefficients @ cone.span.T, cone.span @ mixture.prices
+        scales = np.sqrt((self.shares[:, None] * (self.pool @ coefficients.T) ** 2).sum(axis=0))
+        scales = np.maximum(scales, 1e-300)
+        if thorough:
+            number = min(THOROUGH_FACTOR * self.starts, MAX_STARTS_PER_CELL * cone.cells)
+            starts = self._random_starts(coefficients, scales, number)
+        else:
+            starts = self._starts(coefficients, scales)
+        reports, seen, largest = [], set[bytes](), 0.0
         for start in starts:
-            point, reached = start, -np.inf
-            for _ in range(CLIMBS):
-                report = cone.largest(2 * point @ scorer - prices)
+            scores, reached = start, -np.inf
+            for _ in range(MAX_ASCENT_STEPS):
+                report = cone.best_report(2 * scores @ coefficients - prices)
                 if report is None:
                     break
-                point = scorer @ report
-                excess = float(point @ point - prices @ report)
-                index = np.round(point / sizes, 4).tobytes()
-                if excess <= reached + least or index in seen:
+                scores = coefficients @ report
+                gain = float(scores @ scores - prices @ report)
+                key = np.round(scores / scales, 4).tobytes()
+                if gain <= reached + minimum or key in seen:
                     break
-                reached = excess
-                seen.add(index)
-                if excess > least:
-                    found.append(report)
+                reached = gain
+                seen.add(key)
+                if gain > minimum:
+                    reports.append(report)
             largest = max(largest, reached)
             if stop():
                 largest = np.inf
                 break
-        return np.array(found).reshape(-1, cone.cells), largest
+        return np.array(reports).reshape(-1, cone.cells), largest
 
-    def _starts(self, scorer: Floats, sizes: Floats) -> Floats:
-        """Return the scores of signs, or of random reports, and of the likeliest reports."""
+    def _starts(self, coefficients: Floats, scales: Floats) -> Floats:
+        """Return starts v: all sign vectors or random ones, and M w of the likeliest reports w."""
         likeliest = np.argsort(-self.shares)[: self.starts]
-        if len(sizes) <= MAX_SIGNS:
-            first = np.array(list(itertools.product((-1.0, 1.0), repeat=len(sizes)))) * sizes
+        if len(scales) <= MAX_SIGN_FUNCTIONS:
+            first = np.array(list(itertools.product((-1.0, 1.0), repeat=len(scales)))) * scales
         else:
-            first = self._random_starts(scorer, sizes, self.starts)
-        return np.vstack([first, self.pool[likeliest] @ scorer.T])
+            first = self._random_starts(coefficients, scales, self.starts)
+        return np.vstack([first, self.pool[likeliest] @ coefficients.T])
 
-    def _random_starts(self, scorer: Floats, sizes: Floats, number: int) -> Floats:
-        """Return the scores of reports in use, changed at random, and of random sets of cells."""
-        draws, cells = self.draws, self.cone.cells
-        chosen = draws.choice(len(self.pool), size=number, p=self.shares / self.shares.sum())
-        noise = draws.normal(size=(number, len(sizes))) * sizes
-        high = draws.random((number, cells)) < draws.random((number, 1)) / 2
-        sets = np.where(high, self.pool.max(), self.pool.min())
+    def _random_starts(self, coefficients: Floats, scales: Floats, number: int) -> Floats:
+        """Return M w of reports drawn from the mixture, plus noise, and of random two-level w."""
+        rng, cells = self.rng, self.cone.cells
+        drawn = rng.choice(len(self.pool), size=number, p=self.shares / self.shares.sum())
+        noise = rng.normal(size=(number, len(scales))) * scales
+        likely = rng.random((number, cells)) < rng.random((number, 1)) / 2
+        sets = np.where(likely, self.pool.max(), self.pool.min())
         sets = sets / (sets @ self.cone.frequencies)[:, None]
-        return np.vstack([self.pool[chosen] @ scorer.T + noise, sets @ scorer.T])
+        return np.vstack([self.pool[drawn] @ coefficients.T + noise, sets @ coefficients.T])
 
     def result(self) -> ShapedReports:
-        """Return as few reports as the best mixture needs, and its lower bound."""
-        cone, mixture, lower = self.cone, self.mixture, self.lower
-        if self.proven:  # the limits themselves, without the margin
+        """Return the mixture with few reports, and its lower bound."""
+        cone, mixture, lower_bound = self.cone, self.mixture, self.lower_bound
+        if self.proven:  # for the limits themselves, without the margin
             exact = AdmissibleReports(cone.limits, cone.frequencies, margin=0.0).extreme_rays()
-            lower = mixture.lower_bound(self.whole, float(mixture.excess(exact @ cone.span).max()))
-        pool, shares = _fewest(self.pool, self.shares, mixture, cone.span, self.goal)
-        return ShapedReports(pool, shares, mixture.second_moment, lower, self.proven)
+            largest = float(mixture.reduced_gains(exact @ cone.span).max())
+            lower_bound = mixture.lower_bound(self.ones, largest)
+        pool, shares = _fewest_reports(self.pool, self.shares, mixture, cone.span, self.goal)
+        return ShapedReports(pool, shares, mixture.second_moment, lower_bound, self.proven)
 
 
-def _mixed(reports: Floats, goal: Floats, whole: Floats, shares: Floats) -> Mixture | None:
-    """Return the best mixture; None where the reports with shares are numerically dependent."""
-    weighted = np.sqrt(shares)[:, None] * reports
+def _solved_master(reports: Floats, goal: Floats, ones: Floats, start: Floats) -> Mixture | None:
+    """Return the best mixture; None if the information matrix of the start is singular."""
+    weighted = np.sqrt(start)[:, None] * reports
     if np.linalg.matrix_rank(weighted) < reports.shape[1]:
         return None
-    found = best_mixture(reports, goal, whole, shares)
-    return found if math.isfinite(found.second_moment) else None
+    mixture = best_mixture(reports, goal, ones, start)
+    return mixture if math.isfinite(mixture.second_moment) else None
 
 
-def _joined(pool: Floats, shares: Floats, new: Floats | None) -> tuple[Floats, Floats]:
-    """Return a mixture joined by new reports with small shares."""
+def _extended(pool: Floats, shares: Floats, new: Floats | None) -> tuple[Floats, Floats]:
+    """Return the pool with new reports, and start shares, small for the new ones."""
     if new is None or not len(new):
         return pool, shares
     added = np.full(len(new), 0.1 / (len(pool) + len(new)))
     return np.vstack([pool, new]), np.concatenate([shares, added])
 
 
-def _highest(rays: Floats, excess: Floats) -> tuple[Floats, float]:
-    """Return the rays of the highest excess, where it is above 0, and that excess."""
-    best = np.argsort(-excess)[:MAX_ADDED]
-    return rays[best[excess[best] > 0]], float(excess[best[0]])
+def _best_rays(rays: Floats, gains: Floats) -> tuple[Floats, float]:
+    """Return up to `MAX_NEW_RAYS` rays with positive reduced gain, and the largest reduced gain."""
+    best = np.argsort(-gains)[:MAX_NEW_RAYS]
+    return rays[best[gains[best] > 0]], float(gains[best[0]])
 
 
-def _fewest(
+def _fewest_reports(
     pool: Floats, shares: Floats, mixture: Mixture, span: Floats, goal: Floats
 ) -> tuple[Floats, Floats]:
-    """Return as few of the reports as the same estimate needs.
+    """Return a subset of the reports, with shares of the same variance.
 
     Any shares with sum theta w = 1 and sum theta (M w) w' = B keep the coefficients M unbiased, and
     the second moment, sum theta |M w|^2 = sum theta w . prices, the same.  A basic solution of
     these equations has no more reports than equations.
     """
-    indices = pool @ span
-    scores = indices @ mixture.coefficients.T
-    products = (scores[:, :, None] * indices[:, None, :]).reshape(len(pool), -1)
-    equations = np.hstack([indices, products]).T
+    coordinates = pool @ span
+    scores = coordinates @ mixture.coefficients.T
+    products = (scores[:, :, None] * coordinates[:, None, :]).reshape(len(pool), -1)
+    equations = np.hstack([coordinates, products]).T
     right = np.concatenate([span.sum(axis=0), goal.ravel()])
     scale = np.abs(equations).max(axis=1)
     equations, right = equations / scale[:, None], right / scale
-    fewer, missing = nnls(equations * shares, right, maxiter=30 * len(shares))
-    if missing < UNSOLVED:
-        chosen = fewer * shares > NEGLIGIBLE
-        pool, indices, shares = pool[chosen], indices[chosen], (fewer * shares)[chosen]
-    return pool, _corrected(indices.T, span.sum(axis=0), shares)
+    factors, residual = nnls(equations * shares, right, maxiter=30 * len(shares))
+    if residual < MAX_RESIDUAL:
+        basic = factors * shares > MIN_SHARE
+        pool, coordinates, shares = pool[basic], coordinates[basic], (factors * shares)[basic]
+    return pool, _corrected(coordinates.T, span.sum(axis=0), shares)
 
 
 def _corrected(equations: Floats, right: Floats, shares: Floats) -> Floats:
-    """Return shares moved as little as possible, in proportion, to solve the equations."""
+    """Return shares that solve the equations, with the least squared relative change."""
     scaled = equations * shares
     return np.asarray(
         shares + shares * np.linalg.lstsq(scaled, right - scaled.sum(axis=1), rcond=None)[0]

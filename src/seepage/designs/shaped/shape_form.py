@@ -1,4 +1,4 @@
-"""Shaping one form from tables of counts: its limits, its product, its mechanism."""
+"""`shape_form`: the mechanism of least variance of one form within limits, from its counts."""
 
 import itertools
 import math
@@ -24,18 +24,19 @@ from seepage.designs.shaped.shaped_mechanism import ShapedMechanism, table_rows
 from seepage.errors import InputError
 
 MAX_CELLS = 48
-"""Cells of a form that is shaped; more would take minutes."""
+"""Maximum number of cells of a shaped form; more would take minutes."""
 
-HALVINGS = 60
+BISECTION_STEPS = 60
+"""Number of bisection steps for the budget of the product."""
 
-INSIDE = 0.999
-"""The share of the product's budgets at which its reports start the search."""
+START_SCALE = 0.999
+"""Factor on the product's budgets for its reports to start the search strictly inside the cone."""
 
 
 class AnswerCounts(NamedTuple):
-    """The counts that a form is shaped on.
+    """The counts of a form's answers, by cell.
 
-    Cells are the answers' codes as a number in mixed radix, the last attribute fastest.
+    A cell is a combination of answers, in row-major order: the last attribute is the fastest.
     """
 
     sources: tuple[str, ...]
@@ -43,9 +44,8 @@ class AnswerCounts(NamedTuple):
     counts: Integers
     """The number of records in each cell."""
     targets: Mapping[str, Integers]
-    """For each protected attribute one row per value and one column per cell: numbers of records.
-
-    An attribute that is asked may be among them."""
+    """Numbers of records of each protected attribute, asked or not: one row per value, one column
+    per cell."""
     names: tuple[str, ...] = ()
     """Names of the cells, for display."""
 
@@ -71,9 +71,9 @@ def form_table(
     else:
         cells = answer_cells(counted, sources)
         counts = np.bincount(cells, counted.weights, minlength=int(np.prod(sizes))).astype(np.int64)
-        one = counted.groups(())
+        group = counted.groups(())
         tables = {
-            name: counts_by_cell(counted, name, cells, len(counts), one)[0] for name in targets
+            name: counts_by_cell(counted, name, cells, len(counts), group)[0] for name in targets
         }
     if not counts.sum():
         raise InputError("shaping needs at least one record, and there is none")
@@ -88,12 +88,12 @@ def answer_cells(records: Records, sources: Sequence[str]) -> Integers:
 
 
 def counts_by_cell(
-    records: Records, name: str, cells: Integers, many: int, groups: Integers
+    records: Records, name: str, cells: Integers, cell_count: int, groups: Integers
 ) -> Integers:
     """Return numbers of records by group, value of an attribute, and cell."""
     size = records.domain[name].size
-    shape = (int(groups.max(initial=0)) + 1, size, many)
-    flat = (groups * size + records.column(name)) * many + cells
+    shape = (int(groups.max(initial=0)) + 1, size, cell_count)
+    flat = (groups * size + records.column(name)) * cell_count + cells
     counts = np.bincount(flat, records.weights, minlength=math.prod(shape))
     return counts.astype(np.int64).reshape(shape)
 
@@ -112,35 +112,34 @@ def shape_form(
     stop: Callable[[], bool] = lambda: False,
     starts: int = STARTS,
 ) -> ShapedMechanism:
-    """Return the best report for a form's answers within limits, from counts alone.
+    """Return the mechanism of least variance for a form's answers within limits, from counts alone.
 
     Parameters
     ----------
     table
-        The form with its counts and, for every protected attribute of the table, asked or not, the
-        counts by cell.
+        The counts of the form's cells, and of every protected attribute, asked or not, by cell.
     limits
-        What reports may tell about each protected attribute.
+        Maximum leakage in nats about each protected attribute.
     epsilons
-        For each answer, the most that changing it alone may change a report's log-likelihood.
+        For each answer, the largest change of a report's log-likelihood when it alone changes.
     record_limit
-        The most that two records may differ by; None for what the product of randomised responses
-        within the same limits spends.
+        Largest log-likelihood ratio of a report between two records; None for the sum of budgets of
+        the product of randomised responses within the same limits.
     rule
-        `"answer"`: `epsilons` are limits of their own; `"record"`: they bound the product only.
+        `"answer"`: `epsilons` are limits; `"record"`: they only bound the budgets of that product.
     known
-        Further limits, for adversaries who know something of the person.
+        Further limits, conditional on attributes that an adversary may know of the person.
     wanted
-        Weights of the tables to estimate, by the positions of their answers; each answer's own
-        frequencies by default.
+        Weights of the tables to estimate, by the indices of their answers; by default the
+        frequencies of each answer.
     cone
-        Makes the admissible reports from limits and nominal frequencies.
+        Returns the cone of admissible reports, from limits and nominal frequencies.
     gap
-        When to stop: the variance is within this share of its lower bound.
+        Relative optimality gap at which the search stops.
     stop
-        Asked all the time whether to end with the reports found.
+        Called throughout the search, which ends with the reports found if it returns True.
     starts
-        Reports in use from which linear programs start in each round; fewer are faster.
+        Number of reports of the mixture from which linear programs start in each round.
 
     Notes
     -----
@@ -148,54 +147,55 @@ def shape_form(
     in K unknowns (.1 ms for K = 15, 1 ms for K = 32), and 10 to 40 rounds.
     """
     check_cells(table.sources, table.sizes)
-    fixed = [table.ratio_limit(name, limit) for name, limit in limits.items()]
-    budgets = product_budgets(fixed, table.sizes, [min(own, MAX_LIMIT) for own in epsilons])
+    target_limits = [table.ratio_limit(name, limit) for name, limit in limits.items()]
+    caps = [min(epsilon, MAX_LIMIT) for epsilon in epsilons]
+    budgets = product_budgets(target_limits, table.sizes, caps)
     record = _record_limit(record_limit, epsilons, budgets)
-    promised = [*fixed, *known, *_own_limits(table, epsilons, record, rule)]
+    all_limits = [*target_limits, *known, *_answer_and_record_limits(table, epsilons, record, rule)]
     frequencies = table.counts / table.counts.sum()
     tables = wanted or {(axis,): 1.0 for axis in range(len(table.sizes))}
     functions = _contrasts(table.sizes, tables)
-    admissible = cone(promised, frequencies)
+    admissible = cone(all_limits, frequencies)
     _check_informative(admissible, functions, limits, record)
     offset = float(((functions @ frequencies) ** 2).sum())
-    first = product_reports(table.sizes, [INSIDE * budget for budget in budgets], frequencies)
-    first = first[admissible.admits(first)]
+    product = product_reports(table.sizes, [START_SCALE * eps for eps in budgets], frequencies)
+    product = product[admissible.admits(product)]
     with one_blas_thread():
-        found = search_reports(
-            admissible, functions, offset=offset, gap=gap, known=first, stop=stop, starts=starts
+        mixture = search_reports(
+            admissible, functions, offset=offset, gap=gap, known=product, stop=stop, starts=starts
         )
-    bound = found.lower_bound - offset
+    bound = mixture.lower_bound - offset
     return ShapedMechanism(
-        whole_thresholds(found.reports, found.shares, promised),
+        whole_thresholds(mixture.reports, mixture.shares, all_limits),
         sources=table.sources,
         sizes=table.sizes,
         counts=table.counts,
-        limits=promised,
+        limits=all_limits,
         wanted=tables,
         cell_names=table.names,
         lower_bound=bound if bound > 0 else None,
-        proven=found.proven,
+        proven=mixture.proven,
     )
 
 
 def _record_limit(
     given: float | None, epsilons: Sequence[float], budgets: Sequence[float]
 ) -> float:
-    """Return the most that two records may differ by."""
+    """Return the largest log-likelihood ratio of a report between two records."""
     if len(epsilons) > 1:
         return sum(budgets) if given is None else float(given)
     return epsilons[0] if given is None else min(float(given), epsilons[0])
 
 
-def _own_limits(
+def _answer_and_record_limits(
     table: AnswerCounts, epsilons: Sequence[float], record: float, rule: str
 ) -> list[RatioLimit]:
-    """Return the limits of the answers themselves, one by one and all together."""
-    whole = np.eye(len(table.counts), dtype=np.int64)
-    one_by_one = rule == "answer" and len(table.sizes) > 1
+    """Return the limits of each answer under the rule `"answer"`, and that of the record."""
+    identity = np.eye(len(table.counts), dtype=np.int64)
+    limit_answers = rule == "answer" and len(table.sizes) > 1
     return [
-        *(answer_limits(table.sources, table.sizes, epsilons) if one_by_one else []),
-        RatioLimit(", ".join(table.sources), whole, record, "record"),
+        *(answer_limits(table.sources, table.sizes, epsilons) if limit_answers else []),
+        RatioLimit(", ".join(table.sources), identity, record, "record"),
     ]
 
 
@@ -210,14 +210,14 @@ def check_cells(sources: Sequence[str], sizes: Sequence[int]) -> None:
 
 
 def occurring(counts: Integers) -> Integers:
-    """Return the rows of values that occur."""
+    """Return the rows with a positive sum: values that occur."""
     return np.asarray(counts[counts.sum(axis=1) > 0])
 
 
 def answer_limits(
     sources: Sequence[str], sizes: Sequence[int], epsilons: Sequence[float]
 ) -> list[RatioLimit]:
-    """Return the limits of one answer changed: cells that differ in this answer only."""
+    """Return the limits of changing one answer: over cells that differ in this answer only."""
     cells = np.arange(math.prod(sizes)).reshape(tuple(sizes))
     unit = np.eye(cells.size, dtype=np.int64)
     return [
@@ -234,50 +234,50 @@ def product_reports(sizes: Sequence[int], budgets: Sequence[float], frequencies:
     """Return the reports of independent randomised responses, one row each."""
     likelihoods: Floats = np.ones((1, 1))
     for size, budget in zip(sizes, budgets, strict=True):
-        own = np.ones((size, size))
-        np.fill_diagonal(own, math.exp(budget))
-        likelihoods = np.asarray(np.kron(likelihoods, own), dtype=np.float64)
+        response = np.ones((size, size))
+        np.fill_diagonal(response, math.exp(budget))
+        likelihoods = np.asarray(np.kron(likelihoods, response), dtype=np.float64)
     return np.asarray(likelihoods / (likelihoods @ frequencies)[:, None])
 
 
 def product_budgets(
     limits: Sequence[RatioLimit], sizes: Sequence[int], epsilons: Sequence[float]
 ) -> list[float]:
-    """Return the largest equal budgets of randomised responses that keep all limits.
+    """Return the largest equal budgets of independent randomised responses within all limits.
 
-    None is above its answer's own limit.  The leakage grows with every budget, so bisection finds
-    them.
+    Each is at most its answer's epsilon.  The leakage increases with every budget, so bisection
+    finds them.
     """
-    rows = [one.rows for one in limits]
+    rows = [limit.rows for limit in limits]
     stacked = np.vstack([np.zeros((0, math.prod(sizes))), *rows])
     starts = np.cumsum([0, *map(len, rows)])[:-1]
-    most = np.exp([min(one.limit, MAX_LIMIT) - MARGIN for one in limits])[:, None]
+    ratios = np.exp([min(limit.limit, MAX_LIMIT) - MARGIN for limit in limits])[:, None]
 
-    def keeps(budget: float) -> bool:
-        own = [min(budget, epsilon) for epsilon in epsilons]
-        means = stacked @ product_reports(sizes, own, np.full(stacked.shape[1], 1.0)).T
+    def is_within(budget: float) -> bool:
+        capped = [min(budget, epsilon) for epsilon in epsilons]
+        means = stacked @ product_reports(sizes, capped, np.full(stacked.shape[1], 1.0)).T
         if not len(starts):
             return True
         highest = np.maximum.reduceat(means, starts)
-        return bool((highest <= most * np.minimum.reduceat(means, starts)).all())
+        return bool((highest <= ratios * np.minimum.reduceat(means, starts)).all())
 
     low, high = 0.0, max(epsilons)
-    if keeps(high):
+    if is_within(high):
         low = high
-    for _ in range(HALVINGS if low < high else 0):
+    for _ in range(BISECTION_STEPS if low < high else 0):
         middle = (low + high) / 2
-        low, high = (middle, high) if keeps(middle) else (low, middle)
+        low, high = (middle, high) if is_within(middle) else (low, middle)
     return [min(low, epsilon) for epsilon in epsilons]
 
 
-# What is wanted ----------------------------------------------------------------------------------
+# Wanted tables ----------------------------------------------------------------------------------
 
 
 def _contrasts(sizes: Sequence[int], wanted: Mapping[tuple[int, ...], float]) -> Floats:
     """Return orthonormal contrasts of the wanted tables, times the roots of their weights.
 
-    The mean of a table's shares is known, so m - 1 contrasts say all about m shares; the summed
-    variance is the same.
+    The m shares of a table sum to 1, so m - 1 orthonormal contrasts determine them, with the same
+    total variance.
     """
     tables = {axes: table_rows(sizes, axes) for axes in wanted}
     return np.vstack(
@@ -291,19 +291,19 @@ def _contrasts(sizes: Sequence[int], wanted: Mapping[tuple[int, ...], float]) ->
 def _check_informative(
     cone: AdmissibleReports, functions: Floats, limits: Mapping[str, float], record: float
 ) -> None:
-    """Raise an InputError where no admissible report tells anything of what is wanted."""
+    """Raise unless the wanted functions are in the span of the admissible reports."""
     if not len(functions):
         raise InputError("sources must have at least two values, or there is nothing to ask")
-    inside = cone.span @ (cone.span.T @ functions.T)
-    if np.abs(inside - functions.T).max(initial=0.0) <= 1e-9:
+    projected = cone.span @ (cone.span.T @ functions.T)
+    if np.abs(projected - functions.T).max(initial=0.0) <= 1e-9:
         return
     if record < MIN_LIMIT:
         raise InputError(
             f"every report within a record limit of {record:g} is useless; give a record_limit "
             f"of at least {MIN_LIMIT:g}"
         )
-    closed = [name for name, limit in limits.items() if limit < MIN_LIMIT]
+    zero = [name for name, limit in limits.items() if limit < MIN_LIMIT]
     raise InputError(
-        f"every report that tells nothing about {', '.join(closed)} is useless for what is "
+        f"every report that tells nothing about {', '.join(zero)} is useless for what is "
         f"wanted; the smallest limit that would do is {MIN_LIMIT:g}"
     )

@@ -1,4 +1,4 @@
-"""`ShapedMechanism`: one report for the answers of a form, and what it promises."""
+"""`ShapedMechanism`: one report for all answers of a form, its leakage and its variance."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -19,28 +19,29 @@ from seepage.mechanisms.exact_probabilities import Thresholds, log_above
 from seepage.mechanisms.reports import ValueReports
 from seepage.mechanisms.transition_matrix import MatrixMechanism
 
-UNBIASED = 1e-9
-"""The largest error of an estimate's coefficients that still counts as unbiased."""
+MAX_BIAS = 1e-9
+"""Maximum bias of an estimate's coefficients that counts as unbiased."""
 
 CUTOFFS = (1e-13, 1e-10, 1e-8)
-"""Relative singular values below which a direction is not estimated, tried in this order."""
+"""Cutoffs of `numpy.linalg.pinv` relative to the largest singular value, tried in order."""
 
-MAX_DRAWN = 60
-"""Reports in a chart."""
+MAX_CHARTED = 60
+"""Maximum number of reports in a chart."""
 
 
 class WorstXor(NamedTuple):
-    """The yes-or-no questions "is the answer this value?" whose exclusive or is told most about."""
+    """The binary questions "is the answer this value?" whose exclusive or leaks most."""
 
     answers: tuple[tuple[str, int], ...]
     """Attribute and code of the value, one for each question."""
     leakage: float
+    """Nats, rounded up."""
 
 
 class ShapedMechanism(MatrixMechanism, Result):
     """A mechanism on one attribute or on the product of several, shaped to limits.
 
-    Made by `shape`.  Its input is a cell: the answers' codes as a number in mixed radix, the last
+    Made by `shape`.  Its input is a cell: a combination of answers in row-major order, the last
     attribute fastest (`cell_codes`).
 
     Parameters
@@ -50,19 +51,19 @@ class ShapedMechanism(MatrixMechanism, Result):
     sources, sizes
         The attributes asked and their alphabet sizes.
     counts
-        How many records are in each cell; the nominal frequencies are their shares.
+        Number of records in each cell; the nominal frequencies are their shares.
     limits
-        What was promised; what is realised of each is computed in exact arithmetic.
+        The limits of the leakage; the realised leakage is computed in exact arithmetic.
     wanted
-        The weights of the tables to estimate, by the positions of their answers.
+        The weights of the tables to estimate, by the indices of their answers.
     cell_names
-        Of the cells, for display.
+        Names of the cells, for display.
     lower_bound, proven
-        n times the total variance that no admissible mechanism goes below, and whether that is
-        proven or rests on the reports that linear programs found; None where it is not known.
+        Lower bound of n times the total variance of any admissible mechanism, None if unknown; and
+        whether it is proven, or relative to the reports found by linear programs.
     certified, confidence
-        For the population: upper limits of what reports tell about each target, which hold at once
-        with this confidence.  Without, promises about targets are for the table.
+        For the population: upper limits of the leakage about each target, which hold at once with
+        this confidence.  Without them the realised leakage about targets is for the table.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class ShapedMechanism(MatrixMechanism, Result):
         certified: Mapping[str, float] | None = None,
         confidence: float | None = None,
     ) -> None:
-        self._take(thresholds, "shaped")
+        self._set_thresholds(thresholds, "shaped")
         self.sources, self.sizes = tuple(sources), tuple(sizes)
         self.counts = counts
         self.limits, self.wanted = tuple(limits), dict(wanted)
@@ -98,29 +99,29 @@ class ShapedMechanism(MatrixMechanism, Result):
 
     @cached_property
     def promises(self) -> dict[tuple[str, str], tuple[float, float]]:
-        """(limit, realised) by kind and name; realised is exact and rounded up.
+        """(limit, realised leakage) in nats by kind and name; computed exactly, rounded up.
 
-        Kinds are `"target"` (about an attribute), `"answer"` (one answer changed, whatever else is
+        Kinds are `"target"` (about an attribute), `"answer"` (one answer changes, whatever else is
         known), `"record"` (any two records) and `"known"` (about an attribute, given others).
         """
-        found: dict[tuple[str, str], tuple[float, float]] = {}
-        for one in self.limits:
-            key = (one.kind, one.name)
-            realised = self._certified.get(one.name) if one.kind == "target" else None
+        promises: dict[tuple[str, str], tuple[float, float]] = {}
+        for limit in self.limits:
+            key = (limit.kind, limit.name)
+            realised = self._certified.get(limit.name) if limit.kind == "target" else None
             if realised is None:
-                realised = log_above(realised_ratio(self._chances, one))
-            _, worst = found.get(key, (one.limit, 0.0))
-            found[key] = (one.limit, max(worst, realised))
-        return found
+                realised = log_above(realised_ratio(self._chances, limit))
+            _, largest = promises.get(key, (limit.limit, 0.0))
+            promises[key] = (limit.limit, max(largest, realised))
+        return promises
 
     def realised(self, kind: str = "target") -> dict[str, float]:
-        """Return what reports tell at most, by name, for one kind of promise."""
+        """Return the realised leakage in nats by name, for one kind of limit."""
         _checks.choice(kind, "kind", ("target", "answer", "record", "known"))
         return {name: value for (of, name), (_, value) in self.promises.items() if of == kind}
 
     @cached_property
     def answer_changes(self) -> dict[str, float]:
-        """By how much changing one answer changes a report's log-likelihood, limited or not."""
+        """Largest change of a report's log-likelihood when one answer changes, by attribute."""
         table = self._chances.reshape(*self.sizes, -1)
         return {
             source: log_above(
@@ -135,24 +136,24 @@ class ShapedMechanism(MatrixMechanism, Result):
         }
 
     def given_answers(self, known: int) -> float:
-        """Return the most that reports tell about an answer to whoever knows so many others.
+        """Return the largest leakage about an answer given the values of `known` other answers.
 
-        Exact for the table that the frequencies come from, rounded up; the largest over the
-        answers, the sets of other answers, and their values.
+        In nats, exact for the table of `counts`, rounded up; the maximum over the answers, the sets
+        of other answers, and their values.
         """
         count = _checks.integer(known, "known", 0, len(self.sources) - 1)
-        worst = 0.0
+        largest = 0.0
         axes = range(len(self.sizes))
         for axis in axes:
             for others in combinations([other for other in axes if other != axis], count):
                 kept = sorted((axis, *others))
                 means = self._conditional(kept)
                 lines = np.moveaxis(means, kept.index(axis), 0)
-                worst = max(worst, _largest_log_ratio(lines))
-        return round_up(worst, 8 * self.k + 64)
+                largest = max(largest, _largest_log_ratio(lines))
+        return round_up(largest, 8 * self.k + 64)
 
     def _conditional(self, kept: Sequence[int]) -> Floats:
-        """Return P(report given some answers), one axis for each; NaN where none occurs."""
+        """Return P(report | some answers), one axis per answer; NaN for answers without records."""
         table = self.counts.reshape(self.sizes)
         drop = tuple(axis for axis in range(len(self.sizes)) if axis not in kept)
         weighted = (table[..., None] * self.channel().reshape(*self.sizes, -1)).sum(axis=drop)
@@ -161,27 +162,27 @@ class ShapedMechanism(MatrixMechanism, Result):
 
     @cached_property
     def worst_xor(self) -> WorstXor | None:
-        """What reports tell at most about the exclusive or of two or more answers; None for one.
+        """Largest leakage about the exclusive or of at least two answers; None for one answer.
 
-        For answers of more than two values, of the questions whether each is a certain value.
+        An answer of more than two values enters as the question whether it is a certain value.
         """
         weighted = self.counts[:, None] * self.channel()
         codes = np.array(list(np.ndindex(*self.sizes)))
         worst = WorstXor((), -1.0)
         choices = [[None, *range(1 if size == 2 else 0, size)] for size in self.sizes]
-        for chosen in product(*choices):
-            asked = [(axis, value) for axis, value in enumerate(chosen) if value is not None]
+        for values in product(*choices):
+            asked = [(axis, value) for axis, value in enumerate(values) if value is not None]
             if len(asked) < 2:
                 continue
-            odd = sum((codes[:, axis] == value).astype(int) for axis, value in asked) % 2 == 1
-            numbers = self.counts[odd].sum(), self.counts[~odd].sum()
+            xor = sum((codes[:, axis] == value).astype(int) for axis, value in asked) % 2 == 1
+            numbers = self.counts[xor].sum(), self.counts[~xor].sum()
             if not all(numbers):
                 continue
-            sides = np.stack([weighted[odd].sum(axis=0), weighted[~odd].sum(axis=0)])
-            leakage = _largest_log_ratio(sides / np.array(numbers)[:, None])
+            sums = np.stack([weighted[xor].sum(axis=0), weighted[~xor].sum(axis=0)])
+            leakage = _largest_log_ratio(sums / np.array(numbers)[:, None])
             if leakage > worst.leakage:
-                named = tuple((self.sources[axis], int(value)) for axis, value in asked)
-                worst = WorstXor(named, leakage)
+                answers = tuple((self.sources[axis], int(value)) for axis, value in asked)
+                worst = WorstXor(answers, leakage)
         if worst.leakage < 0:
             return None
         return worst._replace(leakage=round_up(worst.leakage, 8 * self.k + 64))
@@ -190,18 +191,18 @@ class ShapedMechanism(MatrixMechanism, Result):
 
     @cached_property
     def _root(self) -> tuple[Floats, Floats]:
-        """C D^-1/2 and D^-1/2, D the chances of the outputs at the nominal frequencies."""
+        """C D^-1/2 and D^-1/2, D the probabilities of the outputs at the nominal frequencies."""
         channel = self.channel()
         scale = 1.0 / np.sqrt(self.nominal @ channel)
         return channel * scale, scale
 
     def _coefficients(self, wanted: Floats) -> Floats | None:
-        """Return A with C A = B', best at the nominal frequencies; None where there is none."""
+        """Return A with C A = B', of least variance at the nominal frequencies; else None."""
         root, scale = self._root
         for cutoff in CUTOFFS:
-            found = scale[:, None] * (np.linalg.pinv(root, rcond=cutoff) @ wanted.T)
-            if np.abs(self.channel() @ found - wanted.T).max() <= UNBIASED:
-                return np.asarray(found)
+            coefficients = scale[:, None] * (np.linalg.pinv(root, rcond=cutoff) @ wanted.T)
+            if np.abs(self.channel() @ coefficients - wanted.T).max() <= MAX_BIAS:
+                return np.asarray(coefficients)
         return None
 
     @cached_property
@@ -211,30 +212,30 @@ class ShapedMechanism(MatrixMechanism, Result):
     def marginals(self, reports: ValueReports) -> dict[str, Estimate]:
         """Return the estimated frequencies of each answer, with their standard errors.
 
-        Linear in the reports and unbiased for every distribution of the answers; the coefficients
-        are the best for the nominal one.  Answers that were not wanted may have no estimate.
+        Linear in the reports and unbiased for every distribution of the answers, with the least
+        variance at the nominal one.  Answers that are not in `wanted` may have no estimate.
         """
         self.check_reports(reports)
         if not len(reports):
             raise InputError("there is no estimate without reports, got none")
         shares = np.bincount(reports.below(self.outputs), minlength=self.outputs) / len(reports)
-        found = {}
+        estimates = {}
         for axis, source in enumerate(self.sources):
             rows = self._coefficients(table_rows(self.sizes, [axis]))
             if rows is not None:
                 frequencies = shares @ rows
                 noise = np.maximum(shares @ rows**2 - frequencies, 0.0) / len(reports)
-                found[source] = Estimate(frequencies, np.sqrt(noise), len(reports), False)
-        return found
+                estimates[source] = Estimate(frequencies, np.sqrt(noise), len(reports), False)
+        return estimates
 
     @cached_property
     def _estimates(self) -> dict[tuple[int, ...], Floats]:
-        """The coefficients of each wanted table."""
-        found = {axes: self._coefficients(table_rows(self.sizes, axes)) for axes in self.wanted}
-        missing = [axes for axes, rows in found.items() if rows is None]
+        """The coefficients A of each wanted table; raises if a table has none."""
+        tables = {axes: self._coefficients(table_rows(self.sizes, axes)) for axes in self.wanted}
+        missing = [axes for axes, rows in tables.items() if rows is None]
         if missing:
             raise InputError(f"the reports do not estimate {self._label(missing[0])}")
-        return {axes: rows for axes, rows in found.items() if rows is not None}
+        return {axes: rows for axes, rows in tables.items() if rows is not None}
 
     def _label(self, axes: Sequence[int]) -> str:
         return ", ".join(self.sources[axis] for axis in axes)
@@ -243,7 +244,8 @@ class ShapedMechanism(MatrixMechanism, Result):
     def variances(self) -> dict[str, float]:
         """Variance of each wanted table's estimated frequencies times n, summed over its cells.
 
-        For the population: noise and sampling together, at the nominal frequencies.
+        For people drawn from the population, noise and sampling together, at the nominal
+        frequencies.
         """
         chances = self.nominal @ self.channel()
         return {
@@ -253,7 +255,7 @@ class ShapedMechanism(MatrixMechanism, Result):
 
     @property
     def nominal_variance(self) -> float:
-        """The sum of `variances`, by the weights of the wanted tables."""
+        """The sum of `variances`, weighted by `wanted`."""
         return sum(
             weight * variance
             for weight, variance in zip(self.wanted.values(), self.variances.values(), strict=True)
@@ -280,7 +282,7 @@ class ShapedMechanism(MatrixMechanism, Result):
 
     @property
     def gap(self) -> float | None:
-        """By how much `nominal_variance` exceeds the lower bound, as a share of it."""
+        """Optimality gap nominal_variance / lower_bound - 1; None if the bound is unknown."""
         return None if self.lower_bound is None else self.nominal_variance / self.lower_bound - 1
 
     # Cells and display --------------------------------------------------------------------------
@@ -326,15 +328,15 @@ class ShapedMechanism(MatrixMechanism, Result):
         }
 
     def chart(self) -> Any:
-        """Return a heat map of the likeliest reports: what each says about each cell.
+        """Return a heat map of the likeliest reports: log-likelihood ratio by report and cell.
 
-        Cells stand in the order of the share that a value of the first protected target has.
+        Cells are sorted by the share of the first value of the first protected target.
         """
         from seepage.charts.results import report_chart
 
         channel = self.channel()
         chances = self.nominal @ channel
-        shown = np.argsort(-chances)[:MAX_DRAWN]
+        shown = np.argsort(-chances)[:MAX_CHARTED]
         table = self.limits[0].counts
         order = np.argsort(table[0] / np.maximum(table.sum(axis=0), 1), kind="stable")
         rows = [
@@ -355,7 +357,7 @@ class ShapedMechanism(MatrixMechanism, Result):
 
 
 def table_rows(sizes: Sequence[int], axes: Sequence[int]) -> Floats:
-    """Return one row per cell of a table of some answers: which cells of all belong to it."""
+    """Return the 0/1 matrix that sums cells of all answers to cells of a table of some answers."""
     codes = np.array(list(np.ndindex(*sizes)))[:, list(axes)]
     shape = [sizes[axis] for axis in axes]
     index = np.ravel_multi_index(codes.T, shape)
@@ -363,7 +365,7 @@ def table_rows(sizes: Sequence[int], axes: Sequence[int]) -> Floats:
 
 
 def _largest_log_ratio(lines: Floats) -> float:
-    """Return the largest log-ratio along the first axis, leaving out what does not occur."""
+    """Return the largest log-ratio along the first axis, NaN (not occurring) excluded."""
     with np.errstate(invalid="ignore"):
         high, low = np.fmax.reduce(lines, axis=0), np.fmin.reduce(lines, axis=0)
     ratios = np.log(high) - np.log(low)

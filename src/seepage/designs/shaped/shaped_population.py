@@ -1,8 +1,8 @@
-"""Shaped reports whose limits hold for the people that the table was drawn from.
+"""Shaped reports whose limits hold for the population that the table was drawn from.
 
-Reports that are chosen by looking at records fit these records: what they tell about others is
-more.  So reports are chosen on a random fifth, and their leakage is limited on the rest, which no
-choice has seen.
+Reports selected on some records are fitted to these records; their leakage about other people is
+larger.  So reports are selected on a random fifth of the records, and their leakage is bounded on
+the other records, which are independent of the selection.
 """
 
 import math
@@ -26,54 +26,57 @@ from seepage.errors import InputError
 from seepage.leakage.deviations import kl_inf_limits, mixture_radius
 from seepage.mechanisms.exact_probabilities import CERTAIN
 
-CHOSEN_ON = 5
-"""One record in so many is for choosing."""
+SPLIT_FACTOR = 5
+"""One record in 5 is for the selection of reports, the others for their certification."""
 
-GROWTH = 1.5
-"""Times its own records that the fifth counts for: the rest has 4 times as many, but its shares
-differ from those that the choice fits."""
+SAMPLE_RATIO = 1.5
+"""Size of the certifying sample assumed during the selection, relative to the selecting one.
 
-CUTS = 4
-"""Linear programs for one report, each with the limits that the last one broke."""
+It is 4 in fact; but its frequencies differ from those that the selection fits."""
+
+MAX_CUT_ROUNDS = 4
+"""Maximum number of linear programs per report, each with the cuts that the last one violated."""
 
 CUT_TOLERANCE = 5e-3
-"""The excess over a limit that is mended by mixing with the neutral report."""
+"""Relative excess over a limit up to which mixing with the neutral report replaces a cut."""
 
-MAX_CUTS, RECENT = 200, 60
-"""Linear limits in the programs at most, and the reports that decide which of them stay."""
+MAX_CUTS, RECENT_REPORTS = 200, 60
+"""Maximum number of cuts in the programs, and the last reports whose slacks decide which stay."""
 
-STEPS = 6
-"""Newton steps for the largest mean; what they decide is checked on the rest."""
+NEWTON_STEPS = 6
+"""Newton steps of `tilted`; approximate, as every limit is certified on the other records."""
 
-WIDEST = 4.0
-"""The largest change of a logarithm in one of them."""
+MAX_LOG_STEP = 4.0
+"""Maximum change of ln nu in one Newton step."""
 
-UNSEEN = 1e-9
-"""Records that count for a cell without any, so that no row is empty."""
+PSEUDO_COUNT = 1e-9
+"""Minimum count of a cell, so that no row of shares is 0."""
 
-ROUNDED = 1e-9
-"""By how much less is kept, doubled each time, where rounding takes a limit's last digits."""
+START_REDUCTION = 1e-9
+"""First relative reduction of the kept share if rounding exceeds a limit; doubled each time."""
 
 ROUNDING = 1e-13
-"""More than the rounding error of a log-ratio of limits and of chances as doubles."""
+"""Upper bound of the rounding error of a log-ratio of limits and of probabilities as doubles."""
 
 MIN_KEPT = 1e-3
-"""The least share of each report that is worth keeping."""
+"""Minimum kept share of each report; a smaller one raises."""
 
 
 class CellCounts(NamedTuple):
-    """Counts of a target's values by cell, and which cells each value may have."""
+    """Counts of a target's values by cell."""
 
     counts: Integers
+    """Number of records: one row per value, one column per cell."""
     possible: Booleans
+    """Mask of the same shape: whether a value may occur in a cell."""
 
 
 def split_records(records: Records, seed: int) -> tuple[Records, Records]:
-    """Return a random fifth of the records, and the rest."""
+    """Return a random fifth of the records, and the other records."""
     check_split(records)
-    draws = np.random.default_rng(seed)
-    size = records.records // CHOSEN_ON
-    first = draws.multivariate_hypergeometric(records.weights, size, method="marginals")
+    rng = np.random.default_rng(seed)
+    size = records.records // SPLIT_FACTOR
+    first = rng.multivariate_hypergeometric(records.weights, size, method="marginals")
     return (
         Records(records.domain, records.codes, first),
         Records(records.domain, records.codes, records.weights - first),
@@ -81,41 +84,41 @@ def split_records(records: Records, seed: int) -> tuple[Records, Records]:
 
 
 def statement_level(targets: Mapping[str, CellCounts], reports: int, confidence: float) -> float:
-    """Return c = ln(N / beta): both sides, every report, every value of every target."""
-    statements = 2 * reports * sum(len(one.counts) for one in targets.values())
+    """Return c = ln(N / beta) of the union bound, N = 2 sides x reports x values of all targets."""
+    statements = 2 * reports * sum(len(target.counts) for target in targets.values())
     return math.log(max(statements, 4) / (1 - confidence))
 
 
 def population_leakages(
     channel: Floats, targets: Mapping[str, CellCounts], level: float
 ) -> dict[str, float]:
-    """Return upper limits of what reports tell about each target among the people.
+    """Return upper confidence limits of the leakage about each target in the population, in nats.
 
     ln max over y, x != x' of upper_x(y) / lower_x'(y), where the likelihood of report y given x is
-    the mean of C[z, y] over the people with value x.  All limits hold at once but with probability
-    N e^-level, N the statements of `statement_level` [theory-population: One statement].
+    the mean of C[z, y] over the people with value x.  All limits hold at once with probability at
+    least 1 - N e^-level, N the statements of `statement_level` [theory-population: One statement].
 
     Parameters
     ----------
     channel
-        P(report given cell).
+        P(report | cell).
     targets
-        Counts of records that had no part in the choice of the channel.
+        Counts of records that are independent of the selection of the channel.
     level
         c of `statement_level`.
     """
-    found = {}
-    for name, one in targets.items():
-        upper, lowest = _mean_limits(channel.T, one, level)
-        ratio = float((upper / lowest).max()) if len(one.counts) > 1 else 1.0
-        found[name] = math.log(ratio) + ROUNDING if ratio > 1 else 0.0
-    return found
+    leakages = {}
+    for name, target in targets.items():
+        upper, lowest = _mean_limits(channel.T, target, level)
+        ratio = float((upper / lowest).max()) if len(target.counts) > 1 else 1.0
+        leakages[name] = math.log(ratio) + ROUNDING if ratio > 1 else 0.0
+    return leakages
 
 
 def _mean_limits(weights: Floats, target: CellCounts, level: float) -> tuple[Floats, Floats]:
-    """Return upper limits of each report's mean given each value, and the lowest of the others.
+    """Return upper limits of each report's mean given each value x, and the least lower limit.
 
-    Both with one row per report and one column per value.
+    The latter over the values x' != x.  Both have one row per report and one column per value.
     """
     totals = target.counts.sum(axis=1)
     shares = target.counts / np.maximum(totals, 1)[:, None]
@@ -128,44 +131,44 @@ def _mean_limits(weights: Floats, target: CellCounts, level: float) -> tuple[Flo
         np.nanmax(within, axis=2),
     )
     order = np.sort(limits.lower, axis=1)
-    itself = limits.lower == order[:, :1]
-    return limits.upper, np.where(itself, order[:, 1:2], order[:, :1])
+    is_lowest = limits.lower == order[:, :1]
+    return limits.upper, np.where(is_lowest, order[:, 1:2], order[:, :1])
 
 
 def kept_share(
     reports: Floats, targets: Mapping[str, CellCounts], limits: Mapping[str, float], level: float
 ) -> float:
-    """Return how much of each report may be kept, the rest neutral, for limits to be certified.
+    """Return the largest t for which the limits of t w + 1 - t are certified, w the reports.
 
-    Mixing maps every mean m to t m + 1 - t, and its limits likewise, so limits of the reports
-    themselves hold for all shares t at once: t (u - 1) + 1 <= e^l (t (v - 1) + 1).
+    Mixing with the neutral report maps every mean m to t m + 1 - t, and its limits likewise, so
+    limits of the reports themselves hold for all t at once: t (u - 1) + 1 <= e^l (t (v - 1) + 1).
     """
-    share = 1.0
+    t = 1.0
     for name, limit in limits.items():
         if len(targets[name].counts) > 1:
             upper, lowest = _mean_limits(reports, targets[name], level)
-            rise = float((upper - 1 - math.exp(limit) * (lowest - 1)).max())
-            share = min(share, math.expm1(limit) / rise) if rise > 0 else share
-    return share
+            slope = float((upper - 1 - math.exp(limit) * (lowest - 1)).max())
+            t = min(t, math.expm1(limit) / slope) if slope > 0 else t
+    return t
 
 
 class CertifiedReports(AdmissibleReports):
-    """Reports whose limits a larger sample is expected to certify, judged by a small one.
+    """The cone of reports that a larger sample is expected to certify, from a small sample.
 
     The upper limit of a mean is sup Q . w over the distributions Q within a relative entropy of the
-    small sample's, so what will be certified is a family of linear limits on w, two distributions
-    each.  Those that matter are added when a linear program violates them.
+    small sample's, so the certified limits are a family of linear limits on w, one for each pair of
+    distributions.  They are added as cuts when the solution of a linear program violates them.
 
     Parameters
     ----------
     limits, frequencies
-        As in `AdmissibleReports`; the targets' own limits on the small sample among them.
+        As in `AdmissibleReports`; including the targets' limits on the small sample.
     targets
         The targets' counts in the small sample, with their limits.
     level
         c of `statement_level`.
-    growth
-        How many times larger the sample is that certifies.
+    sample_ratio
+        Size of the certifying sample relative to the small one.
     """
 
     def __init__(
@@ -174,106 +177,110 @@ class CertifiedReports(AdmissibleReports):
         frequencies: Floats,
         targets: Sequence[tuple[CellCounts, float]],
         level: float,
-        growth: float,
+        sample_ratio: float,
     ) -> None:
         super().__init__(limits, frequencies)
-        targets = [one for one in targets if len(one[0].counts) > 1]
-        counts = np.vstack([one.counts for one, _ in targets])
+        targets = [pair for pair in targets if len(pair[0].counts) > 1]
+        counts = np.vstack([target.counts for target, _ in targets])
         totals = counts.sum(axis=1)
-        self._shares = np.maximum(counts, UNSEEN) / np.maximum(totals, 1)[:, None]
-        self._possible = np.vstack([one.possible for one, _ in targets])
-        radius = mixture_radius(growth * totals, level)
+        self._shares = np.maximum(counts, PSEUDO_COUNT) / np.maximum(totals, 1)[:, None]
+        self._possible = np.vstack([target.possible for target, _ in targets])
+        radius = mixture_radius(sample_ratio * totals, level)
         self._radius = np.where(np.isfinite(radius), radius, 1e3)
         self._cuts = self._recent = np.zeros((0, self.cells))
-        begin, pairs = 0, []
-        for number, (one, limit) in enumerate(targets):
-            rows = range(begin, begin + len(one.counts))
-            pairs += [(number, limit, *pair) for pair in permutations(rows, 2)]
-            begin = rows.stop
-        owner, most, first, second = zip(*pairs, strict=True)
-        self._owner, self._first, self._second = map(np.array, (owner, first, second))
-        self._most = np.exp(np.minimum(most, MAX_LIMIT))
+        start, pairs = 0, []
+        for index, (target, limit) in enumerate(targets):
+            rows = range(start, start + len(target.counts))
+            pairs += [(index, limit, *pair) for pair in permutations(rows, 2)]
+            start = rows.stop
+        indices, pair_limits, first, second = zip(*pairs, strict=True)
+        self._target, self._first, self._second = map(np.array, (indices, first, second))
+        self._ratios = np.exp(np.minimum(pair_limits, MAX_LIMIT))
 
     enumerable = False
 
-    def _means(self, reports: Floats) -> tuple[Floats, Floats]:
-        """Return the distributions of the largest and of the smallest mean of each report."""
+    def _extreme_distributions(self, reports: Floats) -> tuple[Floats, Floats]:
+        """Return the distributions Q of the largest and of the smallest mean of each report."""
         both = tilted(self._shares, np.vstack([reports, -reports]), self._radius, self._possible)
         return both[: len(reports)], both[len(reports) :]
 
-    def _pairs(self, reports: Floats, means: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
-        """Return the largest mean given x, and the smallest given x', for all limited pairs."""
-        high, low = ((q @ reports[:, :, None])[..., 0] for q in means)
+    def _extreme_means(
+        self, reports: Floats, distributions: tuple[Floats, Floats]
+    ) -> tuple[Floats, Floats]:
+        """Return the largest mean given x and the smallest given x', for all pairs x, x'."""
+        high, low = ((q @ reports[:, :, None])[..., 0] for q in distributions)
         return high[:, self._first], low[:, self._second]
 
-    def _kept(self, high: Floats, low: Floats) -> Floats:
-        """Return how much of each report, the rest neutral, is within all limits.
+    def _kept_shares(self, high: Floats, low: Floats) -> Floats:
+        """Return the largest t of each report for which t w + 1 - t is within all limits.
 
         Mixing maps means m to t m + 1 - t: t (high - 1) + 1 <= e^l (t (low - 1) + 1).
         """
-        rise = np.maximum(high - self._most * low, 0.0)
-        return np.asarray(1 / (1 + (rise / np.maximum(self._most - 1, UNSEEN)).max(axis=1)))
+        excess = np.maximum(high - self._ratios * low, 0.0)
+        slack = np.maximum(self._ratios - 1, PSEUDO_COUNT)
+        return np.asarray(1 / (1 + (excess / slack).max(axis=1)))
 
-    def _broken(self, report: Floats) -> tuple[list[Floats], float]:
-        """Return the linear limits a . w <= 0 that a report breaks, the worst of each target.
+    def _violated_cuts(self, report: Floats) -> tuple[list[Floats], float]:
+        """Return the cuts a . w <= 0 that a report violates, the worst of each target.
 
-        Also how much of the report may be kept.
+        Also the largest t for which t w + 1 - t is within all limits.
         """
-        means = self._means(report[None])
-        high, low = self._pairs(report[None], means)
-        ratios = (high / (self._most * low))[0]
+        distributions = self._extreme_distributions(report[None])
+        high, low = self._extreme_means(report[None], distributions)
+        excess = (high / (self._ratios * low))[0]
         worst = dict[int, int]()
-        for pair in np.argsort(ratios)[(ratios <= 1 + CUT_TOLERANCE).sum() :].tolist():
-            worst[int(self._owner[pair])] = pair
-        upper, lower = (q[0] for q in means)
-        found = [
-            upper[self._first[pair]] - self._most[pair] * lower[self._second[pair]]
+        for pair in np.argsort(excess)[(excess <= 1 + CUT_TOLERANCE).sum() :].tolist():
+            worst[int(self._target[pair])] = pair
+        upper, lower = (q[0] for q in distributions)
+        cuts = [
+            upper[self._first[pair]] - self._ratios[pair] * lower[self._second[pair]]
             for pair in worst.values()
         ]
-        return found, float(self._kept(high, low)[0])
+        return cuts, float(self._kept_shares(high, low)[0])
 
-    def _add(self, report: Floats, broken: list[Floats]) -> None:
-        """Add linear limits; where they are many, keep those that recent reports come nearest."""
-        self._recent = np.vstack([self._recent, report])[-RECENT:]
-        self._cuts = np.vstack([self._cuts, *broken])
+    def _add_cuts(self, report: Floats, cuts: list[Floats]) -> None:
+        """Add cuts; above `MAX_CUTS`, keep the half with the least slack at recent reports."""
+        self._recent = np.vstack([self._recent, report])[-RECENT_REPORTS:]
+        self._cuts = np.vstack([self._cuts, *cuts])
         if len(self._cuts) <= MAX_CUTS:
-            self._programs.add(np.array(broken))
+            self._programs.add(np.array(cuts))
             return
         slacks = (-self._cuts @ self._recent.T).min(axis=1)
         self._cuts = self._cuts[np.argsort(slacks)[: MAX_CUTS // 2]]
         self._programs.replace(self._cuts)
 
-    def largest(self, gain: Floats) -> Floats | None:
-        """Return an admissible report with about the largest gain . w."""
-        for _ in range(CUTS):
-            report = super().largest(gain)
+    def best_report(self, gain: Floats) -> Floats | None:
+        """Return an admissible report that approximately maximises gain . w, by cutting planes."""
+        for _ in range(MAX_CUT_ROUNDS):
+            report = super().best_report(gain)
             if report is None:
                 return None
-            broken, kept = self._broken(report)
+            cuts, kept = self._violated_cuts(report)
             mixed = kept * (report - 1) + 1
-            if not broken:
+            if not cuts:
                 break
-            self._add(report, broken)
+            self._add_cuts(report, cuts)
         return mixed
 
-    def first(self) -> Floats:
-        """Return reports around the neutral one, in pairs that sum to it."""
-        reports = super().first()
-        kept = self._kept(*self._pairs(reports, self._means(reports)))
+    def initial_reports(self) -> Floats:
+        """Return reports around the neutral one, in pairs whose mean it is."""
+        reports = super().initial_reports()
+        distributions = self._extreme_distributions(reports)
+        kept = self._kept_shares(*self._extreme_means(reports, distributions))
         kept = np.tile(kept.reshape(2, -1).min(axis=0), 2)
         return np.asarray(kept[:, None] * (reports - 1) + 1)
 
     def admits(self, reports: Floats) -> Booleans:
-        """Return which reports are within all limits."""
-        high, low = self._pairs(reports, self._means(reports))
-        return np.asarray(super().admits(reports) & (high <= self._most * low).all(axis=1))
+        """Return a mask of the reports that are within all limits."""
+        high, low = self._extreme_means(reports, self._extreme_distributions(reports))
+        return np.asarray(super().admits(reports) & (high <= self._ratios * low).all(axis=1))
 
 
 def tilted(shares: Floats, reports: Floats, radius: Floats, possible: Booleans) -> Floats:
-    """Return the distributions Q of the largest mean with KL(shares, Q) <= radius.
+    """Return the distributions Q that maximise the mean of a report with KL(shares, Q) <= radius.
 
     One for each report (first axis) and each row of shares.  Q_i ~ p_i / (nu + g_i), with g_i the
-    largest weight less w_i; what is left where nu is near 0 goes to the largest weight.  Newton's
+    largest weight minus w_i; the remainder, if nu is near 0, goes to the largest weight.  Newton's
     method for nu of K = sum p ln(nu + g) + ln sum p / (nu + g) = radius, with ln K as a function
     of ln nu, which is close to a line of slope -2.
     """
@@ -282,74 +289,73 @@ def tilted(shares: Floats, reports: Floats, radius: Floats, possible: Booleans) 
     mean = (shares * gaps).sum(axis=2)
     spread = np.maximum((shares * gaps**2).sum(axis=2) - mean**2, 1e-30)
     nu = np.sqrt(spread / (2 * radius))
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         parts = shares / (nu[..., None] + gaps)
         inverse = parts.sum(axis=2)
         entropy = (shares * np.log(nu[..., None] + gaps)).sum(axis=2) + np.log(inverse)
         slope = nu * (inverse - (parts / (nu[..., None] + gaps)).sum(axis=2) / inverse)
         entropy, slope = np.maximum(entropy, 1e-30), np.minimum(slope, -1e-30)
         step = entropy * np.log(radius / entropy) / slope
-        nu = nu * np.exp(np.clip(step, -WIDEST, WIDEST))
+        nu = nu * np.exp(np.clip(step, -MAX_LOG_STEP, MAX_LOG_STEP))
     shifted = nu[..., None] + gaps
     power = np.exp((shares * np.log(shifted)).sum(axis=2) - radius)
     scale = np.minimum(power, 1 / (shares / shifted).sum(axis=2))
-    found = scale[..., None] * shares / shifted
-    left = np.maximum(1 - found.sum(axis=2), 0.0)
+    tilted_shares = scale[..., None] * shares / shifted
+    remainder = np.maximum(1 - tilted_shares.sum(axis=2), 0.0)[..., None]
     largest = weights.argmax(axis=2)[..., None]
-    np.put_along_axis(
-        found, largest, np.take_along_axis(found, largest, axis=2) + left[..., None], axis=2
-    )
-    return np.asarray(found)
+    at_largest = np.take_along_axis(tilted_shares, largest, axis=2)
+    np.put_along_axis(tilted_shares, largest, at_largest + remainder, axis=2)
+    return np.asarray(tilted_shares)
 
 
 def certified_mechanism(
-    made: ShapedMechanism,
+    mechanism: ShapedMechanism,
     limits: Mapping[str, float],
     rest: Mapping[str, CellCounts],
     counts: Integers,
     confidence: float,
 ) -> ShapedMechanism:
-    """Return a mechanism mixed with the neutral report until the rest certifies its limits.
+    """Return a mechanism mixed with the neutral report until its limits are certified.
 
     Parameters
     ----------
-    made
-        The mechanism made on a fifth of the records.
+    mechanism
+        The mechanism selected on a fifth of the records.
     limits
-        What reports may tell about each target among the people.
+        Maximum leakage in nats about each target in the population.
     rest
-        Counts of the records that the choice has not seen.
+        Counts of the other records, which the selection has not used.
     counts
         Counts of all records by cell, for the nominal frequencies.
     confidence
-        With which all limits hold at once.
+        Confidence level of all limits at once.
     """
-    free = [one for one in made.limits if one.kind in ("answer", "record")]
-    level = statement_level(rest, made.outputs + 1, confidence)
-    shares = made.nominal @ made.channel()
-    reports = (made.channel() / shares).T
-    kept, less = kept_share(reports, rest, limits, level), ROUNDED
+    data_free = [limit for limit in mechanism.limits if limit.kind in ("answer", "record")]
+    level = statement_level(rest, mechanism.outputs + 1, confidence)
+    shares = mechanism.nominal @ mechanism.channel()
+    reports = (mechanism.channel() / shares).T
+    kept, reduction = kept_share(reports, rest, limits, level), START_REDUCTION
     while kept > MIN_KEPT:
-        thresholds = whole_thresholds(kept * reports + (1 - kept), shares, free)
+        thresholds = whole_thresholds(kept * reports + (1 - kept), shares, data_free)
         channel = np.asarray(thresholds / CERTAIN, dtype=np.float64)
-        found = population_leakages(channel, rest, level)
-        if all(found[name] <= limit for name, limit in limits.items()):
+        leakages = population_leakages(channel, rest, level)
+        if all(leakages[name] <= limit for name, limit in limits.items()):
             break
-        kept, less = kept * (1 - less), min(2 * less, 0.5)
+        kept, reduction = kept * (1 - reduction), min(2 * reduction, 0.5)
     else:
         raise InputError(
             f"the limits of {', '.join(limits)} cannot be certified for the population, "
             f"from {int(counts.sum()):,} records; raise the limits, or give scope='table'"
         )
-    promised = [RatioLimit(name, rest[name].counts, limit) for name, limit in limits.items()]
+    target_limits = [RatioLimit(name, rest[name].counts, limit) for name, limit in limits.items()]
     return ShapedMechanism(
         thresholds,
-        sources=made.sources,
-        sizes=made.sizes,
+        sources=mechanism.sources,
+        sizes=mechanism.sizes,
         counts=counts,
-        limits=[*promised, *free],
-        wanted=made.wanted,
-        cell_names=made.cell_names,
-        certified=found,
+        limits=[*target_limits, *data_free],
+        wanted=mechanism.wanted,
+        cell_names=mechanism.cell_names,
+        certified=leakages,
         confidence=confidence,
     )
