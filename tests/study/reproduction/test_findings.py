@@ -54,7 +54,7 @@ def test_a_deviation_that_is_explained_is_not_called_agreement():
     assert stated("x", "all", 3, minimum=5, explained=True).verdict == "explained"
 
 
-def test_deviations_in_words():
+def test_deviations_as_text():
     assert printed("x", 0.3381, 0.3353, 0.01).deviation == "-0.83 %"
     assert printed("x", 1.0, 375.2, 0.01).deviation == "375 times"
     assert printed("x", 1.0, 0.043, 0.01).deviation == "0.043 times"
@@ -74,18 +74,18 @@ def test_a_claim_between_its_limits(limits, found, verdict):
     assert stated("x", "claim", found, **limits).verdict == verdict
 
 
-def test_limits_in_words():
+def test_limits_as_text():
     assert stated("x", "claim", 1, minimum=1).tolerance == "at least 1"
     assert stated("x", "claim", 1, maximum=2).tolerance == "at most 2"
     assert stated("x", "claim", 1, minimum=0.5, maximum=2).tolerance == "0.5 to 2"
 
 
-def test_a_number_that_is_none_never_agrees():
+def test_nan_never_agrees():
     assert stated("x", "claim", math.nan, minimum=0).verdict == "deviates"
     assert printed("x", 1.0, math.nan, 0.5).verdict == "deviates"
 
 
-def test_absent_and_ours_have_verdicts_of_their_own():
+def test_verdicts_without_a_comparison():
     assert not_compared("x", "0.3", "no file").ours is None
     assert {not_compared("x", "0.3", "no file").verdict, ours("y", 1.0).verdict} == {
         "no data",
@@ -104,7 +104,7 @@ def test_rows_have_the_same_columns():
         Finding([{"a": 1}, {"b": 1}], [])
 
 
-def test_a_claim_has_the_words_of_its_item():
+def test_the_placeholders_of_a_claim_are_filled():
     claims = {
         "number": Claim("{label}: a", printed=2.0, within=0.1, group="{label}"),
         "words": Claim("{label}: b", "{label} is small", maximum=1.0, explained=True),

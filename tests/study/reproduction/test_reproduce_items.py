@@ -45,7 +45,7 @@ def test_every_item_of_the_paper_is_there():
     ]  # fmt: skip
 
 
-def test_the_committed_run_has_every_item_and_no_number_that_is_none():
+def test_the_committed_run_has_every_item_and_finite_numbers():
     known = expected_numbers()
     assert set(known) == set(ITEMS)
     assert all(np.isfinite(value) for item in known.values() for value in item.values())
@@ -75,7 +75,7 @@ def test_items_of_bundled_data_need_no_files(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["fig4b", "fig4c", "fig4d", "fig5", "fig8", "observations"])
-def test_missing_data_are_said_by_name(name, monkeypatch, tmp_path):
+def test_missing_data_are_named(name, monkeypatch, tmp_path):
     monkeypatch.setenv("SEEPAGE_DATA", str(tmp_path))
     finding = ITEMS[name].compute(Data())
     said = " ".join(one.what + one.deviation for one in finding.comparisons if one.ours is None)
