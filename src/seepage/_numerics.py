@@ -22,6 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Booleans: TypeAlias = NDArray[np.bool_]
+Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
+"""Codes of the values of a column, uint8 or uint16."""
 
 UNIT = 2.0**-53
 """Unit roundoff of double precision: the largest relative error of one rounded operation."""
