@@ -177,7 +177,7 @@ def test_the_comparison_is_drawn(folder):
         (("--limit", 1, "--weight", "age=-1"), "--weight must be a finite number"),
         (("--limit", 1, "--together", "age"), "each --together must name different"),
         (("--limit", 1, "--person", "nobody"), "--person: there is no column 'nobody'"),
-        (("--limit", 0.01, "--public", "age"), "what is public already (age) may tell"),
+        (("--limit", 0.01, "--public", "age"), "the public attributes alone (age) may be"),
         (("--limit", 1, "--least", 2), "lower --least, or leave it out"),
         (("--limit", 1, "--confidence", 1), "confidence must be"),
     ],

@@ -243,7 +243,7 @@ def test_public_attributes_are_not_asked_and_count_in_totals():
     joint = records.counts().sum(axis=2)
     told = np.log((joint / joint.sum(axis=0)).max(axis=1) / (joint / joint.sum(axis=0)).min(axis=1))
     assert told.max() <= found.totals[1] <= 1.0
-    with pytest.raises(InputError, match="what is public already tells"):
+    with pytest.raises(InputError, match="leakage of the public attributes alone"):
         table_design(records, told.max() * 0.9, public=["a0"])
 
 

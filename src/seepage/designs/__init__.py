@@ -1,1 +1,1 @@
-"""From limits to a collection: budgets, forms and shaped reports that keep them, and an audit."""
+"""From limits to a collection: budgets, forms and shaped reports within limits, and an audit."""

@@ -173,14 +173,15 @@ class Design(Result):
         """Yield remarks on leakage beyond the totals: the record, and adversaries who know more."""
         if self.known:
             yield (
-                f"totals are conditional on {', '.join(self.known)}, which the adversary is taken "
-                "to know of the person"
+                f"totals are conditional on {', '.join(self.known)}, which the adversary is "
+                "assumed to know of the person"
             )
         shaped = [form for form in self.forms if form.matrix is not None]
-        of = "the sum of its budgets" if len(shaped) < len(self.forms) else "its epsilon"
+        bound = "the sum of its budgets" if len(shaped) < len(self.forms) else "its epsilon"
         yield (
-            f"about the whole record a form tells at most {math.ceil(self.record * 1e3) / 1e3:g}, "
-            f"{of}; an adversary who knows more of the person can learn more than a total"
+            "the leakage of a form about the whole record is at most "
+            f"{math.ceil(self.record * 1e3) / 1e3:g}, {bound}; an adversary who knows more of the "
+            "person can learn more than a total"
         )
         if shaped:
             yield _shaped_note(shaped)

@@ -202,18 +202,19 @@ def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
     if len(exceeded):
         k = int(exceeded[0])
         raise InputError(
-            f"the limit of {domain.names[k]!r} is {limits[k]:g}, and what is public already tells "
-            f"{leakages[k]:.4g}; raise it, leave it unprotected, or declare the public "
-            "attributes as known"
+            f"the limit of {domain.names[k]!r} must be at least the leakage of the public "
+            f"attributes alone, {leakages[k]:.4g}, got {limits[k]:g}; raise it, leave it "
+            "unprotected, or declare the public attributes as known"
         )
 
 
 def _check_least(problem: FormProblem) -> None:
+    """Raise if the largest budget of an attribute is 0 or below its minimum useful one."""
     for j in np.flatnonzero(problem.collected).tolist():
         if problem.caps[j] == 0:
             raise InputError(
-                f"{problem.domain.names[j]!r} can have no budget: what is public already tells all "
-                "that a limit allows; raise the limit or leave it out"
+                f"{problem.domain.names[j]!r} can have no budget: the public attributes alone "
+                "use up a limit; raise the limit or leave it out"
             )
         if problem.caps[j] < problem.least[j]:
             raise InputError(

@@ -213,8 +213,8 @@ def largest_within(
     low, at_low = 0.0, excess(0.0)
     if at_low > 0:
         raise InputError(
-            f"no budget fits: what is public already tells {at_low:.4g} more than a limit allows; "
-            "raise it, or make less public"
+            f"no budget fits: the public attributes alone exceed a limit by {at_low:.4g}; raise "
+            "the limit, or declare fewer attributes as public"
         )
     high, at_high = maximum, excess(maximum)
     if at_high <= 0:

@@ -286,8 +286,8 @@ def check_promises(plan: "Plan") -> None:
     for number, form in enumerate(plan.forms, 1):
         if not float(form.record) >= form.channel.record:
             raise InputError(
-                f"form {number} tells up to {form.channel.record!r} about the whole record, "
-                f"and says {form.record!r}"
+                f"the record of form {number} must be at least that of its channel, "
+                f"{form.channel.record!r}, got {form.record!r}"
             )
     for index, planned in enumerate(plan.attributes):
         largest = max(float(form.totals[index]) for form in plan.forms)

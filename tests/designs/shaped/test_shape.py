@@ -162,9 +162,9 @@ def test_a_limit_of_0_makes_reports_independent():
 
 
 def test_a_limit_of_0_without_informative_reports_raises():
-    with pytest.raises(sp.InputError, match=r"useless.*smallest limit that would do is 1e-06"):
+    with pytest.raises(sp.InputError, match=r"estimates the wanted.*smallest valid limit is 1e-06"):
         shape(ADULT, "relationship", limits={"sex": 0.0}, epsilon=3.0)
-    with pytest.raises(sp.InputError, match="record limit of 0 is useless"):
+    with pytest.raises(sp.InputError, match="record limit of 0 is informative"):
         shape(ADULT, "relationship", limits={"sex": 1.0}, epsilon=0.0)
 
 

@@ -1,1 +1,1 @@
-"""Forms that keep their limits: who is asked what together, and how many get which form."""
+"""Forms within limits: the attributes asked together, their budgets, and the shares of forms."""

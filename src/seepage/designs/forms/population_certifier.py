@@ -107,19 +107,19 @@ class PopulationCertifier:
             return
         rarest = self.population.rarest(np.arange(len(excess)) == k)
         start = (
-            f"the limit of {problem.domain.names[k]!r} is {problem.limits[k]:g}, and what is "
-            f"public already ({problem.listed(self.population.public)}) may tell "
+            f"the limit of {problem.domain.names[k]!r} is {problem.limits[k]:g}, and the leakage "
+            f"of the public attributes alone ({problem.listed(self.population.public)}) may be "
         )
-        hint = "declare what is public as known, give more records, or pool rare values"
+        hint = "declare the public attributes as known, give more records, or pool rare values"
         if math.isinf(leakages[k]):
             raise InputError(
-                f"{start}anything about it among the people: {rarest}, so "
-                f"no limit can be certified for the population; {hint}"
+                f"{start}unbounded in the population: {rarest}, so no limit can be certified; "
+                f"{hint}"
             )
         shown = math.ceil(leakages[k] * 1e3) / 1e3
         raise InputError(
-            f"{start}{shown:g} about it among the people, as {rarest}; a "
-            f"limit above {shown:g} would do, or leave it unprotected, {hint}"
+            f"{start}{shown:g} in the population, as {rarest}; give a limit above {shown:g} or "
+            f"leave it unprotected, {hint}"
         )
 
     def prime_screen(self, timer: Timer, seed: int = 0) -> None:

@@ -1,1 +1,1 @@
-"""Shaped reports: the most precise noise within limits on what a report tells."""
+"""Shaped reports: mechanisms of least variance within limits on their leakage."""

@@ -299,11 +299,11 @@ def _check_informative(
         return
     if record < MIN_LIMIT:
         raise InputError(
-            f"every report within a record limit of {record:g} is useless; give a record_limit "
+            f"no report within a record limit of {record:g} is informative; give a record_limit "
             f"of at least {MIN_LIMIT:g}"
         )
     zero = [name for name, limit in limits.items() if limit < MIN_LIMIT]
     raise InputError(
-        f"every report that tells nothing about {', '.join(zero)} is useless for what is "
-        f"wanted; the smallest limit that would do is {MIN_LIMIT:g}"
+        f"no report with leakage 0 about {', '.join(zero)} estimates the wanted tables; the "
+        f"smallest valid limit is {MIN_LIMIT:g}"
     )

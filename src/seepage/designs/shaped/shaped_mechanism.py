@@ -349,8 +349,9 @@ class ShapedMechanism(MatrixMechanism, Result):
             for index, report in enumerate(shown)
             for cell in order
         ]
-        told = ", ".join(f"{name} {value:.3g}" for name, value in list(self.realised().items())[:3])
-        subtitle = f"{', '.join(self.sources)}; told at most about {told}" if told else ""
+        realised = list(self.realised().items())[:3]
+        leakages = ", ".join(f"{name} {value:.3g}" for name, value in realised)
+        subtitle = f"{', '.join(self.sources)}; leakage at most: {leakages}" if leakages else ""
         return report_chart(rows, [self.cell_names[cell] for cell in order], subtitle)
 
     __repr__ = Result.__repr__
