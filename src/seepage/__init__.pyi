@@ -61,13 +61,13 @@ from seepage.mechanisms import registered as registered
 from seepage.plan import Plan as Plan
 from seepage.plan.designed_plan import calibrate as calibrate
 from seepage.plan.designed_plan import design as design
+from seepage.study.analyser_benchmark import benchmark_analysers as benchmark_analysers
 from seepage.study.baselines import register_analyser as register_analyser
-from seepage.study.benchmark import benchmark_analysers as benchmark_analysers
-from seepage.study.benchmark import benchmark_mechanisms as benchmark_mechanisms
 from seepage.study.correlation import CorrelationMatrix as CorrelationMatrix
 from seepage.study.correlation import correlation_matrix as correlation_matrix
 from seepage.study.estimates import LeakageEstimate as LeakageEstimate
 from seepage.study.estimates import LeakageEstimates as LeakageEstimates
+from seepage.study.mechanism_benchmark import benchmark_mechanisms as benchmark_mechanisms
 from seepage.study.statistical import estimate_leakage as estimate_leakage
 from seepage.totals import TotalLeakage as TotalLeakage
 from seepage.totals import compare_totals as compare_totals

@@ -171,7 +171,7 @@ def test_the_best_unbiased_table_is_taken():
     """No other table that is unbiased for every distribution has less variance."""
     plan = forms_plan(PAIRS, [matrix(DOMAIN, ["sex", "ill"], 1.0)])
     estimator = MatrixEstimator(plan, plan.forms[0].channel)
-    channel = plan.forms[0].channel.made.channel()
+    channel = plan.forms[0].channel.mechanism.channel()
     best, wanted = estimator.coefficients("sex"), estimator.marginal_matrix("sex")
     assert np.allclose(channel @ best, wanted.T, atol=1e-9)
     chances = np.outer(plan["sex"].frequencies, plan["ill"].frequencies).ravel() @ channel
@@ -195,7 +195,7 @@ def test_a_matrix_from_which_an_attribute_cannot_be_estimated():
 
 def test_nominal_frequencies_of_cells_are_used():
     cells = np.array([0.4, 0.1, 0.1, 0.4])
-    made = matrix(DOMAIN, ["sex", "ill"], 1.0).made
+    made = matrix(DOMAIN, ["sex", "ill"], 1.0).mechanism
     stated = MatrixChannel.of(["sex", "ill"], made, frequencies=cells)
     plan = forms_plan(PAIRS, [stated])
     estimator = MatrixEstimator(plan, stated)

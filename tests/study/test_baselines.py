@@ -1,4 +1,4 @@
-"""The analysers: their formulas, their refusals, and a worked example of adding one."""
+"""The analysers: their formulas, their errors, and a worked example of adding one."""
 
 import math
 
@@ -83,7 +83,7 @@ def test_covariance_based_never_exceeds_grr_on_random_pairs():
         assert (symmetric <= analyser("its").leakages(pairs, budget) + 1e-12).all()
 
 
-def test_covariance_based_refuses_larger_alphabets():
+def test_covariance_based_raises_for_larger_alphabets():
     with pytest.raises(sp.DomainError, match=r"binary attributes only, and 'age' has 6 values"):
         analyser("cbp").leakages(sp.load_pairs("adult"), np.ones(15))
 
@@ -111,7 +111,7 @@ def test_adding_an_analyser_is_one_class_and_one_line(half, pairs):
     assert scores[0].overshoot < scores[1].overshoot
 
 
-def test_a_name_is_taken_once(half):
+def test_a_name_is_registered_once(half):
     with pytest.raises(sp.InputError, match="'HALF' is registered already"):
         register_analyser(HalfOfEverything())
 
@@ -134,13 +134,13 @@ class Broken:
         (np.full((3, 3), -0.5), "must return leakages of at least 0, got -0.5"),
     ],
 )
-def test_a_broken_analyser_is_refused_by_name(answer, message, pairs):
+def test_an_invalid_matrix_raises_with_the_name_of_the_analyser(answer, message, pairs):
     with pytest.raises(sp.InputError, match=f"analyser 'BROKEN' {message}"):
         sp.benchmark_analysers(pairs, [1.0], chosen=[Broken(answer)])
 
 
 @pytest.mark.parametrize("name", ["grf two", "grf 1.5", "nothing"])
-def test_unknown_names_are_refused(name):
+def test_unknown_names_raise(name):
     with pytest.raises(sp.InputError):
         analyser(name)
 

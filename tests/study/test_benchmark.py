@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import seepage as sp
-from seepage.study.benchmark import EIGHT, _gaps, _region
+from seepage.study.analyser_benchmark import _gaps, _region
+from seepage.study.mechanism_benchmark import EIGHT
 
 real_data = pytest.mark.skipif(
     not os.environ.get("SEEPAGE_DATA"), reason="SEEPAGE_DATA does not name the folder of the data"
@@ -52,7 +53,7 @@ def test_analysers_on_adult_lie_where_the_paper_says(adult):
     assert "binary attributes only" in reason
 
 
-def test_a_chosen_analyser_that_refuses_is_an_error(adult):
+def test_an_error_of_a_chosen_analyser_is_raised(adult):
     with pytest.raises(sp.InputError, match="binary attributes only"):
         sp.benchmark_analysers(adult, [1.0], chosen=["CBP"])
 
@@ -75,7 +76,7 @@ def test_celeba_numbers():
 
 
 @real_data
-def test_against_the_guess_of_oue_its_overestimates():
+def test_its_overestimates_the_inferred_value_of_oue():
     tables = {name: sp.load_pairs(name) for name in ("celeba", "cardio")}
     exact = sp.benchmark_analysers(tables, [1.0], reference="oue:inferred", chosen=["ITS"])
     assert [score.region for score in exact.scores] == ["R2", "R2"]
@@ -134,7 +135,7 @@ def test_frames_and_dicts(adult, mechanisms):
     assert len(found.to_dict()["scores"]) == 4
 
 
-def test_what_comes_from_a_sample_says_so(adult):
+def test_benchmarks_of_a_sample_have_a_note(adult):
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b")])
     part = sp.Records(domain, [[0, 0], [0, 1], [1, 1]], [10] * 3, population=4000).pairs()
     analysed = sp.benchmark_analysers({"all": adult, "few": part}, chosen=["SPL-ANL"])
@@ -161,7 +162,7 @@ def test_charts_show_every_point(adult, mechanisms):
     assert all(name in text for name in EIGHT)
 
 
-def test_progress_is_told(adult):
+def test_progress_is_reported(adult):
     seen = []
     sp.benchmark_analysers(
         adult, [1.0], chosen=["SPL-ANL", "ITS"], progress=lambda *now: seen.append(now)
@@ -177,7 +178,7 @@ def test_budgets_must_be_positive(adult, epsilon):
         sp.benchmark_mechanisms(adult, [epsilon])
 
 
-def test_one_attribute_is_refused(adult):
+def test_one_attribute_raises(adult):
     with pytest.raises(sp.InputError, match="one attribute; a benchmark compares at least two"):
         sp.benchmark_analysers(adult.select(["sex"]), [1.0])
     with pytest.raises(sp.InputError, match="one attribute"):

@@ -61,7 +61,7 @@ def test_intervals_cover_on_adult(adult, name, epsilon, width):
     assert mean_width < width
 
 
-def test_intervals_are_not_wide_without_need(adult):
+def test_intervals_are_not_too_wide(adult):
     share, _ = covered(adult, "grr", 1.0, confidence=0.5, runs=2)
     assert 0.5 <= share <= 0.8
 
@@ -95,7 +95,7 @@ def test_intervals_cover_where_the_largest_ratio_is_not_unique():
     assert np.mean(hits) >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 400)
 
 
-def test_equal_rows_leak_nothing_for_certain():
+def test_equal_rows_have_an_estimate_of_zero():
     table = np.repeat(np.array([[30, 10, 60]]), 4, axis=0)
     found = interval(
         simulate(table, GRR(3, 2.0).inferred_channel(), 1, np.random.default_rng(1)), 0.95
@@ -176,7 +176,7 @@ def test_corrected_is_above_the_truth_at_most_half_the_time(adult):
     assert np.mean(above) > 0.2  # and not by being far too low
 
 
-def test_pooling_rescues_a_target_value_seen_once():
+def test_pooling_helps_a_target_value_with_one_record():
     table = np.array([[300, 200, 500], [1, 0, 0]])
     channel, generator = GRR(3, 1.0).inferred_channel(), np.random.default_rng(13)
     exact = truth(table, channel)
@@ -210,7 +210,7 @@ def test_poisson_limits_join_where_the_approximation_begins():
         assert down[2] == pytest.approx(-stats.norm.ppf(level) / 1e6, rel=1e-4)
 
 
-def test_nothing_seen_has_no_lower_limit():
+def test_a_count_of_zero_has_no_lower_limit():
     down, up = poisson_distances(np.array([0.0]), 0.05)
     assert np.isinf(down[0])
     assert 0.5 * np.exp(up[0]) == pytest.approx(-np.log(0.05))
@@ -229,7 +229,7 @@ def test_sampling_limits_are_clopper_pearson_for_direct_response():
         assert found == pytest.approx(low + width * np.array([exact.low, exact.high]), rel=1e-6)
 
 
-def test_large_alphabets_are_handled_in_parts(monkeypatch):
+def test_large_alphabets_are_handled_in_blocks(monkeypatch):
     generator = np.random.default_rng(14)
     collection = simulate(
         random_table(generator, (9, 7), 900), GRR(7, 1.0).inferred_channel(), 3, generator

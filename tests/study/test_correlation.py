@@ -59,7 +59,7 @@ def test_pearson_of_the_codes(seed, records):
 
 
 @given(tables(least=2))
-def test_cramers_v_of_the_values_seen(counts):
+def test_cramers_v_of_the_values_that_occur(counts):
     seen = counts[:, counts.sum(axis=0) > 0]
     found = values(of_table(counts), "cramers_v")[0, 1]
     if min(seen.shape) < 2:
@@ -119,7 +119,7 @@ def test_counts_beyond_2_to_53_are_no_trouble():
         np.testing.assert_allclose(values(of_table(huge), metric), expected, rtol=1e-9)
 
 
-def test_an_unknown_metric_is_refused_with_the_nearest():
+def test_an_unknown_metric_raises_with_the_nearest():
     with pytest.raises(InputError) as refused:
         correlation_matrix(of_table(EXAMPLE), "pc")
     assert str(refused.value) == (
@@ -127,7 +127,7 @@ def test_an_unknown_metric_is_refused_with_the_nearest():
     )
 
 
-def test_a_matrix_is_indexed_by_names_and_says_that_it_is_of_a_sample():
+def test_a_matrix_is_indexed_by_names_and_has_a_caution_for_a_sample():
     domain = Domain([attribute("x", 2), attribute("y", 2)])
     part = Records(domain, [[0, 0], [0, 1], [1, 1]], [10] * 3, population=4000)
     found = correlation_matrix(part, "pcc")
@@ -139,6 +139,6 @@ def test_a_matrix_is_indexed_by_names_and_says_that_it_is_of_a_sample():
         found["xy"]
 
 
-def test_any_data_will_do():
+def test_any_data_are_accepted():
     table = pa.table({"x": ["a", "b", "b"], "y": [1.0, 2.0, 3.0]})
     assert correlation_matrix(table, "nmi", bins=2)["x", "y"] > 0.2

@@ -1,4 +1,4 @@
-"""Random tables against exact probabilities and permuted records; p-values count them rightly."""
+"""Random tables against exact probabilities and permuted records; p-values."""
 
 import math
 from itertools import product

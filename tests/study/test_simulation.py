@@ -1,4 +1,4 @@
-"""The two ways of collecting have the same distribution, and it is the right one."""
+"""The two methods of simulating a collection have the same, correct distribution."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_there_are_mechanisms():
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_margins_of_both_ways(name):
+def test_margins_of_both_methods(name):
     how = make(name, 4, 1.0)
     for collect in (by_count, by_record):
         found = collect(how, TABLE, 3, np.random.default_rng(1))
@@ -64,7 +64,7 @@ def test_margins_of_both_ways(name):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_both_ways_give_the_same_shares_and_not_those_of_another_budget(name):
+def test_both_methods_give_the_same_shares_and_not_those_of_another_budget(name):
     how, replicas = make(name, 4, 1.0), 400
     records = by_record(how, TABLE, replicas, np.random.default_rng(2))
     counts = by_count(how, TABLE, replicas, np.random.default_rng(3))
@@ -85,7 +85,7 @@ def estimates(collect, how, runs, seed):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
-def test_both_ways_give_estimates_of_the_same_distribution(name):
+def test_both_methods_give_estimates_of_the_same_distribution(name):
     how = make(name, 4, 1.0)
     one, two = (estimates(collect, how, 200, 5) for collect in (by_record, by_count))
     assert stats.ks_2samp(one, two).pvalue > 1e-3
@@ -112,7 +112,7 @@ def test_cells_vary_as_sums_of_multinomials_not_as_one(collect):
     assert np.mean(found / naive) < 0.7
 
 
-def test_blocks_do_not_change_what_is_counted(monkeypatch):
+def test_blocks_do_not_change_the_counts(monkeypatch):
     assert REPORTS_PER_BLOCK >= 1 << 16
     whole = by_record(GRR(4, 800.0), TABLE, 5, np.random.default_rng(1))
     monkeypatch.setattr("seepage.study.estimation_task.REPORTS_PER_BLOCK", 7)
@@ -169,12 +169,12 @@ def test_unary_reports_are_enumerated():
     assert report_name(channel, 0b111, ("a", "b", "c")) == "number 7"
 
 
-def test_too_many_reports_are_refused():
+def test_too_many_reports_raise():
     for how in (SHE(2, 1.0), OUE(40, 1.0)):
         with pytest.raises(InputError, match="too many reports"):
             report_channel(how)
 
 
-def test_reports_that_favour_nothing_cannot_be_told_apart():
+def test_reports_without_likeliest_values_raise():
     with pytest.raises(InputError, match="aggregate"):
         report_indexer(SubsetSelection(8, 0.0))

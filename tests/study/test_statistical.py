@@ -1,4 +1,4 @@
-"""`estimate_leakage`: what it is given, what it gives back, seeds, threads, odd tables."""
+"""`estimate_leakage`: arguments, results, seeds, threads, degenerate tables."""
 
 import math
 import os
@@ -97,7 +97,7 @@ def test_plug_in_and_deciding_cells_by_brute_force(pairs):
     assert not cells.rare
 
 
-def test_matrices_hold_targets_as_rows_and_nothing_elsewhere(pairs):
+def test_matrices_hold_targets_as_rows_and_nan_elsewhere(pairs):
     found = estimate_leakage(
         pairs, mechanism="grr", epsilon=1.0, pairs=[("a", "b"), ("c", "a")], surrogates=9, seed=1
     )
@@ -121,7 +121,7 @@ def test_one_target_means_all_its_sources(pairs):
     assert found.pairs == (("b", "a"), ("b", "c"))
 
 
-def test_whole_reports_leak_at_least_what_guesses_do(pairs):
+def test_whole_reports_leak_at_least_as_much_as_inferred_values(pairs):
     whole = estimate_leakage(
         pairs, mechanism="oue", epsilon=1.0, view="report", surrogates=0, seed=2
     )["a", "b"]
@@ -215,7 +215,7 @@ def test_any_table_gives_the_same_as_its_pair_counts(people, pairs):
         ({"checkpoint": "run.part"}, "there is no option 'checkpoint'"),
     ],
 )
-def test_bad_arguments_are_refused_in_one_line(pairs, arguments, message):
+def test_bad_arguments_raise_in_one_line(pairs, arguments, message):
     given = {"mechanism": "grr", "epsilon": 1.0, "seed": 1, "surrogates": 9} | arguments
     with pytest.raises(InputError, match=message) as caught:
         estimate_leakage(pairs, **given)
@@ -290,7 +290,7 @@ def test_identical_columns_leak_epsilon(people, method):
     assert found.p_value == 0.01
 
 
-def test_nothing_is_limited_to_epsilon(people):
+def test_estimates_are_not_clipped_to_epsilon(people):
     pairs = count(people[0], people[0])
     found = [
         estimate_leakage(pairs, mechanism="grr", epsilon=1.0, surrogates=0, replicas=1, seed=seed)[
@@ -314,7 +314,7 @@ def test_no_budget_no_leakage(people, epsilon):
 
 @pytest.mark.parametrize("epsilon", [50.0, 700.0, 800.0])
 @pytest.mark.parametrize("population", [False, True])
-def test_an_empty_cell_is_infinite_and_said_so(people, epsilon, population):
+def test_an_empty_cell_is_infinite_with_a_caution(people, epsilon, population):
     pairs = count(people[0], people[0])
     found = estimate_leakage(
         pairs, mechanism="grr", epsilon=epsilon, surrogates=99, seed=1, population=population
@@ -391,7 +391,7 @@ def test_quantiles_of_the_null_ascend(pairs):
     st.booleans(),
     st.sampled_from([0.0, 1.0, 60.0]),
 )
-def test_any_small_table_gives_sane_numbers(cells, replicas, population, epsilon):
+def test_any_small_table_gives_valid_numbers(cells, replicas, population, epsilon):
     table = np.array(cells)
     if not table.sum():
         table[0, 0] = 1
@@ -559,7 +559,7 @@ def test_sources_are_other_attributes_each_once(people, sources):
         estimate_leakage(table, mechanism="grr", epsilon=1.0, target="a", sources=sources)
 
 
-def test_too_many_joint_reports_are_refused():
+def test_too_many_joint_reports_raise():
     generator = np.random.default_rng(1)
     columns = {f"s{i}": generator.integers(30, size=3_000) for i in range(5)}
     table = pa.table({"a": generator.integers(2, size=3_000), **columns})

@@ -1,4 +1,4 @@
-"""`worst`, `independent` and `merged`: what they add up, and when they hold."""
+"""`worst`, `independent` and `merged`: their formulas, and when they hold."""
 
 import math
 
@@ -56,7 +56,7 @@ def test_merged_holds_for_every_mechanism_with_these_budgets():
     assert max(leaks) > 0.8 * limit  # some come close: the test could fail
 
 
-def test_worst_adds_what_each_report_says_of_itself():
+def test_worst_is_the_sum_of_direct_leakages():
     pairs = tuples_of(np.ones((2, 3, 4), dtype=np.int64)).pairs()
     worst = total_leakage(
         pairs, [1.0, 2.0, 0.25], mechanism=None, guarantee="worst", delta=[0.0, 1e-6, 1e-3]
@@ -120,7 +120,7 @@ def test_independent_holds_where_sources_are_independent_given_the_target():
     assert min(gaps) < 0.05  # and it is not far above: one pair of values may decide all sources
 
 
-def test_refusals():
+def test_bad_arguments_and_missing_records_raise():
     pairs = sp.load_pairs("adult")
     for name in ("exact", "merged", "sampled", "witness"):
         with pytest.raises(GuaranteeError, match=f"{name!r} needs records.*give the table itself"):
@@ -136,7 +136,7 @@ def test_refusals():
         total_leakage(empty, 1.0)
 
 
-def test_a_merged_table_that_does_not_fit_is_refused(monkeypatch):
+def test_a_merged_table_that_does_not_fit_raises(monkeypatch):
     monkeypatch.setattr(merged_module, "MAX_CELLS", 10)
     tuples = tuples_of(np.ones((3, 4), dtype=np.int64))
     with pytest.raises(GuaranteeError, match="3 values of 'a0' by 4 combinations"):

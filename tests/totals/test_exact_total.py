@@ -76,7 +76,7 @@ def test_exact_is_the_supremum_over_all_reports(drawn):
 
 
 @pytest.mark.parametrize("budgets", [(1e-12, 1e-12), (1e-6, 1e-12), (0.0, 1e-17), (10.0, 1e-12)])
-def test_rounding_hides_nothing_that_tiny_budgets_say(budgets):
+def test_the_leakage_of_tiny_budgets_is_not_lost_in_rounding(budgets):
     """Two sides of a table that differ by one person in two million: ratios of 1 in floats."""
     joint = np.array([[1_000_000, 1_000_001], [1_000_000, 1_000_000]])
     columns = [TwoLevelColumns(2, LikelySets("all", contrast)) for contrast in budgets]
@@ -264,7 +264,7 @@ def test_mechanisms_may_differ_and_have_any_matrix():
 
 
 @pytest.mark.parametrize("name", ["grr", "oue", "olh"])
-def test_inferred_view_keeps_only_the_guess(name):
+def test_inferred_view_has_only_the_inferred_value(name):
     joint = np.random.default_rng(5).integers(1, 9, (3, 2, 2))
     matrices = [mechanism(name, k, 1.0).inferred_channel() for k in joint.shape]
     found = total_leakage(tuples_of(joint), 1.0, mechanism=name, guarantee="exact", view="inferred")
@@ -305,7 +305,7 @@ def test_edges_of_the_domain():
     assert constant.values == pytest.approx([1.0, 1.0])  # its own report still tells values apart
 
 
-def test_what_does_not_fit_is_refused_with_its_size():
+def test_a_table_that_does_not_fit_raises_with_its_size():
     wide = Records(domain_of([2] * 40), np.zeros((1, 40), dtype=np.uint8))
     with pytest.raises(GuaranteeError, match=r"40 attributes need 1.1e\+12 .* use 'sampled'"):
         total_leakage(wide, 1.0, mechanism="grr", guarantee="exact")
@@ -330,7 +330,7 @@ def test_sizes_count_the_largest_table():
 
 @pytest.mark.parametrize("kind", ["all", "subsets"])
 @pytest.mark.parametrize("dtype", [np.float64, np.longdouble])
-def test_a_value_of_large_weight_does_not_hide_what_tells_most(kind, dtype):
+def test_a_value_of_large_weight_does_not_hide_the_best_set(kind, dtype):
     """Weights from 1 down to 1e-80, against every set in exact fractions."""
     rng = np.random.default_rng(3)
     upper, lower = (rng.dirichlet([0.02] * 4, 600) for _ in range(2))

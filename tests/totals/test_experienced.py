@@ -1,4 +1,4 @@
-"""What people experience, against sums over all other people written out."""
+"""Experienced losses, compared with explicit sums over all other people."""
 
 import itertools
 import math
@@ -105,7 +105,7 @@ def test_the_compiled_kernel_leaves_the_same_people_out(monkeypatch):
     assert steps == [(512, 600), (600, 600)]
 
 
-def test_one_own_record_is_not_compared_with_itself():
+def test_the_own_record_is_left_out():
     people = sp.Records(domain_of([2, 2]), [[0, 0], [1, 1]], [2, 1])
     _, draws = drawn_from(people, "grr", epsilon=8.0, count=300)
     alone = draws.left_out == 1
@@ -115,7 +115,7 @@ def test_one_own_record_is_not_compared_with_itself():
     assert (losses == 0).all()  # and the second value is too rare to compare
 
 
-def test_independent_columns_tell_nothing_beyond_the_own_report():
+def test_independent_columns_leak_only_through_the_own_report():
     joint = np.full((2, 2, 2, 2), 1_000)
     found = experienced_loss(
         sp.Records.from_joint(domain_of([2, 2, 2, 2]), joint), 1.0, mechanism="grr", people=400
@@ -225,7 +225,7 @@ def test_progress_goes_over_both_tables():
     assert calls == [(50, 100), (100, 100)]
 
 
-def test_what_it_needs_is_said():
+def test_missing_requirements_raise():
     with pytest.raises(GuaranteeError, match="needs records"):
         experienced_loss(SMALL.pairs(), 1.0, mechanism="grr")
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Totals for the people behind a table: every report tried one by one, coverage, order."""
+"""Totals for the population: brute force over reports, coverage, order."""
 
 import itertools
 import math
@@ -79,7 +79,7 @@ def brute_force(data, asked, epsilons, c):
 
 @pytest.mark.parametrize("epsilons", [(0.7, 0.7), (0.4, 1.1)])
 @pytest.mark.parametrize("asked", [[0, 1], [1, 2], [2, 3]])
-def test_limits_of_a_form_are_those_of_every_report_tried(epsilons, asked):
+def test_limits_of_a_form_match_brute_force_over_reports(epsilons, asked):
     data = drawn(np.random.default_rng(2), 400, (2, 3, 2, 2))
     counts, people, starts = form_counts(data, asked)
     sizes = [data.domain.sizes[j] for j in asked]
@@ -181,20 +181,20 @@ def test_many_reports_have_limits_by_their_range(monkeypatch):
     assert wide.values == pytest.approx(narrow.values, abs=0.1)
 
 
-def test_a_value_that_never_occurred_leaves_everything_open():
+def test_a_value_that_never_occurs_has_trivial_limits():
     data = records([[0, 0], [1, 1], [0, 1], [1, 0]], (3, 2), [1000] * 4)
     for guarantee in ("exact", "merged"):
         found = sp.total_leakage(data, 1.0, scope="population", guarantee=guarantee)
         assert found["a0"] > 1.5
 
 
-def test_auto_takes_what_holds_for_people():
+def test_auto_for_the_population():
     data = drawn(np.random.default_rng(1), 300, (2, 2, 3))
     assert sp.total_leakage(data, 1.0, mechanism="grr", scope="population").guarantee == "exact"
     assert sp.total_leakage(data.pairs(), 1.0, scope="population").guarantee == "worst"
 
 
-def test_a_sample_is_enough_for_people():
+def test_a_sample_suffices_for_the_population():
     data = drawn(np.random.default_rng(1), 300, (2, 2, 3))
     part = sp.Records(data.domain, data.codes, data.weights, population=10_000)
     found = sp.total_leakage(part, 1.0, mechanism="grr", scope="population")
@@ -203,7 +203,7 @@ def test_a_sample_is_enough_for_people():
 
 
 @pytest.mark.parametrize("guarantee", ["independent", "sampled", "witness"])
-def test_other_guarantees_do_not_speak_of_people(guarantee):
+def test_other_guarantees_raise_for_the_population(guarantee):
     data = drawn(np.random.default_rng(1), 300, (2, 2, 3))
     with pytest.raises(InputError, match="scope 'population' needs"):
         sp.total_leakage(data, 1.0, mechanism="grr", scope="population", guarantee=guarantee)
@@ -211,7 +211,7 @@ def test_other_guarantees_do_not_speak_of_people(guarantee):
         sp.total_leakage(data, 1.0, scope="peopel")
 
 
-def test_too_many_reports_are_too_many():
+def test_too_many_reports_raise():
     data = records([[0] * 30, [1] * 30], [2] * 30)
     with pytest.raises(InputError, match="exact totals for the population need"):
         sp.total_leakage(data, 1.0, mechanism="grr", guarantee="exact", scope="population")
@@ -236,7 +236,7 @@ def test_totals_hold_for_the_population(guarantee):
     assert missed <= 10
 
 
-def test_budgets_and_plans_for_people():
+def test_budgets_and_plans_for_the_population():
     """The largest equal budgets that pass; the plan says for whom, and with which confidence."""
     data = drawn(np.random.default_rng(1), 5000, (2, 2, 3))
     table = sp.calibrate(data, 2.0, mechanism="grr", scope="table")
@@ -255,13 +255,13 @@ def test_budgets_and_plans_for_people():
         sp.calibrate(part, 2.0, mechanism="grr", scope="table")
 
 
-def test_budgets_per_attribute_are_not_for_people():
+def test_budgets_per_attribute_raise_for_the_population():
     data = drawn(np.random.default_rng(1), 500, (2, 2, 3))
     with pytest.raises(InputError, match="budgets must be 'equal' for scope 'population'"):
         sp.calibrate(data, 2.0, scope="population", budgets="per-attribute")
 
 
-def test_budgets_chosen_by_looking_hold_for_people():
+def test_data_dependent_budgets_hold_for_the_population():
     """Of 30 samples at most 7 may mislead (more are no chance); the table's own budgets do."""
     rng = np.random.default_rng(3)
     cells, shares = np.array([[0, 0], [0, 1], [1, 0], [1, 1]]), np.array([0.4, 0.1, 0.15, 0.35])

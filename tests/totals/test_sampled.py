@@ -1,4 +1,4 @@
-"""`sampled` against the exact hockey-stick curve: it covers, it converges, it says what is rare."""
+"""`sampled` against the exact hockey-stick curve: coverage, convergence, rare values."""
 
 import itertools
 import math
@@ -55,7 +55,7 @@ def laws_of(joint, name, epsilon, target):
 
 
 @given(st.floats(1e-6, 0.5), st.floats(1e-6, 0.1))
-def test_largest_mean_solves_the_divergence(mean, rate):
+def test_max_sample_mean_solves_the_divergence(mean, rate):
     found = max_sample_mean(mean, rate)
     if found is None:
         assert -math.log1p(-mean) < rate
@@ -86,7 +86,7 @@ def test_the_bound_on_a_mean_is_the_binomial_tail_bound():
     st.lists(st.tuples(st.floats(0, 5), st.floats(0, 5)), min_size=1, max_size=20),
     st.floats(1e-6, 2.0),
 )
-def test_smallest_loss_matches_a_scan(rows, allowed):
+def test_min_loss_matches_a_scan(rows, allowed):
     upper, lower = np.array(rows).T
 
     def mean(loss):
@@ -102,7 +102,7 @@ def test_smallest_loss_matches_a_scan(rows, allowed):
 
 
 @pytest.mark.parametrize("name", ["grr", "oue", "she", "olh"])
-def test_weights_are_right_and_never_above_their_ceiling(name):
+def test_weights_are_right_and_never_above_their_maximum(name):
     """The mean of p(y given x) / q(y) over the draws is 1 for every value, also the rare one."""
     tuples = tuples_of(JOINT)
     released = releases(tuples.domain, 1.0, name)
@@ -263,7 +263,7 @@ def test_values_too_rare_are_named_and_get_the_worst_total():
     assert better.deltas.tolist() == [0.01] * 3
 
 
-def test_a_value_that_never_occurs_is_left_aside():
+def test_a_value_that_never_occurs_is_left_out():
     joint = np.concatenate([JOINT, np.zeros((1, 2, 2), dtype=np.int64)])
     found = total_leakage(
         tuples_of(joint), 1.0, mechanism="grr", guarantee="sampled", target_delta=0.1
@@ -306,7 +306,7 @@ def test_any_mechanism_and_view():
 
 
 @pytest.mark.parametrize("view", ["report", "inferred"])
-def test_a_report_that_says_more_one_way_than_the_other(view):
+def test_a_report_with_asymmetric_log_ratios(view):
     made = UtilityExponential([[0, -1, -9], [-9, 0, -1], [-1, -2, 0]], 2.5)
     how = {"a0": made, "a1": "grr", "a2": "grr"}
     found = total_leakage(
@@ -359,11 +359,11 @@ def test_edges():
         ({"reports": 0}, "reports must be an integer of at least 1"),
     ],
 )
-def test_bad_settings_are_refused(option, message):
+def test_bad_settings_raise(option, message):
     with pytest.raises(InputError, match=message):
         total_leakage(tuples_of(JOINT), 1.0, mechanism="grr", guarantee="sampled", **option)
 
 
-def test_too_many_reports_for_memory_are_refused():
+def test_too_many_reports_for_memory_raise():
     with pytest.raises(GuaranteeError, match=r"7 values need 52.2 GB, at most 2 fit"):
         total_leakage(tuples_of(JOINT), 1.0, mechanism="grr", guarantee="sampled", reports=10**9)

@@ -133,14 +133,14 @@ def check_supremum(chain, epsilon):
 
 @settings(max_examples=15)
 @given(chains(), BUDGETS)
-def test_the_supremum_is_what_the_recursion_rises_to(chain, epsilon):
+def test_the_supremum_is_the_limit_of_the_recursion(chain, epsilon):
     check_supremum(chain, epsilon)
 
 
 @pytest.mark.slow
 @settings(max_examples=200)
 @given(chains(), BUDGETS)
-def test_the_supremum_of_many_chains_is_what_the_recursion_rises_to(chain, epsilon):
+def test_the_supremum_of_many_chains_is_the_limit_of_the_recursion(chain, epsilon):
     check_supremum(chain, epsilon)
 
 
@@ -157,7 +157,7 @@ def test_the_supremum_in_closed_form():
         assert found.supremum[2] == pytest.approx(found.total[150], rel=1e-9)
 
 
-def test_when_there_is_no_bound():
+def test_unbounded_chains_have_infinite_suprema():
     """B = 0: leakage stays bounded iff e^epsilon A < 1 [Cao et al. 2017]."""
     leaving = [[0.8, 0.2], [0.0, 1.0]]
     limit = -math.log(0.8)
@@ -212,14 +212,14 @@ def test_values_that_cannot_be_reached():
         ((STEPS, 0.1), {"initial": [0.5, 0.5]}, InputError, "counts tell both directions"),
     ],
 )
-def test_refusals(arguments, options, error, message):
+def test_bad_arguments_raise(arguments, options, error, message):
     data, epsilon, *steps = arguments
     options = options | ({"steps": steps[0]} if steps else {})
     with pytest.raises(error, match=message):
         stream_leakage(data, epsilon, **options)
 
 
-def test_channels_are_taken_too():
+def test_channels_are_accepted():
     state = sp.Attribute("state", ("home", "work"))
     channel = sp.Channel(STICKY, given=state, output=state)
     one, many = (

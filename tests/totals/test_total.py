@@ -1,4 +1,4 @@
-"""One call for all guarantees: order, refusals, refuted assumptions, plain JSON."""
+"""One call for all guarantees: order, unavailable ones, refuted assumptions, JSON."""
 
 import json
 import math
@@ -24,7 +24,7 @@ from seepage.totals import exact_total as exact_module
 from seepage.totals.total import choose_guarantee
 
 
-def test_totals_are_sorted_by_what_they_are():
+def test_totals_are_sorted_by_kind():
     found = compare_totals(tuples_of(xor(1000)), 1.0, mechanism="grr", structure=[])
     assert [total.guarantee for total in found.totals] == list(GUARANTEES)
     kinds = [KINDS.index(total.kind) for total in found.totals]
@@ -61,7 +61,7 @@ def test_a_relaxed_total_is_not_refuted_by_a_ratio():
     assert not found.refuted
 
 
-def test_pair_counts_refuse_what_needs_records():
+def test_guarantees_that_need_records_raise_for_pair_counts():
     pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
     found = compare_totals(pairs, 1.0)
     assert [total.guarantee for total in found.totals] == ["worst", "independent"]
@@ -74,7 +74,7 @@ def test_pair_counts_refuse_what_needs_records():
         found["exakt"]
 
 
-def test_bad_input_is_not_taken_for_a_refusal():
+def test_bad_input_is_not_an_unavailable_guarantee():
     pairs = sp.load_pairs("adult").select(["sex", "race"])
     with pytest.raises(sp.InputError, match="epsilon must be"):
         compare_totals(pairs, -1.0)
@@ -90,7 +90,7 @@ def chosen(data, mechanism=None):
     return choose_guarantee(data, sp.leakage_matrix(as_pairs(data), 1.0, mechanism=mechanism))
 
 
-def test_auto_takes_the_strongest_that_fits(monkeypatch):
+def test_auto_takes_the_strongest_feasible_guarantee(monkeypatch):
     joint = survey_joint()
     assert total_leakage(joint, 1.0, mechanism="grr").guarantee == "exact"
     assert chosen(joint.pairs()) == "independent"
@@ -103,7 +103,7 @@ def test_auto_takes_the_strongest_that_fits(monkeypatch):
     assert total_leakage(coins, 1.0).guarantee == "sampled"
 
 
-def test_auto_beside_the_worst():
+def test_auto_and_the_sum_of_budgets():
     found = total_leakage(sp.load_pairs("adult"), 0.5)
     assert found.kind == "assumed"
     assert found.worst == pytest.approx([0.5 * 15] * 15)
@@ -173,7 +173,7 @@ def test_tables_are_counted_with_their_options():
     assert np.array_equal(sums.values, total_leakage(pairs, 1.0, mechanism="grr").values)
 
 
-def test_evidence_in_words():
+def test_evidence_as_a_sentence():
     likely = {f"a{i}": ("x", "y") if i else ("u",) for i in range(7)}
     found = JointWitness("a0", "u", "v", likely, math.inf)
     assert found.sentence() == (

@@ -1,4 +1,4 @@
-"""Totals of CelebA: the sum is exceeded, the witness says by which report, `sampled` copes."""
+"""Totals of CelebA: the sum is exceeded, the witness refutes it, `sampled` certifies."""
 
 import os
 import time

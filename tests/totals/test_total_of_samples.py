@@ -37,7 +37,7 @@ def test_the_sum_of_budgets_needs_no_records():
     assert sp.total_leakage(ALL, 1.0, mechanism="grr", guarantee="worst").notes == ()
 
 
-def test_comparisons_say_so_too():
+def test_comparisons_of_a_sample_are_assumed():
     found = sp.compare_totals(SAMPLE, 1.0, mechanism="grr")
     assert [total.guarantee for total in found.totals if total.kind == "certified"] == ["worst"]
 
@@ -51,7 +51,7 @@ def test_pair_counts_of_a_sample_are_a_sample():
     assert "sample of 40 of 4,000 records" in str(chart["title"])
 
 
-def test_what_a_sample_lacks_may_be_in_the_table():
+def test_notes_say_which_values_the_sample_does_not_have():
     few = Records(DOMAIN, [[0, 0, 0], [0, 1, 1]], population=9)
     found = sp.total_leakage(few, 1.0, mechanism="grr", guarantee="exact")
     assert "no record of the sample has '1' of 'a': excluded from totals" in found.notes
@@ -88,14 +88,14 @@ def test_plans_need_all_records(guarantee):
         certify(plan, SAMPLE)
 
 
-def test_totals_of_a_sample_beside_the_matrix_of_a_table_are_no_plan():
+def test_totals_of_a_sample_with_the_matrix_of_a_table_raise_in_a_plan():
     matrix = sp.leakage_matrix(ALL.pairs(), 1.0, mechanism="grr")
     total = compare_prepared(SAMPLE, matrix, ["exact"], TotalSettings())["exact"]
     with pytest.raises(InputError, match=r"needs totals that are certified, .* sample of 40"):
         make_plan(ALL.pairs(), 1.0, mechanism="grr", limit=3.0, totals=total)
 
 
-def test_totals_beside_the_matrix_of_a_sample_are_assumed():
+def test_totals_with_the_matrix_of_a_sample_are_assumed():
     matrix = sp.leakage_matrix(SAMPLE.pairs(), 1.0, mechanism="grr")
     total = compare_prepared(ALL, matrix, ["exact"], TotalSettings())["exact"]
     assert total.kind == "assumed"
@@ -114,7 +114,7 @@ def test_a_plan_by_the_sum_of_budgets_names_the_sample(tmp_path):
     assert "population" not in (tmp_path / "all.json").read_text()
 
 
-def test_estimates_of_a_sample_say_so():
+def test_estimates_of_a_sample_have_a_caution():
     options = {"surrogates": 0, "replicas": 5, "seed": 1}
     for found in (
         sp.estimate_leakage(SAMPLE, mechanism="grr", epsilon=1.0, **options)["a", "b"],
@@ -171,7 +171,7 @@ def test_counts_have_no_records_to_draw():
             sp.total_leakage(data, 1.0, mechanism="grr", guarantee="independent", sample=5)
 
 
-def test_streams_of_a_sample_say_so():
+def test_streams_of_a_sample_have_a_note():
     for data in (SAMPLE, SAMPLE.pairs()):
         found = sp.stream_leakage(data, 1.0)
         assert found.notes[0].startswith("from a sample of 40 of 4,000 records: ")

@@ -1,4 +1,4 @@
-"""`tree`: never below the exact total of data that follow the tree; groups; refusals."""
+"""`tree`: never below the exact total of data that follow the tree; groups; errors."""
 
 import itertools
 import math
@@ -250,7 +250,7 @@ def test_groups_of_pair_counts():
         (IndependentGroups((("a0", "a1"), ("a1",))), InputError, "'a1' is in two"),
     ],
 )
-def test_structures_that_are_none_are_refused(structure, error, message):
+def test_invalid_structures_raise(structure, error, message):
     pairs = tuples_of(np.ones((2, 2, 2), dtype=np.int64)).pairs()
     with pytest.raises(error, match=message):
         total_leakage(pairs, 1.0, mechanism=None, guarantee="tree", structure=structure)

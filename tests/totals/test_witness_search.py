@@ -1,4 +1,4 @@
-"""`witness`: a report in words that any lower total must yield to."""
+"""`witness`: a report tuple of the table that refutes any lower total."""
 
 import math
 
@@ -78,7 +78,7 @@ def test_reports_of_other_kinds():
         assert found[0] == pytest.approx(exact[0], abs=0.05)
 
 
-def test_a_report_that_says_more_one_way_than_the_other():
+def test_a_report_with_asymmetric_log_ratios():
     """A witness of x against x' is at most what any report says of these two, in this order."""
     rng = np.random.default_rng(7)
     for _ in range(8):
@@ -103,7 +103,7 @@ def test_values_in_one_half_only_are_left_out():
     assert found.values[0] <= 1.0
 
 
-def test_a_search_that_ends_at_the_own_report_says_so():
+def test_a_search_that_does_not_exceed_the_own_report_has_a_note():
     """Independent attributes: whatever the search ends with is no more than the own report."""
     tuples = tuples_of(np.full((2, 2), 500))
     found = total_leakage(tuples, 1.0, mechanism="grr", guarantee="witness")
@@ -121,7 +121,7 @@ def test_a_search_that_ends_at_the_own_report_says_so():
     assert told.notes == ()
 
 
-def test_a_witness_that_nobody_held_out_confirms_is_no_evidence():
+def test_a_witness_not_confirmed_on_held_out_records_is_no_evidence():
     """Reports that are impossible for the people held out: -inf, never read as infinite."""
     found = JointWitness("a", "x", "y", {"a": ("x",)}, math.inf, -math.inf, 1.0)
     assert not found.confirmed

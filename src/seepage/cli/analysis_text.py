@@ -7,7 +7,8 @@ from seepage.analysis import Analysis
 from seepage.cli.output import text_columns
 from seepage.data.domain import how_many, sample_caution
 from seepage.leakage.matrix import LeakageMatrix
-from seepage.leakage.population_limits import LeakageLimits, pooling_gain
+from seepage.leakage.pooling import pooling_gain
+from seepage.leakage.population_limits import LeakageLimits
 from seepage.strongest_leaks import same_attributes, support
 from seepage.totals import TotalLeakage
 from seepage.totals.experienced import ESTIMATE, Experience

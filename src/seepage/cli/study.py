@@ -177,7 +177,7 @@ def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any)
     Both are means over all ordered pairs, as shares of epsilon.  P1 is exact, R1 underestimates
     (a risk), R2 overestimates (needless noise), R3 does both.
     """
-    from seepage.study.benchmark import benchmark_analysers
+    from seepage.study.analyser_benchmark import benchmark_analysers
 
     arguments = table_arguments(options)
     names = _data_names(data)
@@ -207,7 +207,7 @@ def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
     often an attacker's guess is wrong, each simulated and expected.  Normalised tcpl is the sum
     of all leakages over that of the bound; bits are those of one report.
     """
-    from seepage.study.benchmark import EIGHT, benchmark_mechanisms
+    from seepage.study.mechanism_benchmark import EIGHT, benchmark_mechanisms
 
     pairs = read_pairs(data, table_arguments(options))
     with progress_bar("simulating") as progress:
@@ -306,5 +306,5 @@ def reproduce(items: tuple[str, ...], output: str, again: bool, listing: bool) -
         click.echo(f"{item.item}: {verdicts} ({how})", err=True)
 
     with progress_bar("reproducing") as progress:
-        reproduce(items, output, again=again, progress=progress, tell=print_item)
+        reproduce(items, output, again=again, progress=progress, on_item=print_item)
     click.echo(str(Path(output, "index.html")))

@@ -110,7 +110,7 @@ class Leakages:
     mechanism
         A registered mechanism; None for the paper's Algorithm 2.
     view
-        What the adversary observes: the whole `"report"` or the value `"inferred"` from it.
+        What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
     """
 
     name: str

@@ -69,7 +69,7 @@ class Task:
     table
         Record counts, target value by source tuple.
     view
-        What the adversary observes: the whole report, or the value inferred from it.
+        What the adversary keeps: the whole report, or the value inferred from it.
     """
 
     key: Key

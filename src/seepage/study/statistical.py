@@ -83,7 +83,7 @@ def estimate_leakage(
         The same seed gives the same numbers on any number of threads.  If None it is drawn, and
         kept in the result.
     view
-        What the adversary observes: the value `"inferred"` (the paper's attacker) or the whole
+        What the adversary keeps: the value `"inferred"` (the paper's attacker) or the whole
         `"report"`, for mechanisms with few possible reports.
     method
         `"aggregate"`: multinomial draws given the counts, in time independent of N and r;

@@ -95,7 +95,7 @@ def merged_totals(
     released
         How each attribute is released; only budgets matter.
     view
-        What the adversary observes.
+        What the adversary keeps.
     confidence
         None for the table's own distribution.  Else the totals are upper limits for the population
         of which the records are a random sample, valid at once with this probability.

@@ -61,7 +61,7 @@ class Experience(Result):
     Parameters
     ----------
     attributes, epsilons, mechanisms, view
-        The attributes, their promised epsilons and mechanisms, and what the adversary observes.
+        The attributes, their promised epsilons and mechanisms, and what the adversary keeps.
     people, confidence, rare
         The number of people drawn; the simultaneous confidence level of each kind of limits over
         all attributes; the minimum number of other records of a value that is compared.
@@ -212,7 +212,7 @@ def experienced_loss(
     rare
         Values with fewer other records are not compared: their likelihoods are too noisy.
     view
-        What the adversary observes: the whole `"report"` or the value `"inferred"` from it.
+        What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
     seed
         The same seed gives the same numbers; None for fresh randomness.
     progress

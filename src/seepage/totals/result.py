@@ -203,7 +203,7 @@ class TotalLeakage(Result):
 
     @property
     def view(self) -> View:
-        """What the adversary keeps: the whole `"report"` or a value `"inferred"` from it."""
+        """What the adversary keeps: the whole `"report"` or the value `"inferred"` from it."""
         return self.matrix.view
 
     @property

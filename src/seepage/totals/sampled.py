@@ -86,7 +86,7 @@ def sampled_totals(
     Parameters
     ----------
     data, released, view
-        The table, how each attribute is released, and what the adversary observes.
+        The table, how each attribute is released, and what the adversary keeps.
     delta
         The delta of every total.
     confidence
@@ -243,7 +243,7 @@ def draw_reports(
     released
         How each attribute is released.
     view
-        What the adversary observes.
+        What the adversary keeps.
     count
         The number of reports n.
     needed

@@ -122,7 +122,7 @@ def total_leakage(
         Totals of a sample of records (`sample=n` here or in `Records.from_data`, or pair counts of
         a sample) are of kind `"assumed"`, except `"worst"`: records left out may leak more.
     view
-        What the adversary observes: the whole `"report"` or the value `"inferred"` from it.
+        What the adversary keeps: the whole `"report"` or the value `"inferred"` from it.
     sample
         For a table: the number of records to draw from it, see `Records.from_data`.
     structure
@@ -211,10 +211,10 @@ def compare_totals(
     >>> import seepage as sp
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [1000] * 4)
-    >>> found = compare_totals(coins, epsilon=1.0, mechanism="grr")
-    >>> [(total.guarantee, total.kind) for total in found.totals][:3]
+    >>> comparison = compare_totals(coins, epsilon=1.0, mechanism="grr")
+    >>> [(total.guarantee, total.kind) for total in comparison.totals][:3]
     [('exact', 'certified'), ('merged', 'certified'), ('worst', 'certified')]
-    >>> found.refuted
+    >>> comparison.refuted
     {'independent': ('a', 'b', 'differ')}
     """
     settings, table_options = TotalSettings.split(options)

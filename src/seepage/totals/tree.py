@@ -189,7 +189,7 @@ def forest_totals(
     released
         How each attribute is released; only budgets matter.
     view
-        What the adversary observes.
+        What the adversary keeps.
     forest
         The assumed structure.
 
@@ -255,7 +255,7 @@ def group_totals(
     data
         Records, or pair counts.
     released, view
-        How each attribute is released and what the adversary observes.
+        How each attribute is released and what the adversary keeps.
     structure
         The groups.
 

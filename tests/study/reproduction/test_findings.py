@@ -11,7 +11,7 @@ from seepage.study.reproduction.findings import (
     Claim,
     Finding,
     PaperItem,
-    absent,
+    not_compared,
 )
 
 
@@ -51,10 +51,10 @@ def test_a_printed_number_within_a_factor(found, verdict):
 def test_a_deviation_that_is_explained_is_not_called_agreement():
     assert printed("x", 1.0, 2.0, 0.1, explained=True).verdict == "explained"
     assert printed("x", 1.0, 1.05, 0.1, explained=True).verdict == "agrees"
-    assert stated("x", "all", 3, least=5, explained=True).verdict == "explained"
+    assert stated("x", "all", 3, minimum=5, explained=True).verdict == "explained"
 
 
-def test_deviations_in_words():
+def test_deviations_as_text():
     assert printed("x", 0.3381, 0.3353, 0.01).deviation == "-0.83 %"
     assert printed("x", 1.0, 375.2, 0.01).deviation == "375 times"
     assert printed("x", 1.0, 0.043, 0.01).deviation == "0.043 times"
@@ -63,31 +63,34 @@ def test_deviations_in_words():
 @pytest.mark.parametrize(
     ("limits", "found", "verdict"),
     [
-        ({"least": 1}, 1, "agrees"),
-        ({"least": 1}, 0.99, "deviates"),
-        ({"most": 1}, 1, "agrees"),
-        ({"most": 1}, 1.01, "deviates"),
-        ({"least": 1, "most": 2}, 3, "deviates"),
+        ({"minimum": 1}, 1, "agrees"),
+        ({"minimum": 1}, 0.99, "deviates"),
+        ({"maximum": 1}, 1, "agrees"),
+        ({"maximum": 1}, 1.01, "deviates"),
+        ({"minimum": 1, "maximum": 2}, 3, "deviates"),
     ],
 )
 def test_a_claim_between_its_limits(limits, found, verdict):
     assert stated("x", "claim", found, **limits).verdict == verdict
 
 
-def test_limits_in_words():
-    assert stated("x", "claim", 1, least=1).tolerance == "at least 1"
-    assert stated("x", "claim", 1, most=2).tolerance == "at most 2"
-    assert stated("x", "claim", 1, least=0.5, most=2).tolerance == "0.5 to 2"
+def test_limits_as_text():
+    assert stated("x", "claim", 1, minimum=1).tolerance == "at least 1"
+    assert stated("x", "claim", 1, maximum=2).tolerance == "at most 2"
+    assert stated("x", "claim", 1, minimum=0.5, maximum=2).tolerance == "0.5 to 2"
 
 
-def test_a_number_that_is_none_never_agrees():
-    assert stated("x", "claim", math.nan, least=0).verdict == "deviates"
+def test_nan_never_agrees():
+    assert stated("x", "claim", math.nan, minimum=0).verdict == "deviates"
     assert printed("x", 1.0, math.nan, 0.5).verdict == "deviates"
 
 
-def test_absent_and_ours_have_verdicts_of_their_own():
-    assert absent("x", "0.3", "no file").ours is None
-    assert {absent("x", "0.3", "no file").verdict, ours("y", 1.0).verdict} == {"no data", "ours"}
+def test_verdicts_without_a_comparison():
+    assert not_compared("x", "0.3", "no file").ours is None
+    assert {not_compared("x", "0.3", "no file").verdict, ours("y", 1.0).verdict} == {
+        "no data",
+        "ours",
+    }
     assert {"no data", "ours"} < set(VERDICTS)
 
 
@@ -101,18 +104,18 @@ def test_rows_have_the_same_columns():
         Finding([{"a": 1}, {"b": 1}], [])
 
 
-def test_a_claim_has_the_words_of_its_item():
+def test_the_placeholders_of_a_claim_are_filled():
     claims = {
         "number": Claim("{label}: a", printed=2.0, within=0.1, group="{label}"),
-        "words": Claim("{label}: b", "{label} is small", most=1.0, explained=True),
+        "words": Claim("{label}: b", "{label} is small", maximum=1.0, explained=True),
         "ours": Claim("c"),
     }
     item = PaperItem("Fig. 0", "title", "shows", claims=claims, missing=Claim("{label}: d", "e"))
     assert item.claim("number", 2.1, label="x") == printed("x: a", 2.0, 2.1, 0.1, group="x")
-    words = stated("x: b", "x is small", 3.0, most=1.0, explained=True)
+    words = stated("x: b", "x is small", 3.0, maximum=1.0, explained=True)
     assert item.claim("words", 3.0, label="x") == words
     assert item.claim("ours", 3.0) == ours("c", 3.0)
-    assert item.without(["x"]) == [absent("x: d", "e", "the data are not at hand")]
+    assert item.not_compared_on(["x"]) == [not_compared("x: d", "e", "the data are not at hand")]
 
 
 def test_every_claim_is_compared_in_one_way():
@@ -120,5 +123,7 @@ def test_every_claim_is_compared_in_one_way():
     assert len(claims) > 50
     for claim in claims:
         assert not (claim.says and claim.printed is not None), claim
-        assert bool(claim.says) == (math.isfinite(claim.least) or math.isfinite(claim.most)), claim
+        assert bool(claim.says) == (math.isfinite(claim.minimum) or math.isfinite(claim.maximum)), (
+            claim
+        )
         assert (claim.printed is not None) == bool(claim.within or claim.factor), claim

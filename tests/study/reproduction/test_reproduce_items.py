@@ -31,7 +31,7 @@ def data():
 
 @pytest.fixture(scope="module")
 def finding(data):
-    return cache(lambda name: ITEMS[name].find(data))
+    return cache(lambda name: ITEMS[name].compute(data))
 
 
 def _numbers(finding):
@@ -45,7 +45,7 @@ def test_every_item_of_the_paper_is_there():
     ]  # fmt: skip
 
 
-def test_the_committed_run_has_every_item_and_no_number_that_is_none():
+def test_the_committed_run_has_every_item_and_finite_numbers():
     known = expected_numbers()
     assert set(known) == set(ITEMS)
     assert all(np.isfinite(value) for item in known.values() for value in item.values())
@@ -62,22 +62,22 @@ def test_a_fresh_run_gives_the_committed_numbers(name, finding):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ITEMS if name not in FAST])
 def test_a_fresh_run_of_the_others_gives_the_committed_numbers(name, data):
-    found = _numbers(ITEMS[name].find(data))
+    found = _numbers(ITEMS[name].compute(data))
     assert found == pytest.approx(expected_numbers()[name], rel=SAME, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", ["fig4a", "example"])
 def test_items_of_bundled_data_need_no_files(name, monkeypatch):
     monkeypatch.delenv("SEEPAGE_DATA", raising=False)
-    finding = ITEMS[name].find(Data())
+    finding = ITEMS[name].compute(Data())
     assert _numbers(finding) == pytest.approx(expected_numbers()[name], rel=SAME, abs=1e-12)
     assert {one.verdict for one in finding.comparisons} == {"agrees", "ours"}
 
 
 @pytest.mark.parametrize("name", ["fig4b", "fig4c", "fig4d", "fig5", "fig8", "observations"])
-def test_missing_data_are_said_by_name(name, monkeypatch, tmp_path):
+def test_missing_data_are_named(name, monkeypatch, tmp_path):
     monkeypatch.setenv("SEEPAGE_DATA", str(tmp_path))
-    finding = ITEMS[name].find(Data())
+    finding = ITEMS[name].compute(Data())
     said = " ".join(one.what + one.deviation for one in finding.comparisons if one.ours is None)
     label = {"fig4b": "CelebA", "fig4c": "CVD", "fig8": "CelebA and LFW"}.get(name, "CelebA")
     assert label in said

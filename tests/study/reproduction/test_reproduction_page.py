@@ -1,11 +1,11 @@
-"""The page: self-contained, escaped, and honest about what is missing."""
+"""The page: self-contained, escaped, with missing data listed."""
 
 import re
 from html.parser import HTMLParser
 
 import pytest
 
-from seepage.study.reproduction.findings import PAPER, Claim, Comparison, FinishedItem, absent
+from seepage.study.reproduction.findings import PAPER, Claim, Comparison, FinishedItem, not_compared
 from seepage.study.reproduction.reproduction_page import differences, expected_numbers, make_page
 
 EVIL = '<script>alert("x")</script> & <img src=http://evil>'
@@ -60,7 +60,7 @@ def test_everything_is_escaped(tmp_path):
     assert page.count("&lt;script&gt;") >= 8
 
 
-def test_nothing_is_loaded_from_elsewhere(tmp_path):
+def test_the_page_loads_no_external_resources(tmp_path):
     (tmp_path / "fig4a.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
     page = make_page(PAPER, [_kept([Claim("x").compare(1.0)], charts=["fig4a"])], tmp_path)
     tags = _tags(page)
@@ -77,8 +77,8 @@ def test_each_verdict_is_shown_with_its_tolerance(tmp_path):
     comparisons = [
         Claim("within", printed=2.0, within=0.1).compare(2.1),
         Claim("outside", printed=2.0, within=0.1).compare(2.5),
-        Claim("claimed", "never", most=0, explained=True).compare(3),
-        absent("missing", "0.5", "no such file"),
+        Claim("claimed", "never", maximum=0, explained=True).compare(3),
+        not_compared("missing", "0.5", "no such file"),
         Claim("own").compare(1.5),
     ]
     page = make_page(PAPER, [_kept(comparisons)], tmp_path)
@@ -89,7 +89,7 @@ def test_each_verdict_is_shown_with_its_tolerance(tmp_path):
     assert [verdict for _, verdict in rows] == verdicts
 
 
-def test_missing_data_are_said(tmp_path):
+def test_missing_data_are_listed(tmp_path):
     page = make_page(
         PAPER, [_kept([], data={"CelebA": "not at hand", "Adult": "at hand"})], tmp_path
     )
@@ -97,7 +97,7 @@ def test_missing_data_are_said(tmp_path):
     assert "No copy of DSS, the paper&#x27;s fourth dataset, was found" in page
 
 
-def test_items_that_were_not_made_are_said(tmp_path):
+def test_items_that_were_not_computed_are_listed(tmp_path):
     page = make_page(PAPER, [], tmp_path)
     assert page.count("not made yet") == 13
 

@@ -76,12 +76,12 @@ def test_files_of_a_run(finds, tmp_path):
 def test_finished_items_are_kept(finds, tmp_path):
     reproduce(folder=tmp_path)
     told = []
-    reproduce(folder=tmp_path, tell=lambda kept, made: told.append((kept.item, made)))
+    reproduce(folder=tmp_path, on_item=lambda kept, made: told.append((kept.item, made)))
     assert _calls(finds) == [1, 1]
     assert told == [("first", False), ("second", False)]
 
 
-def test_again_makes_them_once_more(finds, tmp_path):
+def test_again_computes_finished_items(finds, tmp_path):
     reproduce(folder=tmp_path)
     reproduce(["second"], tmp_path, again=True)
     assert _calls(finds) == [1, 2]
@@ -89,7 +89,7 @@ def test_again_makes_them_once_more(finds, tmp_path):
     assert numbers == {"first": {"number": 2.1, "calls": 1}, "second": {"number": 2.1, "calls": 2}}
 
 
-def test_what_an_earlier_run_left_is_removed(finds, tmp_path):
+def test_files_of_earlier_runs_are_removed(finds, tmp_path):
     reproduce(["second"], tmp_path)
     assert (tmp_path / "second-a.svg").exists()
     reproduce(["second"], tmp_path, again=True)
@@ -111,7 +111,7 @@ def test_a_stopped_run_keeps_what_is_finished_and_continues(finds, tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["broken", "truncated", "csv", "svg"])
-def test_a_damaged_item_is_made_again(finds, tmp_path, damage):
+def test_a_damaged_item_is_computed_again(finds, tmp_path, damage):
     reproduce(["first"], tmp_path)
     record = tmp_path / "first.json"
     if damage == "broken":
@@ -124,7 +124,7 @@ def test_a_damaged_item_is_made_again(finds, tmp_path, damage):
     assert finds["first"].calls == 2
 
 
-def test_other_code_or_other_data_make_it_again(finds, tmp_path, monkeypatch):
+def test_an_item_is_computed_again_for_other_code_or_data(finds, tmp_path, monkeypatch):
     reproduce(["first"], tmp_path)
     monkeypatch.setattr(running_module, "_code_digest", lambda: "other code")
     reproduce(["first"], tmp_path)
@@ -143,12 +143,12 @@ def test_progress_counts_the_items_asked_for(finds, tmp_path):
     assert seen == [(1, 2), (2, 2)]
 
 
-def test_an_unknown_item_is_refused_with_the_nearest(finds, tmp_path):
+def test_an_unknown_item_raises_with_the_nearest(finds, tmp_path):
     with pytest.raises(InputError, match="did you mean 'first'"):
         reproduce(["firts"], tmp_path)
 
 
-def test_a_folder_that_cannot_be_made_is_refused(finds, tmp_path):
+def test_a_folder_that_cannot_be_created_raises(finds, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot make the folder"):
         reproduce(folder=tmp_path / "file")

@@ -1,4 +1,4 @@
-"""Every table and figure of the paper, beside the paper's own numbers."""
+"""The tables and figures of the paper, compared with the printed numbers."""
 
 from seepage.study.reproduction.findings import Comparison, Finding, FinishedItem
 from seepage.study.reproduction.runner import ITEMS, Item, reproduce

@@ -1,6 +1,6 @@
-"""Tables I and II: errors of the statistical estimates, from how the paper may have read its data.
+"""Tables I and II: errors of the statistical estimates, for several readings of the datasets.
 
-Table I compares them with the exact leakage of the same guess, Table II with the bound.
+Table I compares them with the exact leakage of the inferred value, Table II with the bound.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,41 +19,41 @@ from seepage.study.reproduction.paper_data import MECHANISMS, NEAR_ADULT, STAND_
 EPSILONS = (1.0, 3.0)
 
 COLLECTIONS = 8
-"""Draws of all reports behind a mean error, where a rare value makes single ones differ widely."""
+"""Collections over which errors are averaged, if rare values make them vary widely."""
 
 COLUMNS_TWO = (
     *("data", "mechanism", "epsilon", "paper", "nmse", "nmse_closed_form"),
     *("collections", "infinite_estimates"),
 )
-"""The columns of Table II as a file."""
+"""The columns of Table II in its CSV file."""
 
 SMALL = 1e-3
-"""Below this an NMSE is noise of the simulation, and is compared by order of magnitude."""
+"""An NMSE below this is simulation noise, and is compared by order of magnitude."""
 
 INCOMPLETE = "Adult, incomplete records in the estimates only"
 MERGED = "CVD, rare bands merged"
 NEAR_CARDIO = "CVD, near reading"
 
 EXPLAINED = ("Adult, documented columns", NEAR_ADULT, "CVD, documented columns", NEAR_CARDIO)
-"""Where the notes give the reason of a deviation, and a reading on the page shows it."""
+"""Readings whose deviations the notes explain."""
 
 
 class TableReading(NamedTuple):
-    """A table as the paper may have read it.
+    """A dataset with a choice of columns and bins that the paper may have used.
 
     Parameters
     ----------
     label
-        What it is called on the page: the dataset, then the reading.
+        Its name on the page: the dataset, then the reading.
     paper
-        Under which name the paper prints numbers beside it; empty for none.
+        The name under which the paper prints numbers for it; empty for none.
     pairs
         Its pair counts.
     collections
-        How many draws of all reports the errors are means of.
+        The number of simulated collections over which errors are averaged.
     wider
-        Counts of some of the columns with more records: estimates of pairs among those come from
-        here, while the theory is that of `pairs`.
+        Counts of some of the columns with more records: estimates of pairs among those columns are
+        taken from here, while the theory is that of `pairs`.
     """
 
     label: str
@@ -63,14 +63,15 @@ class TableReading(NamedTuple):
     wider: PairCounts | None = None
 
     def estimates(self, mechanism: Any, epsilon: float) -> Iterator[Floats]:
-        """Yield the estimates of each collection."""
+        """Yield the matrix of estimates of each collection."""
         for collection in range(self.collections):
-            found = plug_in(self.pairs, mechanism, epsilon, collection)
+            estimates = plug_in(self.pairs, mechanism, epsilon, collection)
             if self.wider is not None:
-                among = [self.pairs.domain.index(name) for name in self.wider.domain.names]
-                found = found.copy()
-                found[np.ix_(among, among)] = plug_in(self.wider, mechanism, epsilon, collection)
-            yield found
+                block = [self.pairs.domain.index(name) for name in self.wider.domain.names]
+                estimates = estimates.copy()
+                wider = plug_in(self.wider, mechanism, epsilon, collection)
+                estimates[np.ix_(block, block)] = wider
+            yield estimates
 
     def row(
         self,
@@ -78,14 +79,15 @@ class TableReading(NamedTuple):
         epsilon: float,
         theory: Floats,
         printed: float | None = None,
-        how: Any = None,
+        mechanism: Any = None,
     ) -> dict[str, Any]:
-        """Return how far estimates are from a theory, beside the printed error.
+        """Return a row of the table: NMSE of the estimates from a theory, and the printed error.
 
-        `how` replaces the mechanism that the name stands for, such as one with another set size.
+        `mechanism` replaces the mechanism of this name, for example by one with another set size.
         """
-        found = [nmse(one, theory) for one in self.estimates(how or name, epsilon)]
-        errors, infinite = zip(*found, strict=True)
+        used = mechanism or name
+        scores = [nmse(estimates, theory) for estimates in self.estimates(used, epsilon)]
+        errors, infinite = zip(*scores, strict=True)
         return {
             "data": self.label,
             "mechanism": MECHANISMS[name],
@@ -100,119 +102,122 @@ class TableReading(NamedTuple):
 
 
 def table_readings(data: Data) -> list[TableReading]:
-    """Return the readings of both tables, of the datasets at hand."""
-    found = [TableReading(label, label, pairs) for label, pairs in data.some("celeba").items()]
+    """Return the readings of both tables, for the datasets present."""
+    readings = [TableReading(label, label, pairs) for label, pairs in data.some("celeba").items()]
     if data.records_at_hand("adult"):
-        found.append(TableReading(NEAR_ADULT, "Adult", data.near_adult, COLLECTIONS))
+        readings.append(TableReading(NEAR_ADULT, "Adult", data.near_adult, COLLECTIONS))
     if data.records_at_hand("cardio"):
-        found.append(TableReading(NEAR_CARDIO, "CVD", data.near_cardio, COLLECTIONS))
+        readings.append(TableReading(NEAR_CARDIO, "CVD", data.near_cardio, COLLECTIONS))
     for label, pairs in data.some("adult", "cardio").items():
-        found.append(TableReading(f"{label}, documented columns", label, pairs))
-    return found + [TableReading(name, "", pairs) for name, pairs in data.some(*STAND_INS).items()]
+        readings.append(TableReading(f"{label}, documented columns", label, pairs))
+    stand_ins = data.some(*STAND_INS).items()
+    return readings + [TableReading(label, "", pairs) for label, pairs in stand_ins]
 
 
 def variants(data: Data) -> list[TableReading]:
-    """Return readings that show the reason of a deviation from Table I.
+    """Return readings that explain deviations from Table I.
 
-    Estimates of Adult from incomplete records too, against the theory of complete ones; and CVD
-    without its rarest bins, for which the paper has nothing.
+    Adult with estimates from incomplete records, compared with the theory of complete ones; CVD
+    without its rarest bins, for which the paper prints nothing.
     """
-    found = []
+    readings = []
     if data.records_at_hand("adult"):
         wider = data.incomplete_adult
-        found.append(TableReading(INCOMPLETE, "Adult", data.near_adult, COLLECTIONS, wider))
+        readings.append(TableReading(INCOMPLETE, "Adult", data.near_adult, COLLECTIONS, wider))
     if data.records_at_hand("cardio"):
-        found.append(TableReading(MERGED, "", data.merged_cardio, COLLECTIONS))
-    return found
+        readings.append(TableReading(MERGED, "", data.merged_cardio, COLLECTIONS))
+    return readings
 
 
 def nmse(estimates: Floats, theory: Floats) -> tuple[float, int]:
-    """Return sum (L~ - L*)^2 / sum (L*)^2 over ordered pairs, and how many estimates are infinite.
+    """Return sum (L~ - L*)^2 / sum (L*)^2 over ordered pairs, and the number of infinite estimates.
 
-    Infinite ones, of a report never seen under some target value, are left out of both sums; a
-    table without a single one of them must have left such values out.
+    Infinite estimates, of a report never observed with some target value, are left out of both
+    sums; the paper, which prints finite errors, must have left out such values too.
     """
-    others = ~np.eye(len(theory), dtype=np.bool_)
-    finite = others & np.isfinite(estimates)
+    off_diagonal = ~np.eye(len(theory), dtype=np.bool_)
+    finite = off_diagonal & np.isfinite(estimates)
     error = ((estimates[finite] - theory[finite]) ** 2).sum() / (theory[finite] ** 2).sum()
-    return float(error), int((others & ~finite).sum())
+    return float(error), int((off_diagonal & ~finite).sum())
 
 
 def library_subset_selection(pairs: PairCounts, epsilon: float) -> Mapping[str, Mechanism]:
-    """Return, for each attribute, GRR with the leakage of the guess from subset selection.
+    """Return, for each attribute, the GRR with the leakage of the value inferred from SS.
 
-    The subset has the size that the paper's library gives it: k / (e^eps + 1) rounded to the
-    nearest integer, where the paper's text rounds down.  A guess from it is right with
-    probability a = p / omega, as that of GRR with contrast ln a (k - 1) / (1 - a).
+    The set size omega is that of the paper's library: k / (e^eps + 1) rounded to the nearest
+    integer, where the paper's text rounds down.  The inferred value is right with probability
+    a = p / omega, as that of GRR with contrast ln a (k - 1) / (1 - a).
     """
-    found: dict[str, Mechanism] = {}
+    equivalent: dict[str, Mechanism] = {}
     for attribute in pairs.domain:
         k = attribute.size
         omega = max(1, int(np.rint(k / (np.exp(epsilon) + 1))))
         p = omega * np.exp(epsilon) / (omega * np.exp(epsilon) + k - omega)
         a = p / omega
         contrast = float(np.log(a * (k - 1) / (1 - a))) if k > 1 else 0.0
-        found[attribute.name] = GRR(k, max(contrast, 0.0))
-    return found
+        equivalent[attribute.name] = GRR(k, max(contrast, 0.0))
+    return equivalent
 
 
-def find_table_one(data: Data, paper: PaperItem) -> Finding:
-    """Return Table I: estimates against the exact leakage of the same guess."""
+def table1(data: Data, paper: PaperItem) -> Finding:
+    """Return Table I: estimates against the exact leakage of the inferred value."""
     cells = [(name, epsilon) for name in ("grr", "exp") for epsilon in EPSILONS]
     rows: list[dict[str, Any]] = []
     comparisons: list[Comparison] = []
     for reading in table_readings(data) + variants(data):
-        own = []
+        reading_rows = []
         for column, (name, epsilon) in enumerate(cells):
             theory = leakage_matrix(reading.pairs, epsilon, mechanism=name, view="inferred").values
-            value = paper.table[reading.paper][column] if reading.paper else None
-            own.append(reading.row(name, epsilon, theory, value))
-        comparisons += _compare_one(paper, reading.label, own)
-        rows += own
-    comparisons += paper.without(label for label in paper.table if label not in _present(rows))
+            printed = paper.table[reading.paper][column] if reading.paper else None
+            reading_rows.append(reading.row(name, epsilon, theory, printed))
+        comparisons += _compare_table1(paper, reading.label, reading_rows)
+        rows += reading_rows
+    comparisons += paper.not_compared_on(
+        label for label in paper.table if label not in _present(rows)
+    )
     return Finding(rows, comparisons, {"": _error_chart(rows)})
 
 
-def _compare_one(paper: PaperItem, label: str, rows: list[dict[str, Any]]) -> list[Comparison]:
+def _compare_table1(paper: PaperItem, label: str, rows: list[dict[str, Any]]) -> list[Comparison]:
     if label == MERGED:
         return [_compare_cell(row) for row in rows]
-    worst, told = max(row["nmse"] for row in rows), label in EXPLAINED
+    largest, explained = max(row["nmse"] for row in rows), label in EXPLAINED
     if rows[0]["paper"] is None:
-        return [paper.claim("stand_in", worst, label=label)]
-    cells = [_compare_cell(row, factor=3, explained=told) for row in rows]
-    return [*cells, paper.claim("explained" if told else "largest", worst, label=label)]
+        return [paper.claim("stand_in", largest, label=label)]
+    cells = [_compare_cell(row, factor=3, explained=explained) for row in rows]
+    return [*cells, paper.claim("explained" if explained else "largest", largest, label=label)]
 
 
-def find_table_two(data: Data, paper: PaperItem) -> Finding:
+def table2(data: Data, paper: PaperItem) -> Finding:
     """Return Table II: estimates of eight mechanisms against the bound."""
     rows: list[dict[str, Any]] = []
     for reading in table_readings(data):
         for epsilon in EPSILONS:
             bound = leakage_matrix(reading.pairs, epsilon).values
             for column, name in enumerate(MECHANISMS):
-                how: Any = name
+                mechanism: Any = name
                 if name == "ss" and reading.paper and "documented" not in reading.label:
-                    how = library_subset_selection(reading.pairs, epsilon)
-                exact = leakage_matrix(reading.pairs, epsilon, mechanism=how, view="inferred")
-                value = (
+                    mechanism = library_subset_selection(reading.pairs, epsilon)
+                exact = leakage_matrix(reading.pairs, epsilon, mechanism=mechanism, view="inferred")
+                printed = (
                     paper.table[f"{reading.paper}, {epsilon:g}"][column] if reading.paper else None
                 )
-                row = reading.row(name, epsilon, bound, value, how)
+                row = reading.row(name, epsilon, bound, printed, mechanism)
                 row["nmse_closed_form"] = nmse(exact.values, bound)[0]
                 rows.append({key: row[key] for key in COLUMNS_TWO})
     labels = dict.fromkeys(row.partition(",")[0] for row in paper.table)
-    missing = paper.without(label for label in labels if label not in _present(rows))
-    return Finding(rows, [*map(_compare_two, rows), *missing], {"": _error_chart(rows)})
+    missing = paper.not_compared_on(label for label in labels if label not in _present(rows))
+    return Finding(rows, [*map(_compare_table2, rows), *missing], {"": _error_chart(rows)})
 
 
-def _compare_two(row: dict[str, Any]) -> Comparison:
-    noise = row["paper"] is not None and row["paper"] < SMALL
-    tolerance = {"factor": 3.0} if noise else {"within": 0.15}
+def _compare_table2(row: dict[str, Any]) -> Comparison:
+    is_noise = row["paper"] is not None and row["paper"] < SMALL
+    tolerance = {"factor": 3.0} if is_noise else {"within": 0.15}
     return _compare_cell(row, **tolerance, explained="documented" in row["data"])
 
 
 def _compare_cell(row: dict[str, Any], **tolerance: Any) -> Comparison:
-    """Return an error of ours beside the printed one, where there is one."""
+    """Return our error compared with the printed one, if there is one."""
     what = f"{row['data']}: {row['mechanism']}, epsilon {row['epsilon']}"
     return Claim(what, printed=row["paper"], group=row["data"], **tolerance).compare(row["nmse"])
 
@@ -222,7 +227,7 @@ def _present(rows: list[dict[str, Any]]) -> set[str]:
 
 
 def _error_chart(rows: list[dict[str, Any]]) -> Any:
-    """Return printed errors against ours, the near readings and the documented columns."""
+    """Return the chart of our errors against printed ones: near readings, documented columns."""
     points = [
         {
             "panel": panel,

@@ -1,4 +1,4 @@
-"""Fig. 4: leakage by mechanism (a), over budgets (b), between attributes of CVD (c), sizes (d)."""
+"""Fig. 4: leakage by mechanism (a), by budget (b), of all pairs of CVD (c), histograms (d)."""
 
 from itertools import permutations
 from typing import Any
@@ -23,17 +23,17 @@ from seepage.study.reproduction.paper_data import (
 
 # (a) Occupation, education and income about sex in Adult, by mechanism --------------------------
 
-SHOWN = ("grr", "rappor", "exp", "olh", "oue")
+FIG4A_MECHANISMS = ("grr", "rappor", "exp", "olh", "oue")
 SOURCES = ("occupation", "education", "income")
 SURROGATES = 999
 
 
-def find_mechanisms(data: Data, paper: PaperItem) -> Finding:
-    """Return the leakages by mechanism and source, and what the paper says of them."""
+def fig4a(data: Data, paper: PaperItem) -> Finding:
+    """Return Fig. 4 a: the leakages by mechanism and source."""
     pairs = data.pairs("adult")
     chosen = [("sex", source) for source in SOURCES]
     rows: list[dict[str, Any]] = []
-    for name in SHOWN:
+    for name in FIG4A_MECHANISMS:
         estimates = estimated(pairs, name, 1.0, pairs=chosen, surrogates=SURROGATES)
         inferred = leakage_matrix(pairs, 1.0, mechanism=name, view="inferred")
         report = leakage_matrix(pairs, 1.0, mechanism=name)
@@ -69,23 +69,23 @@ def find_mechanisms(data: Data, paper: PaperItem) -> Finding:
         colour_title="Mechanism",
         x_title="Source",
     )
-    return Finding(rows, _compare_mechanisms(paper, rows), {"": chart})
+    return Finding(rows, _compare_fig4a(paper, rows), {"": chart})
 
 
-def _compare_mechanisms(paper: PaperItem, rows: list[dict[str, Any]]) -> list[Comparison]:
-    guess = {(row["mechanism"], row["source"]): row["inferred_value"] for row in rows}
+def _compare_fig4a(paper: PaperItem, rows: list[dict[str, Any]]) -> list[Comparison]:
+    inferred = {(row["mechanism"], row["source"]): row["inferred_value"] for row in rows}
     whole = {(row["mechanism"], row["source"]): row["whole_report"] for row in rows}
-    names = [MECHANISMS[name] for name in SHOWN]
-    mean = {name: sum(guess[name, source] for source in SOURCES) / 3 for name in names}
-    largest = {s: max(guess[name, s] for name in names[1:]) for s in SOURCES}
-    least = {name: min(guess[name, s] for s in SOURCES) for name in names}
+    names = [MECHANISMS[name] for name in FIG4A_MECHANISMS]
+    mean = {name: sum(inferred[name, source] for source in SOURCES) / 3 for name in names}
+    largest = {s: max(inferred[name, s] for name in names[1:]) for s in SOURCES}
+    smallest = {name: min(inferred[name, s] for s in SOURCES) for name in names}
     gaps = [abs(row["statistical"] - row["inferred_value"]) for row in rows]
     return [
-        paper.claim("grr", min(guess["GRR", s] / largest[s] for s in SOURCES)),
+        paper.claim("grr", min(inferred["GRR", s] / largest[s] for s in SOURCES)),
         paper.claim(
-            "occupation", min(guess[n, "occupation"] / guess[n, "education"] for n in names)
+            "occupation", min(inferred[n, "occupation"] / inferred[n, "education"] for n in names)
         ),
-        paper.claim("education", sum(guess[n, "education"] == least[n] for n in names)),
+        paper.claim("education", sum(inferred[n, "education"] == smallest[n] for n in names)),
         paper.claim("mean", max(mean["RAPPOR"], mean["EXP"]) / min(mean["OLH"], mean["OUE"])),
         paper.claim(
             "p_value",
@@ -104,10 +104,10 @@ FACES = {"No_Beard": "Beard", "Wearing_Necklace": "Necklace", "Smiling": "Smilin
 EPSILONS = np.arange(0.5, 8.01, 0.5).tolist()
 
 
-def find_over_budgets(data: Data, paper: PaperItem) -> Finding:
-    """Return the curves, the joint total and the sum, and what the paper says of them."""
+def fig4b(data: Data, paper: PaperItem) -> Finding:
+    """Return Fig. 4 b: leakages by budget, the exact total and the paper's sum."""
     people = data.celeba.select(["Male", *FACES])
-    rows = [_row(people, epsilon) for epsilon in EPSILONS]
+    rows = [_budget_row(people, epsilon) for epsilon in EPSILONS]
     series = {label: f"{label} → Male" for label in FACES.values()}
     series |= {"total_exact": "Total of Male, exact", "total_sum": "Total of Male, sum (assumed)"}
     axis = {"panel": "CelebA, GRR", "axis": "Leakage about Male (nats)"}
@@ -122,10 +122,10 @@ def find_over_budgets(data: Data, paper: PaperItem) -> Finding:
         dashed={series["total_sum"]: 1},
         diagonal="leakage = epsilon",
     )
-    return Finding(rows, _compare_budgets(paper, people, rows), {"": chart})
+    return Finding(rows, _compare_fig4b(paper, people, rows), {"": chart})
 
 
-def _row(people: Records, epsilon: float) -> dict[str, Any]:
+def _budget_row(people: Records, epsilon: float) -> dict[str, Any]:
     pairs = people.pairs()
     matrix = leakage_matrix(pairs, epsilon, mechanism="grr")
     estimates = estimated(pairs, "grr", epsilon, target="Male")
@@ -140,7 +140,7 @@ def _row(people: Records, epsilon: float) -> dict[str, Any]:
     return row
 
 
-def _compare_budgets(
+def _compare_fig4b(
     paper: PaperItem, people: Records, rows: list[dict[str, Any]]
 ) -> list[Comparison]:
     necklace = leakage_curve(people.pairs().channel("Male", "Wearing_Necklace"), [6.0])
@@ -157,18 +157,18 @@ def _compare_budgets(
     ]
 
 
-# (c) The heat map of CVD, and (d) how large leakages are in every dataset -----------------------
+# (c) Heat map of CVD, and (d) histograms of the leakages in every dataset -----------------------
 
 SIMULATIONS = 100
 CLOSE_TO_ZERO = 0.2
-"""A leakage below this share of epsilon counts as close to 0."""
+"""A leakage below this, at epsilon 1, counts as close to 0."""
 
 DIRECTIONS = {"to_cholesterol": ("cholesterol", "cardio"), "to_cardio": ("cardio", "cholesterol")}
 """(target, source) of the two leakages that the paper prints."""
 
 
-def find_heat_map(data: Data, paper: PaperItem) -> Finding:
-    """Return the leakage matrix of CVD, exact and estimated."""
+def fig4c(data: Data, paper: PaperItem) -> Finding:
+    """Return Fig. 4 c: the leakage matrix of CVD, exact and estimated."""
     pairs = data.pairs("cardio")
     matrix, names = leakage_matrix(pairs, 1.0, mechanism="grr"), pairs.domain.names
     estimates = plug_in(pairs, "grr", 1.0)
@@ -177,13 +177,13 @@ def find_heat_map(data: Data, paper: PaperItem) -> Finding:
          "statistical": float(estimates[i, j])}
         for (i, target), (j, source) in permutations(enumerate(names), 2)
     ]  # fmt: skip
-    drawn = [
+    simulations = [
         estimated(pairs, "grr", 1.0, pairs=DIRECTIONS.values(), seed=SEED + number, threads=1)
         for number in range(SIMULATIONS)
     ]
     comparisons = []
     for name, (target, source) in DIRECTIONS.items():
-        simulated = [found[target, source].plug_in for found in drawn]
+        simulated = [estimates[target, source].plug_in for estimates in simulations]
         printed = paper.claims[name].printed or 0.0
         distance = float(abs(printed - np.mean(simulated)) / np.std(simulated, ddof=1))
         words = {"target": target, "source": source, "printed": printed}
@@ -191,14 +191,15 @@ def find_heat_map(data: Data, paper: PaperItem) -> Finding:
             paper.claim(name, matrix[target, source].value),
             paper.claim("distance", distance, simulations=SIMULATIONS, **words),
         ]
-    there, back = (matrix[direction].value for direction in DIRECTIONS.values())
+    to_cholesterol, to_cardio = (matrix[pair].value for pair in DIRECTIONS.values())
     small = float((ordered_pairs(matrix.values) < CLOSE_TO_ZERO).mean())
-    comparisons += [paper.claim("small", small), paper.claim("asymmetry", there / back)]
+    asymmetry = to_cholesterol / to_cardio
+    comparisons += [paper.claim("small", small), paper.claim("asymmetry", asymmetry)]
     return Finding(rows, comparisons, {"": matrix.chart()})
 
 
-def find_histogram(data: Data, paper: PaperItem) -> Finding:
-    """Return the histogram of leakages in every dataset at hand."""
+def fig4d(data: Data, paper: PaperItem) -> Finding:
+    """Return Fig. 4 d: the histogram of the leakages in every dataset present."""
     edges = np.linspace(0, 1, 21)
     rows: list[dict[str, Any]] = []
     comparisons: list[Comparison] = []
@@ -213,7 +214,7 @@ def find_histogram(data: Data, paper: PaperItem) -> Finding:
         share = float((values < CLOSE_TO_ZERO).mean())
         kind = "stand_in" if is_stand_in(label) else "small"
         comparisons.append(paper.claim(kind, share, label=label, pairs=len(values)))
-    comparisons += paper.without(data.absent_labels())
+    comparisons += paper.not_compared_on(data.absent_labels())
     bars = [
         {"series": row["data"], "low": row["from"], "high": row["to"], "share": row["share"]}
         for row in rows

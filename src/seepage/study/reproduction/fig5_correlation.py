@@ -24,28 +24,28 @@ from seepage.study.reproduction.paper_data import (
 # Fig. 5 ------------------------------------------------------------------------------------------
 
 TITLES = {"nmi": "NMI", "pcc": "|PCC|"}
-WIDTH = 0.1
-FEWEST = 5
-"""A bin with fewer pairs is in the table but says nothing about spread."""
+BIN_WIDTH = 0.1
+MIN_PAIRS = 5
+"""Minimum number of pairs of a bin whose range counts as spread."""
 
 
-def find(data: Data, paper: PaperItem) -> Finding:
-    """Return mean and spread of the leakage in bins of each measure."""
+def fig5(data: Data, paper: PaperItem) -> Finding:
+    """Return Fig. 5: mean and spread of the leakage in bins of NMI and |PCC|."""
     from scipy.stats import spearmanr
 
-    measures = _measured(data)
+    measures = _measures(data)
     rows: list[dict[str, Any]] = []
     comparisons: list[Comparison] = []
     for metric, title in TITLES.items():
-        binned = _binned(title, measures[metric], measures["leakage"])
+        bins = _bins(title, measures[metric], measures["leakage"])
         rank = float(spearmanr(measures[metric], measures["leakage"]).statistic)
-        ranges = [row["most"] - row["least"] for row in binned if row["pairs"] >= FEWEST]
+        ranges = [row["most"] - row["least"] for row in bins if row["pairs"] >= MIN_PAIRS]
         comparisons += [
             paper.claim("rank", rank, measure=title),
             paper.claim(f"range_{metric}", max(ranges)),
         ]
-        rows += binned
-    comparisons += paper.without(data.absent_labels())
+        rows += bins
+    comparisons += paper.not_compared_on(data.absent_labels())
     points = [
         {
             "panel": f"{row['metric']} against leakage",
@@ -61,7 +61,7 @@ def find(data: Data, paper: PaperItem) -> Finding:
     return Finding(rows, comparisons, {"": chart})
 
 
-def _measured(data: Data) -> dict[str, Floats]:
+def _measures(data: Data) -> dict[str, Floats]:
     """Return NMI, |PCC| and leakage (GRR, epsilon 1) of all ordered pairs of all datasets."""
     tables = list(data.some(*ALL).values())
     matrices = {
@@ -72,33 +72,34 @@ def _measured(data: Data) -> dict[str, Floats]:
     return {name: np.concatenate([*map(ordered_pairs, m)]) for name, m in matrices.items()}
 
 
-def _binned(title: str, values: Floats, leakages: Floats) -> list[dict[str, Any]]:
-    bins = np.minimum((values / WIDTH).astype(np.int64), round(1 / WIDTH) - 1)
-    parts = {one: leakages[bins == one] for one in np.unique(bins).tolist()}
+def _bins(title: str, values: Floats, leakages: Floats) -> list[dict[str, Any]]:
+    """Return a row per bin of the measure: number of pairs, mean, deviation, range of leakages."""
+    indices = np.minimum((values / BIN_WIDTH).astype(np.int64), round(1 / BIN_WIDTH) - 1)
+    bins = {index: leakages[indices == index] for index in np.unique(indices).tolist()}
     return [
         {
             "metric": title,
-            "from": round(one * WIDTH, 2),
-            "to": round((one + 1) * WIDTH, 2),
+            "from": round(index * BIN_WIDTH, 2),
+            "to": round((index + 1) * BIN_WIDTH, 2),
             "pairs": len(inside),
             "mean": float(inside.mean()),
             "standard_deviation": float(inside.std()),
             "least": float(inside.min()),
             "most": float(inside.max()),
         }
-        for one, inside in parts.items()
+        for index, inside in bins.items()
     ]
 
 
-# The observations --------------------------------------------------------------------------------
+# Observations OB1 to OB3 -------------------------------------------------------------------------
 
-UNEQUAL = 0.1
-"""Two directions differ if the smaller is at least this share below the larger."""
+ASYMMETRY_THRESHOLD = 0.1
+"""A pair is asymmetric if its two leakages differ by more than this share of the larger."""
 
-LARGE, BEYOND = 8.0, 700.0
-"""The paper's largest budget, and one at which every leakage has reached its level."""
+LARGEST_BUDGET, SATURATING_BUDGET = 8.0, 700.0
+"""The paper's largest budget, and one at which finite leakages have saturated."""
 
-WEAK = 0.05
+WEAK_NMI = 0.05
 
 OBSERVED = {
     "asymmetric_share": "OB1: asymmetric pairs",
@@ -107,18 +108,18 @@ OBSERVED = {
 }
 
 
-def find_observations(data: Data, paper: PaperItem) -> Finding:
-    """Return the measures behind each observation, for every dataset."""
+def observations(data: Data, paper: PaperItem) -> Finding:
+    """Return the quantities of the observations OB1 to OB3, for every dataset."""
     rows: list[dict[str, Any]] = [
-        {"data": label, **_measure(pairs)} for label, pairs in data.every_table().items()
+        {"data": label, **_observed(pairs)} for label, pairs in data.every_table().items()
     ]
     comparisons = []
     for row in rows:
         label, stand_in = row["data"], is_stand_in(row["data"])
         keys = OBSERVED if stand_in else (*OBSERVED, "misordered_share")
-        kind = "stand_in_" if stand_in else ""
-        comparisons += [paper.claim(kind + key, row[key], label=label) for key in keys]
-    comparisons += paper.without(data.absent_labels())
+        prefix = "stand_in_" if stand_in else ""
+        comparisons += [paper.claim(prefix + key, row[key], label=label) for key in keys]
+    comparisons += paper.not_compared_on(data.absent_labels())
     panel = "Share of pairs, or of the budget"
     bars = [
         {"panel": panel, "group": title, "series": row["data"], "value": row[key]}
@@ -129,22 +130,22 @@ def find_observations(data: Data, paper: PaperItem) -> Finding:
     return Finding(rows, comparisons, {"": chart})
 
 
-def _measure(pairs: PairCounts) -> dict[str, float]:
+def _observed(pairs: PairCounts) -> dict[str, float]:
     from scipy.stats import kendalltau
 
     leakages = leakage_matrix(pairs, 1.0, mechanism="grr").values
-    upper = np.triu_indices(len(leakages), 1)
-    forth, back = leakages[upper], leakages.T[upper]
-    gaps = np.abs(forth - back)
-    late = ordered_pairs(leakage_matrix(pairs, LARGE, mechanism="grr").values)
-    level = ordered_pairs(leakage_matrix(pairs, BEYOND, mechanism="grr").values)
+    indices = np.triu_indices(len(leakages), 1)
+    upper, lower = leakages[indices], leakages.T[indices]
+    gaps = np.abs(upper - lower)
+    largest = ordered_pairs(leakage_matrix(pairs, LARGEST_BUDGET, mechanism="grr").values)
+    saturation = ordered_pairs(leakage_matrix(pairs, SATURATING_BUDGET, mechanism="grr").values)
     nmi, values = ordered_pairs(correlation_matrix(pairs, "nmi").values), ordered_pairs(leakages)
     return {
-        "asymmetric_share": float((gaps > UNEQUAL * np.maximum(forth, back)).mean()),
+        "asymmetric_share": float((gaps > ASYMMETRY_THRESHOLD * np.maximum(upper, lower)).mean()),
         "largest_gap": float(gaps.max()),
-        "saturated_share": float((late >= 0.9 * level).mean()),
-        "finite_level_share": float((level < BEYOND / 2).mean()),
-        "largest_at_weak_nmi": float(values[nmi < WEAK].max(initial=0.0)),
+        "saturated_share": float((largest >= 0.9 * saturation).mean()),
+        "finite_level_share": float((saturation < SATURATING_BUDGET / 2).mean()),
+        "largest_at_weak_nmi": float(values[nmi < WEAK_NMI].max(initial=0.0)),
         "misordered_share": float((1 - kendalltau(nmi, values).statistic) / 2),
     }
 
@@ -164,13 +165,13 @@ BARS = {
 }
 
 
-def find_example(data: Data, paper: PaperItem) -> Finding:
-    """Return both directions' leakages, exact and simulated, and the two correlations."""
+def example(data: Data, paper: PaperItem) -> Finding:
+    """Return the appendix's example: the leakages in both directions, exact and simulated."""
     exact = _pairs(PERCENT * (RECORDS // 100))
     rng = np.random.default_rng(SEED)
     experiments = [_sample(rng) for _ in range(EXPERIMENTS)]
     rows = [_example_row(exact, experiments, *cell) for cell in paper.table.items()]
-    comparisons = [one for row in rows for one in _compare_example(row)]
+    comparisons = [comparison for row in rows for comparison in _compare_example(row)]
     bounds = [leakage_bound(_sample(rng).channel("X^", "Xk"), 1.0).value for _ in range(SAMPLES)]
     comparisons += [
         paper.claim("nmi", correlation_matrix(exact, "nmi")["Xk", "X^"]),
@@ -193,7 +194,7 @@ def _example_row(
     budget, direction = cell.split(", ")
     epsilon = float(budget)
     source, target = direction.split(" -> ")
-    found = [
+    estimates = [
         estimated(
             sampled, "grr", epsilon, pairs=[(target, source)], seed=SEED + number, threads=1
         ).only.plug_in
@@ -206,16 +207,16 @@ def _example_row(
         "bound": leakage_bound(exact.channel(target, source), epsilon).value,
         "grr": leakage_matrix(exact, epsilon, mechanism="grr")[target, source].value,
         "paper_experimental": printed[1],
-        "simulated": float(np.mean(found)),
-        "simulated_deviation": float(np.std(found, ddof=1)),
+        "simulated": float(np.mean(estimates)),
+        "simulated_deviation": float(np.std(estimates, ddof=1)),
     }
 
 
 def _compare_example(row: dict[str, Any]) -> list[Comparison]:
-    at = f"L({row['direction'].replace('->', '→')}), epsilon {row['epsilon']:g}"
+    name = f"L({row['direction'].replace('->', '→')}), epsilon {row['epsilon']:g}"
     noise = 3 * row["simulated_deviation"] / row["simulated"]
-    theory = Claim(f"{at}, theoretical", printed=row["paper_theoretical"], within=0.001)
-    experiment = Claim(f"{at}, simulated", printed=row["paper_experimental"], within=noise)
+    theory = Claim(f"{name}, theoretical", printed=row["paper_theoretical"], within=0.001)
+    experiment = Claim(f"{name}, simulated", printed=row["paper_experimental"], within=noise)
     return [theory.compare(row["bound"]), experiment.compare(row["simulated"])]
 
 
@@ -226,5 +227,5 @@ def _pairs(joint: Any) -> PairCounts:
 
 
 def _sample(rng: np.random.Generator) -> PairCounts:
-    drawn = rng.multinomial(RECORDS, PERCENT.ravel() / 100)
-    return _pairs(drawn.reshape(PERCENT.shape))
+    counts = rng.multinomial(RECORDS, PERCENT.ravel() / 100)
+    return _pairs(counts.reshape(PERCENT.shape))

@@ -1,7 +1,4 @@
-"""Fig. 8, and the paper's own calibration (Algorithm 3).
-
-The budget that each attribute may have, from CelebA's own counts and from LFW's.
-"""
+"""Fig. 8: budgets calibrated on CelebA's own counts and on LFW's; the paper's Algorithm 3."""
 
 import math
 import re
@@ -21,22 +18,22 @@ from seepage.study.reproduction.paper_data import SEED, Data
 from seepage.totals.result import check_whole_table
 
 STEP = 0.01
-"""By how much the paper's Algorithm 3 raises the budget."""
+"""The increment of the budget in the paper's Algorithm 3."""
 
 
 def calibrate_as_the_paper(pairs: PairCounts, limit: Any) -> float:
-    """Return the budget of the paper's Algorithm 3, which breaks the limit.
+    """Return the budget of the paper's Algorithm 3, which exceeds the limit.
 
-    It starts at limit / n, raises the budget by `STEP` while the largest total is below the limit,
-    and returns the budget after the last raise: one step beyond the first that reaches the limit.
-    The inner loop includes j = i, whose leakage about itself is the budget.
+    It starts at limit / n, increases the budget by `STEP` while the largest total is below the
+    limit, and returns the budget after the last increase: one step beyond the first that reaches
+    the limit.  The inner loop includes j = i, whose leakage about itself is the budget.
 
     Parameters
     ----------
     pairs
         The pair counts of a table, not of a sample.
     limit
-        The allowed total of every attribute.
+        The maximum total of every attribute, in nats.
 
     Examples
     --------
@@ -58,10 +55,14 @@ def calibrate_as_the_paper(pairs: PairCounts, limit: Any) -> float:
 
 
 LIMITS = (1.0, 2.0, 3.0, 5.0, 7.5, 10.0, 15.0, 20.0)
-SUBSET = 21
+
+SUBSET_SIZE = 21
+"""The number of attributes in the paper's figure."""
+
 RANDOM_SUBSETS = 40
-TYPICAL = 0.3
-"""The budget at which the most favourable subset is chosen."""
+
+SELECTION_BUDGET = 0.3
+"""The budget at which the most favourable subset is selected."""
 
 SERIES = {
     "celeba": "calibrated, CelebA's own",
@@ -70,32 +71,32 @@ SERIES = {
 }
 
 
-def find(data: Data, paper: PaperItem) -> Finding:
-    """Return budgets and errors over limits, for all shared attributes and for two subsets."""
-    faces, public = _shared(data)
-    names = list(faces.domain.names)
-    favourable = _most_favourable(faces)
-    sets = {
+def fig8(data: Data, paper: PaperItem) -> Finding:
+    """Return Fig. 8: budgets and errors by limit, for all shared attributes and two subsets."""
+    celeba, lfw = _shared_attributes(data)
+    names = list(celeba.domain.names)
+    favourable = _most_favourable(celeba)
+    subsets = {
         f"all {len(names)}": names,
-        f"first {SUBSET}": names[:SUBSET],
-        f"most favourable {SUBSET}": favourable,
+        f"first {SUBSET_SIZE}": names[:SUBSET_SIZE],
+        f"most favourable {SUBSET_SIZE}": favourable,
     }
     rows = [
-        _row(label, faces.select(chosen), public.select(chosen), limit)
-        for label, chosen in sets.items()
+        _row(label, celeba.select(chosen), lfw.select(chosen), limit)
+        for label, chosen in subsets.items()
         for limit in LIMITS
     ]
-    factors = _random_factors(faces)
-    every = rows[: len(LIMITS)]
-    comparisons = [one for label in sets for one in _compare(paper, label, rows)]
+    factors = _random_factors(celeba)
+    all_rows = rows[: len(LIMITS)]
+    comparisons = [comparison for label in subsets for comparison in _compare(paper, label, rows)]
     comparisons.append(paper.claim("random", float(np.median(factors))))
     if data.at_hand("lfw-scores"):
-        _, signs = _shared(data, "lfw-scores")
-        gains = [_budget(signs, row["limit"]) / row["budget_lfw"] for row in every]
+        _, signs = _shared_attributes(data, "lfw-scores")
+        gains = [_equal_budget(signs, row["limit"]) / row["budget_lfw"] for row in all_rows]
         comparisons.append(paper.claim("scores", max(gains)))
     else:
-        comparisons += paper.without(["LFW's scores"])
-    comparisons.append(paper.claim("simulated", _gap(faces, every)))
+        comparisons += paper.not_compared_on(["LFW's scores"])
+    comparisons.append(paper.claim("simulated", _largest_error_gap(celeba, all_rows)))
     words = {
         "shared": len(names),
         "favourable": ", ".join(favourable),
@@ -105,94 +106,95 @@ def find(data: Data, paper: PaperItem) -> Finding:
     return Finding(rows, comparisons, {"": _chart(rows)}, words)
 
 
-def _shared(data: Data, name: str = "lfw") -> tuple[PairCounts, PairCounts]:
-    """Return CelebA and LFW with the attributes of the same meaning, under CelebA's names."""
-    faces, public = data.pairs("celeba"), data.pairs(name)
-    theirs = {_plain(name): name for name in public.domain.names}
-    shared = [name for name in faces.domain.names if _plain(name) in theirs]
-    chosen = public.select([theirs[_plain(name)] for name in shared])
-    return faces.select(shared), chosen.rename({theirs[_plain(name)]: name for name in shared})
+def _shared_attributes(data: Data, name: str = "lfw") -> tuple[PairCounts, PairCounts]:
+    """Return CelebA and LFW with their common attributes, under CelebA's names."""
+    celeba, lfw = data.pairs("celeba"), data.pairs(name)
+    lfw_names = {_normalised(name): name for name in lfw.domain.names}
+    shared = [name for name in celeba.domain.names if _normalised(name) in lfw_names]
+    chosen = [lfw_names[_normalised(name)] for name in shared]
+    return celeba.select(shared), lfw.select(chosen).rename(dict(zip(chosen, shared, strict=True)))
 
 
-def _plain(name: str) -> str:
+def _normalised(name: str) -> str:
     return re.sub("[^a-z0-9]", "", name.casefold())
 
 
 def _most_favourable(pairs: PairCounts) -> list[str]:
-    """Return the attributes left when the most leaking one is dropped again and again."""
+    """Return `SUBSET_SIZE` attributes: greedily remove the one that lowers the largest sum most."""
     names = list(pairs.domain.names)
-    values = leakage_matrix(pairs, TYPICAL).values
-    while len(names) > SUBSET:
-        without = [
+    values = leakage_matrix(pairs, SELECTION_BUDGET).values
+    while len(names) > SUBSET_SIZE:
+        largest_without = [
             np.delete(np.delete(values, k, 0), k, 1).sum(axis=1).max() for k in range(len(names))
         ]
-        worst = int(np.argmin(without))
-        values = np.delete(np.delete(values, worst, 0), worst, 1)
-        del names[worst]
+        removed = int(np.argmin(largest_without))
+        values = np.delete(np.delete(values, removed, 0), removed, 1)
+        del names[removed]
     return names
 
 
-def _budget(pairs: PairCounts, limit: float) -> float:
-    """Return the largest equal budget that the sum of leakages allows."""
+def _equal_budget(pairs: PairCounts, limit: float) -> float:
+    """Return the largest equal budget whose sums of leakages are within the limit."""
     return float(find_budgets(pairs, limit, guarantee="independent", audit=False).epsilons[0])
 
 
-def _row(label: str, faces: PairCounts, public: PairCounts, limit: float) -> dict[str, Any]:
+def _row(label: str, celeba: PairCounts, lfw: PairCounts, limit: float) -> dict[str, Any]:
     budgets = {
-        "spl": equal_split(limit, len(faces.domain)),
-        "celeba": _budget(faces, limit),
-        "lfw": _budget(public, limit),
-        "algorithm_3": calibrate_as_the_paper(faces, limit),
+        "spl": equal_split(limit, len(celeba.domain)),
+        "celeba": _equal_budget(celeba, limit),
+        "lfw": _equal_budget(lfw, limit),
+        "algorithm_3": calibrate_as_the_paper(celeba, limit),
     }
     row: dict[str, Any] = {"attributes": label, "limit": limit}
     row |= {f"budget_{name}": budget for name, budget in budgets.items()}
     row |= {f"error_{name}": 1 / (1 + math.exp(budget)) for name, budget in budgets.items()}
     for name in ("lfw", "algorithm_3"):
-        leakages = leakage_matrix(faces, budgets[name]).values.sum(axis=1)
+        leakages = leakage_matrix(celeba, budgets[name]).values.sum(axis=1)
         row[f"sum_at_{name}"] = float(budgets[name] + leakages.max())
     return row
 
 
-def _random_factors(faces: PairCounts) -> list[float]:
-    """Return the factor over the equal split at limit 3, of random subsets."""
+def _random_factors(celeba: PairCounts) -> list[float]:
+    """Return calibrated budget / equal split at limit 3, for random subsets of attributes."""
     rng = np.random.default_rng(SEED)
     factors = []
     for _ in range(RANDOM_SUBSETS):
-        chosen = np.sort(rng.choice(len(faces.domain), SUBSET, replace=False)).tolist()
-        factors.append(_budget(faces.select(chosen), 3.0) / equal_split(3.0, SUBSET))
+        chosen = np.sort(rng.choice(len(celeba.domain), SUBSET_SIZE, replace=False)).tolist()
+        budget = _equal_budget(celeba.select(chosen), 3.0)
+        factors.append(budget / equal_split(3.0, SUBSET_SIZE))
     return factors
 
 
 def _compare(paper: PaperItem, label: str, rows: list[dict[str, Any]]) -> list[Comparison]:
     chosen = [row for row in rows if row["attributes"] == label]
     gains = [row["budget_celeba"] / row["budget_spl"] for row in chosen]
-    found = {
+    values = {
         "gain": math.exp(float(np.mean(np.log(gains)))),
         "near": min(row["budget_lfw"] / row["budget_celeba"] for row in chosen),
         "error": max(row["error_celeba"] / row["error_spl"] for row in chosen),
         "lfw": sum(row["sum_at_lfw"] > row["limit"] for row in chosen),
         "algorithm_3": sum(row["sum_at_algorithm_3"] > row["limit"] for row in chosen),
     }
-    return [paper.claim(k, value, label=label, limits=len(chosen)) for k, value in found.items()]
+    return [paper.claim(k, value, label=label, limits=len(chosen)) for k, value in values.items()]
 
 
-def _gap(faces: PairCounts, rows: list[dict[str, Any]]) -> float:
-    """Return how far the 0-1 error of a simulated collection is from 1 / (1 + e^epsilon)."""
+def _largest_error_gap(celeba: PairCounts, rows: list[dict[str, Any]]) -> float:
+    """Return the maximum of |simulated 0-1 error - 1 / (1 + e^epsilon)| over rows."""
     rng = np.random.default_rng(SEED)
     gaps = []
     for row in rows:
         mechanism = GRR(2, row["budget_celeba"])
         wrong = 0
-        for marginal in faces.marginals:
+        for marginal in celeba.marginals:
             codes = np.repeat([0, 1], marginal)
             wrong += int((mechanism.infer(mechanism.perturb(codes, rng), rng) != codes).sum())
-        error = wrong / (faces.records * len(faces.domain))
+        error = wrong / (celeba.records * len(celeba.domain))
         gaps.append(abs(error - row["error_celeba"]))
     return float(max(gaps))
 
 
 def _chart(rows: list[dict[str, Any]]) -> Any:
-    """Return budgets and errors of the same attributes side by side."""
+    """Return the chart of budgets (a) and errors (b) by limit, for each set of attributes."""
     points = [
         {
             "panel": f"({letter}) {label} attributes",

@@ -1,4 +1,4 @@
-"""What an item found beside what the paper prints or says, which `paper.toml` lists."""
+"""Results of an item compared with what the paper prints or states, which `paper.toml` lists."""
 
 import math
 import tomllib
@@ -16,35 +16,35 @@ Verdict = Literal["agrees", "explained", "deviates", "no data", "ours"]
 VERDICTS: dict[Verdict, str] = {
     "agrees": "within the tolerance",
     "explained": "outside the tolerance, for a reason that is found and stated",
-    "deviates": "outside the tolerance, for no reason that we could establish",
+    "deviates": "outside the tolerance, for a reason unknown to us",
     "no data": "not compared: the data are not at hand",
     "ours": "not in the paper",
 }
-"""What may be said of a comparison."""
+"""The possible verdicts of a comparison, and their meaning."""
 
 Row = Mapping[str, str | float | int | None]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One number of ours beside what the paper prints or says.
+    """One number of ours compared with what the paper prints or states.
 
     Parameters
     ----------
     what
-        The quantity, unique within its item.
+        The name of the quantity, unique within its item.
     paper
-        The paper's number or claim, as it prints it.
+        The paper's number or statement, as printed.
     ours
-        Our number; None where there are no data.
+        Our number; None if the data are missing.
     deviation
-        How far ours is from a printed number, in words.
+        The deviation from a printed number, as text.
     tolerance
-        What was allowed, fixed before the verdict.
+        The allowed deviation, fixed before the verdict, as text.
     verdict
         One of `VERDICTS`.
     group
-        A heading that several comparisons share.
+        Heading of a group of comparisons.
     """
 
     what: str
@@ -58,18 +58,18 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Finding:
-    """Everything that one item found.
+    """The results of one item.
 
     Parameters
     ----------
     rows
         The item's table; all rows have the same keys.
     comparisons
-        Ours beside the paper's.
+        Our numbers compared with the paper's.
     charts
-        The item's charts, Altair objects by the letter of their panel; `""` for a single one.
+        The item's charts, Altair objects by panel letter; `""` for a single one.
     words
-        What the item's notes quote, by the name that they have for it.
+        Values of the placeholders in the item's notes, by name.
     """
 
     rows: Sequence[Row]
@@ -78,10 +78,10 @@ class Finding:
     words: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        names = [one.what for one in self.comparisons]
-        twice = {name for name in names if names.count(name) > 1}
-        if twice:
-            raise InputError(f"a comparison must have a name of its own, got {twice.pop()!r} twice")
+        names = [comparison.what for comparison in self.comparisons]
+        repeated = {name for name in names if names.count(name) > 1}
+        if repeated:
+            raise InputError(f"names of comparisons must differ, got {repeated.pop()!r} twice")
         if len({tuple(row) for row in self.rows}) > 1:
             raise InputError("all rows of an item's table must have the same columns")
 
@@ -91,7 +91,7 @@ PICTURES = ("svg", "png")
 
 
 class FinishedItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A finished item, as its JSON file has it; its table and charts are files of their own."""
+    """The content of a finished item's JSON file; its table and charts are separate files."""
 
     item: str
     digest: str
@@ -106,43 +106,47 @@ class FinishedItem(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def files(self) -> list[str]:
-        """The names of the item's other files."""
+        """The file names of the item's charts and table."""
         pictures = [f"{chart}.{kind}" for chart in self.charts for kind in PICTURES]
         return [*pictures, *([f"{self.item}.csv"] if self.rows else [])]
 
     @property
     def numbers(self) -> dict[str, float]:
-        """Our numbers by name: what a later run is compared with."""
-        return {one.what: one.ours for one in self.comparisons if one.ours is not None}
+        """Our numbers by name, with which later runs are compared."""
+        return {
+            comparison.what: comparison.ours
+            for comparison in self.comparisons
+            if comparison.ours is not None
+        }
 
 
-def absent(what: str, paper: str, why: str, group: str = "") -> Comparison:
-    """Return a comparison that could not be made, and why."""
-    return Comparison(what, paper, None, why, "", "no data", group)
+def not_compared(what: str, paper: str, reason: str, group: str = "") -> Comparison:
+    """Return the entry of a comparison for which the data are missing."""
+    return Comparison(what, paper, None, reason, "", "no data", group)
 
 
 class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the paper prints or says of one quantity, and when our number counts as agreement.
+    """What the paper prints or states about one quantity, and our criterion of agreement.
 
-    With neither a number nor words of the paper the quantity is ours alone.
+    Without `printed` and `says` the quantity is ours and not in the paper.
 
     Parameters
     ----------
     what, group
-        The quantity, unique within its item, and a heading that several share.
+        The name of the quantity, unique within its item, and the heading of its group.
     printed, within, factor
         A number that the paper prints, and the relative deviation that counts as agreement; or,
-        for noise and orders of magnitude, by which factor the two may differ.
-    says, least, most
-        What the paper says in words, and between which limits of our number it counts as true.
+        for noise and orders of magnitude, the factor by which the two may differ.
+    says, minimum, maximum
+        The paper's statement, and the range of our number in which it counts as true.
     explained
-        Whether the item's notes give the reason, should it deviate.
+        Whether the item's notes explain a deviation.
 
     Examples
     --------
     >>> Claim("leakage", printed=0.3381, within=0.01).compare(0.3353).verdict
     'agrees'
-    >>> Claim("share below {limit}", "most are small", least=0.5).compare(0.7, limit=0.2).what
+    >>> Claim("share below {limit}", "most are small", minimum=0.5).compare(0.7, limit=0.2).what
     'share below 0.2'
     """
 
@@ -151,29 +155,30 @@ class Claim(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     printed: float | None = None
     within: float = 0.0
     factor: float = 0.0
-    least: float = -math.inf
-    most: float = math.inf
+    minimum: float = -math.inf
+    maximum: float = math.inf
     explained: bool = False
     group: str = ""
 
-    def compare(self, found: float, **words: Any) -> Comparison:
-        """Return our number beside the claim, with words in the places of its braces."""
+    def compare(self, ours: float, **words: Any) -> Comparison:
+        """Return our number compared with the claim; `words` replace the braces in its texts."""
         what, says, group = (text.format(**words) for text in (self.what, self.says, self.group))
         if self.printed is not None:
-            ratio, says = found / self.printed, f"{self.printed:g}"
+            ratio, says = ours / self.printed, f"{self.printed:g}"
             if self.factor:
-                fits, deviation = 1 / self.factor <= ratio <= self.factor, _times(ratio)
+                agrees, deviation = 1 / self.factor <= ratio <= self.factor, _times(ratio)
                 tolerance = f"a factor {self.factor:g}"
             else:
-                fits, deviation = abs(ratio - 1) <= self.within, _relative(ratio)
+                agrees, deviation = abs(ratio - 1) <= self.within, _relative(ratio)
                 tolerance = f"± {100 * self.within:.3g} %"
         elif says:
-            fits, tolerance = self.least <= found <= self.most, _limits(self.least, self.most)
-            deviation = "holds" if fits else "does not hold"
+            agrees = self.minimum <= ours <= self.maximum
+            tolerance = _range(self.minimum, self.maximum)
+            deviation = "holds" if agrees else "does not hold"
         else:
-            return Comparison(what, "not in the paper", float(found), "", "", "ours", group)
-        verdict: Verdict = "agrees" if fits else "explained" if self.explained else "deviates"
-        return Comparison(what, says, float(found), deviation, tolerance, verdict, group)
+            return Comparison(what, "not in the paper", float(ours), "", "", "ours", group)
+        verdict: Verdict = "agrees" if agrees else "explained" if self.explained else "deviates"
+        return Comparison(what, says, float(ours), deviation, tolerance, verdict, group)
 
 
 class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -182,17 +187,17 @@ class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     place, title, shows
-        Where it is in the paper, what it shows in a few words, and in a sentence or two.
+        Its number in the paper, a title, and a description of one or two sentences.
     data, needs
-        The datasets that it uses where they are at hand, and those without which it shows nothing.
+        The datasets that it uses if present, and those that it requires.
     notes
-        Explanations: what we did, and why we deviate where we do.
+        Explanations of our method and of deviations.
     searched
-        Whether the notes begin with those about the search for the paper's columns and bins.
+        Whether the notes begin with those on the search for the paper's columns and bins.
     claims
-        What the paper prints or says, by a name of our own.
+        What the paper prints or states, by a name of our own.
     missing
-        What is compared for each dataset, to say that it is not at hand.
+        The texts of the entry for each dataset that is missing.
     table, regions
         A table's printed numbers by row, and a figure's regions of analysers by panel.
     """
@@ -209,28 +214,28 @@ class PaperItem(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     table: dict[str, tuple[float, ...]] = {}
     regions: dict[str, dict[str, str]] = {}
 
-    def claim(self, name: str, found: float, **words: Any) -> Comparison:
-        """Return our number beside a claim of the paper."""
-        return self.claims[name].compare(found, **words)
+    def claim(self, name: str, ours: float, **words: Any) -> Comparison:
+        """Return our number compared with a claim of the paper."""
+        return self.claims[name].compare(ours, **words)
 
-    def without(self, labels: Iterable[str]) -> list[Comparison]:
-        """Return, for each dataset that is not at hand, that nothing was compared."""
+    def not_compared_on(self, labels: Iterable[str]) -> list[Comparison]:
+        """Return the entries for datasets that are missing."""
         assert self.missing is not None
         texts = (self.missing.what, self.missing.says, "the data are not at hand")
         return [
-            absent(*(text.format(label=label) for text in (*texts, self.missing.group)))
+            not_compared(*(text.format(label=label) for text in (*texts, self.missing.group)))
             for label in labels
         ]
 
 
-def _limits(least: float, most: float) -> str:
-    if math.isinf(most):
-        return f"at least {least:g}"
-    return f"at most {most:g}" if math.isinf(least) else f"{least:g} to {most:g}"
+def _range(minimum: float, maximum: float) -> str:
+    if math.isinf(maximum):
+        return f"at least {minimum:g}"
+    return f"at most {maximum:g}" if math.isinf(minimum) else f"{minimum:g} to {maximum:g}"
 
 
 def _relative(ratio: float) -> str:
-    """Return a relative deviation in words: percent where small, a factor where large."""
+    """Return a relative deviation as text: percent if small, a factor if large."""
     return f"{100 * (ratio - 1):+.2g} %" if 0.5 < ratio < 2 else _times(ratio)
 
 
@@ -239,7 +244,7 @@ def _times(ratio: float) -> str:
 
 
 class _Paper(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole of `paper.toml`."""
+    """The content of `paper.toml`."""
 
     searched: tuple[str, ...]
     items: dict[str, PaperItem]
@@ -257,4 +262,4 @@ def _read() -> dict[str, PaperItem]:
 
 
 PAPER = _read()
-"""Every item of the paper by name, in its order."""
+"""The items of the paper by name, in its order."""

@@ -1,9 +1,8 @@
-"""The data of the items, each dataset read once, and the paper's estimates from them.
+"""The datasets of the reproduction, each read once, and the paper's estimates from them.
 
-The paper does not say which columns and bins its tables rest on.  What is found by trying is
-here, as the *near reading* of a dataset: a choice of columns and bins, out of a stated search,
-whose Table II comes near the printed one; for CVD, where thousands do, one whose Table I does as
-well.
+The paper does not state the columns and bins of its tables.  The *near reading* of a dataset is a
+choice of columns and bins, found by a documented search, whose Table II is close to the printed
+one; for CVD, where thousands are, one whose Table I is close as well.
 """
 
 from functools import cached_property, lru_cache
@@ -16,15 +15,16 @@ from seepage.data.datasets import BUNDLED, dataset, load_pairs
 from seepage.data.inputs import count_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
+from seepage.leakage.matrix import leakage_matrix
 from seepage.study.estimates import LeakageEstimates
 from seepage.study.statistical import estimate_leakage
 from seepage.totals import TotalLeakage, total_leakage
 
 REPLICAS = 50
-"""How often each record reports in a statistical estimate [paper, section III-B]."""
+"""Reports per record in a statistical estimate [paper, section III-B]."""
 
 SEED = 2025
-"""Seed of every random draw: the same run gives the same numbers."""
+"""Seed of all simulations, so that reruns give the same numbers."""
 
 MECHANISMS = {
     "grr": "GRR",
@@ -36,41 +36,46 @@ MECHANISMS = {
     "ss": "SS",
     "she": "SHE",
 }
-"""The paper's eight, in the order of its Table II."""
+"""The paper's eight mechanisms, in the order of its Table II."""
 
 
 def ordered_pairs(matrix: Floats) -> Floats:
-    """Return the entries of a matrix but for its diagonal."""
+    """Return the off-diagonal entries of a matrix, row-major."""
     return np.asarray(matrix[~np.eye(len(matrix), dtype=np.bool_)])
 
 
 def estimated(data: Any, mechanism: Any, epsilon: float, **options: Any) -> LeakageEstimates:
-    """Return the paper's statistical estimates, without surrogates unless options say so."""
+    """Return the paper's statistical estimates, by default without surrogates."""
     settings = {"replicas": REPLICAS, "surrogates": 0, "seed": SEED, **options}
     return estimate_leakage(data, epsilon, mechanism=mechanism, **settings)
 
 
 def plug_in(pairs: PairCounts, mechanism: Any, epsilon: float, collection: int = 0) -> Floats:
-    """Return the paper's statistical estimate of every leakage; the diagonal is NaN.
+    """Return the matrix of the paper's plug-in estimates; the diagonal is NaN.
 
-    Each `collection` is another draw of all reports.  Estimates of a mechanism by name are
-    remembered, for several items need the same.
+    Each `collection` is an independent draw of all reports.  Estimates of mechanisms given by name
+    are cached, since several items use them.
     """
-    made = _remembered if isinstance(mechanism, str) else _plug_in
-    return made(pairs, mechanism, epsilon, SEED + collection)
+    estimate = _cached_plug_in if isinstance(mechanism, str) else _plug_in
+    return estimate(pairs, mechanism, epsilon, SEED + collection)
 
 
 def _plug_in(pairs: PairCounts, mechanism: Any, epsilon: float, seed: int) -> Floats:
     return estimated(pairs, mechanism, epsilon, seed=seed).plug_in
 
 
-_remembered = lru_cache(maxsize=512)(_plug_in)
+_cached_plug_in = lru_cache(maxsize=512)(_plug_in)
 
 
 def exact_and_summed(people: Records, epsilon: float) -> tuple[TotalLeakage, TotalLeakage]:
     """Return the exact totals of GRR reports, and the paper's sums of leakages."""
     exact = total_leakage(people, epsilon, mechanism="grr", guarantee="exact")
     return exact, total_leakage(people.pairs(), epsilon, mechanism="grr", guarantee="independent")
+
+
+def inferred_tcpl(pairs: PairCounts, mechanism: str) -> float:
+    """Return TCPL of the value inferred from a mechanism's report, at epsilon 1."""
+    return leakage_matrix(pairs, 1.0, mechanism=mechanism, view="inferred").tcpl
 
 
 LABELS = {
@@ -82,12 +87,13 @@ LABELS = {
     "lfw": "LFW",
     "lfw-scores": "LFW scores",
 }
-"""The names on the page."""
+"""The names of the datasets on the page."""
 
 STAND_INS = ("diabetes130", "nist-acs")
-"""In the place of DSS, of which no copy was found; their results are not results on DSS."""
+"""Substitutes for DSS, of which no copy was found; their results are not results on DSS."""
 
 ALL = ("celeba", "adult", "cardio", *STAND_INS)
+"""The datasets of the paper's tables, with substitutes for DSS."""
 
 NEAR_ADULT = "Adult, near reading"
 
@@ -99,34 +105,36 @@ ADULT_NUMBERS = (
     "capital-loss",
     "hours-per-week",
 )
+"""The numeric columns of Adult."""
+
 RARE = 50
-"""Records with a category seen fewer times are left out of the near reading of Adult."""
+"""Minimum number of records of each category in the near reading of Adult."""
 
 WEIGHT_BANDS = [0.0, 40.0, 60.0, 80.0, 100.0, 120.0, 140.0, np.inf]
-"""Edges, in kg, of the near reading of CVD."""
+"""Bin edges of weight in the near reading of CVD, in kg."""
 
 
 def is_stand_in(label: str) -> bool:
-    """Return whether a label is that of a dataset in the place of DSS."""
+    """Return whether a label is that of a substitute for DSS."""
     return label in {LABELS[name] for name in STAND_INS}
 
 
 class Data:
-    """The datasets at hand, each read at most once."""
+    """The datasets present on this machine, each read at most once."""
 
     def __init__(self) -> None:
         self._pairs: dict[str, PairCounts] = {}
 
     def at_hand(self, name: str) -> bool:
-        """Return whether the pair counts of a dataset can be had."""
+        """Return whether the pair counts of a dataset are bundled or can be computed."""
         return name in BUNDLED or dataset(name).at_hand
 
     def records_at_hand(self, name: str) -> bool:
-        """Return whether the records themselves can be read."""
+        """Return whether the records of a dataset are present."""
         return dataset(name).at_hand
 
     def missing(self, *names: str) -> list[str]:
-        """Return the labels of those datasets that are not at hand."""
+        """Return the labels of those of the datasets that are missing."""
         return [LABELS[name] for name in names if not self.at_hand(name)]
 
     def pairs(self, name: str) -> PairCounts:
@@ -136,44 +144,44 @@ class Data:
         return self._pairs[name]
 
     def some(self, *names: str) -> dict[str, PairCounts]:
-        """Return the pair counts of those datasets that are at hand, by label."""
+        """Return the pair counts of those of the datasets that are present, by label."""
         return {LABELS[name]: self.pairs(name) for name in names if self.at_hand(name)}
 
     def every_table(self) -> dict[str, PairCounts]:
-        """Return the pair counts of all datasets at hand, and the near reading of Adult."""
+        """Return the pair counts of all datasets present, and the near reading of Adult."""
         near = {NEAR_ADULT: self.near_adult} if self.records_at_hand("adult") else {}
         return self.some(*ALL) | near
 
     def absent_labels(self, *names: str) -> list[str]:
-        """Return the labels of datasets of the paper that are not at hand, DSS among them."""
+        """Return the labels of the paper's datasets that are missing, DSS included."""
         return [*self.missing(*(names or ALL)), "DSS"]
 
     @cached_property
     def celeba(self) -> Records:
-        """The people of CelebA as distinct records."""
+        """The records of CelebA."""
         return Records.from_data(dataset("celeba").read())
 
     @cached_property
     def near_adult(self) -> PairCounts:
-        """Adult without education (education-num says the same) and native-country.
+        """Adult without education (equivalent to education-num) and native-country.
 
-        Numbers in at most 5 quantile bins, records with a missing value or with a category of
-        fewer than `RARE` records left out.
+        Numbers in at most 5 quantile bins; without records that have a missing value or a category
+        of fewer than `RARE` records.
         """
-        kept = common_records(_fewer_columns().drop_null(), ADULT_NUMBERS)
-        return count_pairs(kept, bins=dict.fromkeys(ADULT_NUMBERS, "quantile:5"))
+        table = common_records(_adult_columns().drop_null(), ADULT_NUMBERS)
+        return count_pairs(table, bins=dict.fromkeys(ADULT_NUMBERS, "quantile:5"))
 
     @cached_property
     def incomplete_adult(self) -> PairCounts:
-        """The columns of `near_adult` without missing values, incomplete records included.
+        """The complete columns of `near_adult`, with the records that are incomplete elsewhere.
 
         The bins are those of `near_adult`.
         """
-        table = common_records(_fewer_columns(), ADULT_NUMBERS)
-        known = [name for name in table.column_names if not table[name].null_count]
-        inner = {name: self.near_adult.domain[name].edges[1:-1] for name in ADULT_NUMBERS}
-        bins = {name: [-np.inf, *edges, np.inf] for name, edges in inner.items()}
-        return count_pairs(table.select(known), bins=bins)
+        table = common_records(_adult_columns(), ADULT_NUMBERS)
+        complete = [name for name in table.column_names if not table[name].null_count]
+        inner_edges = {name: self.near_adult.domain[name].edges[1:-1] for name in ADULT_NUMBERS}
+        bins = {name: [-np.inf, *edges, np.inf] for name, edges in inner_edges.items()}
+        return count_pairs(table.select(complete), bins=bins)
 
     @cached_property
     def near_cardio(self) -> PairCounts:
@@ -195,24 +203,28 @@ class Data:
         return count_pairs(dataset("cardio").read(), columns=columns, bins=bins)
 
 
-def _fewer_columns() -> Any:
-    """Return the records of Adult without education and native-country."""
+def _adult_columns() -> Any:
+    """Return the records of Adult without the columns education and native-country."""
     return dataset("adult").read().drop_columns(["education", "native-country"])
 
 
-def common_records(table: Any, numbers: tuple[str, ...], least: int = RARE) -> Any:
-    """Return the records all of whose categories are seen at least so many times."""
+def common_records(table: Any, numbers: tuple[str, ...], min_count: int = RARE) -> Any:
+    """Return the records without rare categories: each has `min_count` records of the result.
+
+    Numeric columns, `numbers`, are not looked at.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     while True:
-        kept = pa.array(np.ones(table.num_rows, dtype=np.bool_))
+        mask = pa.array(np.ones(table.num_rows, dtype=np.bool_))
         for name in table.column_names:
             if name not in numbers:
-                seen = pc.value_counts(table[name])
-                often = seen.field("values").filter(pc.greater_equal(seen.field("counts"), least))
-                kept = pc.and_(kept, pc.is_in(table[name], value_set=often))
-        fewer = table.filter(kept)
-        if fewer.num_rows == table.num_rows:
+                counts = pc.value_counts(table[name])
+                is_common = pc.greater_equal(counts.field("counts"), min_count)
+                common = counts.field("values").filter(is_common)
+                mask = pc.and_(mask, pc.is_in(table[name], value_set=common))
+        filtered = table.filter(mask)
+        if filtered.num_rows == table.num_rows:
             return table
-        table = fewer
+        table = filtered

@@ -1,4 +1,4 @@
-"""One self-contained page of all kept items: no scripts, nothing loaded from elsewhere."""
+"""One self-contained HTML page of all finished items, without scripts or external resources."""
 
 import base64
 import csv
@@ -23,15 +23,15 @@ from seepage.study.reproduction.findings import (
 )
 
 SAME = 1e-6
-"""To what relative difference a number is that of the committed run."""
+"""Relative tolerance within which a number equals that of the committed run."""
 
 MAX_ROWS = 60
-"""A longer table is not on the page, only in its file."""
+"""Maximum number of rows of a table on the page; longer ones are in their files only."""
 
-OPEN_UP_TO = 24
-"""A group of more comparisons is folded, and one that compares nothing."""
+MAX_OPEN = 24
+"""Maximum number of comparisons of a group that is open initially."""
 
-WORDS: dict[Verdict, str] = {
+VERDICT_LABELS: dict[Verdict, str] = {
     "agrees": "✓ agrees",
     "explained": "△ deviates, explained",
     "deviates": "✗ deviates",
@@ -40,20 +40,23 @@ WORDS: dict[Verdict, str] = {
 }
 
 
-def make_page(items: Mapping[str, PaperItem], kept: Iterable[FinishedItem], folder: Path) -> str:
-    """Return the page of all kept items; everything that is not ours is escaped."""
-    found = {one.item: one for one in kept}
-    known = expected_numbers()
+def make_page(
+    items: Mapping[str, PaperItem], finished: Iterable[FinishedItem], folder: Path
+) -> str:
+    """Return the page of all finished items; all texts are escaped."""
+    by_name = {item.item: item for item in finished}
+    expected = expected_numbers()
     meanings = [(_verdict("dt", name), element("dd", text)) for name, text in VERDICTS.items()]
     return _filled(
         "page.html",
         style=Markup(_file("page.css")),
-        provenance=f"seepage {__version__}; {len(found)} of {len(items)} items made.",
+        provenance=f"seepage {__version__}; {len(by_name)} of {len(items)} items made.",
         legend=element("dl", *meanings, class_="legend"),
-        summary=_summary(items, found),
-        missing=_missing(found.values()),
+        summary=_summary(items, by_name),
+        missing=_missing_data(by_name.values()),
         sections=joined(
-            _section(items[name], one, folder, known.get(name, {})) for name, one in found.items()
+            _section(items[name], item, folder, expected.get(name, {}))
+            for name, item in by_name.items()
         ),
     )
 
@@ -63,8 +66,8 @@ def expected_numbers() -> dict[str, dict[str, float]]:
     return msgspec.json.decode(_file("expected.json"), type=dict[str, dict[str, float]])
 
 
-def differences(found: Mapping[str, float], expected: Mapping[str, float]) -> list[str]:
-    """Return the names, of those in both, whose numbers are not those of the committed run.
+def differences(numbers: Mapping[str, float], expected: Mapping[str, float]) -> list[str]:
+    """Return the common names whose numbers differ from those of the committed run.
 
     Examples
     --------
@@ -73,138 +76,141 @@ def differences(found: Mapping[str, float], expected: Mapping[str, float]) -> li
     """
     return [
         name
-        for name, value in found.items()
+        for name, value in numbers.items()
         if name in expected and abs(value - expected[name]) > SAME * max(abs(expected[name]), SAME)
     ]
 
 
 def _section(
-    item: PaperItem, kept: FinishedItem, folder: Path, known: Mapping[str, float]
+    paper: PaperItem, item: FinishedItem, folder: Path, expected: Mapping[str, float]
 ) -> Markup:
-    notes = [element("li", note) for note in kept.notes]
+    notes = [element("li", note) for note in item.notes]
     explanation = [element("h3", "Explanation"), element("ul", notes)] if notes else []
     return _filled(
         "item.html",
-        name=kept.item,
-        place=item.place,
-        title=item.title,
-        shows=kept.shows,
-        charts=joined(_figure(chart, item, folder) for chart in kept.charts),
-        comparisons=_comparisons(kept.comparisons),
-        notes=joined(explanation, _rows(kept, folder)),
-        footer=_footer(kept, known),
+        name=item.item,
+        place=paper.place,
+        title=paper.title,
+        shows=item.shows,
+        charts=joined(_figure(chart, paper, folder) for chart in item.charts),
+        comparisons=_comparisons(item.comparisons),
+        notes=joined(explanation, _data_table(item, folder)),
+        footer=_footer(item, expected),
     )
 
 
-def _figure(chart: str, item: PaperItem, folder: Path) -> Markup:
+def _figure(chart: str, paper: PaperItem, folder: Path) -> Markup:
     picture = base64.b64encode((folder / f"{chart}.svg").read_bytes()).decode()
-    words = escape(f"{item.place}: {item.title}")
+    description = escape(f"{paper.place}: {paper.title}")
     return element(
-        "figure", Markup(f'<img alt="{words}" src="data:image/svg+xml;base64,{picture}">')
+        "figure", Markup(f'<img alt="{description}" src="data:image/svg+xml;base64,{picture}">')
     )
 
 
 def _table(
     titles: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int], **more: str
 ) -> Markup:
-    """Return a table, some columns of which hold numbers."""
-    sides = ["number" if place in set(numbers) else None for place in range(len(titles))]
+    """Return an HTML table; `numbers` are the indices of numeric columns."""
+    classes = ["number" if index in set(numbers) else None for index in range(len(titles))]
 
-    def line(tag: str, cells: Sequence[str]) -> Markup:
-        pairs = zip(cells, sides, strict=True)
-        return element("tr", [element(tag, cell, class_=side) for cell, side in pairs])
+    def table_row(tag: str, cells: Sequence[str]) -> Markup:
+        pairs = zip(cells, classes, strict=True)
+        return element("tr", [element(tag, cell, class_=name) for cell, name in pairs])
 
-    return element("table", line("th", titles), [line("td", row) for row in rows], **more)
+    return element("table", table_row("th", titles), [table_row("td", row) for row in rows], **more)
 
 
 def _comparisons(comparisons: Iterable[Comparison]) -> Markup:
     titles = ("Quantity", "The paper", "Ours", "Deviation", "Tolerance", "Verdict")
     parts = []
-    for group, members in groupby(comparisons, key=lambda one: one.group):
-        chosen = list(members)
+    for group, members in groupby(comparisons, key=lambda comparison: comparison.group):
+        in_group = list(members)
         rows = [
             (
-                one.what.removeprefix(f"{group}: "),
-                one.paper,
-                "" if one.ours is None else f"{one.ours:.4g}",
-                one.deviation,
-                one.tolerance,
-                _verdict("span", one.verdict),
+                comparison.what.removeprefix(f"{group}: "),
+                comparison.paper,
+                "" if comparison.ours is None else f"{comparison.ours:.4g}",
+                comparison.deviation,
+                comparison.tolerance,
+                _verdict("span", comparison.verdict),
             )
-            for one in chosen
+            for comparison in in_group
         ]
         content = element("div", _table(titles, rows, [2], class_="comparisons"), class_="wide")
         if group:
-            tally = ", ".join(f"{count} {WORDS[one]}" for one, count in _tally(chosen).items())
-            compared = any(one.verdict not in ("ours", "no data") for one in chosen)
-            unfolded = "" if compared and len(chosen) <= OPEN_UP_TO else None
+            counts = _verdict_counts(in_group).items()
+            tally = ", ".join(f"{count} {VERDICT_LABELS[verdict]}" for verdict, count in counts)
+            compared = any(item.verdict not in ("ours", "no data") for item in in_group)
+            is_open = "" if compared and len(in_group) <= MAX_OPEN else None
             summary = element("summary", f"{group}: {tally}")
-            content = element("details", summary, content, open=unfolded)
+            content = element("details", summary, content, open=is_open)
         parts.append(content)
     return joined(parts)
 
 
-def _summary(items: Mapping[str, PaperItem], found: Mapping[str, FinishedItem]) -> Markup:
+def _summary(papers: Mapping[str, PaperItem], finished: Mapping[str, FinishedItem]) -> Markup:
     rows: list[Sequence[str]] = []
-    for name, item in items.items():
-        one = found.get(name)
-        if one is None:
-            rows.append((item.place, item.title, "not made yet", ""))
+    for name, paper in papers.items():
+        item = finished.get(name)
+        if item is None:
+            rows.append((paper.place, paper.title, "not made yet", ""))
             continue
         counts = [
             _verdict("span", verdict, f"{count} ")
-            for verdict, count in _tally(one.comparisons).items()
+            for verdict, count in _verdict_counts(item.comparisons).items()
         ]
         tally = Markup(", ".join(counts))
-        link = element("a", item.place, href=f"#{name}")
-        rows.append((link, item.title, tally, f"{one.seconds:.1f}"))
+        link = element("a", paper.place, href=f"#{name}")
+        rows.append((link, paper.title, tally, f"{item.seconds:.1f}"))
     return _table(("Item", "What", "Verdicts", "Seconds"), rows, [3])
 
 
-def _tally(comparisons: Iterable[Comparison]) -> dict[Verdict, int]:
-    """Return how often each verdict occurs, without those that do not."""
-    counts = Counter(one.verdict for one in comparisons)
+def _verdict_counts(comparisons: Iterable[Comparison]) -> dict[Verdict, int]:
+    """Return the number of comparisons with each verdict, positive numbers only."""
+    counts = Counter(comparison.verdict for comparison in comparisons)
     return {verdict: counts[verdict] for verdict in VERDICTS if counts[verdict]}
 
 
-def _missing(found: Iterable[FinishedItem]) -> Markup:
-    absent = {name for one in found for name, state in one.data.items() if state == "not at hand"}
+def _missing_data(finished: Iterable[FinishedItem]) -> Markup:
+    states = [state for item in finished for state in item.data.items()]
+    missing = {name for name, state in states if state == "not at hand"}
     lines = [
         "No copy of DSS, the paper's fourth dataset, was found: what it shows of DSS is not "
         "compared. Diabetes 130 and NIST ACS stand in for it under their own names."
     ]
-    if absent:
+    if missing:
         lines.append(
-            f"Not at hand in this run: {', '.join(sorted(absent))}; see `seepage datasets`."
+            f"Not at hand in this run: {', '.join(sorted(missing))}; see `seepage datasets`."
         )
     return joined(element("p", line) for line in lines)
 
 
-def _rows(kept: FinishedItem, folder: Path) -> Markup:
-    if not 0 < kept.rows <= MAX_ROWS:
+def _data_table(item: FinishedItem, folder: Path) -> Markup:
+    """Return the item's table, folded; nothing if it is empty or has more than `MAX_ROWS` rows."""
+    if not 0 < item.rows <= MAX_ROWS:
         return Markup("")
-    with (folder / f"{kept.item}.csv").open(encoding="utf-8", newline="") as file:
+    with (folder / f"{item.item}.csv").open(encoding="utf-8", newline="") as file:
         titles, *rows = csv.reader(file)
-    cells = [[_cell(text) for text in row] for row in rows]
+    cells = [[_rounded(text) for text in row] for row in rows]
     table = _table([title.replace("_", " ") for title in titles], cells, range(len(titles)))
-    summary = element("summary", f"The table ({kept.rows} rows)")
+    summary = element("summary", f"The table ({item.rows} rows)")
     return element("details", summary, element("div", table, class_="wide"))
 
 
-def _footer(kept: FinishedItem, known: Mapping[str, float]) -> str:
-    """Return the data, and how the numbers compare with those of the committed run."""
-    data = ", ".join(f"{name} ({state})" for name, state in kept.data.items()) or "none"
-    table = f"table: {kept.item}.csv ({kept.rows:,} rows); " if kept.rows else ""
-    numbers = kept.numbers
-    shared, other = len(numbers.keys() & known.keys()), differences(numbers, known)
-    same = f"{shared - len(other)} of {len(known)} numbers as in the committed run"
-    if other:
-        same += f", different: {', '.join(map(repr, other))}"
-    return f"Data: {data}; {table}{same}; inputs {kept.digest[:12]}."
+def _footer(item: FinishedItem, expected: Mapping[str, float]) -> str:
+    """Return the datasets used, and the agreement with the numbers of the committed run."""
+    data = ", ".join(f"{name} ({state})" for name, state in item.data.items()) or "none"
+    table = f"table: {item.item}.csv ({item.rows:,} rows); " if item.rows else ""
+    numbers = item.numbers
+    shared, different = len(numbers.keys() & expected.keys()), differences(numbers, expected)
+    same = f"{shared - len(different)} of {len(expected)} numbers as in the committed run"
+    if different:
+        same += f", different: {', '.join(map(repr, different))}"
+    return f"Data: {data}; {table}{same}; inputs {item.digest[:12]}."
 
 
-def _cell(text: str) -> str:
-    """Return a cell of a table with a long number shortened."""
+def _rounded(text: str) -> str:
+    """Return a number of more than 6 characters with 4 digits; other texts unchanged."""
     try:
         return text if len(text) <= 6 else f"{float(text):.4g}"
     except ValueError:
@@ -212,11 +218,12 @@ def _cell(text: str) -> str:
 
 
 def _verdict(tag: str, verdict: Verdict, before: str = "") -> Markup:
-    return element(tag, before + WORDS[verdict], class_=f"verdict {verdict.replace(' ', '-')}")
+    css_class = f"verdict {verdict.replace(' ', '-')}"
+    return element(tag, before + VERDICT_LABELS[verdict], class_=css_class)
 
 
 def _filled(template: str, **parts: str) -> Markup:
-    """Return a template with its parts, texts escaped."""
+    """Return a template file with its placeholders replaced, texts escaped."""
     return Markup(Template(_file(template)).substitute({k: joined(v) for k, v in parts.items()}))
 
 

@@ -1,4 +1,4 @@
-"""Every table and figure of the paper, made one after the other and kept as files."""
+"""`reproduce`: compute the tables and figures of the paper and save them as files."""
 
 import hashlib
 import math
@@ -19,10 +19,11 @@ from seepage.charts.chart_files import save_chart
 from seepage.data.datasets import BUNDLED, dataset
 from seepage.errors import InputError
 from seepage.study.reproduction import (
+    beyond_the_paper,
     error_tables,
     fig4_leakage,
     fig5_correlation,
-    fig6_fig7_and_beyond,
+    fig6_fig7_benchmarks,
     fig8_calibration,
 )
 from seepage.study.reproduction.findings import (
@@ -31,57 +32,57 @@ from seepage.study.reproduction.findings import (
     Finding,
     FinishedItem,
     PaperItem,
-    absent,
+    not_compared,
 )
 from seepage.study.reproduction.paper_data import LABELS, Data
 from seepage.study.reproduction.reproduction_page import make_page
 
-Telling = Callable[[FinishedItem, bool], None]
+ItemCallback = Callable[[FinishedItem, bool], None]
 
 
 @dataclass(frozen=True)
 class Item:
-    """A table or figure, or a group of statements, and how it is found.
+    """A table or figure, or a group of statements, with the function that computes it.
 
     Parameters
     ----------
     paper
         What the paper shows.
     make
-        Makes it from the data that it needs.
+        Computes the results from the datasets.
     """
 
     paper: PaperItem
     make: Callable[[Data, PaperItem], Finding]
 
-    def find(self, data: Data) -> Finding:
-        """Return what is found, or that the data without which there is nothing are missing."""
+    def compute(self, data: Data) -> Finding:
+        """Return the results; without comparisons if a required dataset is missing."""
         missing = data.missing(*self.paper.needs)
         if missing:
-            why = f"{' and '.join(missing)} not at hand"
-            return Finding([], [absent("Everything", self.paper.place, why)])
+            reason = f"{' and '.join(missing)} not at hand"
+            return Finding([], [not_compared("Everything", self.paper.place, reason)])
         return self.make(data, self.paper)
 
 
 ITEMS: dict[str, Item] = {
     name: Item(PAPER[name], make)
     for name, make in {
-        "fig4a": fig4_leakage.find_mechanisms,
-        "fig4b": fig4_leakage.find_over_budgets,
-        "fig4c": fig4_leakage.find_heat_map,
-        "fig4d": fig4_leakage.find_histogram,
-        "fig5": fig5_correlation.find,
-        "example": fig5_correlation.find_example,
-        "table1": error_tables.find_table_one,
-        "table2": error_tables.find_table_two,
-        "fig6": fig6_fig7_and_beyond.find_analysers,
-        "fig7": fig6_fig7_and_beyond.find_mechanisms,
-        "fig8": fig8_calibration.find,
-        "observations": fig5_correlation.find_observations,
-        "beyond": fig6_fig7_and_beyond.find_beyond,
+        "fig4a": fig4_leakage.fig4a,
+        "fig4b": fig4_leakage.fig4b,
+        "fig4c": fig4_leakage.fig4c,
+        "fig4d": fig4_leakage.fig4d,
+        "fig5": fig5_correlation.fig5,
+        "example": fig5_correlation.example,
+        "table1": error_tables.table1,
+        "table2": error_tables.table2,
+        "fig6": fig6_fig7_benchmarks.fig6,
+        "fig7": fig6_fig7_benchmarks.fig7,
+        "fig8": fig8_calibration.fig8,
+        "observations": fig5_correlation.observations,
+        "beyond": beyond_the_paper.beyond,
     }.items()
 }
-"""Every item by its name."""
+"""The items by name."""
 
 
 def reproduce(
@@ -90,65 +91,66 @@ def reproduce(
     *,
     again: bool = False,
     progress: Progress | None = None,
-    tell: Telling | None = None,
+    on_item: ItemCallback | None = None,
 ) -> list[FinishedItem]:
     """Reproduce items of the paper into a folder: tables, charts, and one page for all.
 
-    An item that the folder has already, from the same data and the same code, is kept.  After
-    each item its files and the page are complete, so a run may be stopped at any time and
-    continued by the same call.
+    Items that are in the folder already, from the same data and the same code, are not computed
+    again.  After each item its files and the page are complete, so a run may be interrupted at any
+    time and continued by the same call.
 
     Parameters
     ----------
     names
         Items by name, see `ITEMS`; all by default.
     folder
-        Where to write; made if it does not exist.
+        The output folder; created if it does not exist.
     again
-        Make items that are kept already once more.
+        Compute finished items again.
     progress
-        Called with the number of items done and of those asked for.
-    tell
-        Called with each item, and whether it was made now.
+        Called with the number of items done and of all items requested.
+    on_item
+        Called with each item, and whether it was computed in this run.
 
     Returns
     -------
     list
-        The items asked for, in the registry's order.
+        The requested items, in the order of `ITEMS`.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [item] = reproduce(["example"], folder)
-    >>> sorted({one.verdict for one in item.comparisons})
+    >>> sorted({comparison.verdict for comparison in item.comparisons})
     ['agrees', 'ours']
     """
-    asked = {_checks.choice(name, "item", ITEMS) for name in names} or set(ITEMS)
-    place = _made(Path(folder))
+    requested = {_checks.choice(name, "item", ITEMS) for name in names} or set(ITEMS)
+    output = _created(Path(folder))
     data = Data()
     done: list[FinishedItem] = []
-    for name in (name for name in ITEMS if name in asked):
+    for name in (name for name in ITEMS if name in requested):
         item = ITEMS[name]
         digest = _inputs_digest(name, item.paper)
-        kept = _load(name, place)
-        made = again or kept is None or kept.digest != digest
-        if made:
-            begin = time.perf_counter()
-            found = item.find(data)
-            kept = _keep(name, item.paper, found, digest, time.perf_counter() - begin, place)
-        assert kept is not None
-        done.append(kept)
-        if made or len(done) == len(asked):
-            _finish(place)
-        if tell is not None:
-            tell(kept, made)
+        finished = _load(name, output)
+        computed = again or finished is None or finished.digest != digest
+        if computed:
+            start = time.perf_counter()
+            finding = item.compute(data)
+            seconds = time.perf_counter() - start
+            finished = _save(name, item.paper, finding, digest, seconds, output)
+        assert finished is not None
+        done.append(finished)
+        if computed or len(done) == len(requested):
+            _write_summary(output)
+        if on_item is not None:
+            on_item(finished, computed)
         if progress is not None:
-            progress(len(done), len(asked))
+            progress(len(done), len(requested))
     return done
 
 
-def _made(folder: Path) -> Path:
+def _created(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -156,16 +158,16 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _finish(folder: Path) -> None:
-    """Write the page and the numbers of every item that the folder has."""
-    kept = [found for name in ITEMS if (found := _load(name, folder)) is not None]
-    _write(folder / "numbers.json", json_text({one.item: one.numbers for one in kept}))
+def _write_summary(folder: Path) -> None:
+    """Write the page and the numbers of all finished items in the folder."""
+    finished = [item for name in ITEMS if (item := _load(name, folder)) is not None]
+    _write(folder / "numbers.json", json_text({item.item: item.numbers for item in finished}))
     papers = {name: item.paper for name, item in ITEMS.items()}
-    _write(folder / "index.html", make_page(papers, kept, folder))
+    _write(folder / "index.html", make_page(papers, finished, folder))
 
 
 def _inputs_digest(name: str, item: PaperItem) -> str:
-    """Return the digest of an item's inputs: the data at hand, the code and NumPy's version."""
+    """Return the digest of an item's inputs: the datasets, the code and NumPy's version."""
     parts = [name, _code_digest(), np.__version__]
     for used in item.data:
         files = [file.sha256 for file in dataset(used).files] if dataset(used).at_hand else []
@@ -175,7 +177,7 @@ def _inputs_digest(name: str, item: PaperItem) -> str:
 
 @cache
 def _code_digest() -> str:
-    """Return the digest of the package: whatever it computes may depend on any part of it."""
+    """Return the digest of the whole package: results may depend on any part of it."""
     content = hashlib.sha256(__version__.encode())
     root = Path(str(resources.files("seepage")))
     for path in sorted(root.rglob("*.*")):
@@ -184,12 +186,12 @@ def _code_digest() -> str:
     return content.hexdigest()
 
 
-def _keep(
+def _save(
     name: str, item: PaperItem, finding: Finding, digest: str, seconds: float, folder: Path
 ) -> FinishedItem:
-    """Write an item's table, charts and, last of all, its JSON; return what was kept.
+    """Write an item's table and charts, then its JSON file; return the content of the latter.
 
-    What an earlier run left of the item is removed first.
+    The item's files of earlier runs are removed first.
     """
     for old in [*folder.glob(f"{name}.*"), *folder.glob(f"{name}-?.*")]:
         old.unlink()
@@ -200,8 +202,9 @@ def _keep(
     if finding.rows:
         columns = {key: [row[key] for row in finding.rows] for key in finding.rows[0]}
         _write(folder / f"{name}.csv", csv_text(columns))
-    assert all(one.ours is None or math.isfinite(one.ours) for one in finding.comparisons)
-    kept = FinishedItem(
+    numbers = [comparison.ours for comparison in finding.comparisons]
+    assert all(number is None or math.isfinite(number) for number in numbers)
+    finished = FinishedItem(
         item=name,
         digest=digest,
         version=__version__,
@@ -213,22 +216,22 @@ def _keep(
         charts=list(charts),
         rows=len(finding.rows),
     )
-    _write(folder / f"{name}.json", json_text(msgspec.to_builtins(kept)))
-    return kept
+    _write(folder / f"{name}.json", json_text(msgspec.to_builtins(finished)))
+    return finished
 
 
 def _load(name: str, folder: Path) -> FinishedItem | None:
-    """Return a kept item whose files are all there; None if there is none."""
+    """Return a finished item from the folder; None if any of its files is missing or damaged."""
     try:
         content = (folder / f"{name}.json").read_bytes()
-        kept = msgspec.json.decode(content, type=FinishedItem)
+        finished = msgspec.json.decode(content, type=FinishedItem)
     except (FileNotFoundError, msgspec.MsgspecError):
         return None
-    return kept if all((folder / file).is_file() for file in kept.files) else None
+    return finished if all((folder / file).is_file() for file in finished.files) else None
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file that appears whole or not at all."""
+    """Write a file atomically."""
     with whole_file(path) as file:
         file.write(text.encode())
 
