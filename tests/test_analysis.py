@@ -135,7 +135,7 @@ def test_numbers_are_those_of_the_functions_it_calls():
 
 
 @pytest.mark.parametrize("guarantees", ["worst", "all"])
-def test_progress_is_told_of_reading_and_of_totals(guarantees):
+def test_progress_is_called_for_reading_and_for_totals(guarantees):
     seen = []
     told = {"mechanism": "grr", "progress": lambda *n: seen.append(n)}
     for data in (PEOPLE, sp.count_pairs(PEOPLE)):

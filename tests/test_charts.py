@@ -90,7 +90,7 @@ def _words(chart, folder):
     return re.findall(r"<text[^>]*>([^<]*)</text>", (folder / "chart.svg").read_text())
 
 
-def test_a_curve_without_budgets_is_refused_and_one_budget_is_a_point(pairs, tmp_path):
+def test_a_curve_without_budgets_is_rejected_and_one_budget_is_a_point(pairs, tmp_path):
     channel = pairs.channel("sex", "income")
     with pytest.raises(sp.InputError, match="epsilons must not be empty"):
         sp.leakage_curve(channel, []).chart()
@@ -98,7 +98,7 @@ def test_a_curve_without_budgets_is_refused_and_one_budget_is_a_point(pairs, tmp
     assert 'aria-roledescription="point"' in (tmp_path / "one.svg").read_text()
 
 
-def test_what_leaks_nothing_has_a_scale(tmp_path):
+def test_a_matrix_without_leakage_has_a_scale(tmp_path):
     table = pa.table({"a": ["x"] * 9, "b": ["y"] * 9})
     counted = sp.count_pairs(table)
     for chart in (

@@ -1,4 +1,4 @@
-"""Each rule for arguments accepts what it should and words its refusal in one line."""
+"""Each argument check accepts valid values, and its message is one line."""
 
 import decimal
 import math
@@ -20,7 +20,7 @@ from seepage.errors import (
 
 
 @pytest.mark.parametrize("value", [0, 1, 0.5, 1e-12, 1e6, np.float64(2), Fraction(1, 2)])
-def test_budgets_that_are_fine(value):
+def test_valid_budgets(value):
     assert _checks.epsilon(value) == float(value)
     assert isinstance(_checks.epsilon(value), float)
 
@@ -30,7 +30,7 @@ def test_a_budget_of_minus_zero_is_zero():
 
 
 @pytest.mark.parametrize("value", [0, 0.0, 1e-300, 0.999, decimal.Decimal("0.5")])
-def test_relaxations_that_are_fine(value):
+def test_valid_deltas(value):
     assert _checks.delta(value) == float(value)
 
 
@@ -77,15 +77,15 @@ def test_relaxations_that_are_fine(value):
         ),
     ],
 )
-def test_refusals_say_the_rule_and_what_was_given(check, message):
-    with pytest.raises(InputError) as refused:
+def test_messages_state_the_rule_and_the_value_given(check, message):
+    with pytest.raises(InputError) as raised:
         check()
-    assert str(refused.value) == message
+    assert str(raised.value) == message
     assert "\n" not in message
-    assert refused.value.__cause__ is None
+    assert raised.value.__cause__ is None
 
 
-def test_probabilities_and_whole_numbers_that_are_fine():
+def test_valid_probabilities_and_integers():
     assert _checks.probability(1, "p") == 1.0
     assert _checks.probability(0, "p") == 0.0
     assert _checks.integer(np.int8(8), "k", 1, 8) == 8
@@ -99,7 +99,7 @@ def test_a_near_miss_keeps_its_own_spelling():
     assert _checks.near_miss("x", []) == ""
 
 
-def test_every_refusal_is_a_seepage_error_and_a_value_error():
+def test_input_errors_are_seepage_errors_and_value_errors():
     for family in (ChannelError, DomainError, TableError):
         assert issubclass(family, InputError)
     assert issubclass(InputError, SeepageError)
@@ -131,7 +131,7 @@ SEEDED = {
 
 @pytest.mark.parametrize("name", SEEDED)
 @pytest.mark.parametrize("seed", [-1, 1.5, "a", True, [1]])
-def test_seeds_are_whole_numbers(name, seed):
+def test_seeds_are_integers(name, seed):
     with pytest.raises(InputError, match=r"^(seed|rng) must be an integer"):
         SEEDED[name](seed)
 
@@ -145,9 +145,9 @@ def test_a_generator_is_taken_as_it_is():
 
 def test_a_message_is_one_short_line_without_control_characters():
     hostile = "\x1b[31m" + "x" * 5_000 + "\n\u202egnp.exe"
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InputError) as raised:
         _checks.choice(hostile, "view", ["report", "inferred"])
-    message = str(refused.value)
+    message = str(raised.value)
     assert len(message) <= 500
     assert message.isprintable()
     assert message.startswith("view must be one of report, inferred, got")

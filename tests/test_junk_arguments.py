@@ -29,7 +29,7 @@ def test_junk_raises_nothing_but_our_errors(name, tmp_path, monkeypatch):
     assert not found, "\n".join(found)
 
 
-def test_there_is_something_to_try():
+def test_the_registry_of_callables_is_not_empty():
     assert sum(map(len, callables().values())) > 350
     assert {"leakage_bound", "Plan.perturb", "PairCounts.channel", "GRR"} <= set(callables())
     assert {"LeakageMatrix.__getitem__", "Domain.__getitem__"} <= set(callables())
@@ -41,15 +41,15 @@ def test_there_is_something_to_try():
     [
         (lambda name: name.upper(), "AttributeError"),
         (lambda name: warnings.warn("odd", RuntimeWarning, stacklevel=2), "RuntimeWarning"),
-        (lambda name: _refuse(f"{name!r}"[:400]), "dumps the argument"),
+        (lambda name: _raise(f"{name!r}"[:400]), "dumps the argument"),
     ],
 )
-def test_what_is_not_checked_is_found(unchecked, complaint, monkeypatch):
+def test_unchecked_public_functions_are_found(unchecked, complaint, monkeypatch):
     monkeypatch.setattr(junk_arguments.sp, "registered", unchecked)
     monkeypatch.setattr(junk_arguments, "callables", lambda: {"registered": ["name"]})
     monkeypatch.setitem(globals(), "callables", junk_arguments.callables)
     assert any(complaint in line for line in wrong("registered"))
 
 
-def _refuse(text):
+def _raise(text):
     raise junk_arguments.SeepageError(text)

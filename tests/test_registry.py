@@ -89,7 +89,7 @@ def test_the_command_line_finds_analysers_of_other_packages(other_package):
     assert "nothing" in done.stdout
 
 
-def test_a_package_that_cannot_be_used_is_named(other_package):
+def test_an_entry_point_that_fails_is_named(other_package):
     (other_package / "ours.py").write_text("Ours = 3\n", encoding="utf-8")
     done = run(other_package, "analyse", "adult", "--epsilon", "1", "--mechanism", "grr")
     assert done.returncode == 2

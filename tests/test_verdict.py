@@ -114,7 +114,7 @@ def test_limits_of_single_attributes_and_none_at_all():
     assert verdict_of(COPIES, ["worst"], None).decision.startswith("No limit is set")
 
 
-def test_what_only_rare_reports_exceed_is_said_to_be_within_with_a_delta():
+def test_a_limit_exceeded_by_rare_reports_is_within_with_a_delta():
     found = verdict_of(COPIES, ["sampled", "exact"], 2.9995, target_delta=0.4)
     assert found.names("exceeded") == ["x0", "x1", "x2"]
     assert "with delta 0.4, 3 of them would be within by sampled" in found.basis
@@ -134,7 +134,7 @@ def test_the_verdict_is_saved_and_a_result():
     assert found.verdict.to_csv().splitlines()[1].startswith("x0,2.0,exceeded,")
 
 
-def test_attributes_that_are_one_are_named_as_one():
+def test_equivalent_attributes_are_joined_in_sentences():
     found = verdict_of(COPIES, ["exact"], 2.5)
     assert "budgets: x0 = x1 = x2 exceed their limits (3 of 3 attributes)" in found.decision
     open_ = verdict_of(COPIES, ["worst"], 2.5)
@@ -181,7 +181,7 @@ def survey():
     )
 
 
-def test_rare_and_missing_values_do_not_lead_and_twins_are_one_finding():
+def test_rare_and_missing_values_do_not_lead_and_equivalent_attributes_are_one_leak():
     matrix = sp.leakage_matrix(survey(), 1.0, mechanism="grr")
     plain = {(leak.target, leak.source) for leak in matrix.strongest(4)}
     assert ("level", "level-number") in plain
@@ -196,7 +196,7 @@ def test_rare_and_missing_values_do_not_lead_and_twins_are_one_finding():
     assert all(MISSING not in leak.sentence() for leak in first)
 
 
-def test_two_rare_attributes_are_not_taken_for_one():
+def test_two_rare_attributes_are_not_equivalent():
     matrix = sp.leakage_matrix(survey(), 1.0)
     assert len(groups(matrix)) == 4
 
@@ -234,7 +234,7 @@ def test_restricted_leakage_is_that_of_the_channel_itself():
     assert leak.value == pytest.approx(truth.value, rel=1e-12)
 
 
-def test_what_is_not_established_is_not_listed():
+def test_leaks_with_a_lower_limit_of_0_are_not_listed():
     rng = np.random.default_rng(0)
     people = pa.table({name: rng.choice(["a", "b", "c"], 300).tolist() for name in "xyz"})
     matrix = sp.leakage_matrix(people, 1.0, mechanism="grr")

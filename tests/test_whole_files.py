@@ -66,7 +66,7 @@ def test_a_disk_that_is_full_leaves_what_was_there(name, tmp_path, monkeypatch):
     assert [place.read_bytes() for place in tmp_path.iterdir()] == [b"old"]
 
 
-def test_a_name_that_is_too_long_is_refused(tmp_path):
+def test_a_name_that_is_too_long_raises(tmp_path):
     with pytest.raises(InputError, match=r"cannot write '.*': File name too long"):
         writable(tmp_path / ("x" * 300))
 
@@ -120,7 +120,7 @@ def test_a_file_has_the_usual_permissions(tmp_path, nameless, monkeypatch):
     assert (tmp_path / "whole").read_bytes() == b"x"
 
 
-def test_where_no_name_can_be_given_later_there_is_one_from_the_start(tmp_path, monkeypatch):
+def test_without_unnamed_files_a_hidden_file_is_written(tmp_path, monkeypatch):
     def fail(*arguments, **options):
         raise OSError("not here")
 

@@ -22,6 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 Booleans: TypeAlias = NDArray[np.bool_]
+Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
+"""Codes of the values of a column, uint8 or uint16."""
 
 UNIT = 2.0**-53
 """Unit roundoff of double precision: the largest relative error of one rounded operation."""
@@ -37,12 +39,12 @@ Number = TypeVar("Number", float, Floats)
 
 
 def round_up(value: Number, operations: int) -> Number:
-    """Return value (1 + 2 (operations + 8) u): more than that many roundings could add."""
+    """Return value (1 + 2 (n + 8) u), raised by more than the error of n rounded operations."""
     return value * (1.0 + 2.0 * (operations + 8) * UNIT)
 
 
 def round_down(value: Number, operations: int) -> Number:
-    """Return value (1 - 2 (operations + 8) u): less than that many roundings could remove."""
+    """Return value (1 - 2 (n + 8) u), lowered by more than the error of n rounded operations."""
     return value * (1.0 - 2.0 * (operations + 8) * UNIT)
 
 

@@ -39,7 +39,7 @@ def survey(people, tmp_path):
     return path
 
 
-def test_analyse_adult_says_it_all():
+def test_analyse_adult_prints_matrix_leaks_and_totals():
     done = run("analyse", "adult", "--epsilon", 1)
     assert done.returncode == 0, done.stderr
     assert "48,842 records, 15 attributes" in done.stdout
@@ -58,9 +58,9 @@ def test_it_runs_as_a_program():
     done = subprocess.run([*command, "1"], capture_output=True, text=True)
     assert done.returncode == 0
     assert "48,842 records" in done.stdout
-    refused = subprocess.run([*command, "nan"], capture_output=True, text=True)
-    assert refused.returncode == 2
-    assert refused.stderr.startswith("seepage: --epsilon must be")
+    rejected = subprocess.run([*command, "nan"], capture_output=True, text=True)
+    assert rejected.returncode == 2
+    assert rejected.stderr.startswith("seepage: --epsilon must be")
 
 
 def test_sentences_name_direction_and_witness():
@@ -164,7 +164,7 @@ def test_bad_calls_end_in_one_clear_line(case, tmp_path):
     arguments, message = BAD_CALLS[case]
     output = tmp_path / "out.json"
     done = run("analyse", *arguments, "--output", output, cwd=tmp_path)
-    _check_refusal(done, message)
+    _check_error(done, message)
     assert not list(tmp_path.iterdir())
 
 
@@ -183,30 +183,30 @@ def test_bad_files_end_in_one_clear_line(name, tmp_path):
     content, message = BAD_FILES[name]
     path = _write(tmp_path, name, content)
     done = run("count", path, "--output", tmp_path / "out.pairs")
-    _check_refusal(done, message)
+    _check_error(done, message)
     assert [p.name for p in tmp_path.iterdir()] == [name]
 
 
-def test_a_folder_without_data_is_refused(tmp_path):
+def test_a_folder_without_data_is_rejected(tmp_path):
     (tmp_path / "empty").mkdir()
     done = run("count", tmp_path / "empty", "-o", tmp_path / "out.pairs")
-    _check_refusal(done, "empty")
+    _check_error(done, "empty")
 
 
 def test_too_many_values_name_the_column_and_the_ways_out(tmp_path):
     rows = "\n".join(f"person{i},{i % 2}" for i in range(1500))
     path = _write(tmp_path, "ids.csv", f"name,flag\n{rows}\n")
     done = run("count", path, "-o", tmp_path / "out.pairs")
-    _check_refusal(done, "'name'")
+    _check_error(done, "'name'")
     assert "drop" in done.stderr
 
 
 def test_an_output_folder_must_exist(tmp_path):
     done = run("analyse", "adult", "-o", tmp_path / "none" / "out.json")
-    _check_refusal(done, "the folder of --output must exist")
+    _check_error(done, "the folder of --output must exist")
 
 
-def _check_refusal(done, message):
+def _check_error(done, message):
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert message in done.stderr
     assert "Traceback" not in done.stderr

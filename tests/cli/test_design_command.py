@@ -74,10 +74,10 @@ def test_a_design_is_for_the_population_by_default(folder):
     edited = text.replace('"confidence": 0.9', '"confidence": 0.99', 1)
     assert edited != text
     (folder / "edited.json").write_text(edited)
-    refused = run("report", "edited.json", "-o", "edited.html", cwd=folder)
-    assert refused.returncode == 2
-    assert "was edited" in refused.stderr
-    assert "design the plan anew" in refused.stderr
+    rejected = run("report", "edited.json", "-o", "edited.html", cwd=folder)
+    assert rejected.returncode == 2
+    assert "was edited" in rejected.stderr
+    assert "design the plan anew" in rejected.stderr
     assert "for this table only" not in done.stdout
     assert "one record per person" in done.stdout
     plan = sp.Plan.load(folder / "people.json")
@@ -127,9 +127,9 @@ def test_the_page_of_a_plan_comes_with_it_or_later_and_replaces_itself(folder):
     later = run("report", "paged.json", "-o", "later.html", cwd=folder)
     assert later.stdout == "wrote later.html\n"
     assert (folder / "later.html").read_text() == page.replace("survey.csv", "paged.json")
-    refused = run("report", "paged.json", "--no-counts", "-o", "later.html", cwd=folder)
-    assert refused.returncode == 2
-    assert "the page of a plan has no pair counts" in refused.stderr
+    rejected = run("report", "paged.json", "--no-counts", "-o", "later.html", cwd=folder)
+    assert rejected.returncode == 2
+    assert "the page of a plan has no pair counts" in rejected.stderr
 
 
 def test_a_damaged_plan_is_named_as_such(folder):

@@ -26,9 +26,9 @@ OURS = {
 def test_foreign_files_are_kept(tmp_path, name):
     (tmp_path / name).write_bytes(FOREIGN[name])
     command = ["analyse", "adult", "--columns", "sex,race", "-o", name]
-    refused = run(*command, cwd=tmp_path)
-    assert refused.returncode == 2
-    assert "--force replaces it" in refused.stderr
+    rejected = run(*command, cwd=tmp_path)
+    assert rejected.returncode == 2
+    assert "--force replaces it" in rejected.stderr
     assert (tmp_path / name).read_bytes() == FOREIGN[name]
     assert run(*command, "--force", cwd=tmp_path).returncode == 0
     assert (tmp_path / name).read_bytes() != FOREIGN[name]
@@ -48,10 +48,10 @@ def test_earlier_charts_and_pages_are_replaced(tmp_path, name):
         done = run("analyse", "adult", "--columns", "sex,race", option, name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     (tmp_path / name).write_bytes(b"age,sex\n31,F\n")
-    refused = run("analyse", "adult", "--columns", "sex,race", option, name, cwd=tmp_path)
-    assert refused.returncode == 2
+    rejected = run("analyse", "adult", "--columns", "sex,race", option, name, cwd=tmp_path)
+    assert rejected.returncode == 2
 
 
-def test_an_empty_file_is_free(tmp_path):
+def test_an_empty_file_may_be_replaced(tmp_path):
     (tmp_path / "x").touch()
     assert run("analyse", "adult", "--columns", "sex,race", "-o", "x", cwd=tmp_path).returncode == 0

@@ -38,7 +38,7 @@ def shards(tmp_path):
     return paths
 
 
-def test_shards_counted_apart_give_the_counts_of_the_whole(shards, tmp_path):
+def test_counts_of_shards_add_up_to_those_of_the_table(shards, tmp_path):
     files = [path.with_suffix(".pairs") for path in shards]
     for shard, file in zip(shards, files, strict=True):
         done = run(count, shard, "-o", file, "--bins", "age=0,18,65,300")
@@ -60,7 +60,7 @@ def test_a_domain_makes_shards_alike(shards, tmp_path):
     assert merge_pairs(parts) == whole == parts[0] + parts[1] + parts[2]
 
 
-def test_other_bins_or_attributes_are_refused(shards):
+def test_other_bins_or_attributes_are_rejected(shards):
     first, second = (sp.count_pairs(path, bins={"age": "width:3"}) for path in shards[:2])
     with pytest.raises(DomainError, match=r"'age' has other bins .* edges 0, .* against edges 1"):
         merge_pairs([first, second])
@@ -70,7 +70,7 @@ def test_other_bins_or_attributes_are_refused(shards):
         merge_pairs([])
 
 
-def test_an_order_of_its_own_is_kept():
+def test_the_order_of_a_domain_is_kept():
     def counts(*values):
         return sp.PairCounts(Domain([Attribute("size", values)]), [[1] * len(values)], [])
 
@@ -97,7 +97,7 @@ def test_bins_stay_bins_where_only_some_shards_miss_values():
         assert merged.marginal("age").tolist() == [11, 22, 3]
 
 
-def test_a_master_without_spark_is_refused(shards, tmp_path):
+def test_a_master_without_spark_is_rejected(shards, tmp_path):
     from seepage.errors import InputError
 
     with pytest.raises(InputError, match="--master needs --engine spark"):
@@ -105,7 +105,7 @@ def test_a_master_without_spark_is_refused(shards, tmp_path):
 
 
 def test_the_recipe_of_the_docs_works_on_ordinary_shards(shards, tmp_path):
-    """The domain of a first shard refuses what others have; open edges never do."""
+    """The domain of a first shard rejects values of others; open edges never do."""
     first = tmp_path / "0.pairs"
     run(count, shards[0], "-o", first)
     with pytest.raises(SeepageError):

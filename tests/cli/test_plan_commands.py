@@ -40,7 +40,7 @@ def run(*arguments, cwd="."):
     return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
 
 
-def check_refusal(done, message):
+def check_error(done, message):
     assert done.returncode == 2, (done.stdout, done.stderr)
     assert message in done.stderr
     assert "Traceback" not in done.stderr
@@ -67,7 +67,7 @@ def folder(tmp_path_factory):
     return place
 
 
-def test_the_whole_way(folder):
+def test_from_calibration_to_estimates(folder):
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, "estimate", "reports.parquet", "--plan", "plan.json"],
         capture_output=True,
@@ -124,7 +124,7 @@ def test_a_value_outside_the_domain(folder, tmp_path):
     (tmp_path / "odd.csv").write_text(content)
     arguments = ["perturb", tmp_path / "odd.csv", "--plan", folder / "plan.json"]
     done = run(*arguments, "-o", tmp_path / "r.parquet")
-    check_refusal(done, f"record {row:,}: column 'job' has a value outside the domain")
+    check_error(done, f"record {row:,}: column 'job' has a value outside the domain")
     assert "secret" not in done.stderr
     assert not (tmp_path / "r.parquet").exists()
     for other in ("job=other", "other"):
@@ -168,18 +168,18 @@ def test_bad_calls_end_in_one_clear_line(folder, tmp_path, case):
     arguments, message = BAD_CALLS[case]
     before = sorted(folder.iterdir())
     done = run(*arguments, "-o", tmp_path / "out", cwd=folder)
-    check_refusal(done, message)
+    check_error(done, message)
     assert not list(tmp_path.iterdir())
     assert sorted(folder.iterdir()) == before
 
 
-def test_an_edited_plan_is_refused_by_both(folder, tmp_path):
+def test_an_edited_plan_is_rejected_by_both(folder, tmp_path):
     text = (folder / "plan.json").read_text().replace('"epsilon": 2.0', '"epsilon": 9.0', 1)
     (tmp_path / "plan.json").write_text(text)
     plan = ["--plan", tmp_path / "plan.json"]
     done = run("perturb", folder / "survey.csv", *plan, "-o", tmp_path / "r.parquet")
-    check_refusal(done, "seepage calibrate --check")
-    check_refusal(run("estimate", folder / "reports.parquet", *plan), "was edited")
+    check_error(done, "seepage calibrate --check")
+    check_error(run("estimate", folder / "reports.parquet", *plan), "was edited")
     assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
 
 
@@ -209,7 +209,7 @@ def test_one_absurd_report_or_damaged_metadata_end_in_one_line(folder, tmp_path)
     }.items():
         for more in ([], ["--joint", "sex,age"], ["--joint", "age,job", "--method", "em"]):
             call = ["estimate", f"{name}.parquet", "--plan", "plan.json", *more]
-            check_refusal(run(*call, cwd=tmp_path), message)
+            check_error(run(*call, cwd=tmp_path), message)
 
 
 def test_help_has_examples():

@@ -1,4 +1,4 @@
-"""Samples on the command line are called samples; options without effect are refused."""
+"""Samples on the command line are called samples; options without effect are rejected."""
 
 import json
 
@@ -110,7 +110,7 @@ WITHOUT_EFFECT = {
 
 
 @pytest.mark.parametrize("case", WITHOUT_EFFECT)
-def test_an_option_without_effect_is_refused(folder, case):
+def test_an_option_without_effect_is_rejected(folder, case):
     command, message = WITHOUT_EFFECT[case]
     before = sorted(folder.iterdir())
     done = run(*command.split(), cwd=folder)
@@ -134,7 +134,7 @@ def test_a_plan_is_checked_on_a_table_or_its_counts(folder, data):
     assert "every total is within its limit (independent, assumed)" in done.stdout
 
 
-def test_a_check_reads_the_table_as_it_is_told(folder):
+def test_a_check_uses_the_table_options(folder):
     done = run("calibrate", "t.csv", "--check", "plan.json", "--missing-marker", "x", cwd=folder)
     assert "column 'a' is missing, and the domain has no category for missing" in done.stderr
 

@@ -70,7 +70,7 @@ def test_running_out_of_memory_is_said_in_one_line(tmp_path):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_terminal_is_not_moved_by_names(monkeypatch, terminal):
+def test_control_characters_in_names_are_escaped_on_a_terminal(monkeypatch, terminal):
     class Screen(io.StringIO):
         def isatty(self):
             return terminal

@@ -47,8 +47,8 @@ def test_people_are_drawn_where_totals_need_records_or_when_asked_for(copies):
     assert head not in run("analyse", copies, *COLUMNS, "--totals", "exact", "--people", 0).stdout
     some = run("analyse", copies, *COLUMNS, "--people", 40).stdout
     assert "(40 drawn people" in some
-    refused = run("analyse", "adult", "--columns", "sex", "--people", 10)
-    assert refused.returncode == 2 or "10 drawn people" in refused.stdout
+    rejected = run("analyse", "adult", "--columns", "sex", "--people", 10)
+    assert rejected.returncode == 2 or "10 drawn people" in rejected.stdout
 
 
 def test_bins_and_ids_are_announced_in_one_line_and_files_are_named(copies, tmp_path):
@@ -73,7 +73,7 @@ def test_labels_of_a_codebook_are_shown(copies, tmp_path):
     assert "must have the columns attribute, value, label" in odd.stderr
 
 
-def test_copies_are_one_finding(copies):
+def test_equivalent_attributes_are_one_leak(copies):
     done = run("analyse", copies, *COLUMNS)
     assert "a and b and c determine each other: one finding" in done.stdout
     assert "Strongest leaks" not in done.stdout

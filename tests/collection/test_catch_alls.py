@@ -1,4 +1,4 @@
-"""Records in the domain of a plan: refused with row and column, or caught by a stated value."""
+"""Records in the domain of a plan: rejected with row and column, or coded as a catch-all value."""
 
 import numpy as np
 import pandas as pd
@@ -55,7 +55,7 @@ def test_the_name_of_a_dataset_stands_for_its_records():
         codes_of("survay", domain)
 
 
-def test_a_table_without_one_of_the_attributes_is_refused():
+def test_a_table_without_one_of_the_attributes_is_rejected():
     said = r"the plan asks for 'ill', and the table has no such column; did you mean 'Ill'\?"
     with pytest.raises(TableError, match=said):
         codes_of(people(5).rename_columns({"ill": "Ill"}))
@@ -80,7 +80,7 @@ def test_a_value_outside_names_row_and_column_and_is_not_echoed(case):
     assert SECRET not in str(caught.value)
 
 
-def test_a_word_among_bins_of_a_text_file(tmp_path):
+def test_a_text_in_a_binned_column_of_a_text_file(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text(f"sex,job,age,ill\nF,nurse,30,no\nM,smith,{SECRET},no\n")
     with pytest.raises(TableError) as caught:
@@ -91,7 +91,7 @@ def test_a_word_among_bins_of_a_text_file(tmp_path):
 
 
 @pytest.mark.parametrize("case", OUTSIDE)
-def test_a_value_outside_is_caught(case):
+def test_a_value_outside_the_domain_becomes_the_catch_all(case):
     caught = {"job": "other", "age": "[60, 90]"}
     found = codes_of(frame(person(), person(**OUTSIDE[case]), person(age=75)), other=caught)
     expected = codes_of(frame(person(), person(), person(age=75)))
@@ -181,7 +181,7 @@ def test_catching_agrees_with_an_oracle(tmp_path_factory, rows, as_text):
 
 
 @given(st.lists(st.sampled_from(["?", "-", "3", "100", "0.5", "word", ""]), min_size=1))
-def test_words_and_markers_among_bins(tmp_path_factory, words):
+def test_texts_and_markers_in_a_binned_column(tmp_path_factory, words):
     path = tmp_path_factory.mktemp("words") / "numbers.csv"
     path.write_text("\n".join(["x,n", *(f"{word},0" for word in words)]) + "\n")
     found = codes_of(path, NUMBERS, {"x": "[0, 1)"}, missing_markers=["?"])[0]
@@ -189,7 +189,7 @@ def test_words_and_markers_among_bins(tmp_path_factory, words):
     assert found == [expected[word] for word in words]
 
 
-def test_a_whole_column_outside_is_caught():
+def test_a_whole_column_outside_the_domain_becomes_the_catch_all():
     found = codes_of(
         pd.DataFrame({"x": [9.0, -1.0], "n": ["a", "b"]}), NUMBERS, {"x": "[0, 1)", "n": "7"}
     )

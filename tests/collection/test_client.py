@@ -78,18 +78,18 @@ def check_draws(module, name, count, skew):
 
 
 @pytest.mark.parametrize("name", ["grr", "ss", "oue", "matrix"])
-def test_draws_of_the_device_follow_the_chances(module, name):
+def test_draws_of_the_device_follow_the_probabilities(module, name):
     check_draws(module, name, 20_000, skew=0.75)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", wires.MECHANISMS)
-def test_a_million_draws_follow_the_chances(module, name):
+def test_a_million_draws_follow_the_probabilities(module, name):
     check_draws(module, name, 1_000_000, skew=0.96)
 
 
 @pytest.mark.parametrize("made", [GRR(5, 1.3), SubsetSelection(7, 0.4), OUE(4, 1.0), GRR(1, 1.0)])
-def test_the_factor_is_what_the_chances_allow(module, made):
+def test_the_factor_is_what_the_probabilities_allow(module, made):
     plan = wires.client_file(wires.one_question_wire(made))
     ((factor,),) = load(module, plan)["factors"]
     expected = float(exp_below(made.epsilon)) if made.k > 1 else 1.0
@@ -105,7 +105,7 @@ def tampered(change):
     return plan
 
 
-def test_a_tampered_plan_is_refused(module):
+def test_a_tampered_plan_is_rejected(module):
     def raise_keep(plan):
         plan["wire"]["forms"][0]["questions"][1]["keep"] = str(2**64 - 1)
 
@@ -137,7 +137,7 @@ def test_a_plan_whose_wire_form_was_edited_is_edited(tmp_path):
     assert not Plan.load(place).edited
 
 
-def test_a_plan_tampered_with_its_digest_is_refused_by_the_digest_that_is_trusted(module):
+def test_a_plan_tampered_with_its_digest_is_rejected_by_the_digest_that_is_trusted(module):
     wire = copy.deepcopy(WIRES["forms"])
     trusted = wires.client_file(wire)["collection"]
     wire["forms"][0]["questions"][1]["keep"] = str(2**64 - 1)
@@ -175,7 +175,7 @@ def test_damage_is_an_error_even_with_its_digest(module):
     assert [one.get("error") for one in found] == ["PlanError"] * len(plans)
 
 
-def test_a_mechanism_that_no_client_can_draw_is_refused(module):
+def test_a_mechanism_that_no_client_can_draw_is_rejected(module):
     plan = wires.client_file(wires.one_question_wire(OLH(8, 1.0)))
     found = load(module, plan)
     assert found == {"error": "PlanError", "message": "a client cannot draw reports of olh"}
@@ -247,7 +247,7 @@ def test_without_storage_nothing_is_released(module, mode):
     assert values(found)[1]["form"] in (1, 2, 3)
 
 
-def test_a_storage_that_fills_up_releases_no_report(module):
+def test_a_full_storage_releases_no_report(module):
     found = person(
         module,
         {"do": "form"},
@@ -273,7 +273,7 @@ def test_calls_at_the_same_time_draw_once(module):
     assert found["draws"] == 3
 
 
-def test_what_fails_is_sent_again_without_fresh_noise(module):
+def test_a_failed_send_is_repeated_without_fresh_noise(module):
     found = person(module, {"do": "report"}, {"do": "send", "statuses": [0, 503, 200]})
     line, sent = values(found)
     assert sent is True
@@ -297,7 +297,7 @@ def test_an_endpoint_that_is_down_leaves_the_line_for_a_file(module):
     assert len(found["posted"]) == 5
 
 
-def test_a_refusal_is_not_repeated(module):
+def test_a_rejected_line_is_not_sent_again(module):
     found = person(module, {"do": "report"}, {"do": "send", "statuses": [400]})
     assert values(found)[1] == "SendError"
     assert len(found["posted"]) == 1

@@ -65,7 +65,7 @@ def check_leakage(plan, reports, pairs, informative):
     return found
 
 
-def test_people_who_exist_only_here(tmp_path):
+def test_reports_of_simulated_people(tmp_path):
     table = people(60_000)
     pairs = count_pairs(table, domain=DOMAIN)
     plan, reports = collect(table, pairs, 2.0, tmp_path)

@@ -142,7 +142,7 @@ def test_groups_do_not_change_sums(monkeypatch):
         assert np.allclose(whole.joint(*pair).sum(axis=0), few.joint(*pair).sum(axis=0))
 
 
-def test_groups_take_turns():
+def test_reports_are_assigned_to_groups_cyclically():
     """Sorted people must not make groups differ."""
     plan = plan_for(counts(), 30.0, "grr")
     table = people(12_800).sort_by("sex")
@@ -150,7 +150,7 @@ def test_groups_take_turns():
     assert np.abs(shares - shares.mean()).max() < 0.02
 
 
-def test_too_many_values_are_refused(monkeypatch):
+def test_too_many_values_are_rejected(monkeypatch):
     plan = plan_for(counts(), 1.0)
     monkeypatch.setattr(sums, "MAX_CELLS", 1000)
     with pytest.raises(InputError, match="11 values in all, too many"):

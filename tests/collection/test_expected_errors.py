@@ -48,7 +48,7 @@ def test_estimates_of_people_drawn_anew_vary_as_expected():
         assert spread < 0.2 * mean
 
 
-def test_the_other_ways_of_a_plan_without_a_design_are_computed_from_its_limits():
+def test_alternatives_of_a_plan_without_a_design_are_computed_from_its_limits():
     plan = plan_for(counts(), 1.0)
     split, sampled = alternatives(plan)
     limit = plan["sex"].limit
@@ -61,13 +61,13 @@ def test_the_other_ways_of_a_plan_without_a_design_are_computed_from_its_limits(
     assert alternatives(forms_plan(counts(), [product(sex=1.0, ill=1.0)])) == ()
 
 
-def test_what_reports_do_not_tell_is_not_known():
+def test_the_error_of_an_attribute_that_cannot_be_estimated_is_infinite():
     plan = forms_plan(counts(), [product(sex=0.0, ill=1.0)])
     assert expected_variances(plan)["sex"] == np.inf
     assert half_width(np.inf, 2, 100) == np.inf
 
 
-def test_certifying_an_edited_plan_drops_the_other_ways(found, tmp_path):
+def test_certifying_an_edited_plan_drops_the_alternatives(found, tmp_path):
     table, place = sp.make_survey(2_000), tmp_path / "plan.json"
     plan = plan_of_design(found)
     assert len(plan.alternatives) == 7
@@ -78,7 +78,7 @@ def test_certifying_an_edited_plan_drops_the_other_ways(found, tmp_path):
     assert edited.certify(table).alternatives == ()
 
 
-def test_the_other_ways_are_about_attributes_of_the_plan():
+def test_alternatives_have_the_attributes_of_the_plan():
     plan = plan_for(counts())
     other = Alternative(name="x", rests_on="", certified=True, variances={"none": 1.0})
     with pytest.raises(InputError, match="'none', which is no attribute"):

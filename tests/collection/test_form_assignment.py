@@ -147,7 +147,7 @@ def test_files_are_written_in_chunks_and_read_back(tmp_path):
         ("3:report", lambda v: [0] * len(v), "the reports of form 3 and no others"),
     ],
 )
-def test_damaged_reports_are_refused_with_their_record(column, change, message):
+def test_damaged_reports_are_rejected_with_their_record(column, change, message):
     reports = PLAN.perturb(people(100), seed=1)
     place = reports.column_names.index(column)
     field = reports.schema.field(column)
@@ -186,7 +186,7 @@ def test_forms_are_taken_from_a_column(tmp_path):
         (["1", "two", "3"], "record 2: column 'asked'"),
     ],
 )
-def test_what_is_no_form(forms, message):
+def test_an_invalid_form_raises(forms, message):
     data = people(3).append_column("asked", pa.array(forms))
     for options in ({}, {"other": {"job": "other"}}):
         with pytest.raises(InputError, match=message):
@@ -199,7 +199,7 @@ def test_a_missing_form_is_an_error_even_where_records_are_dropped():
         PLAN.perturb(data, form="asked", missing="drop")
 
 
-def test_columns_of_forms_that_cannot_be():
+def test_invalid_columns_of_forms_raise():
     data = people(10)
     with pytest.raises(InputError, match="asked"):
         PLAN.perturb(data, form="asked")
@@ -254,7 +254,7 @@ def test_derived_forms_follow_the_shares_and_the_key():
 
 
 @pytest.mark.parametrize("wrong", [None, "", "  ", 0.5, True])
-def test_what_is_no_identifier(wrong):
+def test_an_invalid_identifier_raises(wrong):
     values = pa.array([wrong, wrong] if not isinstance(wrong, str) else ["a", wrong])
     data = people(2).append_column("id", values)
     with pytest.raises(InputError, match=r"record [12]: column 'id' must be an identifier"):
@@ -302,19 +302,19 @@ def test_the_command_gives_the_same_form_again(tmp_path):
     result = run(*call, "--form-column", "asked", "-o", outputs[0])
     assert result.returncode == 0
     assert forms_of(pq.read_table(outputs[0])).tolist() == derived.tolist()
-    refused = run(*call, "--identifier", "id", "-o", tmp_path / "three.parquet")
-    assert refused.returncode == 2
-    assert "--identifier needs --key-file" in refused.stderr
-    refused = run(*call, "--key-file", tmp_path / "key", "-o", tmp_path / "three.parquet")
-    assert refused.returncode == 2
-    assert "--key-file needs --identifier" in refused.stderr
+    rejected = run(*call, "--identifier", "id", "-o", tmp_path / "three.parquet")
+    assert rejected.returncode == 2
+    assert "--identifier needs --key-file" in rejected.stderr
+    rejected = run(*call, "--key-file", tmp_path / "key", "-o", tmp_path / "three.parquet")
+    assert rejected.returncode == 2
+    assert "--key-file needs --identifier" in rejected.stderr
     both = ("--identifier", "id", "--form-column", "asked", "--key-file", tmp_path / "key")
-    refused = run(*call, *both, "-o", tmp_path / "three.parquet")
-    assert "a column (--form-column) or derived from one (--identifier)" in refused.stderr
+    rejected = run(*call, *both, "-o", tmp_path / "three.parquet")
+    assert "a column (--form-column) or derived from one (--identifier)" in rejected.stderr
     (tmp_path / "junk").write_text("no key")
     asked = ("--identifier", "id", "--key-file", tmp_path / "junk")
-    refused = run(*call, *asked, "-o", tmp_path / "three.parquet")
-    assert "seepage: --key-file must be bytes or a file of hexadecimal digits" in refused.stderr
+    rejected = run(*call, *asked, "-o", tmp_path / "three.parquet")
+    assert "seepage: --key-file must be bytes or a file of hexadecimal digits" in rejected.stderr
     assert not (tmp_path / "three.parquet").exists()
 
 

@@ -89,7 +89,7 @@ def test_forms_with_their_own_budgets_and_a_matrix_give_unbiased_estimates(simul
     check(values - RECORDS.marginal(name) / ROWS, errors)
 
 
-def test_the_error_is_what_precisions_add_up_to(simulated):
+def test_precisions_of_forms_add_up(simulated):
     """Mean squared error of a new sample: 1 / (n sum_f share_f / v_f), noise and sampling."""
     plan = three_forms(PAIRS)
     nominal = np.array(plan["job"].frequencies)
@@ -113,7 +113,7 @@ def test_weights_do_not_depend_on_the_reports():
     assert combine(one_value, 4).frequencies.tolist() == [1.0]
 
 
-def test_everyone_asked_the_same_has_no_error_of_sampling():
+def test_a_single_form_has_no_sampling_variance():
     part = FormEstimate(np.array([0.3, 0.7]), np.array([0.04, 0.09]), 50, 1.0)
     assert combine([part], 50).standard_errors == pytest.approx([0.2, 0.3], rel=1e-15)
     some = combine([part], 100).standard_errors ** 2 - [0.04, 0.09]
@@ -171,7 +171,7 @@ def test_the_best_unbiased_table_is_taken():
     """No other table that is unbiased for every distribution has less variance."""
     plan = forms_plan(PAIRS, [matrix(DOMAIN, ["sex", "ill"], 1.0)])
     estimator = MatrixEstimator(plan, plan.forms[0].channel)
-    channel = plan.forms[0].channel.made.channel()
+    channel = plan.forms[0].channel.mechanism.channel()
     best, wanted = estimator.coefficients("sex"), estimator.marginal_matrix("sex")
     assert np.allclose(channel @ best, wanted.T, atol=1e-9)
     chances = np.outer(plan["sex"].frequencies, plan["ill"].frequencies).ravel() @ channel
@@ -183,7 +183,7 @@ def test_the_best_unbiased_table_is_taken():
         assert chances @ (other**2).sum(axis=1) > chances @ (best**2).sum(axis=1)
 
 
-def test_a_matrix_that_does_not_tell_an_attribute_apart():
+def test_a_matrix_from_which_an_attribute_cannot_be_estimated():
     rows = np.kron(GRR(2, 1.0).channel(), np.ones((2, 1)))
     plan = forms_plan(PAIRS, [MatrixChannel.of(["sex", "ill"], MatrixMechanism(rows))])
     found = plan.estimate(plan.perturb(PEOPLE, seed=1))
@@ -195,7 +195,7 @@ def test_a_matrix_that_does_not_tell_an_attribute_apart():
 
 def test_nominal_frequencies_of_cells_are_used():
     cells = np.array([0.4, 0.1, 0.1, 0.4])
-    made = matrix(DOMAIN, ["sex", "ill"], 1.0).made
+    made = matrix(DOMAIN, ["sex", "ill"], 1.0).mechanism
     stated = MatrixChannel.of(["sex", "ill"], made, frequencies=cells)
     plan = forms_plan(PAIRS, [stated])
     estimator = MatrixEstimator(plan, stated)
@@ -279,7 +279,7 @@ def test_tables_are_near_the_truth_at_large_budgets():
     assert found.pairs.records == 30_000
 
 
-def test_leakage_is_watched_where_pairs_are_asked_together():
+def test_leakage_is_estimated_for_pairs_asked_together():
     channels = [product(sex=1.0, job=2.0), product(sex=2.0, job=1.0, ill=1.0), product(age=1.0)]
     plan, data = forms_plan(PAIRS, channels), people(60_000)
     found = analyse_reports(plan, plan.perturb(data, seed=4))

@@ -183,7 +183,7 @@ def test_attributes_that_tell_nothing_are_listed():
         nothing.estimate_pairs(nothing.perturb(people(5)))
 
 
-def test_joints_of_nonsense_are_refused():
+def test_joints_of_nonsense_are_rejected():
     plan = plan_for(counts(), 1.0)
     reports = plan.perturb(people(100))
     with pytest.raises(InputError, match="must differ, got 'sex' twice"):

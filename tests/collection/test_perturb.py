@@ -91,7 +91,7 @@ def bad_at_the_end(rows):
 
 
 @pytest.mark.parametrize("nameless", [True, False])
-def test_a_refused_record_leaves_nothing(tmp_path, nameless, monkeypatch):
+def test_a_rejected_record_leaves_nothing(tmp_path, nameless, monkeypatch):
     if not nameless:
         monkeypatch.setattr(_output, "_unnamed_file", lambda folder: None)
     with pytest.raises(DomainError, match=r"record 200,000: column 'job'.*catch-all.*other"):
@@ -99,7 +99,7 @@ def test_a_refused_record_leaves_nothing(tmp_path, nameless, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_refused_record_leaves_what_was_there(tmp_path):
+def test_a_rejected_record_leaves_what_was_there(tmp_path):
     path = tmp_path / "reports.parquet"
     path.write_bytes(b"old")
     with pytest.raises(DomainError):

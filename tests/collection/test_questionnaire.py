@@ -337,7 +337,7 @@ def test_storage_that_is_really_full_releases_nothing(site, visit):
     assert site.arrived == []
 
 
-def test_a_tampered_plan_is_refused(site, visit):
+def test_a_tampered_plan_is_rejected(site, visit):
     def tamper(page):
         return re.sub(r'"keep":"\d+"', f'"keep":"{2**64 - 1}"', page)
 
@@ -377,7 +377,7 @@ def test_the_command_writes_all_files(tmp_path):
         (["--questionnaire", "s.html", "--labels", "plan.json"], "must have the columns"),
     ],
 )
-def test_the_command_refuses_in_one_line(tmp_path, options, message):
+def test_bad_options_of_the_command_are_one_line(tmp_path, options, message):
     PLAN.save(tmp_path / "plan.json")
     (tmp_path / "wrong.csv").write_text("attribute,value,label\nsex,X,Neither\n")
     done = run("client", "plan.json", *options, cwd=tmp_path)
@@ -387,7 +387,7 @@ def test_the_command_refuses_in_one_line(tmp_path, options, message):
     assert not (tmp_path / "s.html").exists()
 
 
-def test_a_mechanism_that_no_client_can_draw_is_refused(tmp_path):
+def test_a_mechanism_that_no_client_can_draw_is_rejected(tmp_path):
     plan = plan_for(counts(), 1.0, "olh")
     for write in (lambda: write_client(plan, tmp_path), lambda: questionnaire_page(plan)):
         with pytest.raises(InputError, match="'olh', which a client cannot draw"):

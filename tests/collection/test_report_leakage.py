@@ -91,7 +91,7 @@ def test_without_noise_the_best_set_is_found(joint, contrast, size):
             assert np.isclose(found, exact, atol=1e-6)
 
 
-def test_the_limits_say_nothing_of_a_value_too_rare_to_tell():
+def test_limits_of_a_rare_value_are_the_whole_range():
     pairs, codes = table_of([[20_000, 20_000], [20_000, 20_000], [9, 1]])
     plan, _ = case("grr", pairs, 1.0)
     sums = pool_reports(plan, collected(plan, codes, np.random.default_rng(2)))
@@ -128,7 +128,7 @@ def test_almost_without_noise_the_interval_is_narrow(name):
         assert interval.upper - interval.lower < 1.0
 
 
-def test_fieller_limits_are_where_the_test_changes_its_mind():
+def test_fieller_limits_invert_the_t_test():
     rng = np.random.default_rng(9)
     whole = rng.normal(10.0, 2.0, (30, 1, 1))
     part = 0.4 * whole + rng.normal(0.0, 1.0, (30, 1, 1))
@@ -144,7 +144,7 @@ def test_fieller_limits_are_where_the_test_changes_its_mind():
     assert np.isclose(high.item(), optimize.brentq(excess, middle, middle + 1))
 
 
-def test_fieller_gives_up_where_the_whole_may_be_nothing():
+def test_fieller_limits_are_infinite_if_the_denominator_may_be_0():
     whole, part = np.array([[1.0]]), np.array([[0.5]])
     wide = np.array([[[5.0]], [[-5.0]], [[3.0]], [[-3.0]]])
     low, high = _fieller(whole, part, wide, wide / 2, 0.025)
@@ -158,7 +158,7 @@ def test_reports_that_cannot_leak():
         assert leakage_interval(sums, "a", "b", sets, 0.95) == (0.0, 0.0, 0.0)
 
 
-def test_few_reports_say_nothing():
+def test_few_reports_give_the_whole_range():
     plan, _ = case("grr", epsilon=1.0)
     reports = collected(plan, [column[:5] for column in CODES], np.random.default_rng(1))
     found = analyse_reports(plan, reports)["a", "b"]
@@ -175,7 +175,7 @@ def test_an_unbounded_contrast_has_an_unbounded_limit():
     assert found.to_dict()["upper"][0][1] == "inf"
 
 
-def test_the_whole_analysis_can_be_kept():
+def test_an_analysis_is_saved_as_json_and_csv():
     plan = plan_for(counts(), 2.0)
     reports = plan.perturb(people(20_000))
     told = []

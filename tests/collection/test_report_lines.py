@@ -135,7 +135,7 @@ def test_many_words_of_bits_are_packed_in_order(tmp_path):
     ]
 
 
-def test_reports_of_another_plan_are_refused(tmp_path):
+def test_reports_of_another_plan_are_rejected(tmp_path):
     foreign = next(client_lines(1, OTHER))
     found = read(written(tmp_path / "reports.jsonl", [foreign, GOOD, foreign]))
     assert found.table.num_rows == 1
@@ -163,7 +163,7 @@ def test_a_line_may_arrive_in_two_files(tmp_path):
     assert read(*files).notes == ("b.jsonl: 1 line left out as sent twice (line 1)",)
 
 
-def test_what_a_collector_adds_is_ignored(tmp_path):
+def test_unknown_fields_of_a_line_are_ignored(tmp_path):
     found = read(written(tmp_path / "reports.jsonl", [{**GOOD, "received": "2026-11-16", "n": 1}]))
     assert (found.table.num_rows, found.notes) == (1, ())
 

@@ -27,7 +27,7 @@ def reports():
     return PLAN.perturb(people(1000))
 
 
-def refusal(reports, plan=PLAN):
+def error_message(reports, plan=PLAN):
     with pytest.raises(InputError) as caught:
         plan.estimate(reports)
     assert "\n" not in str(caught.value)
@@ -67,13 +67,13 @@ def test_columns_may_be_reordered_and_others_are_ignored(reports):
     assert same(PLAN.estimate(more), PLAN.estimate(reports))
 
 
-def test_reports_of_another_plan_are_refused(reports):
+def test_reports_of_another_plan_are_rejected(reports):
     for other in (
         plan_for(counts(), 1.1, "oue"),
         plan_for(counts(), 1.0, "grr"),
         plan_for(counts().select(["sex", "job"]), 1.0, "oue"),
     ):
-        assert "reports of another plan" in refusal(reports, other)
+        assert "reports of another plan" in error_message(reports, other)
 
 
 def test_notes_and_limits_do_not_matter(reports):
@@ -87,11 +87,11 @@ def test_columns_must_come_from_the_mechanisms_of_the_plan(reports):
     bare = reports.replace_schema_metadata(None)
     assert same(PLAN.estimate(bare), PLAN.estimate(reports))
     other = plan_for(counts(), 2.0, "oue")
-    message = refusal(bare, other)
+    message = error_message(bare, other)
     assert "column 'sex' of the table must hold reports of" in message
     assert "'epsilon': 2.0" in message
-    assert "must have one column of reports 'ill'" in refusal(bare.drop_columns("ill"))
-    assert "column 'sex'" in refusal(bare.set_column(0, "sex", [["F"] * 1000]))
+    assert "must have one column of reports 'ill'" in error_message(bare.drop_columns("ill"))
+    assert "column 'sex'" in error_message(bare.set_column(0, "sex", [["F"] * 1000]))
 
 
 def with_metadata(table, content):
@@ -100,60 +100,60 @@ def with_metadata(table, content):
 
 
 @pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b'{"kind": "bits"}', b"\xff"])
-def test_damaged_metadata_is_refused(reports, content):
-    assert "column 'sex' of the table must hold reports of" in refusal(
+def test_damaged_metadata_is_rejected(reports, content):
+    assert "column 'sex' of the table must hold reports of" in error_message(
         with_metadata(reports, content)
     )
 
 
-def test_a_false_type_under_true_metadata_is_refused(reports):
+def test_a_false_type_under_true_metadata_is_rejected(reports):
     field = reports.schema.field(0)
     text = pa.field(field.name, pa.string(), metadata=field.metadata)
     bare = reports.replace_schema_metadata(None)
-    assert "column 'sex'" in refusal(bare.set_column(0, text, [["x"] * 1000]))
+    assert "column 'sex'" in error_message(bare.set_column(0, text, [["x"] * 1000]))
 
 
-def test_empty_reports_are_refused(reports):
+def test_empty_reports_are_rejected(reports):
     field = reports.schema.field(0).with_nullable(True)
     gaps = pa.array([None, *reports.column(0).to_pylist()[1:]], field.type)
-    message = refusal(reports.replace_schema_metadata(None).set_column(0, field, gaps))
+    message = error_message(reports.replace_schema_metadata(None).set_column(0, field, gaps))
     assert "1 empty reports" in message
 
 
-def test_impossible_reports_are_refused(reports):
+def test_impossible_reports_are_rejected(reports):
     field = reports.schema.field(0)
     forged = pa.array([b"\xff" * 8] * 1000, field.type)
     forged_table = reports.replace_schema_metadata(None).set_column(0, field, forged)
-    assert "must set bits below 2" in refusal(forged_table)
+    assert "must set bits below 2" in error_message(forged_table)
     with pytest.raises(InputError, match="must set bits below 2"):
         PLAN.estimate_joint(forged_table, "sex", "job")
 
 
-def test_no_reports_no_estimate(reports):
-    assert "must not be empty" in refusal(reports.slice(0, 0))
+def test_an_empty_table_of_reports_raises(reports):
+    assert "must not be empty" in error_message(reports.slice(0, 0))
     with pytest.raises(InputError, match="must not be empty"):
         PLAN.estimate_joint(reports.slice(0, 0), "sex", "job")
 
 
-def test_what_are_no_reports(reports, tmp_path):
-    assert "must be an Arrow table" in refusal(reports.to_pandas())
+def test_other_objects_than_reports_raise(reports, tmp_path):
+    assert "must be an Arrow table" in error_message(reports.to_pandas())
     pa.csv.write_csv(people(10), tmp_path / "people.csv")
-    assert "cannot be read as a Parquet file of reports" in refusal(tmp_path / "people.csv")
+    assert "cannot be read as a Parquet file of reports" in error_message(tmp_path / "people.csv")
     pq.write_table(people(10), tmp_path / "people.parquet")
-    assert "column 'sex'" in refusal(tmp_path / "people.parquet")
-    assert "there is no file or folder" in refusal(tmp_path / "reports.parquet")
+    assert "column 'sex'" in error_message(tmp_path / "people.parquet")
+    assert "there is no file or folder" in error_message(tmp_path / "reports.parquet")
 
 
-def test_a_truncated_or_damaged_file_is_refused(tmp_path):
+def test_a_truncated_or_damaged_file_is_rejected(tmp_path):
     path = tmp_path / "reports.parquet"
     perturb_file(PLAN, people(5000), path)
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
-    assert "cannot be read as a Parquet file of reports" in refusal(path)
+    assert "cannot be read as a Parquet file of reports" in error_message(path)
     damaged = bytearray(content)
     damaged[len(content) // 3] ^= 0xFF
     path.write_bytes(bytes(damaged))
-    assert "cannot be read as a Parquet file of reports" in refusal(path)
+    assert "cannot be read as a Parquet file of reports" in error_message(path)
 
 
 def test_batches_are_small_whatever_the_file(tmp_path):
@@ -204,7 +204,7 @@ def test_a_report_that_cannot_be_drawn_is_named(tmp_path, name, as_file):
     if as_file:
         pq.write_table(table, tmp_path / "r.parquet", use_compliant_nested_type=False)
         table = tmp_path / "r.parquet"
-    assert message in refusal(table, plan)
+    assert message in error_message(table, plan)
     for use in (
         lambda: plan.estimate_joint(table, "sex", "job"),
         lambda: plan.estimate_pairs(table),
@@ -228,15 +228,15 @@ def test_vectors_beyond_the_noise_are_damaged(vectors, entry):
     column[69_999] = [0.0, entry]
     field = reports.schema.field(0)
     damaged = reports.set_column(0, field, pa.array(column, field.type))
-    assert "the table, record 70,000: column 'sex' is damaged" in refusal(damaged, plan)
+    assert "the table, record 70,000: column 'sex' is damaged" in error_message(damaged, plan)
     column[69_999] = [-204.0, 205.0]
     assert plan.estimate(reports.set_column(0, field, pa.array(column, field.type)))
 
 
-def test_empty_parts_of_reports_are_refused():
+def test_empty_parts_of_reports_are_rejected():
     plan = plan_for(counts(), 1.0, "olh")
     table = with_reports(plan.perturb(people(100)), [{"seed": None, "bucket": 1}])
-    assert "got null values" in refusal(table, plan)
+    assert "got null values" in error_message(table, plan)
 
 
 @pytest.mark.parametrize("step", [16, pytest.param(4, marks=pytest.mark.slow)])
@@ -282,6 +282,6 @@ def test_reports_of_version_0_1_still_give_the_same_estimates():
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
-def test_a_pipe_is_refused_with_the_reason(tmp_path):
+def test_a_pipe_is_rejected_with_the_reason(tmp_path):
     os.mkfifo(tmp_path / "reports")
-    assert "must be a file: reports are read more than once" in refusal(tmp_path / "reports")
+    assert "must be a file: reports are read more than once" in error_message(tmp_path / "reports")

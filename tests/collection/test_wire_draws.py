@@ -39,7 +39,7 @@ def largest_ratio(channel):
 
 
 @pytest.mark.parametrize("name", wires.MECHANISMS)
-def test_chances_of_a_value_sum_to_one(name):
+def test_probabilities_of_a_value_sum_to_one(name):
     channel = mechanism_wire(wires.MECHANISMS[name])
     for code in range(channel["k"]):
         assert sum(wires.exact_chances(channel, code).values()) == 1
@@ -60,14 +60,14 @@ def test_no_ratio_exceeds_the_budget(family, k, epsilon):
 @pytest.mark.parametrize("k", [2, 3, 5, 6])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("family", [GRR, SubsetSelection, OUE])
-def test_hardly_any_budget_is_lost(family, k, epsilon):
+def test_the_realised_epsilon_is_close_to_the_stated_one(family, k, epsilon):
     """The wire may lose k w / 2^64 or so, not more."""
     ratio = largest_ratio(mechanism_wire(family(k, epsilon)))
     assert ratio >= exp_below(epsilon) * (1 - Fraction(4000, SPAN))
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.1), (1.0, 0.01), (3.0, 1e-6)])
-def test_the_relaxation_is_kept(epsilon, delta):
+def test_delta_is_not_exceeded(epsilon, delta):
     channel = mechanism_wire(ApproximateGRR(5, epsilon, delta))
     rows = [wires.exact_chances(channel, code) for code in range(5)]
     for first, second in combinations(rows, 2):
@@ -76,7 +76,7 @@ def test_the_relaxation_is_kept(epsilon, delta):
 
 
 @pytest.mark.parametrize("made", [*wires.MECHANISMS.values(), BasicRAPPOR(3)])
-def test_chances_are_those_of_the_mechanism(made):
+def test_probabilities_are_those_of_the_mechanism(made):
     """The share of reports that support each value, against the fractions that estimates use."""
     channel = mechanism_wire(made)
     for code in range(made.k):
@@ -95,7 +95,7 @@ def test_chances_are_those_of_the_mechanism(made):
 
 @pytest.mark.parametrize("name", wires.MECHANISMS)
 @pytest.mark.parametrize("skew", [1.0, 0.9])
-def test_draws_follow_the_chances(name, skew):
+def test_draws_follow_the_probabilities(name, skew):
     """A chi-square test accepts the exact chances, and rejects ones that are skewed."""
     channel = mechanism_wire(wires.MECHANISMS[name])
     chances = wires.exact_chances(channel, 1)
@@ -115,7 +115,7 @@ def test_draws_follow_the_chances(name, skew):
     assert found > 1e-3 if skew == 1.0 else found < 1e-3
 
 
-def test_every_word_of_the_edges_goes_where_it_must():
+def test_words_at_the_thresholds_give_the_specified_output():
     """The words next to each threshold, where an error by one would show."""
     channel = mechanism_wire(GRR(5, 1.3))
     keep = int(channel["keep"])
@@ -175,7 +175,7 @@ def test_questions_take_their_words_in_order():
         (4, {"c": "c1"}, 24, "form must be an integer from 1 to 3, got 4"),
     ],
 )
-def test_what_cannot_be_answered_raises(form, record, length, message):
+def test_an_invalid_answer_raises(form, record, length, message):
     with pytest.raises(InputError, match=message):
         perturb_record(wires.three_forms_wire(), form, record, bytes(length))
 

@@ -1,4 +1,4 @@
-"""A channel is checked when made, and refuses to meet the wrong axis."""
+"""A channel is checked when made, and raises if its axes do not match."""
 
 from fractions import Fraction
 
@@ -37,17 +37,17 @@ NOT_TEXT = "channel must be a matrix of probabilities"
         ([[1.0, 2e-9]], "each row of channel must sum to 1, but row 0 sums to 1.000000002"),
     ],
 )
-def test_what_is_no_channel_is_refused_in_one_line(given, message):
-    with pytest.raises(ChannelError) as refused:
+def test_a_matrix_that_is_no_channel_raises_in_one_line(given, message):
+    with pytest.raises(ChannelError) as raised:
         as_matrix(given)
-    assert str(refused.value) == message
+    assert str(raised.value) == message
 
 
 @pytest.mark.parametrize(
     "given",
     [[[1]], [[True, False]], [[Fraction(1, 2), Fraction(1, 2)]], np.float32([[0.5, 0.5]])],
 )
-def test_whatever_holds_probabilities_becomes_a_matrix_of_its_own(given):
+def test_any_array_of_probabilities_becomes_a_copied_matrix(given):
     matrix = as_matrix(given)
     assert matrix.dtype == np.float64
     assert not matrix.flags.writeable
@@ -64,9 +64,9 @@ def test_a_later_change_of_the_array_does_not_reach_the_channel():
 
 
 def test_the_shape_must_fit_the_axes():
-    with pytest.raises(ChannelError) as refused:
+    with pytest.raises(ChannelError) as raised:
         Channel([[0.5, 0.5]], attribute("sex", 2), attribute("work", 2))
-    assert str(refused.value) == "the channel of 'work' given 'sex' must be 2 x 2, got 1 x 2"
+    assert str(raised.value) == "the channel of 'work' given 'sex' must be 2 x 2, got 1 x 2"
     with pytest.raises(ChannelError, match="each row of the channel of 'work' given 'sex'"):
         Channel([[0.5, 0.4]], attribute("sex", 1), attribute("work", 2))
 
@@ -81,12 +81,12 @@ def test_composition_keeps_the_outer_axes():
     assert repr(both) == "Channel(report given sex, 2 x 2)"
 
 
-def test_a_swapped_channel_refuses_to_compose():
+def test_composing_swapped_channels_raises():
     sex, work = attribute("sex", 2), attribute("work", 2)
     channel = Channel([[0.5, 0.5], [0.25, 0.75]], sex, work)
-    with pytest.raises(ChannelError) as refused:
+    with pytest.raises(ChannelError) as raised:
         channel @ channel
-    assert str(refused.value) == (
+    assert str(raised.value) == (
         "the output 'work' (2 values) of one channel is not the input 'sex' (2 values) of the other"
     )
     with pytest.raises(TypeError):

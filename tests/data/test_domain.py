@@ -1,4 +1,4 @@
-"""Attributes and domains: what they hold, and what they refuse."""
+"""Attributes and domains: what they hold, and the input that raises."""
 
 import numpy as np
 import pytest
@@ -52,10 +52,10 @@ AGE = Attribute("age", ("[0, 20)", "[20, 99]", MISSING), edges=(0, 20, 99))
         ),
     ],
 )
-def test_what_does_not_fit_is_refused_in_one_line(make, message):
-    with pytest.raises(DomainError) as refused:
+def test_invalid_arguments_raise_in_one_line(make, message):
+    with pytest.raises(DomainError) as raised:
         make()
-    assert str(refused.value) == message
+    assert str(raised.value) == message
 
 
 def test_values_and_codes_belong_together():

@@ -95,7 +95,7 @@ def test_min_count_and_prior_together(pairs):
 
 @pytest.mark.parametrize("option", ["min_count", "prior"])
 @pytest.mark.parametrize("value", [-1, np.nan, np.inf, "2", True, None])
-def test_treatments_must_be_finite_and_not_negative(pairs, option, value):
+def test_min_count_and_prior_must_be_finite_and_not_negative(pairs, option, value):
     with pytest.raises(InputError, match=option):
         pairs.channel("sex", "smoker", **{option: value})
 
@@ -142,7 +142,7 @@ def test_merged_counts_must_fit_64_bits():
         large + large
 
 
-def test_counts_cannot_be_changed(pairs):
+def test_counts_are_read_only(pairs):
     for array in (pairs.counts, pairs.marginal("sex"), pairs.table("sex", "town")):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
@@ -172,7 +172,7 @@ def test_counts_do_not_share_the_arrays_they_were_made_from():
         ([np.array([2**64 - 1, 1], np.uint64), [1, 1]], [1, 0, 0, 1], "fit 64 bits"),
     ],
 )
-def test_counts_that_do_not_fit_are_refused(marginals, counts, message):
+def test_counts_that_do_not_fit_raise(marginals, counts, message):
     with pytest.raises(DomainError, match=message):
         PairCounts(Domain([SEX, SMOKER]), marginals, counts)
 
@@ -186,7 +186,7 @@ def test_select_and_rename(pairs):
         pairs.select(["twon"])
 
 
-def test_digest_tells_counts_and_domains_apart(pairs):
+def test_digests_of_other_counts_and_domains_differ(pairs):
     again = counted(ROWS, SEX, SMOKER, TOWN)
     assert again.digest == pairs.digest
     assert hash(again) == hash(pairs)
@@ -240,6 +240,6 @@ def test_digests_of_whole_tables_are_as_they_were(pairs):
 
 
 @pytest.mark.parametrize("population", [6, 7.5, True, "90"])
-def test_what_no_sample_is_drawn_from_is_refused(pairs, population):
+def test_sampling_from_no_records_raises(pairs, population):
     with pytest.raises(InputError, match="population must be an integer of at least 7"):
         PairCounts(pairs.domain, pairs.marginals, pairs.counts, population=population)

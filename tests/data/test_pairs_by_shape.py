@@ -1,4 +1,4 @@
-"""What is done for all pairs of one shape at once equals what is defined for one pair."""
+"""Functions over all pairs of one shape equal their definitions for single pairs."""
 
 import cProfile
 import math
@@ -15,7 +15,7 @@ from seepage.data.counting import PairAccumulator, count_codes
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import (
     PairCounts,
-    pair_numbers,
+    pair_index,
     pair_offsets,
     pairs_by_shape,
     put_stack,
@@ -69,7 +69,7 @@ def test_every_pair_comes_once_with_its_shape(monkeypatch):
             shapes = {(SIZES[a], SIZES[b], rooms[a], rooms[b]) for a, b in both}
             assert len(shapes) == 1
             assert len(places) == 1 or len(places) * math.prod(min(shapes)[2:]) <= limit
-            assert places.tolist() == pair_numbers(first, second, len(SIZES)).tolist()
+            assert places.tolist() == pair_index(first, second, len(SIZES)).tolist()
             found += zip(places.tolist(), first.tolist(), second.tolist(), strict=True)
         numbered = enumerate(combinations(range(len(SIZES)), 2))
         assert sorted(found) == [(place, a, b) for place, (a, b) in numbered]
@@ -87,7 +87,7 @@ def test_offsets_are_running_sums_of_cells():
 
 
 @pytest.mark.parametrize("begins", [[0, 6, 12], [6], [12, 0], [0, 12], []])
-def test_stacks_are_what_lies_there(begins):
+def test_stacked_arrays_equal_slices_of_the_flat_array(begins):
     flat, places = np.arange(18), np.array(begins, dtype=np.int64)
     stack = stacked(flat, places, 2, 3)
     assert stack.tolist() == [np.arange(b, b + 6).reshape(2, 3).tolist() for b in begins]

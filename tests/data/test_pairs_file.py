@@ -44,7 +44,7 @@ def saved(pairs, tmp_path):
     return path
 
 
-def test_what_is_saved_is_loaded(pairs, saved):
+def test_saving_and_loading(pairs, saved):
     loaded = PairCounts.load(saved)
     assert loaded == pairs
     assert loaded.digest == pairs.digest
@@ -184,8 +184,8 @@ def rewrite(path, change, header=None):
     pq.write_table(change(table).replace_schema_metadata(metadata), path)
 
 
-def refused(path):
-    """Return the one line with which a file is refused."""
+def load_error(path):
+    """Return the one-line error message of loading a file."""
     with pytest.raises(TableError) as caught:
         PairCounts.load(path)
     message = str(caught.value)
@@ -195,28 +195,28 @@ def refused(path):
 
 
 def test_missing_file_and_folder(tmp_path):
-    assert "there is no file" in refused(tmp_path / "nothing")
-    assert "there is no file" in refused(tmp_path)
+    assert "there is no file" in load_error(tmp_path / "nothing")
+    assert "there is no file" in load_error(tmp_path)
 
 
 def test_no_parquet_file(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text("a,b\n1,2\n")
-    assert "is not a Parquet file" in refused(path)
+    assert "is not a Parquet file" in load_error(path)
     path.write_bytes(b"")
-    assert "is not a Parquet file" in refused(path)
+    assert "is not a Parquet file" in load_error(path)
 
 
 def test_another_parquet_file(tmp_path):
     path = tmp_path / "people.parquet"
     pq.write_table(pa.table({"a": [1]}), path)
-    assert "not of pair counts; if it is a table, count it first" in refused(path)
+    assert "not of pair counts; if it is a table, count it first" in load_error(path)
 
 
 @pytest.mark.parametrize("kept", [4, 100, -1, -200])
 def test_truncated_file(saved, kept):
     saved.write_bytes(saved.read_bytes()[:kept])
-    assert "truncated or damaged" in refused(saved)
+    assert "truncated or damaged" in load_error(saved)
 
 
 def test_damaged_pages(saved):
@@ -224,12 +224,12 @@ def test_damaged_pages(saved):
     at = pq.ParquetFile(saved).metadata.row_group(0).column(4).data_page_offset
     content[at + 30 : at + 40] = bytes(255 - byte for byte in content[at + 30 : at + 40])
     saved.write_bytes(content)
-    assert "truncated or damaged" in refused(saved)
+    assert "truncated or damaged" in load_error(saved)
 
 
 def test_another_version(saved):
     rewrite(saved, lambda table: table, lambda header: header.update(version=2, more=[]))
-    assert "has version 2 of the format, this seepage reads 1" in refused(saved)
+    assert "has version 2 of the format, this seepage reads 1" in load_error(saved)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_another_version(saved):
 )
 def test_headers_that_do_not_fit(saved, change, message):
     rewrite(saved, lambda table: table, change)
-    assert message in refused(saved)
+    assert message in load_error(saved)
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_header_that_is_no_json(saved, damage):
     table = pq.read_table(saved)
     damaged = {b"seepage": damage(table.schema.metadata[b"seepage"])}
     pq.write_table(table.replace_schema_metadata(damaged), saved)
-    assert "is not a valid file of pair counts" in refused(saved)
+    assert "is not a valid file of pair counts" in load_error(saved)
 
 
 def test_cells_that_are_not_utf8(saved):
@@ -282,7 +282,7 @@ def test_cells_that_are_not_utf8(saved):
     )
     changed = table.set_column(2, "value_a", bad)
     pq.write_table(changed.replace_schema_metadata(table.schema.metadata), saved)
-    assert "is not a valid file of pair counts" in refused(saved)
+    assert "is not a valid file of pair counts" in load_error(saved)
 
 
 def replaced(column, change):
@@ -332,16 +332,16 @@ def first_set_to(value):
 )
 def test_cells_that_do_not_fit(saved, change, message):
     rewrite(saved, change)
-    assert message in refused(saved)
+    assert message in load_error(saved)
 
 
-def test_swapped_pairs_are_refused(pairs, saved):
+def test_swapped_pairs_raise(pairs, saved):
     def swap(table):
         names = ["attribute_b", "attribute_a", "value_b", "value_a", "count"]
         return table.rename_columns(names).select(table.column_names)
 
     rewrite(saved, swap)
-    assert "below the diagonal" in refused(saved)
+    assert "below the diagonal" in load_error(saved)
 
 
 def test_any_order_of_rows_is_the_same(pairs, saved):
@@ -375,7 +375,7 @@ def test_a_sample_is_loaded_as_one(pairs, saved, tmp_path):
     assert PairCounts.load(tmp_path / "sample") == sample != pairs
 
 
-def test_a_sample_larger_than_its_population_is_refused(saved):
+def test_a_sample_larger_than_its_population_raises(saved):
     table = pq.read_table(saved)
     edited = json.dumps({**header(saved), "population": 3}).encode()
     pq.write_table(table.replace_schema_metadata({b"seepage": edited}), saved)

@@ -16,7 +16,7 @@ from command import run
 from seepage.data.domain import MISSING, OTHER
 from seepage.data.recoding import pool_rare, rare_values
 from seepage.errors import DomainError, InputError
-from seepage.leakage.population_limits import pooling_gain
+from seepage.leakage.pooling import pooling_gain
 
 
 def people(rows=2000):
@@ -57,7 +57,7 @@ def test_every_way_to_count_gives_the_same(tmp_path, pool):
         assert sp.count_pairs(counted, pool=pool) == expected
 
 
-def test_what_is_merged():
+def test_merged_results():
     table = people()
     counts = collections.Counter(table["job"].to_pylist())
     pooled = sp.count_pairs(table, pool=60)
@@ -171,7 +171,7 @@ def test_a_plan_of_a_pooled_table_perturbs_values_it_never_saw():
 
 
 @pytest.mark.parametrize("pool", [0, -1, 1.5, "x", True, float("nan"), float("inf")])
-def test_what_is_no_pool(pool):
+def test_invalid_pool_thresholds_raise(pool):
     with pytest.raises(InputError, match="pool must be"):
         sp.count_pairs(people(), pool=pool)
     with pytest.raises(InputError, match="pool must be"):

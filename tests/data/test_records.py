@@ -102,7 +102,7 @@ def test_sample_has_the_weights_as_frequencies():
     assert not np.array_equal(drawn, tuples.sample(40_000, seed=4))
 
 
-def test_tuples_cannot_be_changed():
+def test_records_are_immutable():
     tuples = Records(domain_of(2), [[0], [1]])
     for part in (tuples.codes, tuples.weights):
         with pytest.raises(ValueError, match="read-only"):
@@ -195,12 +195,12 @@ def test_a_sample_of_all_records_is_the_table():
         ([[0, 1], [1, 1]], [2**53, 1], "at most 2\\^53"),
     ],
 )
-def test_what_is_no_record_is_refused(codes, weights, message):
+def test_invalid_records_raise(codes, weights, message):
     with pytest.raises(DomainError, match=message):
         Records(domain_of(2, 2), codes, weights)
 
 
-def test_other_refusals():
+def test_other_errors():
     tuples = Records(domain_of(*[1000] * 4), np.zeros((0, 4), dtype=np.uint16))
     assert len(tuples) == tuples.records == 0
     with pytest.raises(DomainError, match="1e\\+12 cells"):

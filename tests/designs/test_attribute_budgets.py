@@ -27,7 +27,7 @@ def cost_of(pairs, epsilons, weights):
 
 
 @pytest.mark.parametrize("least", [0.0, 0.95])
-def test_a_left_out_attribute_and_smallest_budgets_bind_budgets_for_each(few, least):
+def test_left_out_attributes_and_minimum_budgets_constrain_budgets_per_attribute(few, least):
     pairs = few.pairs()
     weights = dict.fromkeys(few.domain.names, 1e-3) | {"coffee": 1.0}
     found = find_budgets(
@@ -45,7 +45,7 @@ def test_a_left_out_attribute_and_smallest_budgets_bind_budgets_for_each(few, le
     assert found.gain == pytest.approx(gain)
 
 
-def test_slopes_are_those_of_the_totals():
+def test_slopes_are_derivatives_of_the_totals():
     """Also where a report's contrast is not its epsilon, and beside public attributes."""
     domain = sp.Domain([sp.Attribute(f"a{k}", tuple("abcd"[:k])) for k in (2, 3, 4)])
     pairs = Records.from_joint(domain, np.random.default_rng(4).integers(9, 60, (2, 3, 4))).pairs()

@@ -66,7 +66,7 @@ def test_a_limit_for_each_attribute(few):
     assert found.binding == "income"
 
 
-def test_the_first_to_go_leaks_most_about_the_others():
+def test_the_first_dropped_attribute_leaks_most_about_the_others():
     """Not the one that is leaked about most: leakages differ by direction."""
     domain = sp.Domain([sp.Attribute(f"a{k}", tuple("abcd"[:k])) for k in (2, 3, 4)])
     checked = 0
@@ -81,7 +81,7 @@ def test_the_first_to_go_leaks_most_about_the_others():
     assert checked >= 5
 
 
-def test_budgets_for_each_are_feasible_and_never_worse(few):
+def test_budgets_per_attribute_are_feasible_and_never_worse(few):
     for guarantee in ("independent", "exact"):
         found = find_budgets(
             few, 2.0, guarantee=guarantee, mechanism="grr", budgets="per-attribute", audit=False
@@ -90,7 +90,7 @@ def test_budgets_for_each_are_feasible_and_never_worse(few):
         assert found.gain >= 1.0
 
 
-def test_budgets_for_each_are_a_local_optimum():
+def test_budgets_per_attribute_are_a_local_optimum():
     """No feasible step along any two budgets lowers the weighted variance noticeably."""
     pairs = sp.load_pairs("adult").select(["sex", "relationship", "income"])
     found = find_budgets(
@@ -127,7 +127,7 @@ def test_a_tiny_limit_is_used_too(coins, limit, budgets):
     assert found.gain is None or found.gain >= 1
 
 
-def test_budgets_for_each_where_nothing_varies():
+def test_budgets_per_attribute_without_variance():
     domain = sp.Domain([sp.Attribute(name, ("only",)) for name in ("a", "b")])
     found = find_budgets(
         Records(domain, [[0, 0]]), 1.0, guarantee="exact", mechanism="grr", budgets="per-attribute"
@@ -137,7 +137,7 @@ def test_budgets_for_each_where_nothing_varies():
 
 
 @pytest.mark.parametrize("guarantee", ["independent", "exact", "merged"])
-def test_budgets_for_each_beside_public_attributes(guarantee):
+def test_budgets_per_attribute_with_public_attributes(guarantee):
     """A public attribute has no limit of its own, and must not lift that of the others."""
     domain = sp.Domain([sp.Attribute(f"a{k}", tuple("abcd"[:k])) for k in (2, 3, 4)])
     counts = np.random.default_rng(4).integers(40, 60, (2, 3, 4))
@@ -154,7 +154,7 @@ def test_budgets_for_each_beside_public_attributes(guarantee):
     assert found.totals.values[1:].max() <= 3.0
 
 
-def test_weights_move_budgets():
+def test_weights_change_budgets():
     pairs = sp.load_pairs("adult").select(["sex", "relationship", "income"])
     plain = find_budgets(
         pairs, 2.0, guarantee="independent", mechanism="grr", budgets="per-attribute"
@@ -174,7 +174,7 @@ def test_left_out_attributes_leak_nothing_but_are_leaked_about(few):
     assert found.epsilons[0] > everything.epsilons[0]
 
 
-def test_public_attributes_leak_in_clear(few):
+def test_public_attributes_are_identity_releases(few):
     pairs = few.pairs().select(["age", "coffee", "income"])
     found = find_budgets(pairs, 4.0, guarantee="independent", public=["age"])
     assert found.epsilons[0] == 0
@@ -184,7 +184,7 @@ def test_public_attributes_leak_in_clear(few):
         find_budgets(few.pairs(), 1.0, guarantee="independent", public=["employment"])
 
 
-def test_attributes_to_drop_when_the_least_budget_does_not_fit(few):
+def test_attributes_to_drop_if_the_minimum_budget_exceeds_the_limit(few):
     found = find_budgets(few.pairs(), 2.0, guarantee="independent", least=0.9)
     assert found.dropped
     rest = [name for name in few.domain.names if name not in found.dropped]
@@ -228,7 +228,7 @@ def test_an_assumption_is_audited_and_refuted(coins):
         ({"limit": 1, "weights": 0, "budgets": "per-attribute"}, "weights must be above 0"),
     ],
 )
-def test_bad_input_is_refused(few, arguments, message):
+def test_bad_input_raises(few, arguments, message):
     with pytest.raises(sp.InputError, match=message):
         find_budgets(few.pairs(), **arguments)
 
@@ -244,7 +244,7 @@ def test_celeba_budget_of_the_paper():
 
 @real_data
 @pytest.mark.slow
-def test_celeba_budgets_for_each():
+def test_celeba_budgets_per_attribute():
     pairs = sp.load_pairs("celeba")
     each = find_budgets(pairs, 10.0, guarantee="independent", budgets="per-attribute")
     assert each.gain > 1.1
@@ -302,7 +302,7 @@ def test_a_calibration_as_one_line_and_as_a_frame(coins):
     assert repr(quiet.audit) == "Audit(no reports found that exceed a limit)"
 
 
-def test_no_more_than_the_equal_split_is_said():
+def test_a_note_says_if_no_budget_exceeds_the_equal_split():
     """Attributes that determine each other leave nothing beyond limit / n."""
     domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b")])
     same = Records(domain, [[0, 0], [1, 1]], [500, 500])
@@ -317,7 +317,7 @@ def test_no_more_than_the_equal_split_is_said():
     assert find_budgets(apart, 1.0, guarantee="exact").notes == ()
 
 
-def test_attributes_that_keep_exact_out_of_reach_are_named():
+def test_a_note_names_attributes_that_prevent_exact_totals():
     rng = np.random.default_rng(0)
     sizes = (2, 2, 300, 400, 500, 3)
     domain = sp.Domain(

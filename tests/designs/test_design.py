@@ -170,7 +170,7 @@ def test_identical_attributes_are_asked_one_at_a_time():
     assert strategy(found, OPTIMAL_SMP).error == pytest.approx(found.error, rel=1e-4)
 
 
-def test_xor_is_counted():
+def test_the_leakage_about_an_xor_is_counted():
     coins = people((2, 2, 2), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
     found = table_design(coins, 1.0)
     assert sorted(len(form.attributes) for form in found.forms) == [2, 2, 2]
@@ -247,7 +247,7 @@ def test_public_attributes_are_not_asked_and_count_in_totals():
         table_design(records, told.max() * 0.9, public=["a0"])
 
 
-def test_what_the_adversary_knows_lowers_the_budgets():
+def test_known_attributes_lower_the_budgets():
     coins = people((2, 2, 2), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
     free = table_design(coins, 1.0, left_out=["a2"])
     known = table_design(coins, 1.0, left_out=["a2"], known=["a0"])
@@ -275,7 +275,7 @@ def test_the_error_of_a_joint_distribution_enters():
     assert 0 < found.joint["a0", "a1"] < math.inf
 
 
-def test_weights_move_precision():
+def test_weights_change_precision():
     records = random_table(31)
     plain = table_design(records, 0.5)
     heavy = table_design(records, 0.5, weights=[10.0, 1.0, 1.0, 1.0])
@@ -315,7 +315,7 @@ def test_an_interrupt_gives_the_best_design_so_far(monkeypatch):
     assert found.error < strategy(found, OPTIMAL_SMP).error
 
 
-def test_a_table_too_large_for_exact_is_said_by_name():
+def test_a_table_too_large_for_exact_totals_is_named():
     rng = np.random.default_rng(0)
     sizes = (60, 60, 60)
     records = people(sizes, np.stack([rng.integers(0, 60, 2000) for _ in sizes], axis=1))
@@ -351,7 +351,7 @@ def test_a_table_too_large_for_exact_is_said_by_name():
         ({"weights": 0.0}, "weights must be above 0"),
     ],
 )
-def test_bad_input_is_said_in_one_line(options, message):
+def test_bad_input_raises_with_one_line(options, message):
     limit = options.pop("limit", 1.0)
     with pytest.raises(SeepageError) as raised:
         table_design(every((2, 2, 2)), limit, **options)

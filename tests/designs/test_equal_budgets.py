@@ -32,7 +32,7 @@ def coins():
 @given(
     st.floats(0.01, 50), st.floats(0.1, 5), st.sampled_from([1.0, 0.5, 2.0]), st.floats(0.5, 1.5)
 )
-def test_solving_is_never_above_and_near(limit, slope, power, most):
+def test_the_root_search_is_accurate_and_never_above(limit, slope, power, most):
     """The largest b with slope b^power <= limit, up to `most` times limit."""
 
     def excess(budget):
@@ -45,7 +45,7 @@ def test_solving_is_never_above_and_near(limit, slope, power, most):
     assert truth - 2e-9 <= found <= truth * (1 + 1e-12)
 
 
-def test_solving_takes_few_evaluations():
+def test_the_root_search_takes_few_evaluations():
     calls = []
 
     def excess(budget):
@@ -56,7 +56,7 @@ def test_solving_takes_few_evaluations():
     assert len(calls) < 60
 
 
-def test_solving_copes_with_jumps_and_infinity():
+def test_the_root_search_handles_jumps_and_infinity():
     assert largest_within(lambda b: -1.0 if b < 0.3 else math.inf, 1.0) == pytest.approx(0.3)
     assert largest_within(lambda b: -1.0, 2.0) == 2.0
     with pytest.raises(sp.InputError, match="no budget fits"):
@@ -72,7 +72,7 @@ def test_equal_budgets_use_the_limit_and_keep_it(few, guarantee):
     assert len(set(found.epsilons.tolist())) == 1
 
 
-def test_confirmations_state_the_confidence_that_all_of_them_have_together(coins, monkeypatch):
+def test_confirmations_state_their_simultaneous_confidence(coins, monkeypatch):
     """Totals that each pass wrongly as often as they may: what is stated must still be true."""
     rng, used = np.random.default_rng(6), []
     sampled = {"guarantee": "sampled", "options": {"confidence": 0.4, "seed": 7}}

@@ -78,7 +78,7 @@ def found():
     return sp.find_design(drawn(50_000), 1.0, seconds=10, shape="never")
 
 
-def test_limits_hold_with_room_and_the_design_beats_smp(found):
+def test_limits_hold_with_slack_and_the_design_beats_smp(found):
     assert (found.scope, found.confidence) == ("population", 0.95)
     assert worst(found, chances()) <= 1e-12
     assert found.totals.max() <= 1.0
@@ -212,7 +212,7 @@ def test_tables_too_large_rest_on_their_budgets():
 
 
 @pytest.mark.parametrize(("option", "limit"), [("known", 1.0), ("public", 1.7)])
-def test_limits_hold_for_whoever_knows_or_sees_other_attributes(option, limit):
+def test_limits_hold_given_known_and_public_attributes(option, limit):
     records = drawn(100_000)
     left_out = ["a0"] if option == "known" else []
     found = sp.find_design(records, limit, seconds=3, left_out=left_out, **{option: ["a0"]})
@@ -240,7 +240,7 @@ def test_too_few_records_of_known_values_give_smp_for_everybody_with_the_reason(
     assert any("where 'a0' is" in note for note in found.notes)
 
 
-def test_public_values_that_may_tell_too_much_are_said_with_the_limit_that_would_do():
+def test_public_values_that_exceed_a_limit_raise_with_the_smallest_valid_limit():
     records = drawn(20_000)
     with pytest.raises(InputError) as raised:
         sp.find_design(records, 0.5, public=["a0"], seconds=1)
@@ -267,7 +267,7 @@ def test_public_values_that_may_tell_too_much_are_said_with_the_limit_that_would
         ({"confidence": "high"}, "confidence"),
     ],
 )
-def test_bad_input_is_said_in_one_line(options, message):
+def test_bad_input_raises_with_one_line(options, message):
     with pytest.raises(InputError) as raised:
         sp.find_design(drawn(1_000), 1.0, **options)
     assert message in str(raised.value)

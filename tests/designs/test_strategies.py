@@ -10,7 +10,7 @@ import seepage as sp
 from seepage.designs.strategies import fake_data_budget, sampling_with_fake_data
 
 
-def test_fake_data_does_not_hide_records_that_differ_everywhere():
+def test_fake_data_does_not_hide_records_that_differ_in_every_attribute():
     """By enumeration: RS+FD at the amplified budget tells two records apart by e^eps'."""
     limit, count, k = 1.0, 2, 3
     budget = fake_data_budget(limit, count)
@@ -47,7 +47,7 @@ def estimated_with_fakes(name, margin, budget, count, rng):
 
 
 @pytest.mark.parametrize("amplified", [False, True])
-def test_fake_data_keeps_its_closed_form(amplified):
+def test_fake_data_has_the_closed_form_variance(amplified):
     """Over 60 collections of 24 values the mean error is within a sixth of the claim."""
     pairs = sp.load_pairs("adult").select(["education", "occupation", "sex"])
     claim = sampling_with_fake_data(pairs, 2.0, amplified=amplified)

@@ -210,7 +210,7 @@ def test_the_witness_attains_the_value_by_number_and_by_name(counts, epsilon):
     assert just_above(plain.value, attained, epsilon, 64)
 
 
-def test_the_witness_in_words():
+def test_witness_sentence():
     sex, work = attribute("sex", 2), attribute("work", 2)
     found = leakage_bound(Channel([[0.9, 0.1], [0.2, 0.8]], given=sex, output=work), 1.0)
     assert found.witness.sentence(found.value) == (

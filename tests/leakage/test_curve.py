@@ -89,7 +89,7 @@ def test_the_inverse_is_the_largest_budget_within_the_limit(counts, data):
 
 
 @given(tables(least=2), st.floats(1e-6, 20.0))
-def test_there_and_back(counts, epsilon):
+def test_the_inverse_of_the_bound_of_a_budget_is_that_budget(counts, epsilon):
     _, channel = shares(counts)
     leakage = leakage_bound(channel, epsilon).value
     back = epsilon_for_leakage(channel, leakage)
@@ -107,7 +107,7 @@ def test_a_limit_of_0_allows_epsilon_0_only():
 
 
 @pytest.mark.parametrize("limit", [0.0, 0.5, 1e9, math.inf])
-def test_an_independent_source_may_spend_without_limit(limit):
+def test_an_independent_source_has_an_infinite_budget(limit):
     assert epsilon_for_leakage([[0.5, 0.5], [0.5, 0.5]], limit) == math.inf
     assert epsilon_for_leakage([[0.25, 0.75]], limit) == math.inf
 
@@ -125,7 +125,7 @@ def test_disjoint_supports_leak_their_epsilon(limit):
     assert limit * (1 - 1e-13) <= budget <= limit
 
 
-def test_a_leak_that_hangs_on_a_tiny_cell():
+def test_saturation_from_a_tiny_cell():
     budget = epsilon_for_leakage([[1e-300, 1.0], [2e-300, 1.0]], 0.5)
     assert 690 < budget < 692
     assert leakage_bound([[1e-300, 1.0], [2e-300, 1.0]], budget).value <= 0.5

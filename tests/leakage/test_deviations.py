@@ -43,7 +43,7 @@ def missed(limits, tails, p):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 12])
 @pytest.mark.parametrize("c", [math.log(4), 2.5, 4.0])
-def test_binomial_limits_err_as_rarely_as_they_say(n, c):
+def test_binomial_limits_have_their_error_probability(n, c):
     limits = clopper_pearson(np.arange(n + 1), n, c)
     for p in SHARES:
         assert max(missed(limits, binomial(n, p), p)) <= Fraction(math.exp(-c))
@@ -79,7 +79,7 @@ def test_a_binomial_limit_is_attained():
 
 
 @pytest.mark.parametrize("n", [1, 5, 12])
-def test_mean_limits_err_as_rarely_as_they_say(n):
+def test_mean_limits_have_their_error_probability(n):
     """Weights with three values: every sample enumerated, every mean on a grid."""
     weights, c = np.array([0.1, 0.4, 1.0]), 2.5
     tables = np.array([t for t in product(range(n + 1), repeat=3) if sum(t) == n])
@@ -144,7 +144,7 @@ def test_limits_widen_with_confidence_and_narrow_with_records(a, r, n):
 
 @given(st.floats(0.0, 1.0), st.floats(0.0, 1.0), radii)
 @settings(max_examples=200, deadline=None)
-def test_lines_stay_on_the_safe_side(at, a, r):
+def test_tangent_lines_bound_the_kl_limits(at, a, r):
     upper, lower = tangent_lines(max(at, 1e-3 * r) if r < 1 else 1.0, at, r, r)
     assert upper.constant + upper.slope * a >= kl_upper(a, r) * (1 - 3e-11) - 1e-15
     assert lower.constant + lower.slope * a <= kl_lower(a, r) * (1 + 3e-11) + 1e-15

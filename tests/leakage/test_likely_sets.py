@@ -106,8 +106,8 @@ def test_blocks_change_nothing(monkeypatch, cells):
     channels = np.random.default_rng(3).dirichlet(np.ones(5), (9, 7))
     budgets = np.linspace(0.1, 800, 9)
     whole = best_of_all(channels, budgets), LikelySets("subsets", 0.0, 2).best(channels, budgets)
-    monkeypatch.setattr("seepage.leakage.solver.BLOCK", cells)
-    monkeypatch.setattr("seepage.leakage.solver.SCRATCH", cells)
+    monkeypatch.setattr("seepage.leakage.solver.STACK_BLOCK", cells)
+    monkeypatch.setattr("seepage.leakage.solver.SINGLE_BLOCK", cells)
     parts = best_of_all(channels, budgets), LikelySets("subsets", 0.0, 2).best(channels, budgets)
     for one, other in zip(whole, parts, strict=True):
         assert all(map(np.array_equal, one, other))
@@ -162,7 +162,7 @@ def test_an_infinite_contrast(rows):
     assert sets.best_pair(channel).value == pytest.approx(truth, rel=1e-13)
 
 
-def test_an_input_that_nobody_has_does_not_hide_the_saturation():
+def test_an_input_of_probability_0_does_not_change_the_saturation():
     channel = np.array([[[0.6, 0.4, 0.0], [0.5, 0.5, 0.0]]])
     value = best_singleton(channel, np.array([math.inf])).value[0]
     assert value == pytest.approx(math.log(1.25), rel=1e-14)
@@ -198,7 +198,7 @@ def test_slopes_at_large_epsilon(epsilon):
 
 
 @given(tables(least=2), st.sampled_from([0.0, 1e-9, 0.3, 1.0, 5.0, 40.0, 650.0, 700.0]))
-def test_profile_is_the_largest_sum_of_what_exceeds(counts, value):
+def test_profile_is_the_largest_sum_of_positive_differences(counts, value):
     _, channel = shares(counts)
     rows, height = oracles.exactly(channel), oracles.growth(value) + 1
     truth = max(
@@ -239,7 +239,7 @@ def test_log_ratio_at_infinite_epsilon():
     assert log_ratio(gaps, lows, np.inf).tolist() == [0.0, math.inf, math.log(2)]
 
 
-def test_rounding_moves_to_its_side_and_keeps_zero():
+def test_round_up_and_round_down_keep_zero():
     for number in (1e-300, 0.3, 1.0, 1e300):
         assert round_down(number, 1) < number < round_up(number, 1)
         assert round_up(number, 100) == pytest.approx(number, rel=1e-13)

@@ -51,7 +51,7 @@ def random_pairs(draw):
 
 @settings(max_examples=100)
 @given(random_pairs(), st.sampled_from([0.0, 1e-12, 0.5, 1.0, 50.0, 700.0]))
-def test_every_entry_is_just_above_the_truth_of_the_counts(pairs, epsilon):
+def test_every_entry_is_just_above_the_exact_leakage_of_the_counts(pairs, epsilon):
     matrix = leakage_matrix(pairs, epsilon)
     lam = oracles.growth(epsilon)
     for target, source in permutations(range(len(pairs.domain)), 2):
@@ -110,7 +110,7 @@ BUDGETS = {"sex": 0.5, "work": 1.0, "age": 0.0, "race": 3.0}
 
 
 @pytest.mark.parametrize("epsilon", [BUDGETS, list(BUDGETS.values()), np.array([0.5, 1, 0, 3])])
-def test_each_source_leaks_by_its_own_epsilon(epsilon):
+def test_one_epsilon_per_source(epsilon):
     pairs = table_of()
     matrix = leakage_matrix(pairs, epsilon)
     assert matrix.epsilons.tolist() == [0.5, 1.0, 0.0, 3.0]
@@ -120,7 +120,7 @@ def test_each_source_leaks_by_its_own_epsilon(epsilon):
         assert matrix.values[NAMES.index(target), NAMES.index(source)] == alone.value
 
 
-def test_each_source_may_have_its_own_mechanism():
+def test_one_mechanism_per_source():
     pairs = table_of()
     grr = mechanism("grr", 4, 2.0)
     matrix = leakage_matrix(
@@ -148,7 +148,7 @@ def test_relaxations_beside_the_bound():
         assert (matrix.relaxations[index] > 0) == (source in ("work", "age"))
 
 
-def test_smoothing_lowers_what_few_records_decide():
+def test_smoothing_lowers_leakages_from_few_records():
     pairs = table_of()
     plain = leakage_matrix(pairs, 1.0).values
     smooth = leakage_matrix(pairs, 1.0, min_count=20, prior=3).values
@@ -157,7 +157,7 @@ def test_smoothing_lowers_what_few_records_decide():
     assert smooth[0, 1] == leakage_bound(channel, 1.0).value
 
 
-def test_values_never_seen_are_left_out():
+def test_values_that_never_occur_are_excluded():
     pairs = table_of()
     assert pairs.unseen("work") == ("work3",)
     channel = pairs.channel("work", "race")
@@ -204,7 +204,7 @@ def test_views_of_the_matrix():
         matrix.values[0, 1] = 0.0
 
 
-def test_one_name_is_not_enough():
+def test_an_index_needs_a_target_and_a_source():
     matrix = leakage_matrix(table_of(), 1.0)
     for names in ("sex", ("sex",), ("sex", "work", "sex")):
         with pytest.raises(DomainError, match=r"give matrix\[target, source\], got "):
@@ -367,7 +367,7 @@ def test_settings_by_name_may_come_in_any_order():
             leakage_matrix(pairs, wrong)
 
 
-def test_a_mechanism_brings_its_own_delta():
+def test_a_mechanism_instance_has_its_delta():
     pairs = table_of()
     made = {n: mechanism("gauss", k, 1.0, 1e-3) for n, k in zip(NAMES, SIZES, strict=True)}
     for release, one in zip(

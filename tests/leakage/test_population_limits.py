@@ -48,7 +48,7 @@ def chernoff(k, n, c):
 
 @given(strategies.tables(least=2, targets=3, sources=5), st.sampled_from([0.5, 1.0, 3.0]))
 @settings(max_examples=40, deadline=None)
-def test_limits_are_those_of_every_set_tried(counts, epsilon):
+def test_limits_equal_the_enumeration_of_all_sets(counts, epsilon):
     if counts.shape[1] < 2:
         return
     for kind in ("singletons", "all"):
@@ -60,7 +60,7 @@ def test_limits_are_those_of_every_set_tried(counts, epsilon):
         assert found.upper[0] == pytest.approx(min(high, epsilon), abs=1e-9)
 
 
-def test_many_sets_give_what_all_of_them_give():
+def test_ranked_sets_give_the_limits_of_all_sets():
     """With 9 values most sets are ruled out by a simpler inequality; the maximum is the same."""
     rng = np.random.default_rng(3)
     for _ in range(4):
@@ -71,7 +71,7 @@ def test_many_sets_give_what_all_of_them_give():
         assert low - 0.05 <= found.lower[0] <= low + 1e-9
 
 
-def test_large_tables_give_what_all_of_their_cells_give():
+def test_large_tables_give_the_limits_of_all_sets():
     """Of most cells a simpler inequality suffices; the largest upper limit is the same."""
     rng = np.random.default_rng(4)
     for records in (100, 5000):
@@ -108,7 +108,7 @@ def test_lines_bound_every_set_from_above():
     assert np.mean(excess) <= 1e-4
 
 
-def test_lines_bound_reports_that_hardly_hide_anything():
+def test_lines_bound_reports_with_large_contrasts():
     """With a lower limit of 0 the ratio is 1 + lambda U: the lines' denominators tell nothing."""
     shares, radii = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]), np.array([0.1, 3.0])
     for contrast in (300.0, 700.0):
@@ -163,7 +163,7 @@ def test_limits_tend_to_the_table():
         assert widths[-1] < 1e-3
 
 
-def test_unseen_values_and_single_records_leave_everything_open():
+def test_rare_values_have_trivial_limits():
     found = sp.leakage_matrix(pair_counts([[5, 5], [0, 0], [6, 4]]), 1.0, mechanism="grr")
     limits = found.interval()
     assert limits.upper[0, 1] > 0.9
@@ -172,7 +172,7 @@ def test_unseen_values_and_single_records_leave_everything_open():
     assert "too few records to say about 1 (0)" in limits.too_few[0].sentence()
 
 
-def test_enough_records_are_enough():
+def test_the_needed_number_of_records_suffices():
     """With as many as are said to be needed, a share of 0 excludes half of the budget."""
     limits = sp.leakage_matrix(pair_counts([[3, 3], [2000, 3000]]), 1.0, mechanism="grr").interval()
     needed = limits.too_few[0].needed
@@ -196,7 +196,7 @@ def test_a_matrix_mechanism_has_limits_of_its_reports():
     assert 0 < found.lower[0, 1] < matrix.values[0, 1] < found.upper[0, 1] < math.log(5)
 
 
-def test_smoothing_is_left_out():
+def test_limits_ignore_smoothing():
     pairs = pair_counts([[40, 1], [5, 60]])
     plain = sp.leakage_matrix(pairs, 1.0, mechanism="grr")
     smooth = sp.leakage_matrix(pairs, 1.0, mechanism="grr", prior=5.0)
@@ -210,7 +210,7 @@ def test_confidence_is_a_probability(confidence):
         sp.leakage_matrix(pair_counts([[1, 2], [3, 4]]), 1.0).interval(confidence)
 
 
-def test_leaks_are_ranked_by_what_is_established():
+def test_leaks_are_ranked_by_lower_limit():
     limits = sp.leakage_matrix("adult", 1.0, mechanism="grr").interval()
     ranked = limits.strongest(300)
     assert len(ranked) == 15 * 14
@@ -221,7 +221,7 @@ def test_leaks_are_ranked_by_what_is_established():
     assert columns.num_rows == 15 * 14
 
 
-def test_adult_keeps_its_promise():
+def test_limits_of_adult():
     matrix = sp.leakage_matrix("adult", 1.0, mechanism="grr", columns=CATEGORICAL)
     off = ~np.eye(8, dtype=np.bool_)
     assert matrix.values[off].mean() == pytest.approx(0.422, abs=1e-3)

@@ -78,7 +78,7 @@ def test_grr_on_two_values_reaches_the_bound(counts, epsilon):
 
 
 @given(tables(), st.integers(1, 4))
-def test_nothing_leaks_from_equal_rows_or_through_an_idle_mechanism(counts, outputs):
+def test_equal_rows_and_uninformative_mechanisms_have_no_leakage(counts, outputs):
     _, channel = shares(counts)
     idle = np.full((counts.shape[1], outputs), 1 / outputs)
     assert exact_leakage(channel, idle) == exact_leakage(channel[:1].repeat(3, 0), idle)
@@ -116,14 +116,14 @@ def test_the_witness_attains_the_value_by_number_and_by_name(counts, data):
     assert plain.value == pytest.approx(attained, rel=1e-9, abs=1e-12)
 
 
-def test_an_impossible_report_is_left_out():
+def test_an_impossible_report_is_excluded():
     transition = [[0.5, 0.5, 0.0], [0.25, 0.75, 0.0]]
     found = exact_leakage([[1.0, 0.0], [0.5, 0.5]], transition)
     assert found.value == pytest.approx(math.log(0.5 / 0.375))
     assert found.witness.report == 0
 
 
-def test_a_report_that_excludes_a_target_value_leaks_without_limit():
+def test_a_report_that_excludes_a_target_value_has_infinite_leakage():
     found = exact_leakage([[1.0, 0.0], [0.5, 0.5]], [[1.0, 0.0], [0.0, 1.0]])
     assert found.value == math.inf
     assert (found.witness.likelier, found.witness.other, found.witness.report) == (1, 0, 1)
@@ -184,7 +184,7 @@ def test_channels_of_different_attributes_raise():
 
 
 @pytest.mark.parametrize("name", ["grr", "oue", "ss"])
-def test_a_mechanism_answers_for_itself(name):
+def test_a_mechanism_uses_its_own_leakage(name):
     channel = np.random.default_rng(1).dirichlet(np.ones(4), 3)
     how = mechanism(name, 4, 1.5)
     found, own = exact_leakage(channel, how), how.leakage(channel)

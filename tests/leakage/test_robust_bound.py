@@ -14,7 +14,7 @@ from seepage import leakage_bound, leakage_matrix
 from seepage.errors import InputError
 from seepage.leakage import robust_bound
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.robust_bound import Ball, Box, reach_of
+from seepage.leakage.robust_bound import Ball, Box, uncertainty_set
 
 RADII = st.floats(0.001, 0.6)
 
@@ -110,8 +110,8 @@ def test_every_row_of_a_ball_on_a_grid(epsilon):
     )
     found = leakage_bound(channel, epsilon, radius=radius)
     assert found.value == pytest.approx(worst, abs=1e-12)
-    reach = Ball(channel, radius)
-    high, low = reach.masses(np.isin(np.arange(3), found.witness.likely)[:, None] * 1.0)
+    region = Ball(channel, radius)
+    high, low = region.masses(np.isin(np.arange(3), found.witness.likely)[:, None] * 1.0)
     growth = math.expm1(epsilon)
     ratio = (1 + growth * high[found.witness.likelier]) / (1 + growth * low[found.witness.other])
     assert math.log(ratio[0]) == pytest.approx(found.value)
@@ -120,15 +120,15 @@ def test_every_row_of_a_ball_on_a_grid(epsilon):
 @settings(max_examples=150, deadline=None)
 @given(channels(9), st.floats(0.01, 8.0), RADII, st.booleans())
 def test_the_relaxation_beyond_twelve_values_is_never_below_the_truth(channel, epsilon, size, box):
-    reach = reach_of(channel, 0.0 if box else size, size if box else None)
+    region = uncertainty_set(channel, 0.0 if box else size, size if box else None)
     truth = robust_bound._enumerated(
-        reach, robust_bound._all_sets(LikelySets("all", epsilon), channel.shape[1]), epsilon
+        region, robust_bound._all_sets(LikelySets("all", epsilon), channel.shape[1]), epsilon
     )[0]
-    relaxed, likelier, other, likely = reach.relaxed(epsilon)
+    relaxed, likelier, other, likely = region.relaxed(epsilon)
     assert relaxed >= truth - 1e-13
     assert likelier != other
     assert 0 < likely.sum() < channel.shape[1]
-    high, low = reach.masses(likely[:, None] * 1.0)
+    high, low = region.masses(likely[:, None] * 1.0)
     attained = (1 + math.expm1(epsilon) * min(1, high[likelier, 0])) / (
         1 + math.expm1(epsilon) * max(0, low[other, 0])
     )
@@ -142,16 +142,16 @@ def test_the_relaxation_is_tight(kind, mean, most):
     for _ in range(60):
         shape = rng.integers(2, 5), rng.integers(5, 9)
         channel = rng.dirichlet(np.ones(shape[1]), size=shape[0])
-        reach = (
+        region = (
             Ball(channel, rng.uniform(0.01, 0.3))
             if kind == "ball"
-            else reach_of(channel, 0.0, rng.uniform(0, 0.2, size=shape))
+            else uncertainty_set(channel, 0.0, rng.uniform(0, 0.2, size=shape))
         )
         epsilon = rng.uniform(0.3, 4)
         exact = robust_bound._enumerated(
-            reach, robust_bound._all_sets(LikelySets("all", epsilon), int(shape[1])), epsilon
+            region, robust_bound._all_sets(LikelySets("all", epsilon), int(shape[1])), epsilon
         )[0]
-        excess.append(min(reach.relaxed(epsilon)[0], epsilon) - exact)
+        excess.append(min(region.relaxed(epsilon)[0], epsilon) - exact)
     assert min(excess) > -1e-13
     assert np.mean(excess) < mean
     assert max(excess) < most
@@ -195,7 +195,7 @@ def test_given_limits_are_a_box():
     assert box.lower.tolist() == [[0.45, 0.45], pytest.approx([0.2, 0.8])]
 
 
-def test_relaxation_covers_what_is_in_reach():
+def test_relaxation_holds_for_all_uncertain_rows():
     channel = np.array([[0.5, 0.5], [0.2, 0.8]])
     found = leakage_bound(channel, 1.0, delta=0.1, radius=0.05)
     share = math.expm1(found.value) / math.expm1(1.0)
@@ -214,7 +214,7 @@ def test_relaxation_covers_what_is_in_reach():
         ({"uncertainty": np.array([[[0.9, 0], [0, 0]], [[1, 1], [1, 1]]])}, "contain the channel"),
     ],
 )
-def test_what_is_no_uncertainty(options, message):
+def test_invalid_uncertainty_raises(options, message):
     with pytest.raises(InputError, match=message):
         leakage_bound([[0.5, 0.5], [0.2, 0.8]], 1.0, **options)
 

@@ -166,7 +166,7 @@ def test_exact_of_a_larger_channel_equals_the_dense_one():
     assert (found.relaxation, found.paper_relaxation) == (0.0, 0.0)
 
 
-def test_many_reports_come_in_blocks(monkeypatch):
+def test_many_reports_are_computed_in_blocks(monkeypatch):
     G, C = channel(20, 30, 0.3, 8), channel(30, 50, 0.9, 9)
     C[:, [3, 4, 20]] = 0.0
     C /= C.sum(axis=1, keepdims=True)
@@ -181,7 +181,7 @@ def test_many_reports_come_in_blocks(monkeypatch):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("array", [True, False], ids=["array", "matrix"])
-def test_every_kind_of_sparse_matrix_is_taken(kind, array):
+def test_every_sparse_format_is_accepted(kind, array):
     G = channel(6, 6, 0.5, 11, common=0.5)
     given = getattr(sparse, f"{kind}_{'array' if array else 'matrix'}")(G)
     assert sp.leakage_bound(given, 1.0) == sp.leakage_bound(csr_array(G), 1.0)
@@ -274,7 +274,7 @@ def run(script):
     return done.stdout.split()
 
 
-def test_large_libraries_are_imported_by_those_who_use_them_only():
+def test_large_libraries_are_imported_only_when_used():
     script = """
         import sys, seepage as sp
         sp.leakage_bound([[0.9, 0.1], [0.2, 0.8]], 1.0)

@@ -79,7 +79,9 @@ def test_reports_are_as_likely_as_stated_and_no_other_way(name: str, secure: boo
 @every_mechanism
 @pytest.mark.parametrize("k", [1, 2, 5, 100])
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_what_is_drawn_keeps_the_stated_budget(name: str, k: int, epsilon: float) -> None:
+def test_the_drawn_distribution_is_within_the_stated_budget(
+    name: str, k: int, epsilon: float
+) -> None:
     tested = make(name, k, epsilon)
     assert 0 <= tested.realised_epsilon <= tested.epsilon <= epsilon
     assert 0 <= tested.delta <= (DELTA if tested.approximate else 0)

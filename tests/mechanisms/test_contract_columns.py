@@ -153,7 +153,7 @@ def test_reports_survive_arrow_and_parquet(name: str, k: int, rows: int, tmp_pat
 
 
 @every_registered
-def test_description_is_plain_and_makes_the_mechanism_again(name: str) -> None:
+def test_description_is_plain_json_and_recreates_the_mechanism(name: str) -> None:
     tested = make(name, 5, 0.7)
     described = json.loads(json.dumps(tested.describe()))
     assert described == tested.describe()
@@ -196,7 +196,7 @@ def test_reports_come_from_the_operating_system_unless_there_is_a_seed(
 
 @every_registered
 @pytest.mark.parametrize("secure", [False, True])
-def test_without_a_budget_every_value_is_guessed_alike(name: str, secure: bool) -> None:
+def test_guesses_at_epsilon_0_are_uniform(name: str, secure: bool) -> None:
     """No choice favours a value: k is no power of 2, and a quarter more would be seen."""
     tested, count = make(name, 7, 0.0, delta=1e-9), 60_000
     reports = tested.perturb(np.full(count, 2), None if secure else 91)

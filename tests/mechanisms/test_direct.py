@@ -54,7 +54,7 @@ def test_the_recomputed_budget_is_the_stated_one(k, epsilon):
     assert mechanism.guess_contrast == epsilon
 
 
-def test_a_wrong_parameterisation_shows():
+def test_a_wrong_parameterisation_is_detected():
     class Careless(GRR):
         def __init__(self, k, epsilon):
             DirectResponse.__init__(self, k, true_probability(k - 1, epsilon), epsilon=epsilon)
@@ -70,7 +70,7 @@ def test_a_wrong_parameterisation_shows():
 
 @pytest.mark.parametrize("k", SIZES)
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_what_is_drawn_keeps_the_budget_in_exact_fractions(k, epsilon):
+def test_the_drawn_distribution_is_within_the_budget_in_exact_fractions(k, epsilon):
     mechanism = GRR(k, epsilon)
     true, other = drawn(mechanism)
     assert true + (k - 1) * other == 1
@@ -116,7 +116,7 @@ def test_reports_follow_the_channel_and_no_other_budget(k, secure):
 @pytest.mark.parametrize("k", [2, 3, 7, 1000])
 @pytest.mark.parametrize("delta", [0.0, 1e-18, 0.01, 0.5, 0.999])
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_approximate_grr_states_its_own_pair(k, epsilon, delta):
+def test_approximate_grr_has_the_stated_epsilon_and_delta(k, epsilon, delta):
     mechanism = ApproximateGRR(k, epsilon, delta)
     assert mechanism.epsilon == epsilon
     assert mechanism.delta == delta
@@ -178,7 +178,7 @@ def test_damaged_reports_raise():
 
 @pytest.mark.parametrize("likely", [[True, True, False], [False] * 3, [True, False]])
 def test_only_singletons_have_a_witness(likely):
-    with pytest.raises(InputError, match="exactly one of 3"):
+    with pytest.raises(InputError, match="exactly 1 of 3"):
         GRR(3, 1.0).witness_report(np.array(likely))
 
 
@@ -241,7 +241,7 @@ def test_the_subset_budget_is_recomputed_and_kept_in_exact_fractions(k, epsilon)
         assert mechanism.realised_epsilon == pytest.approx(epsilon, rel=1e-12)
 
 
-def test_a_wrong_subset_parameterisation_shows():
+def test_a_wrong_subset_parameterisation_is_detected():
     mechanism = SubsetSelection(9, 1.0)
     mechanism.true += Fraction(1, 100)
     assert mechanism.epsilon > 1.03
@@ -277,7 +277,7 @@ def test_every_subset_is_as_likely_as_the_channel_says(k, epsilon, secure):
             assert p_value(table, other, 40_000) < 1e-9
 
 
-def test_subset_draws_with_ties_are_made_again_without_bias(monkeypatch):
+def test_subset_draws_with_ties_are_rejected_without_bias(monkeypatch):
     """Keys of two bits collide nearly always, and what is left must still be uniform."""
     mechanism = SubsetSelection(6, 0.5)
     assert mechanism.size == 2

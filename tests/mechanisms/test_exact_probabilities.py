@@ -47,22 +47,22 @@ def test_exp_below_is_just_below(budget):
 
 
 @given(st.floats(1e-20, 2000.0))
-def test_a_budget_comes_back_as_it_went_in(budget):
+def test_log_above_inverts_exp_below(budget):
     assert log_above(exp_below(budget)) == budget
 
 
 @given(st.floats(0.0, 1e-20))
-def test_a_tiny_budget_comes_back_no_larger(budget):
+def test_log_above_of_a_tiny_budget_is_no_larger(budget):
     assert 0 <= log_above(exp_below(budget)) <= budget
 
 
 @pytest.mark.parametrize("budget", [0.0, 1e-12, 700.0, 800.0, 10_000.0])
-def test_edge_budgets_come_back_exactly(budget):
+def test_log_above_inverts_edge_budgets_exactly(budget):
     assert log_above(exp_below(budget)) == budget
     assert exp_below(0.0) == 1
 
 
-def test_budgets_beyond_the_largest_count_as_the_largest():
+def test_budgets_above_the_maximum_count_as_the_maximum():
     assert exp_below(1e300) == exp_below(float(MAX_EPSILON))
 
 

@@ -105,7 +105,7 @@ def test_sensitivity_compares_values_and_not_outputs():
     assert UtilityExponential(DISTANCE, 1.0).sensitivity == 3.0
 
 
-def test_a_lopsided_utility_spends_its_whole_budget():
+def test_an_asymmetric_utility_has_its_full_budget():
     assert UtilityExponential(LOPSIDED, 1.0).epsilon > 0.999
     assert UtilityExponential(np.eye(2), 1.0).epsilon == pytest.approx(0.5)
 
@@ -153,7 +153,7 @@ def test_a_channel_beyond_the_limit_is_drawn_within_it():
     assert 1 < largest_ratio(chances) <= 3
 
 
-def test_outputs_too_rare_to_round_are_drawn_alike():
+def test_outputs_too_rare_to_round_have_equal_thresholds():
     utility = np.array([[0.0, 40.0, -0.7], [0.3, 40.0, 0.3]])
     mechanism = UtilityExponential(utility, 2.0)
     assert mechanism.channel()[:, [0, 2]].max() < 2.0**-32
@@ -180,7 +180,7 @@ def test_reports_follow_the_channel_and_no_other_budget(name, secure):
     assert p_value(1.3) < 1e-12
 
 
-def test_draws_take_the_interval_that_holds_the_word():
+def test_draws_select_the_interval_of_the_word():
     quarter = 1 << (64 - 2)
     chances = np.array([[quarter, 0, 3 * quarter], [4 * quarter, 0, 0]], dtype=object)
 
@@ -295,7 +295,7 @@ def test_leakage_names_its_witness():
 
 
 @pytest.mark.parametrize("epsilon", [50.0, 700.0, 800.0, 3000.0])
-def test_leakage_of_large_budgets_is_finite_and_cautious(epsilon):
+def test_leakage_of_large_budgets_is_finite_and_not_too_low(epsilon):
     mechanism = UtilityExponential(np.eye(3), epsilon)
     assert mechanism.leakage(np.eye(3)).value == pytest.approx(epsilon / 2)
     value = mechanism.leakage([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0]]).value
@@ -339,7 +339,7 @@ def test_witness_reports_exist_for_the_likeliest_values_only():
     mechanism = UtilityExponential(DISTANCE, 1.0)
     report = mechanism.witness_report(np.array([True, False, False, False]))
     assert mechanism.log_likelihood(report)[0].argmax() == 0
-    with pytest.raises(InputError, match="likeliest under exactly"):
+    with pytest.raises(InputError, match="the most likely values of some output"):
         mechanism.witness_report(np.array([True, False, True, False]))
 
 
@@ -373,7 +373,7 @@ def test_an_empty_column_gives_no_reports():
     assert len(reports) == len(mechanism.infer(reports)) == 0
 
 
-def test_reports_know_their_utility(tmp_path):
+def test_reports_are_identified_by_their_utility(tmp_path):
     mechanism = UtilityExponential(DISTANCE, 1.0)
     reports = mechanism.perturb(np.arange(40) % 4, 1)
     reports.save(tmp_path / "reports.parquet")

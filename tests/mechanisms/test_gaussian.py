@@ -14,7 +14,7 @@ from scipy.stats import kstest, norm
 from seepage.mechanisms import gaussian
 from seepage.mechanisms.exact_probabilities import exp_below, log_nearest
 from seepage.mechanisms.gaussian import (
-    SPARE,
+    SPARE_SHARE,
     GaussianGrid,
     gaussian_delta,
     gaussian_sigma,
@@ -48,12 +48,12 @@ def cell_law(grid: GaussianGrid) -> list[Fraction]:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.05), (2.0, 1e-4), (8.0, 1e-6)])
-def test_gaussian_grid_keeps_delta_by_summing_over_all_reports(
+def test_gaussian_grid_is_within_delta_by_summing_over_all_reports(
     epsilon: float, delta: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The exact hockey-stick distance of the two entries that differ, in fractions."""
     monkeypatch.setattr(gaussian, "GAUSSIAN_CELLS", 0)
-    monkeypatch.setattr(gaussian, "CLAMP", 7)
+    monkeypatch.setattr(gaussian, "TABLE_SIGMAS", 7)
     sigma = gaussian_sigma(epsilon, delta)
     grid = GaussianGrid(sigma, delta * 2**-32)
     zero, one = cell_law(grid), cell_law(grid)[::-1]
@@ -145,10 +145,10 @@ def test_delta_is_the_largest_excess_over_intervals() -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), NORMAL_BUDGETS + EXTREMES)
-def test_sigma_is_the_least_that_keeps_delta(epsilon: float, delta: float) -> None:
+def test_sigma_is_the_smallest_within_delta(epsilon: float, delta: float) -> None:
     sigma = gaussian_sigma(epsilon, delta)
     digits = 30 - math.floor(math.log10(delta))
-    limit = Fraction(delta) * Fraction(1 - SPARE)
+    limit = Fraction(delta) * Fraction(1 - SPARE_SHARE)
     assert gaussian_delta(epsilon, sigma, digits) <= limit
     assert gaussian_delta(epsilon, sigma * (1 - 1e-11), digits) > limit
 

@@ -62,7 +62,7 @@ def test_epsilon_comes_from_the_probabilities(family, epsilon):
 
 @pytest.mark.parametrize("family", [*FAMILIES, ThreeBuckets])
 @pytest.mark.parametrize("epsilon", [*EPSILONS, 1e-30, 20.0, 44.0, 1e6])
-def test_what_is_drawn_never_exceeds_what_is_stated(family, epsilon):
+def test_the_drawn_distribution_is_within_the_stated_epsilon(family, epsilon):
     mechanism = family(7, epsilon)
     drawn = mechanism.drawn[0]
     assert Fraction(1, mechanism.buckets) <= drawn <= mechanism.true < 1
@@ -73,7 +73,7 @@ def test_what_is_drawn_never_exceeds_what_is_stated(family, epsilon):
         assert mechanism.realised_epsilon == pytest.approx(epsilon, rel=1e-9)
 
 
-def test_a_wrong_parameterisation_cannot_hide():
+def test_a_wrong_parameterisation_is_detected():
     mechanism = OLH(4, 1.0)
     mechanism.true = Fraction(3, 4)
     assert mechanism.epsilon == pytest.approx(math.log(9))

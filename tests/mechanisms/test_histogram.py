@@ -44,7 +44,7 @@ def of(mechanism: SHE | Gaussian, vectors: object) -> VectorReports:
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_she_epsilon_comes_back_from_its_scale(epsilon: float) -> None:
+def test_she_epsilon_is_recomputed_from_its_scale(epsilon: float) -> None:
     mechanism = SHE(4, epsilon)
     assert mechanism.epsilon <= epsilon
     assert mechanism.epsilon == pytest.approx(epsilon, rel=1e-15)
@@ -74,7 +74,7 @@ def test_she_at_epsilon_0_reports_the_zero_vector(epsilon: float) -> None:
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
-def test_gaussian_keeps_its_delta(epsilon: float, delta: float) -> None:
+def test_gaussian_is_within_its_delta(epsilon: float, delta: float) -> None:
     mechanism = Gaussian(4, epsilon, delta)
     assert mechanism.epsilon == mechanism.realised_epsilon == epsilon
     assert mechanism.delta < mechanism.realised_delta <= delta
@@ -106,7 +106,7 @@ def test_noise_has_its_variance_and_no_other(mechanism: SHE | Gaussian, secure: 
 
 
 @pytest.mark.parametrize("mechanism", [SHE(3, 1.0), Gaussian(3, 1.0, 1e-5)])
-def test_secure_reports_stand_on_the_grid(mechanism: SHE | Gaussian) -> None:
+def test_secure_reports_are_on_the_grid(mechanism: SHE | Gaussian) -> None:
     vectors = mechanism.perturb([0, 1, 2] * 500).vectors
     grid = mechanism.grid
     cells = (vectors - grid.values(np.zeros(1, dtype=np.int64))) / (
@@ -246,7 +246,7 @@ def test_no_she_report_exceeds_the_leakage(epsilon: float) -> None:
     )
 
 
-def test_gaussian_leakage_is_approached_and_not_reached() -> None:
+def test_gaussian_leakage_is_a_supremum() -> None:
     mechanism = Gaussian(3, 1.0, 1e-6)
     leakage = mechanism.leakage(CHANNEL)
     assert leakage.value == pytest.approx(math.log(0.5 / 0.1))

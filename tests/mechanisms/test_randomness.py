@@ -39,14 +39,14 @@ def test_an_event_happens_below_its_threshold_and_not_at_it(threshold):
         assert source.happens(threshold, 1).tolist() == [number < threshold]
 
 
-def test_what_is_certain_or_impossible_needs_no_draw():
+def test_certain_and_impossible_events_need_no_draw():
     source = Scripted(b"")
     assert source.happens(CERTAIN, (2, 3)).tolist() == [[True] * 3] * 2
     assert source.happens(0, 2).tolist() == [False, False]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 255, 256, 1000, 1023, 1024])
-def test_every_number_below_a_limit_has_as_many_draws(limit):
+def test_every_number_below_a_limit_is_equally_likely(limit):
     """All 2^16 draws: each result as often as any other, at most one draw in 64 rejected."""
     found, rejected = shorts(*range(1 << 16))._multiply(limit, 1 << 16)
     kept = np.delete(found, rejected)
@@ -67,7 +67,7 @@ def test_large_limits_are_exact_in_32_bits(limit):
         assert len(rejected) == end - first - each
 
 
-def test_a_rejected_draw_is_made_again_in_its_place():
+def test_a_rejected_draw_is_repeated_in_its_place():
     """Of 2^16 draws below 3 only 0 is rejected."""
     assert shorts(5, 0, 0, 65_535).below(3, 2).tolist() == [0, 2]
     assert shorts(0, 65_535, 40_000).below(3, 2).tolist() == [1, 2]
@@ -83,7 +83,7 @@ def test_a_limit_or_seed_out_of_range_raises():
     assert randomness(1).generator is not None
 
 
-def test_the_operating_system_is_asked_each_time():
+def test_every_draw_reads_the_operating_system():
     source = randomness(None)
     assert source.bytes(64).tobytes() != source.bytes(64).tobytes()
     assert not np.array_equal(source.words(8), randomness(None).words(8))

@@ -79,7 +79,7 @@ def test_many_reports_by_enumeration(f, p, q, reports):
 
 
 @given(CHANCES, CHANCES, CHANCES)
-def test_more_reports_tell_more_but_never_more_than_the_permanent_response(f, one, two):
+def test_epsilon_after_increases_to_that_of_the_permanent_response(f, one, two):
     mechanism = BasicRAPPOR(3, f, min(one, two), max(one, two))
     rising = [mechanism.epsilon_after(n) for n in (1, 2, 5, 50, 10**6, 2**53)]
     for fewer, more in itertools.pairwise([*rising, mechanism.epsilon_infinity]):
@@ -104,7 +104,7 @@ def test_parameters_with_epsilon_0(f, p, q):
 
 
 @pytest.mark.parametrize(("f", "p", "q"), [*SETTINGS, (1e-30, 0.0, 1.0), (0.5, 0.3, 0.3)])
-def test_what_is_drawn_never_exceeds_what_is_stated(f, p, q):
+def test_the_drawn_distribution_is_within_the_stated_epsilon(f, p, q):
     mechanism = BasicRAPPOR(4, f, p, q)
     flip, unset_bit, set_bit = (Fraction(step, 2**64) for step in mechanism._two_steps)
     assert flip >= Fraction(f) / 2
@@ -179,7 +179,7 @@ def test_estimates_are_unbiased_and_their_errors_right(steps):
     assert not 0.9 < spread * 1.3 < 1.1
 
 
-def test_kept_responses_are_not_taken_for_reports(tmp_path):
+def test_permanent_responses_are_not_accepted_as_reports(tmp_path):
     mechanism = BasicRAPPOR(4)
     kept = mechanism.permanent([0, 1, 2])
     with pytest.raises(InputError, match="must come from"):

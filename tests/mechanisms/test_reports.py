@@ -71,7 +71,7 @@ def test_another_type_under_true_metadata(tmp_path, mechanism, column):
 
 @pytest.mark.parametrize("mechanism", [sp.SHE(3, 1.0), sp.Gaussian(3, 1.0, 1e-6)])
 @pytest.mark.parametrize("entry", [1e308, -1e308, 1e4, np.nan, -np.inf])
-def test_one_absurd_entry_does_not_decide_an_estimate(mechanism, entry):
+def test_an_entry_out_of_range_raises_in_an_estimate(mechanism, entry):
     reports = mechanism.perturb([0, 1, 2] * 100)
     reports.vectors[17, 1] = entry
     with pytest.raises(InputError, match=r"reports must hold numbers from .* report 18 does not"):

@@ -97,7 +97,7 @@ def test_laplace_draws_fit_the_scale_and_no_other(shift_budget: float) -> None:
     assert fits[1.0] > 1e-3 > 1e-6 > max(fits[0.7], fits[1.3])
 
 
-def test_laplace_grid_counts_on_where_the_bits_end() -> None:
+def test_laplace_magnitudes_are_unbounded() -> None:
     """Magnitudes have no end: else some reports would be possible for one value only."""
     grid = LaplaceGrid(4.0)
     grid.farther = CERTAIN // 2
@@ -116,7 +116,7 @@ class Scripted(Randomness):
         return np.array([self.events.pop(0)])
 
 
-def test_a_trial_beyond_the_bits_counts_as_the_next_bit() -> None:
+def test_a_trial_beyond_the_bits_adds_the_next_power_of_two() -> None:
     """Two trials that go on, beside the lowest bit: 2^(bits + 1) + 1 cells."""
     grid = LaplaceGrid(1.0)
     bits = [place == 0 for place in range(len(grid.chances))]

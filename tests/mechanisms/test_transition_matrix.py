@@ -21,7 +21,7 @@ def random_matrix(seed, k, outputs):
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(1, 8))
-def test_what_is_drawn_keeps_every_ratio_of_the_matrix(seed, k, outputs):
+def test_thresholds_never_exceed_the_largest_ratio_of_the_matrix(seed, k, outputs):
     matrix = random_matrix(seed, k, outputs)
     mechanism = sp.MatrixMechanism(matrix)
     stated = max(Fraction(max(column)) / Fraction(min(column)) for column in matrix.T.tolist())
@@ -73,7 +73,7 @@ def test_estimates_are_least_squares_and_unbiased_for_every_distribution():
 
 
 @pytest.mark.parametrize("matrix", [[[0.5, 0.5]] * 2, [[0.5, 0.5], [0.4, 0.6], [0.3, 0.7]]])
-def test_deficient_rank_is_not_estimated(matrix):
+def test_estimates_of_deficient_rank_raise(matrix):
     mechanism = sp.MatrixMechanism(matrix)
     assert not mechanism.informative
     with pytest.raises(InputError, match=r"must have full row rank to distinguish . values"):
@@ -103,7 +103,7 @@ def test_its_reports_are_identified_by_name_and_thresholds(tmp_path):
         mechanism.thresholds[0, 0] = 1
 
 
-def test_tables_take_it():
+def test_leakage_matrix_accepts_it():
     pairs = sp.load_pairs("adult").select(["sex", "income"])
     how = {"sex": sp.MatrixMechanism(SURVEY), "income": "grr"}
     matrix = sp.leakage_matrix(pairs, 1.0, mechanism=how)

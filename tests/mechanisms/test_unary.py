@@ -67,7 +67,7 @@ def test_epsilon_comes_from_the_probabilities(family, epsilon):
 
 @pytest.mark.parametrize("family", PURE)
 @pytest.mark.parametrize("epsilon", [*EPSILONS, 1e-30, 20.0, 44.0, 1e6])
-def test_what_is_drawn_never_exceeds_what_is_stated(family, epsilon):
+def test_the_drawn_distribution_is_within_the_stated_epsilon(family, epsilon):
     mechanism = family(7, epsilon)
     p, q = mechanism.drawn
     assert 0 < q <= p < 1
@@ -77,7 +77,7 @@ def test_what_is_drawn_never_exceeds_what_is_stated(family, epsilon):
         assert mechanism.realised_epsilon == pytest.approx(epsilon, rel=1e-9)
 
 
-def test_a_wrong_parameterisation_cannot_hide():
+def test_a_wrong_parameterisation_is_detected():
     mechanism = OUE(4, 1.0)
     mechanism.true = Fraction(3, 4)
     assert mechanism.epsilon == pytest.approx(1 + math.log(3))
@@ -118,7 +118,7 @@ def test_likelihoods_of_all_reports(family, k, epsilon):
 
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_approximate_sue_states_its_own_pair(epsilon, delta):
+def test_approximate_sue_has_the_stated_epsilon_and_delta(epsilon, delta):
     mechanism = ApproximateSUE(6, epsilon, delta)
     assert mechanism.epsilon == pytest.approx(epsilon, rel=1e-15)
     assert mechanism.epsilon <= epsilon
@@ -163,7 +163,7 @@ def test_delta_is_the_worst_set_of_reports(k):
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(2, 4), st.integers(2, 5))
-def test_the_relaxed_leakage_holds_but_for_its_relaxation(seed, rows, k):
+def test_the_relaxed_leakage_holds_except_with_probability_delta(seed, rows, k):
     G = random_channel(seed, rows, k)
     mechanism = ApproximateSUE(k, 0.7, 0.05)
     relaxed = mechanism.relaxed_leakage(G)
@@ -266,7 +266,7 @@ def test_the_hit_rate_follows_the_formula(k):
     assert OUE(k, 1.0).hit_rate == pytest.approx(formula, rel=1e-10)
 
 
-def test_guesses_at_epsilon_0_favour_nothing():
+def test_guesses_of_unary_encodings_at_epsilon_0_are_uniform():
     assert RAPPOR(4, 0.0).hit_rate == pytest.approx(0.25)
     assert RAPPOR(4, 0.0).guess_contrast == 0
     assert OUE(1, 3.0).guess_contrast == 0

@@ -33,17 +33,17 @@ def registered():
     MECHANISMS.remove("generous")
 
 
-def test_it_is_there_by_name(registered):
+def test_it_is_registered_by_name(registered):
     assert sp.mechanism("generous", 4, 1.0).epsilon == pytest.approx(1.0, rel=1e-12)
 
 
-def test_it_keeps_the_contract(registered):
+def test_it_passes_the_contract(registered):
     test_contract.test_probabilities_of_all_reports_sum_to_one("generous", 4)
     for secure in (False, True):
         test_contract.test_reports_are_as_likely_as_stated_and_no_other_way("generous", secure)
 
 
-def test_tables_and_benchmarks_take_it(registered):
+def test_leakage_matrix_and_benchmarks_accept_it(registered):
     pairs = sp.load_pairs("adult").select(["sex", "race", "income"])
     bound, own = sp.leakage_matrix(pairs, 1.0), sp.leakage_matrix(pairs, 1.0, mechanism="generous")
     assert own.values == pytest.approx(bound.values, abs=1e-12)
@@ -51,7 +51,7 @@ def test_tables_and_benchmarks_take_it(registered):
     assert score.zero_one_error == pytest.approx(score.expected_zero_one_error, abs=0.01)
 
 
-def test_a_wrong_parameterisation_cannot_hide(registered):
+def test_a_wrong_parameterisation_is_detected(registered):
     class Wrong(Generous):
         def __init__(self, k, epsilon):
             UnaryEncoding.__init__(self, k, Fraction(3, 4), Fraction(1, 4), epsilon=epsilon)

@@ -25,7 +25,7 @@ def found(people):
     return sp.find_design(people, 1.0, scope="table", shape="never", seconds=10)
 
 
-def test_a_plan_promises_what_its_design_does(people, found):
+def test_a_plan_has_the_totals_of_its_design(people, found):
     plan = plan_of_design(found)
     assert plan.kind == "certified"
     assert plan.basis == "mechanism"
@@ -50,7 +50,7 @@ def test_a_plan_is_saved_loaded_and_certified_again(people, found, tmp_path):
     np.testing.assert_allclose(again.totals, plan.totals, atol=1e-12)
 
 
-def test_certifying_on_other_people_finds_a_broken_limit(people, found):
+def test_certifying_on_other_records_finds_an_exceeded_limit(people, found):
     copies = sp.Records(people.domain, [[0] * 5, [1] * 5], [500, 500])
     with pytest.raises(sp.InputError, match="must be at most its limit"):
         plan_of_design(found).certify(copies)

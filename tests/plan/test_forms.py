@@ -1,4 +1,4 @@
-"""Plans of several forms: made, saved, refused, certified, and their wire form."""
+"""Plans of several forms: made, saved, rejected, certified, and their wire form."""
 
 import copy
 import hashlib
@@ -27,7 +27,7 @@ from seepage.plan import (
     plan_schema,
 )
 from seepage.plan.certify import matrix_totals
-from seepage.plan.form import cumulative, sum_above, whole_number, whole_shares
+from seepage.plan.form import cumulative, integer_shares, parse_integer, sum_above
 from seepage.totals import total_leakage
 
 PAIRS = counts()
@@ -64,7 +64,7 @@ def test_a_plan_of_forms_is_saved_and_loaded(saved):
     jsonschema.validate(PLAN.to_dict(), plan_schema())
 
 
-def test_what_forms_say_together():
+def test_the_budgets_and_totals_of_several_forms():
     assert PLAN.collected == DOMAIN
     assert [planned.form for planned in PLAN.attributes] == [2, 2, 2, 2]
     assert PLAN.totals.tolist() == [3.5] * 4
@@ -84,7 +84,7 @@ def test_what_forms_say_together():
     assert PLAN["sex"].frequencies == tuple(PAIRS.marginals[0] / PAIRS.records)
 
 
-def test_an_attribute_of_two_plans_knows_the_forms_of_its_own():
+def test_an_attribute_of_two_plans_has_the_forms_of_each():
     """A plan that is made from another one must not change what that one says."""
     first = forms_plan(PAIRS, [product(sex=1.0, job=1.0, age=1.0, ill=1.0)])
     second = forms_plan(PAIRS, [product(sex=1.0, job=1.0, age=1.0), product(ill=0.5)])
@@ -121,7 +121,7 @@ def test_guarantees_of_forms_make_one_of_the_plan():
 
 @given(st.lists(st.floats(0, 1e300), min_size=1, max_size=9).filter(lambda some: sum(some) > 0))
 def test_shares_are_rounded_to_integers_that_sum_to_all(shares):
-    rounded = whole_shares(shares)
+    rounded = integer_shares(shares)
     total = sum(map(Fraction, shares))
     assert sum(rounded) == 2**64
     assert min(rounded) >= 0
@@ -130,12 +130,12 @@ def test_shares_are_rounded_to_integers_that_sum_to_all(shares):
 
 
 @pytest.mark.parametrize("shares", [[], [0.0], [1.0, -1.0], [math.nan], [math.inf]])
-def test_shares_that_are_none(shares):
+def test_invalid_shares_raise(shares):
     with pytest.raises(InputError):
-        whole_shares(shares)
+        integer_shares(shares)
 
 
-def test_forms_without_a_share_are_left_out():
+def test_forms_with_share_0_are_dropped():
     channels = [product(sex=1.0), product(job=1.0), product(age=1.0)]
     plan = forms_plan(PAIRS, channels, [1.0, 1e-30, 0.0])
     assert [form.share for form in plan.forms] == [str(2**64)]
@@ -143,9 +143,9 @@ def test_forms_without_a_share_are_left_out():
 
 
 @pytest.mark.parametrize("text", ["", "-1", "01", "1.0", " 1", "1e3", "\u0663", str(2**64 + 1), 1])
-def test_what_is_no_integer_out_of_2_to_the_64(text):
+def test_texts_that_are_not_integers_up_to_2_to_the_64_raise(text):
     with pytest.raises(InputError, match="integer out of 2\\^64"):
-        whole_number(text)
+        parse_integer(text)
 
 
 def test_a_total_above_its_limit_names_its_form():
@@ -160,7 +160,7 @@ def test_a_total_above_its_limit_names_its_form():
     assert plan_of_forms(PAIRS, drafts, limit=2.0)["sex"].form == 2
 
 
-def test_the_whole_record_is_never_told_less_than_the_budgets_sum_to():
+def test_the_record_leakage_is_at_least_the_sum_of_budgets():
     budgets = [0.1] * 3
     assert Fraction(sum_above(budgets)) >= sum(map(Fraction, budgets))
     draft = FormDraft(1.0, product(sex=0.1, job=0.1, ill=0.1), "worst", [1.0] * 4, record=0.1)
@@ -189,8 +189,8 @@ MATRIX = ["plan", "forms", 2, "channel"]
         ([*MATRIX, "epsilon"], 1.0, "must be at least that of its thresholds"),
         ([*MATRIX, "thresholds", 0, 0], "5", "rows of integers >= 0 that sum to 2^64"),
         ([*MATRIX, "thresholds", 0, 0], 5, "Expected `str`"),
-        ([*MATRIX, "thresholds", 0], ["1"], "of one length"),
-        ([*MATRIX, "thresholds"], [], "of one length"),
+        ([*MATRIX, "thresholds", 0], ["1"], "of the same length"),
+        ([*MATRIX, "thresholds"], [], "of the same length"),
         ([*MATRIX, "frequencies"], [1.0], "must be 12 numbers"),
         ([*MATRIX, "questions"], [], "unknown field `questions`"),
         (["plan", "guarantee"], "by form", "must be that of its forms, 'worst'"),
@@ -198,7 +198,7 @@ MATRIX = ["plan", "forms", 2, "channel"]
         (["plan", "attributes", 0, "form"], 0, "$.plan.attributes[0].form"),
     ],
 )
-def test_forms_that_are_wrong_are_named(saved, place, value, message):
+def test_invalid_forms_are_named(saved, place, value, message):
     edited(saved, place, value)
     for unchecked in (False, True):
         with pytest.raises(InputError) as caught:
@@ -206,7 +206,7 @@ def test_forms_that_are_wrong_are_named(saved, place, value, message):
         assert message in str(caught.value)
 
 
-def test_an_edit_of_any_field_of_any_form_is_noticed(saved):
+def test_an_edit_of_any_field_of_any_form_is_detected(saved):
     original = json.loads(saved.read_text())
     tried = 0
     for number, form in enumerate(original["plan"]["forms"]):
@@ -223,7 +223,7 @@ def test_an_edit_of_any_field_of_any_form_is_noticed(saved):
     assert tried > 60
 
 
-def test_a_matrix_must_not_be_louder_than_it_says():
+def test_a_matrix_must_not_exceed_its_epsilon():
     made = MatrixMechanism([[0.75, 0.25], [0.25, 0.75]])
     assert MatrixChannel.of(["sex"], made).epsilon == pytest.approx(math.log(3))
     assert MatrixChannel.of(["sex"], made, epsilon=2.0).record == 2.0
@@ -241,7 +241,7 @@ def test_a_matrix_must_not_be_louder_than_it_says():
         max_size=5,
     )
 )
-def test_any_forms_survive(tmp_path_factory, forms):
+def test_any_forms_are_saved_and_loaded(tmp_path_factory, forms):
     plan = forms_plan(
         PAIRS, [product(**asked) for _, asked in forms], [share for share, _ in forms]
     )
@@ -282,7 +282,7 @@ def test_the_wire_holds_text_and_integers_only():
     assert PLAN.wire["attributes"][2]["edges"] == ["18.0", "40.0", "60.0", "90.0"]
 
 
-def test_the_wire_changes_with_what_reports_mean_and_with_nothing_else():
+def test_the_wire_form_changes_only_with_the_meaning_of_reports():
     other = forms_plan(PAIRS, [form.channel for form in PLAN.forms], [0.5, 0.2, 0.3])
     assert other.collection != PLAN.collection
     again = three_forms(counts(1000))
@@ -293,7 +293,7 @@ def test_the_wire_changes_with_what_reports_mean_and_with_nothing_else():
 @pytest.mark.parametrize("k", [1, 2, 5, 16])
 @pytest.mark.parametrize("epsilon", [0.0, 0.7, 4.0])
 @pytest.mark.parametrize("name", ["grr", "exp", "rappor", "oue", "ss"])
-def test_the_chances_of_the_wire_are_those_of_the_mechanism(name, epsilon, k):
+def test_the_probabilities_of_the_wire_form_are_those_of_the_mechanism(name, epsilon, k):
     """Probability of supporting the own value, from what a client is told; never above it."""
     made = registered()[name](k, epsilon)
     pairs = counts_of(Domain([Attribute("a", tuple(map(str, range(k))))]))
@@ -318,7 +318,7 @@ def counts_of(domain):
     return Records(domain, [[0] * len(domain)]).pairs()
 
 
-def test_a_mechanism_without_a_wire_form_is_named_when_a_client_asks():
+def test_a_mechanism_without_a_wire_form_is_named():
     plan = forms_plan(PAIRS, [product(sex=1.0, age=("she", 1.0)), product(job=1.0)])
     with pytest.raises(InputError, match="'age' is collected by 'she', which a client cannot draw"):
         _ = plan.wire

@@ -52,7 +52,7 @@ def test_the_best_mechanism_changes_with_alphabet_and_budget():
 
 
 @pytest.mark.parametrize(("k", "epsilon"), [(0, 1.0), (2.5, 1.0), (2, -1.0), (2, float("nan"))])
-def test_the_best_mechanism_of_nonsense(k, epsilon):
+def test_the_best_mechanism_of_invalid_arguments_raises(k, epsilon):
     with pytest.raises(InputError):
         best_mechanism(k, epsilon)
 
@@ -60,7 +60,7 @@ def test_the_best_mechanism_of_nonsense(k, epsilon):
 # Making ------------------------------------------------------------------------------------------
 
 
-def test_a_plan_from_totals_says_what_they_rest_on():
+def test_a_plan_from_totals_has_their_guarantee():
     totals = total_leakage(PAIRS, 1.0, mechanism=None, guarantee="independent")
     plan = make_plan(PAIRS, 1.0, limit=4.0, totals=totals)
     assert (plan.guarantee, plan.kind, plan.basis, plan.view) == (
@@ -84,13 +84,13 @@ def test_a_plan_for_the_mechanisms_of_its_totals():
         make_plan(PAIRS, 1.0, mechanism="grr", limit=4.0, totals=totals)
 
 
-def test_totals_of_smaller_budgets_are_refused():
+def test_totals_of_smaller_budgets_raise():
     totals = total_leakage(PAIRS, 0.5, mechanism=None, guarantee="worst")
     with pytest.raises(InputError, match=r"epsilon 0\.5 against"):
         make_plan(PAIRS, 1.0, limit=4.0, totals=totals)
 
 
-def test_totals_of_other_attributes_are_refused():
+def test_totals_of_other_attributes_raise():
     totals = total_leakage(PAIRS.select(["sex", "job"]), 0.5, mechanism=None, guarantee="worst")
     with pytest.raises(InputError, match="must be of the same attributes"):
         make_plan(PAIRS, 0.5, limit=4.0, totals=totals)
@@ -138,7 +138,7 @@ def test_plain_totals_have_no_delta():
     assert [planned.total_delta for planned in plan.attributes] == [0.0] * 4
 
 
-def test_a_total_above_its_limit_is_refused():
+def test_a_total_above_its_limit_raises():
     limits = {"sex": 4.0, "job": 3.0, "age": None, "ill": 4.0}
     values = [4.0, np.nextafter(3.0, 4.0), np.inf, 4.0]
     with pytest.raises(InputError, match=r"the total of 'job' must be at most its limit 3\.0"):
@@ -201,7 +201,7 @@ def test_mechanisms_as_objects_keep_their_parameters():
         ({"public": ["sax"]}, "did you mean 'sex'?"),
     ],
 )
-def test_bad_plans_are_refused(settings, message):
+def test_bad_plans_raise(settings, message):
     good = {"epsilon": 1.0, "limit": 4.0, "guarantee": "worst", "totals": [4.0] * 4}
     with pytest.raises(InputError) as caught:
         make_plan(PAIRS, **{**good, **settings})
@@ -273,7 +273,7 @@ def test_an_edited_plan_within_its_limits_becomes_valid(edited, tmp_path):
     assert Plan.load(tmp_path / "again.json").perturb(people(10)).num_rows == 10
 
 
-def test_an_edited_plan_above_its_limits_is_refused(edited):
+def test_an_edited_plan_above_its_limits_raises(edited):
     plan = edited(independent_plan(limit=2.0), {"age": {"epsilon": 1.9}})
     with pytest.raises(InputError, match=r"the total of 'age' must be at most its limit 2\.0, got"):
         certify(plan, PAIRS)
@@ -342,7 +342,7 @@ def test_a_plan_is_shown_in_one_line_and_as_a_table():
     assert "<table>" in plan._repr_html_()
 
 
-def test_other_domains_are_refused():
+def test_other_domains_raise():
     with pytest.raises(DomainError, match="asked for: attributes sex, job against"):
         certify(independent_plan(), PAIRS.select(["sex", "job"]))
 
@@ -356,7 +356,7 @@ def test_the_guarantee_of_the_plan_is_the_one_that_counts():
         certify(plan, records.pairs())
 
 
-def test_public_attributes_count_in_clear(edited):
+def test_public_attributes_count_as_identity_releases(edited):
     totals = total_leakage(PAIRS, 0.6, mechanism=None, guarantee="independent")
     plan = make_plan(PAIRS, 0.6, limit=[9.0, 9.0, None, 9.0], totals=totals)
     public = edited(plan, {"age": {"mechanism": None}}, age={"public": True})
@@ -366,7 +366,7 @@ def test_public_attributes_count_in_clear(edited):
     assert np.isinf(certified.totals[2])
 
 
-def test_sampled_totals_are_drawn_afresh():
+def test_sampled_totals_use_new_reports():
     domain = Domain([Attribute("a", ("0", "1")), Attribute("b", ("0", "1"))])
     records = Records.from_joint(domain, [[300, 100], [200, 400]])
     options = {"target_delta": 0.05, "confidence": 0.9, "reports": 3000}

@@ -43,7 +43,7 @@ def first_question(content):
     return content["plan"]["forms"][0]["channel"]["questions"][0]
 
 
-def refusal(path, **options):
+def load_error(path, **options):
     with pytest.raises(InputError) as caught:
         Plan.load(path, **options)
     message = str(caught.value)
@@ -61,7 +61,7 @@ def test_a_saved_plan_is_read_back_equal(plan, saved):
     assert not loaded.edited
 
 
-def test_the_file_says_what_a_reader_needs(plan, saved):
+def test_the_file_has_format_version_and_provenance(plan, saved):
     content = json.loads(saved.read_text())
     assert (content["format"], content["version"]) == ("seepage plan", 2)
     assert content == plan.to_dict()
@@ -75,7 +75,7 @@ def test_the_file_says_what_a_reader_needs(plan, saved):
     assert content["plan"]["provenance"]["settings"] == {"limit": 3, "how": ["equal"]}
 
 
-def test_everything_a_plan_may_hold_survives(tmp_path):
+def test_every_field_of_a_plan_is_saved_and_loaded(tmp_path):
     inf = float("inf")
     domain = Domain(
         [
@@ -124,7 +124,7 @@ def test_everything_a_plan_may_hold_survives(tmp_path):
     epsilon=st.floats(1e-9, 50.0),
     limit=st.floats(51.0, 1e300),
 )
-def test_any_domain_and_budget_survives(tmp_path_factory, values, epsilon, limit):
+def test_any_domain_and_budget_is_saved_and_loaded(tmp_path_factory, values, epsilon, limit):
     pairs = PairCounts(Domain([Attribute("a", tuple(values))]), [[1] * len(values)], [])
     plan = make_plan(pairs, epsilon, limit=limit, guarantee="exact", totals=[51.0])
     path = tmp_path_factory.mktemp("plans") / "plan.json"
@@ -162,7 +162,7 @@ def changed(value):
     return None if value else "x"
 
 
-def test_an_edit_of_any_field_is_noticed(plan, saved):
+def test_an_edit_of_any_field_is_detected(plan, saved):
     original = json.loads(saved.read_text())
     places = [place for place, _ in leaves(original) if place[0] == "plan"]
     assert len(places) > 40
@@ -173,7 +173,7 @@ def test_an_edit_of_any_field_is_noticed(plan, saved):
             part = part[key]
         part[place[-1]] = changed(part[place[-1]])
         saved.write_text(json.dumps(content))
-        refusal(saved)
+        load_error(saved)
 
 
 JUNK = [None, True, 0, -1, 10**400, 1.5, 1e308, 5e-324, "", "x", "inf", "nan", "\0", "\ud800"]
@@ -189,7 +189,7 @@ def places(content, path=()):
 
 
 @pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.slow)])
-def test_anything_anywhere_is_refused_or_means_the_same(plan, saved, every):
+def test_any_replacement_is_rejected_or_equivalent(plan, saved, every):
     """What a file may leave out, written in full or not, is no edit; all else raises."""
     original, pairs = json.loads(saved.read_text()), counts()
     accepted = 0
@@ -211,37 +211,37 @@ def test_anything_anywhere_is_refused_or_means_the_same(plan, saved, every):
     assert 10 < accepted < 100
 
 
-def test_any_byte_changed_is_refused(saved):
+def test_any_changed_byte_is_rejected(saved):
     content = saved.read_bytes()
     for place in range(0, len(content), 7):
         damaged = bytearray(content)
         damaged[place] = 0xFF
         saved.write_bytes(bytes(damaged))
-        refusal(saved)
+        load_error(saved)
 
 
 @pytest.mark.parametrize("depth", [1000, 100_000])
-def test_endless_nesting_is_refused(saved, depth):
+def test_endless_nesting_is_rejected(saved, depth):
     content = saved.read_text()
     assert '"limit": 3' in content
     saved.write_text(content.replace('"limit": 3', f'"limit": {"[" * depth}{"]" * depth}'))
-    assert "is no valid plan" in refusal(saved)
+    assert "is no valid plan" in load_error(saved)
 
 
 @pytest.mark.parametrize("path", [None, 3, b"plan.json", "\0", ["plan.json"]])
-def test_what_is_no_path(path):
+def test_an_invalid_path_raises(path):
     with pytest.raises(InputError, match="path must be a path"):
         Plan.load(path)
 
 
-def test_an_edited_plan_names_the_way_out(saved):
+def test_an_edited_plan_raises_with_a_hint(saved):
     edit(saved, lambda content: first_question(content).update(epsilon=0.6))
-    message = refusal(saved)
+    message = load_error(saved)
     assert "was edited" in message
     assert f"seepage calibrate --check {saved} DATA" in message
 
 
-def test_an_edited_plan_is_good_for_certifying_only(saved):
+def test_an_edited_plan_can_only_be_certified(saved):
     edit(saved, lambda content: first_question(content).update(epsilon=0.6))
     plan = Plan.load(saved, unchecked=True)
     assert plan.edited
@@ -334,7 +334,7 @@ WRONG = {
         "sure",
         "guarantee must be one of",
     ),
-    "no forms": (["plan", "forms"], [], "at least one form"),
+    "no forms": (["plan", "forms"], [], "from 1 to 65535 forms, got none"),
     "public and collected": (
         ["plan", "attributes", 0, "public"],
         True,
@@ -358,7 +358,7 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG)
 @pytest.mark.parametrize("unchecked", [False, True])
-def test_what_is_wrong_is_named_with_its_place(saved, case, unchecked):
+def test_an_invalid_field_is_named_with_its_path(saved, case, unchecked):
     place, value, message = WRONG[case]
 
     def change(content):
@@ -367,38 +367,38 @@ def test_what_is_wrong_is_named_with_its_place(saved, case, unchecked):
         content[place[-1]] = value
 
     edit(saved, change)
-    assert message in refusal(saved, unchecked=unchecked)
+    assert message in load_error(saved, unchecked=unchecked)
 
 
 def test_a_missing_field_is_named(saved):
     edit(saved, lambda content: first_question(content).pop("epsilon"))
-    message = refusal(saved)
+    message = load_error(saved)
     assert "missing required field `epsilon`" in message
     assert "at `$.plan.forms[0].channel.questions[0]`" in message
 
 
-def test_an_attribute_twice_is_refused(saved):
+def test_a_duplicate_attribute_is_rejected(saved):
     edit(saved, lambda c: c["plan"]["attributes"].append(c["plan"]["attributes"][0]))
-    assert "'sex' twice" in refusal(saved)
+    assert "'sex' twice" in load_error(saved)
 
 
-def test_another_version_is_refused_before_its_fields(saved):
+def test_another_version_is_rejected_before_its_fields(saved):
     edit(saved, lambda content: content.update(version=3, new_field=1))
-    message = refusal(saved)
+    message = load_error(saved)
     assert "version 3" in message
     assert "reads up to 2" in message
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff\xfe", b"PAR1", b'{"plan": 1}'])
-def test_what_is_no_plan_is_refused(tmp_path, content):
+def test_a_file_that_is_no_plan_is_rejected(tmp_path, content):
     path = tmp_path / "plan.json"
     path.write_bytes(content)
-    assert "is no valid plan" in refusal(path)
+    assert "is no valid plan" in load_error(path)
 
 
-def test_a_plan_that_is_not_there(tmp_path):
-    assert "cannot be read" in refusal(tmp_path / "plan.json")
-    assert "cannot be read" in refusal(tmp_path)
+def test_a_missing_file_raises(tmp_path):
+    assert "cannot be read" in load_error(tmp_path / "plan.json")
+    assert "cannot be read" in load_error(tmp_path)
 
 
 def test_the_published_schema_is_the_code(plan):
@@ -430,7 +430,7 @@ BY_TYPE = [
 
 
 @pytest.mark.parametrize("case", BY_TYPE)
-def test_the_schema_refuses_wrong_fields_and_types_too(plan, case):
+def test_the_schema_rejects_wrong_fields_and_types(plan, case):
     place, value, _ = WRONG[case]
     content = part = plan.to_dict()
     for key in place[:-1]:
@@ -467,7 +467,7 @@ def test_a_plan_of_version_0_1_is_a_plan_of_one_form(tmp_path):
     assert json.loads((tmp_path / "again.json").read_text())["version"] == 2
 
 
-def test_an_edit_of_any_field_of_version_1_is_noticed(tmp_path):
+def test_an_edit_of_any_field_of_version_1_is_detected(tmp_path):
     original = json.loads(VERSION_1.read_text())
     path = tmp_path / "plan.json"
     noticed = 0
@@ -477,12 +477,12 @@ def test_an_edit_of_any_field_of_version_1_is_noticed(tmp_path):
             part = part[key]
         part[place[-1]] = changed(part[place[-1]])
         path.write_text(json.dumps(content))
-        refusal(path)
+        load_error(path)
         noticed += 1
     assert noticed > 40
 
 
-def test_promises_that_do_not_follow_from_the_forms_are_refused(plan, saved):
+def test_totals_that_do_not_follow_from_the_forms_are_rejected(plan, saved):
     """Even where somebody has computed the digest of what was edited."""
     cases = {
         "about the whole record": lambda p: p["forms"][0].update(record=1.0),
@@ -495,5 +495,5 @@ def test_promises_that_do_not_follow_from_the_forms_are_refused(plan, saved):
         saved.write_text(json.dumps(content))
         content["digest"] = Plan.load(saved, unchecked=True).digest
         saved.write_text(json.dumps(content))
-        assert message in refusal(saved)
-        assert message in refusal(saved, unchecked=True)
+        assert message in load_error(saved)
+        assert message in load_error(saved, unchecked=True)

@@ -49,14 +49,14 @@ def _edited(path, junk):
 def _read(result, place):
     """Draw and load a result; say which of both raised an InputError."""
     place.write_text(json.dumps(result), encoding="utf-8")
-    refused = []
+    messages = []
     for read in (lambda: report_page(result), lambda: sp.Analysis.load(place)._repr_html_()):
         try:
             read()
-            refused.append("")
+            messages.append("")
         except InputError as problem:
-            refused.append(str(problem))
-    return refused
+            messages.append(str(problem))
+    return messages
 
 
 MORE = ("exact", "merged", "worst", "sampled", "independent")
@@ -68,7 +68,7 @@ PLACES = [
 
 @pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("key", sorted({path[0] for path in PLACES} - {"totals"}))
-def test_any_edit_is_read_or_refused(tmp_path, key, every):
+def test_any_edit_is_read_or_rejected(tmp_path, key, every):
     _edit_all([path for path in PLACES if path[0] == key], every, tmp_path)
 
 
@@ -76,7 +76,7 @@ def test_any_edit_is_read_or_refused(tmp_path, key, every):
     ("guarantee", "every"),
     [("witness", 6), *(pytest.param(n, 1, marks=pytest.mark.slow) for n in ("witness", *MORE))],
 )
-def test_any_edit_of_a_total_is_read_or_refused(tmp_path, guarantee, every):
+def test_any_edit_of_a_total_is_read_or_rejected(tmp_path, guarantee, every):
     _edit_all([path for path in PLACES if path[:2] == ("totals", guarantee)], every, tmp_path)
 
 
@@ -142,7 +142,7 @@ CUT = _saved()["counts"]
         (_with_total(evidence=[None]), "evidence of exact has 1 entries"),
     ],
 )
-def test_an_edited_result_is_refused_in_one_line(tmp_path, result, message):
+def test_an_edited_result_is_rejected_in_one_line(tmp_path, result, message):
     (tmp_path / "result.json").write_text(json.dumps(result), encoding="utf-8")
     with pytest.raises(InputError, match=message):
         sp.Analysis.load(tmp_path / "result.json")
@@ -163,7 +163,7 @@ def test_infinite_evidence_is_loaded_as_numbers(tmp_path):
 
 
 @pytest.mark.parametrize("size", [0, 1, 100, 2000, -1])
-def test_a_truncated_file_is_refused(tmp_path, size):
+def test_a_truncated_file_is_rejected(tmp_path, size):
     (tmp_path / "result.json").write_bytes(OLD.read_bytes().rstrip()[:size])
     done = run("report", "result.json", cwd=tmp_path)
     assert done.returncode == 2

@@ -283,7 +283,7 @@ def test_budgets_of_each_attribute_start_the_map(opened):
     assert page.input_value("#mechanism") == "analysed"
 
 
-def test_a_sample_is_called_one(opened, adult, adult_page):
+def test_a_sample_is_labelled_as_such(opened, adult, adult_page):
     few = adult.select(["sex", "race", "income"])
     sample = sp.PairCounts(few.domain, few.marginals, few.counts, population=10**6)
     page = opened(analysed(sample, epsilon=0.1, limit=5.0, name="adult"))

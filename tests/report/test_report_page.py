@@ -60,18 +60,18 @@ def test_the_command_writes_the_page(small, tmp_path):
         (b"\xff", "is no JSON"),
     ],
 )
-def test_what_is_no_result_is_refused(tmp_path, content, message):
+def test_other_files_than_results_are_rejected(tmp_path, content, message):
     (tmp_path / "odd.json").write_bytes(content)
     with pytest.raises(InputError, match=message):
         read_result(tmp_path / "odd.json")
 
 
-def test_a_missing_file_is_refused(tmp_path):
+def test_a_missing_file_is_rejected(tmp_path):
     with pytest.raises(InputError, match="cannot be read"):
         read_result(tmp_path / "none.json")
 
 
-def test_edited_counts_are_refused(small, tmp_path):
+def test_edited_counts_are_rejected(small, tmp_path):
     result = small.to_dict()
     with pytest.raises(InputError, match="do not match its digest"):
         write_report({**result, "digest": "0" * 64}, tmp_path / "x.html")

@@ -55,7 +55,7 @@ def test_rows_over_their_limit_come_first_and_nothing_decisive_scrolls(opened):
     assert page.evaluate(inner) == 0
 
 
-def test_a_what_if_is_called_one_and_goes_away(opened):
+def test_a_what_if_is_labelled_and_can_be_reset(opened):
     page = opened(copies(["exact"], 2.5))
     assert not page.is_visible("#whatif")
     before = page.inner_text("#verdict")

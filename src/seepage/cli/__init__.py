@@ -90,17 +90,17 @@ def main(arguments: list[str] | None = None) -> Any:
     try:
         _check_address_space()
         group.main(args=arguments, prog_name="seepage", standalone_mode=False)
-    except click.ClickException as problem:
-        if isinstance(problem, HELP_REQUEST):
-            problem.show()
+    except click.ClickException as error:
+        if isinstance(error, HELP_REQUEST):
+            error.show()
         else:
-            click.echo(f"seepage: {_usage_message(problem)}", err=True)
-        sys.exit(problem.exit_code)
+            click.echo(f"seepage: {_usage_message(error)}", err=True)
+        sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("seepage: stopped", err=True)
         sys.exit(EXIT_INTERRUPTED)
-    except SeepageError as problem:
-        click.echo(f"seepage: {problem}", err=True)
+    except SeepageError as error:
+        click.echo(f"seepage: {error}", err=True)
         sys.exit(EXIT_BAD_INPUT)
     except MemoryError:
         click.echo("seepage: not enough memory; choose fewer columns or coarser bins", err=True)
@@ -109,8 +109,8 @@ def main(arguments: list[str] | None = None) -> Any:
         if sys.stderr is not None:
             sys.stderr.close()
         sys.exit(EXIT_FAILED)
-    except OSError as problem:
-        click.echo(f"seepage: {_os_message(problem)}", err=True)
+    except OSError as error:
+        click.echo(f"seepage: {_os_message(error)}", err=True)
         sys.exit(EXIT_BAD_INPUT)
 
 
@@ -146,16 +146,16 @@ def _exit_on_signal(number: int, frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def _usage_message(problem: click.ClickException) -> str:
+def _usage_message(error: click.ClickException) -> str:
     """Return Click's message in one line, with a hint to the command's help."""
-    context = getattr(problem, "ctx", None)
+    context = getattr(error, "ctx", None)
     hint = f"; see `{context.command_path} --help`" if context is not None else ""
-    return " ".join(problem.format_message().split()).rstrip(".") + hint
+    return " ".join(error.format_message().split()).rstrip(".") + hint
 
 
-def _os_message(problem: OSError) -> str:
+def _os_message(error: OSError) -> str:
     """Return an operating system error in one line; without a file name it is standard output."""
-    reason = problem.strerror or str(problem)
-    if problem.filename is None:
+    reason = error.strerror or str(error)
+    if error.filename is None:
         return f"cannot write the result: {reason}"
-    return f"cannot open {os.fsdecode(problem.filename)!r}: {reason}"
+    return f"cannot open {os.fsdecode(error.filename)!r}: {reason}"

@@ -314,10 +314,10 @@ def _read_transitions(path: str) -> list[list[float]]:
     try:
         with Path(path).open(newline="", encoding="utf-8-sig") as lines:
             rows = [[float(cell) for cell in row] for row in csv.reader(lines) if row]
-    except OSError as problem:
-        raise InputError(f"cannot read {path!r}: {problem.strerror}") from None
-    except (ValueError, csv.Error) as problem:
-        raise InputError(f"{path!r} must hold numbers with commas between: {problem}") from None
+    except OSError as error:
+        raise InputError(f"cannot read {path!r}: {error.strerror}") from None
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"{path!r} must hold numbers with commas between: {error}") from None
     ragged = next((number for number, row in enumerate(rows, 1) if len(row) != len(rows)), None)
     if not rows or ragged is not None:
         raise InputError(

@@ -7,7 +7,8 @@ from seepage.analysis import Analysis
 from seepage.cli.output import text_columns
 from seepage.data.domain import how_many, sample_caution
 from seepage.leakage.matrix import LeakageMatrix
-from seepage.leakage.population_limits import LeakageLimits, pooling_gain
+from seepage.leakage.pooling import pooling_gain
+from seepage.leakage.population_limits import LeakageLimits
 from seepage.strongest_leaks import same_attributes, support
 from seepage.totals import TotalLeakage
 from seepage.totals.experienced import ESTIMATE, Experience
@@ -91,7 +92,7 @@ def _leaks_text(analysis: Analysis, count: int) -> str:
         ends = f"{' = '.join(leak.sources)} -> {' = '.join(leak.targets)}"
         lines.append(
             f"  {ends}: {leak.leakage:.2f} of at most {budgets[leak.source]:.2f}, "
-            f"{leak.lower:.2f} to {leak.upper:.2f} among the people"
+            f"{leak.lower:.2f} to {leak.upper:.2f} in the population"
         )
         lines += [f"      {leak.sentence()}"] if leak.witness else []
     limits = matrix.interval()
@@ -102,12 +103,14 @@ def _leaks_text(analysis: Analysis, count: int) -> str:
     head = f"Strongest leaks (source -> target, in nats{unit}; {about})"
     if lines:
         lines.append(
-            f"  in words: among values with at least {support(matrix):,} records, "
+            f"  witnesses: among values with at least {support(matrix):,} records, "
             "missing ones left out"
         )
     else:
         records = f"{matrix.pairs.records:,} records"
-        lines.append(f"  none is established: with {records} all lower limits for the people are 0")
+        lines.append(
+            f"  none is established: with {records} all lower limits for the population are 0"
+        )
     return "\n".join([head, *lines, *_too_few(limits, count)])
 
 
@@ -154,15 +157,15 @@ def _cell(matrix: LeakageMatrix, target: int, source: int) -> str:
 
 
 EXPLANATIONS = {
-    "exact": "the most telling of all report tuples, in this {table}",
+    "exact": "the largest log-likelihood ratio over all report tuples, in this {table}",
     "merged": "all sources taken as one, in this {table}",
     "worst": "the sum of all budgets, whatever the data",
     "sampled": "from reports drawn at random, with a delta and a confidence",
     "tree": "an assumption: valid only if the data follow the given structure",
     "independent": "the paper's sum; an assumption: valid only if sources are independent given "
     "the target; real data often violate it",
-    "witness": "the most telling reports that a search found; no total of this {table} with "
-    "delta 0 is below it",
+    "witness": "the largest log-likelihood ratio that a search found; no total of this {table} "
+    "with delta 0 is below it",
 }
 """What the total of each guarantee rests on; `{table}` is "table" or "sample"."""
 
@@ -185,9 +188,7 @@ def _totals_text(analysis: Analysis) -> str:
     if comparison.refuted:
         legend.append(f"  ! refuted: below what reports in this {table} say (witness)")
     legend += [f"  {name}: {reason}" for name, reason in comparison.unavailable.items()]
-    return "\n".join(
-        ["What each attribute gives away in total (nats)", text_columns(rows), *legend]
-    )
+    return "\n".join(["Total leakage of each attribute (nats)", text_columns(rows), *legend])
 
 
 def _terms(total: TotalLeakage) -> str:
@@ -197,28 +198,35 @@ def _terms(total: TotalLeakage) -> str:
     return f" (delta {total.deltas.max():g}, confidence {total.confidence:g})"
 
 
-def _experience_text(found: Experience) -> str:
+def _experience_text(experience: Experience) -> str:
     """Return the realised losses of drawn people, the most affected attributes first."""
     rows = [["", "promised", "median", "95%", "above", "unrelated", "before", "own", "all"]]
     order = sorted(
-        found.measured, key=lambda k: found.permuted_shares[k] - found.shares[k, ESTIMATE]
+        experience.measured,
+        key=lambda k: experience.permuted_shares[k] - experience.shares[k, ESTIMATE],
     )
     for k in order:
-        losses = [f"{found.quantiles[k, level, ESTIMATE]:.2f}" for level in (1, 2)]
-        shares = (found.shares[k, ESTIMATE], found.permuted_shares[k], found.before[k])
-        guesses = (found.own[k, ESTIMATE], found.together[k, ESTIMATE])
+        losses = [f"{experience.quantiles[k, level, ESTIMATE]:.2f}" for level in (1, 2)]
+        shares = (
+            experience.shares[k, ESTIMATE],
+            experience.permuted_shares[k],
+            experience.before[k],
+        )
+        guesses = (experience.own[k, ESTIMATE], experience.together[k, ESTIMATE])
         percent = [f"{share:.0%}" for share in (*shares, *guesses)]
-        rows.append([_short(found.attributes[k]), f"{found.epsilons[k]:.2f}", *losses, *percent])
+        rows.append(
+            [_short(experience.attributes[k]), f"{experience.epsilons[k]:.2f}", *losses, *percent]
+        )
     return "\n".join(
         [
-            f"What people experience ({found.people:,} drawn people; no guarantee)",
+            f"What people experience ({experience.people:,} drawn people; no guarantee)",
             text_columns(rows),
             "  promised: epsilon; median, 95%: realised loss of all reports, in nats",
             "  above: share of people with more than 1.1 epsilon; unrelated: on permuted columns",
             "  before, own, all: how often the best guess is right (before: in the table)",
             "  each person's own record is left out of what the reports are compared with",
-            f"  values with fewer than {found.rare:,} other records are not compared; limits of "
-            f"{found.confidence:.0%} confidence: --format json",
+            f"  values with fewer than {experience.rare:,} other records are not compared; "
+            f"limits of {experience.confidence:.0%} confidence: --format json",
         ]
     )
 

@@ -213,8 +213,8 @@ class FileCommand(click.Command):
                 )
         try:
             return super().invoke(ctx)
-        except SeepageError as problem:
-            raise InputError(_with_option_subject(str(problem), self.params)) from problem
+        except SeepageError as error:
+            raise InputError(_with_option_subject(str(error), self.params)) from error
 
 
 # Library messages with the names of options -----------------------------------------------------

@@ -201,8 +201,8 @@ class MatrixEstimator:
     def __init__(self, plan: Plan, channel: MatrixChannel) -> None:
         self.names = channel.attributes
         self.sizes = [plan.domain[name].size for name in self.names]
-        self._channel = channel.made.channel()
-        self.outputs = channel.made.outputs
+        self._channel = channel.mechanism.channel()
+        self.outputs = channel.mechanism.outputs
         if channel.frequencies:
             self._cells = np.array(channel.frequencies)
         else:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from seepage import _checks
 from seepage._files import whole_file
-from seepage._numerics import Integers
+from seepage._numerics import Codes, Integers
 from seepage._results import Progress
 from seepage.collection.record_source import FormColumn, open_records
 from seepage.collection.report_source import (
@@ -34,7 +34,6 @@ from seepage.collection.report_source import (
     reports_schema,
     spread_reports,
 )
-from seepage.data.table.arrow_numbers import Codes
 from seepage.data.table.sources import find_files
 from seepage.errors import DomainError, InputError
 from seepage.mechanisms.randomness import Randomness, Seed, randomness

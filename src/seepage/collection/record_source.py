@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seepage import _checks
-from seepage._numerics import Booleans, Integers
+from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.datasets import dataset
 from seepage.data.domain import Attribute, Domain
 from seepage.data.inputs import is_dataset_name
 from seepage.data.table import TableOptions, TableScan
-from seepage.data.table.arrow_numbers import Codes, code_type, is_number_type
+from seepage.data.table.arrow_numbers import code_type, is_number_type
 from seepage.data.table.column import Column
 from seepage.data.table.labels import field_key, is_number, key_label, number_label
 from seepage.data.table.options import ALL_OTHERS, Choice

@@ -299,6 +299,6 @@ def sample_caution(counted: Counted) -> str | None:
     if counted.population is None:
         return None
     return (
-        f"from a {how_many(counted)}: valid only if reports tell as much about the people of "
-        "the sample as about all; what the sample lacks may leak more"
+        f"from a {how_many(counted)}: valid only if the sample's leakages are those of the "
+        "population; values absent from the sample may leak more"
     )

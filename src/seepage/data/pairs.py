@@ -44,7 +44,7 @@ def marginal_offsets(sizes: Sequence[int] | Integers) -> Integers:
     return np.concatenate([[0], sizes]).cumsum(dtype=np.int64)
 
 
-def pair_numbers(first: Index, second: Index, attributes: int) -> Index:
+def pair_index(first: Index, second: Index, attributes: int) -> Index:
     """Return the index of each pair (a, b), a < b, in the order of `pair_offsets`."""
     return first * (2 * attributes - first - 1) // 2 + second - first - 1
 
@@ -195,7 +195,7 @@ class PairCounts(Result):
         if a == b:
             return np.diag(self._marginals[a])
         low, high = min(a, b), max(a, b)
-        pair = pair_numbers(low, high, len(self.domain))
+        pair = pair_index(low, high, len(self.domain))
         start, stop = self._offsets[pair], self._offsets[pair + 1]
         view = self._counts[start:stop].reshape(self.domain.sizes[low], self.domain.sizes[high])
         return view if a < b else view.T
@@ -269,7 +269,7 @@ class PairCounts(Result):
 
     def _tables_of(self, rows: Integers, columns: Integers, shape: tuple[int, int]) -> Integers:
         """Return the tables of pairs of attributes (rows[i], columns[i]), transposed as needed."""
-        pairs = pair_numbers(np.minimum(rows, columns), np.maximum(rows, columns), len(self.domain))
+        pairs = pair_index(np.minimum(rows, columns), np.maximum(rows, columns), len(self.domain))
         tables = np.empty((len(rows), *shape), dtype=np.int64)
         stored = rows < columns
         tables[stored] = stacked(self._counts, self._offsets[pairs[stored]], *shape)
@@ -340,7 +340,7 @@ class PairCounts(Result):
             where = self.domain.differences(other.domain)
             raise DomainError(
                 f"counts of different domains cannot be merged: {where}; "
-                "`merge_pairs` puts shards together that have other categories"
+                "`merge_pairs` merges shards with different categories"
             )
         if self.records + other.records > MAX_COUNT:
             raise DomainError("the merged counts exceed 64 bits")

@@ -22,7 +22,7 @@ from seepage.data.pairs import (
     FILE_KEY,
     PairCounts,
     marginal_offsets,
-    pair_numbers,
+    pair_index,
     pair_offsets,
 )
 from seepage.errors import DomainError, InputError, TableError
@@ -95,7 +95,7 @@ def _nonzero_cells(pairs: PairCounts) -> list[Integers]:
     nonzero = np.flatnonzero(marginals)
     attribute = np.repeat(attributes, sizes)[nonzero]
     code = nonzero - marginal_offsets(sizes)[attribute]
-    before = np.searchsorted(cells, offsets[pair_numbers(attribute, attribute + 1, len(sizes))])
+    before = np.searchsorted(cells, offsets[pair_index(attribute, attribute + 1, len(sizes))])
     merged = zip(
         (a, b, row, column, pairs.counts[cells]),
         (attribute, attribute, code, code, marginals[nonzero]),
@@ -191,7 +191,7 @@ def _from_table(table: "pa.Table", domain: Domain, population: int | None) -> Pa
     if np.any(a > b) or np.any(row[marginal] != column[marginal]):
         raise DomainError("a cell is below the diagonal")
     starts = marginal_offsets(domain.sizes)
-    pair = pair_numbers(a, b, len(domain))
+    pair = pair_index(a, b, len(domain))
     sizes, offsets = np.array(domain.sizes), pair_offsets(domain.sizes)
     cells = offsets[pair[~marginal]] + row[~marginal] * sizes[b[~marginal]] + column[~marginal]
     indices = starts[a[marginal]] + row[marginal]

@@ -156,7 +156,7 @@ def _union(attributes: Sequence[Attribute]) -> Attribute:
             f"attribute {first.name!r} has other bins in some counts: "
             f"{_bins(attributes[0])} against "
             f"{next(_bins(a) for a in attributes if a.edges != first.edges)}; "
-            "count every shard with the same edges, such as -inf,18,65,inf (--bins)"
+            "count every shard with the same bins, by edges such as -inf, 18, 65, inf"
         )
     values = list(dict.fromkeys(value for a in attributes for value in a.values))
     if first.edges:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from seepage import _checks
-from seepage._numerics import Integers
+from seepage._numerics import Codes, Integers
 from seepage._results import Progress, Result
 from seepage.data.counting.count import ENGINES, SPARK, PairAccumulator
 from seepage.data.counting.distinct import (
@@ -25,7 +25,6 @@ from seepage.data.counting.distinct import (
     pack,
     runs,
 )
-from seepage.data.counting.kernel import Codes
 from seepage.data.domain import Domain, how_many
 from seepage.data.pairs import PairCounts
 from seepage.data.spark import is_spark_frame

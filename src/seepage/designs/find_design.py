@@ -23,7 +23,7 @@ from seepage.designs.forms.form_search import time_limit
 from seepage.designs.shaped.form_shaper import SHAPES
 from seepage.designs.strategies import DESIGN, OPTIMAL_SMP
 from seepage.errors import InputError
-from seepage.leakage.population_limits import DEFAULT_POOL, MAX_NAMED
+from seepage.leakage.pooling import default_pool, merged_counts
 from seepage.totals.result import SCOPES, check_whole_table
 
 POOLING_SHARE, MIN_POOLING_SECONDS = 0.1, 1.0
@@ -203,7 +203,7 @@ MAX_POOLED_RATIO = 0.97
 
 def _suggested_pool(records: Records) -> int | None:
     """Return the count below which values would be pooled; None if no value is so rare."""
-    pool = min(DEFAULT_POOL, max(2, records.records // 100))
+    pool = default_pool(records.records)
     return pool if rare_values(records, pool) else None
 
 
@@ -232,11 +232,9 @@ def _with_pooling_note(
         return design
     if before is None or after is None or after > MAX_POOLED_RATIO * before:
         return design
-    sizes = sorted(rare_values(records, pool).items(), key=lambda item: -len(item[1]))
-    named = ", ".join(f"{name} {len(values)}" for name, values in sizes[:MAX_NAMED])
-    more = f" and {len(sizes) - MAX_NAMED} more" if len(sizes) > MAX_NAMED else ""
+    merged = merged_counts(rare_values(records, pool))
     note = (
-        f"pool={pool} would merge rare values ({named}{more}): a short search then finds "
+        f"pool={pool} would merge rare values ({merged}): a short search then finds "
         f"{after:.3g} of the best SMP's error, and this design has {before:.3g} of it"
     )
     return replace(design, notes=(*design.notes, note))

@@ -1,8 +1,8 @@
 """The bound on leakage from epsilon and delta (Algorithm 2), as a curve, and its inverse.
 
-Channels with thousands of values, most of whose cells are zero, come as sparse matrices of SciPy.
-Only the cells that are not zero are held.  A set S that favours target value x over x' holds source
-values that x can have, so that x is compared with all others over these alone.
+Channels with thousands of values, most of whose cells are zero, may be sparse matrices of SciPy;
+they are never converted to dense ones.  The best S for target values x and x' contains only source
+values that are possible under x, so that x is compared with all others over these alone.
 """
 
 import math
@@ -33,15 +33,15 @@ from seepage.leakage.likely_sets import (
     Witness,
     best_of_all,
     best_singleton,
-    compiled_pays,
     profile,
+    should_use_kernel,
     two_level_leakage,
 )
-from seepage.leakage.robust_bound import reach_of, robust_leakage
-from seepage.leakage.solver import climb_rows
+from seepage.leakage.robust_bound import robust_leakage, uncertainty_set
+from seepage.leakage.solver import dinkelbach_rows
 
 SPARSE_COST = 8
-"""Cells of a sparse channel cost NumPy this many times as much as those of a dense one."""
+"""Cost of a cell of a sparse channel in NumPy, relative to one of a dense channel."""
 
 
 def leakage_bound(
@@ -52,7 +52,7 @@ def leakage_bound(
     radius: Any = 0.0,
     uncertainty: Any = None,
 ) -> Leakage:
-    """Return the most that any (epsilon, delta)-LDP mechanism on the source leaks about a target.
+    """Return the largest leakage about a target of any (epsilon, delta)-LDP mechanism.
 
     exp(l) = max over x, x', S of (1 + lambda G_x(S)) / (1 + lambda G_x'(S)),
     lambda = e^epsilon - 1, G_x(S) the sum of G[x, u] over u in S   [theory: The bound].
@@ -61,12 +61,12 @@ def leakage_bound(
     ----------
     channel
         G = P(source given target): m target values by t source values; a `Channel`, a matrix, or a
-        sparse matrix of SciPy, of which only the cells that are not zero are held.
+        sparse matrix of SciPy.
     epsilon, delta
         The budget of the mechanism that releases the source.
     radius
-        The adversary may believe in any rows within this total variation distance of the channel's
-        [theory: An adversary who knows something else]; 0 for the channel itself.
+        The adversary's prior may have any rows within this total variation distance of the
+        channel's [theory: An adversary who knows something else]; 0 for the channel itself.
     uncertainty
         In place of a radius: half-widths of the cells, one or m x t, or their lower and upper
         limits as an array of shape 2 x m x t that contains the channel.
@@ -82,13 +82,13 @@ def leakage_bound(
     Notes
     -----
     Dinkelbach's iteration on the hockey-stick profile, O(m^2 t); see `leakage.likely_sets`.  For a
-    sparse matrix with n cells that are not zero and n_u target values that can have u, O(m n) with
-    NumPy, O(sum over u of n_u^2) compiled; memory O(n + m + t): the same numbers up to rounding;
-    where several pairs of target values attain the maximum, the witness may be another of them.
+    sparse matrix with n nonzero cells, n_u of them in column u, O(m n) with NumPy and O(sum over u
+    of n_u^2) compiled, memory O(n + m + t).  Sparse and dense values are equal up to rounding;
+    where several pairs of target values attain the maximum, the witnesses may differ.
 
-    With a radius or uncertainty l is a supremum over all rows in reach, never below the plain
-    bound: exact up to 12 source values, O(m 2^t), and beyond an upper bound, O(m^2 t log t), whose
-    witness comes near it.  The channel must then be dense.
+    With a radius or uncertainty l is a supremum over all rows of the uncertainty set, never below
+    the plain bound: exact up to 12 source values, O(m 2^t), and beyond an upper bound,
+    O(m^2 t log t), whose witness is near-optimal.  The channel must then be dense.
 
     Examples
     --------
@@ -113,25 +113,25 @@ def leakage_bound(
     """
     budget, slack = _checks.epsilon(epsilon), _checks.delta(delta)
     sets = LikelySets("all", budget)
-    reach = reach_of(channel, radius, uncertainty)
-    if reach is not None:
-        return robust_leakage(channel, sets, reach, slack)
+    region = uncertainty_set(channel, radius, uncertainty)
+    if region is not None:
+        return robust_leakage(channel, sets, region, slack)
     if not is_sparse(channel):
         return two_level_leakage(channel, sets, slack)
     matrix = as_dense_or_sparse(channel)
     if rows_are_equal(matrix):
         return Leakage(0.0, None)
     pair = _best_sparse_pair(matrix, budget) if budget else _furthest_sparse_pair(matrix, 0.0)
-    found = two_level_leakage(_rows(matrix, pair), sets, slack)
-    if found.witness is None:
-        return found
-    likelier, other = int(found.witness.likelier), int(found.witness.other)
-    witness = Witness(pair[likelier], pair[other], found.witness.likely)
-    return Leakage(found.value, witness, found.relaxation, found.paper_relaxation)
+    leakage = two_level_leakage(_dense_rows(matrix, pair), sets, slack)
+    if leakage.witness is None:
+        return leakage
+    likelier, other = int(leakage.witness.likelier), int(leakage.witness.other)
+    witness = Witness(pair[likelier], pair[other], leakage.witness.likely)
+    return Leakage(leakage.value, witness, leakage.relaxation, leakage.paper_relaxation)
 
 
 def saturation(matrix: DenseOrSparse) -> float:
-    """Return the level to which the bound rises as epsilon grows, rounded up.
+    """Return the limit of the bound as epsilon grows, ln max G[x,u] / G[x',u], rounded up.
 
     Infinite where a source value is possible under some target values only.
     """
@@ -142,23 +142,23 @@ def saturation(matrix: DenseOrSparse) -> float:
     if ((targets > 0) & (targets < matrix.shape[0])).any():
         return math.inf
     starts = by_columns.indptr[:-1][targets > 0]
-    ends = [part.reduceat(by_columns.data, starts) for part in (np.maximum, np.minimum)]
-    return float(best_singleton(np.array([ends]), np.array([math.inf])).value[0])
+    extremes = [each.reduceat(by_columns.data, starts) for each in (np.maximum, np.minimum)]
+    return float(best_singleton(np.array([extremes]), np.array([math.inf])).value[0])
 
 
 def channel_profile(matrix: DenseOrSparse, value: float) -> float:
     """Return the hockey-stick profile E(e^value), see `likely_sets.profile`."""
     if is_sparse(matrix):
-        matrix = _rows(matrix, _furthest_sparse_pair(matrix, value))
+        matrix = _dense_rows(matrix, _furthest_sparse_pair(matrix, value))
     return profile(matrix, value)
 
 
-# Leakage against epsilon, and its inverse --------------------------------------------------------
+# The bound as a function of epsilon, and its inverse ---------------------------------------------
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeakageCurve(Result):
-    """The leakage bound at several budgets, and the level at which it saturates.
+    """The leakage bound at several budgets, and its limit as epsilon grows.
 
     Parameters
     ----------
@@ -168,7 +168,7 @@ class LeakageCurve(Result):
         ln max over u, x, x' of G[x,u] / G[x',u]: the limit of the leakage as epsilon grows;
         infinite where a source value excludes a target value.
     pair
-        The direction, for the chart.
+        The names "source -> target", for the chart.
     """
 
     epsilons: Floats
@@ -248,13 +248,13 @@ def epsilon_for_leakage(channel: Channel | ArrayLike | SparseLike, leakage: Any)
     Returns
     -------
     float
-        A budget whose `leakage_bound` does not exceed `leakage`; infinite where no budget does
-        (a leakage at or above the saturation level, or a source independent of the target).
+        A budget whose `leakage_bound` does not exceed `leakage`; infinite where no bound does (a
+        leakage at or above the saturation level, or a source independent of the target).
 
     Notes
     -----
-    One pass over the profile, O(m^2 t), then the answer is checked; while rounding leaves its
-    bound above `leakage`, it is computed again for a slightly smaller one.
+    One evaluation of the profile, O(m^2 t), and a check of the result; while its bound exceeds
+    `leakage` by rounding, it is computed again for a slightly smaller leakage.
 
     Examples
     --------
@@ -269,75 +269,75 @@ def epsilon_for_leakage(channel: Channel | ArrayLike | SparseLike, leakage: Any)
         raise InputError(f"leakage must be at least 0, got {_checks.shown(leakage)}")
     if allowed >= saturation(matrix):
         return math.inf
-    goal, step = round_down(allowed, 3 * matrix.shape[1] + 8), 2.0**-50
-    while goal > 0:
-        share = channel_profile(matrix, goal)
-        budget = _invert(goal, share) if share > 0 else math.inf
+    aim, step = round_down(allowed, 3 * matrix.shape[1] + 8), 2.0**-50
+    while aim > 0:
+        excess = channel_profile(matrix, aim)
+        budget = _invert_profile(aim, excess) if excess > 0 else math.inf
         if budget < math.inf and leakage_bound(matrix, budget).value <= allowed:
             return budget
-        goal, step = max(0.0, goal * (1 - step)), 2 * step
+        aim, step = max(0.0, aim * (1 - step)), 2 * step
     return 0.0
 
 
-def _invert(leakage: float, share: float) -> float:
-    """Return ln(1 + (e^l - 1)/E) for l > 0, rounded down, without overflow."""
-    quotient = leakage + math.log(-math.expm1(-leakage)) - math.log(share)
-    return round_down(float(np.logaddexp(0.0, quotient)), 40)
+def _invert_profile(leakage: float, excess: float) -> float:
+    """Return ln(1 + (e^l - 1)/E) for l > 0 and E = excess, rounded down, without overflow."""
+    log_quotient = leakage + math.log(-math.expm1(-leakage)) - math.log(excess)
+    return round_down(float(np.logaddexp(0.0, log_quotient)), 40)
 
 
 # Sparse channels ---------------------------------------------------------------------------------
 
 RowPair = tuple[int, int]
-"""Two target values x and x' by their numbers; twice the same where nothing tells any apart."""
+"""The indices of two target values x and x'; equal where all rows are equal."""
 
 
-def _rows(channel: Sparse, pair: RowPair) -> Floats:
-    """Return two rows, zeros included: 2 t numbers."""
+def _dense_rows(channel: Sparse, pair: RowPair) -> Floats:
+    """Return two rows as a dense matrix, 2 x t."""
     return dense(channel[list(pair)])
 
 
 def _use_compiled(channel: Sparse) -> bool:
-    return compiled_pays(SPARSE_COST * channel.shape[0] * channel.nnz)
+    return should_use_kernel(SPARSE_COST * channel.shape[0] * channel.nnz)
 
 
 def _best_sparse_pair(channel: Sparse, epsilon: float) -> RowPair:
-    """Return the x and x' with the largest ratio over every S."""
+    """Return the x and x' with the largest log-ratio over every S."""
     if _use_compiled(channel):
         from seepage.leakage.compiled_solver import best_sparse_pair
 
         return best_sparse_pair(channel, epsilon)
     value, pair = 0.0, (0, 0)
-    for likelier, cells, others in _each_row(channel):
-        found = climb_rows(cells[None], others, epsilon, value) if len(cells) else None
-        if found is not None:
-            value, pair = found.value, (likelier, found.other)
+    for likelier, cells, others in _supported_rows(channel):
+        better = dinkelbach_rows(cells[None], others, epsilon, value) if len(cells) else None
+        if better is not None:
+            value, pair = better.value, (likelier, better.other)
     return pair
 
 
 def _furthest_sparse_pair(channel: Sparse, value: float) -> RowPair:
     """Return the x and x' with the largest sum of max(0, G[x,u] - H G[x',u]), H = exp(value).
 
-    An H beyond e^1380 needs no distinction.
+    An H above e^1380 is replaced by that, which changes no comparison.
     """
     if _use_compiled(channel):
         from seepage.leakage.compiled_solver import furthest_sparse_pair
 
         return furthest_sparse_pair(channel, value)
     half = min(value / 2, LARGE_EPSILON)
-    most, pair = 0.0, (0, 0)
-    for likelier, cells, others in _each_row(channel):
+    largest, pair = 0.0, (0, 0)
+    for likelier, cells, others in _supported_rows(channel):
         with np.errstate(over="ignore"):
             rise = 2 * math.sinh(half) * others * math.exp(half)
         sums = np.maximum(cells - others - rise, 0.0).sum(axis=1)
         other = int(sums.argmax())
-        if sums[other] > most:
-            most, pair = float(sums[other]), (likelier, other)
+        if sums[other] > largest:
+            largest, pair = float(sums[other]), (likelier, other)
     return pair
 
 
-def _each_row(channel: Sparse) -> Iterator[tuple[int, Floats, Floats]]:
-    """Yield each x, its cells that are not zero, and all rows' cells at the same source values."""
+def _supported_rows(channel: Sparse) -> Iterator[tuple[int, Floats, Floats]]:
+    """Yield each x, its nonzero cells, and the cells of all rows in these columns (dense)."""
     by_columns = channel.tocsc()
-    for row, (begin, end) in enumerate(zip(channel.indptr, channel.indptr[1:], strict=False)):
-        sources = channel.indices[begin:end]
-        yield row, channel.data[begin:end], dense(by_columns[:, sources])
+    for row, (start, end) in enumerate(zip(channel.indptr, channel.indptr[1:], strict=False)):
+        sources = channel.indices[start:end]
+        yield row, channel.data[start:end], dense(by_columns[:, sources])

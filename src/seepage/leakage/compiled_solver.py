@@ -44,17 +44,17 @@ FIRST_ROWS = 16
 # Dense channels -----------------------------------------------------------------------------------
 
 
-def climb_all_subsets(channels: Floats, epsilon: Floats) -> Best:
+def dinkelbach_all_sets(channels: Floats, epsilon: Floats) -> Best:
     """Return the largest log-ratio of each channel over every pair of rows and every S."""
-    best = Best.of_nothing(channels)
+    best = Best.zeros(channels)
     targets, sources = channels.shape[1:]
-    climb = _climb_parallel if targets**2 * sources >= PARALLEL_FROM else _climb_serial
+    maximise = _dinkelbach_parallel if targets**2 * sources >= PARALLEL_FROM else _dinkelbach_serial
     for index, matrix in enumerate(channels):
         single = np.ascontiguousarray(matrix, dtype=np.float32)
-        value, likelier, other = climb(np.ascontiguousarray(matrix), single, epsilon[index])
+        value, likelier, other = maximise(np.ascontiguousarray(matrix), single, epsilon[index])
         if value > 0:
             rows = matrix[likelier], matrix[other]
-            best.value[index], best.likely[index] = _between(*rows, epsilon[index])
+            best.value[index], best.likely[index] = _best_prefix(*rows, epsilon[index])
             best.likelier[index], best.other[index] = likelier, other
     return best
 
@@ -83,7 +83,7 @@ def _log_ratio_of_rows(matrix, likelier, other, scale, rest, weight, floor):
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _climb_rows(matrix, single, first, epsilon, start):
+def _dinkelbach_block(matrix, single, first, epsilon, start):
     """Return the largest log-ratio above `start`, with its x and x', for a block of x.
 
     The block holds `ROWS_AT_ONCE` target values from `first` on; x is -1 where none exceeds
@@ -119,40 +119,42 @@ def _climb_rows(matrix, single, first, epsilon, start):
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _climb_serial(matrix, single, epsilon):
+def _dinkelbach_serial(matrix, single, epsilon):
     """Return the largest log-ratio with its x and x'; each block starts from the last value."""
     value, likelier, other = 0.0, 0, 0
     for first in range(0, matrix.shape[0], ROWS_AT_ONCE):
-        block_value, row, second = _climb_rows(matrix, single, first, epsilon, value)
+        block_value, row, second = _dinkelbach_block(matrix, single, first, epsilon, value)
         if row >= 0:
             value, likelier, other = block_value, row, second
     return value, likelier, other
 
 
-def _climb_parallel(
+def _dinkelbach_parallel(
     matrix: Floats, single: NDArray[np.float32], epsilon: float
 ) -> tuple[float, int, int]:
     """Return the same on all cores; all blocks start from the value of the first."""
     blocks = -(-matrix.shape[0] // ROWS_AT_ONCE)
     values, pairs = np.zeros(blocks), np.zeros((blocks, 2), dtype=np.int64)
-    _climb_blocks(matrix, single, 0, 1, epsilon, 0.0, values, pairs)
-    _climb_blocks(matrix, single, 1, blocks, epsilon, values[0], values, pairs)
+    _dinkelbach_blocks(matrix, single, 0, 1, epsilon, 0.0, values, pairs)
+    _dinkelbach_blocks(matrix, single, 1, blocks, epsilon, values[0], values, pairs)
     best = int(values.argmax())
     return float(values[best]), int(pairs[best, 0]), int(pairs[best, 1])
 
 
 @numba.njit(cache=True, parallel=True, error_model="numpy")
-def _climb_blocks(matrix, single, first, end, epsilon, start, values, pairs):
+def _dinkelbach_blocks(matrix, single, first, end, epsilon, start, values, pairs):
     """Write the largest log-ratio above `start` of each block of target values, with x and x'."""
     for block in numba.prange(first, end):
-        value, likelier, other = _climb_rows(matrix, single, block * ROWS_AT_ONCE, epsilon, start)
+        value, likelier, other = _dinkelbach_block(
+            matrix, single, block * ROWS_AT_ONCE, epsilon, start
+        )
         values[block] = value
         pairs[block, 0] = likelier
         pairs[block, 1] = other
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _between(likelier, other, epsilon):
+def _best_prefix(likelier, other, epsilon):
     """Return the largest log-ratio of two rows over every S, and S, by sorting as in `solver`."""
     floor = math.exp(-epsilon)
     weight = -math.expm1(-epsilon)
@@ -184,7 +186,7 @@ def best_sparse_pair(channel: Any, epsilon: float) -> tuple[int, int]:
         The budget, above 0.
     """
     stop = round_down(epsilon, 3 * channel.shape[1])
-    first, second = _climb(*_rows_and_columns(channel), epsilon, stop)
+    first, second = _dinkelbach_sparse(*_rows_and_columns(channel), epsilon, stop)
     return int(first), int(second)
 
 
@@ -264,7 +266,7 @@ def _raised_sum(by_row, total, row, scale):
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _climb_row(by_row, by_column, total, likelier, epsilon, start, stop):
+def _dinkelbach_row(by_row, by_column, total, likelier, epsilon, start, stop):
     """Return the largest log-ratio above `start` of one target value x, and its x' (else -1).
 
     A pair can raise the value only if (1 - w) sum max(0, q G_x - G_x') > w (1 - q), with
@@ -289,13 +291,15 @@ def _climb_row(by_row, by_column, total, likelier, epsilon, start, stop):
 
 
 @numba.njit(cache=True, parallel=True, error_model="numpy")
-def _climb(by_row, by_column, sums, epsilon, stop):
+def _dinkelbach_sparse(by_row, by_column, sums, epsilon, stop):
     """Return x and x' of the largest log-ratio, on all cores; ends at a ratio of `stop`."""
     targets = len(sums)
     start, first, second = 0.0, 0, 0
     head = min(targets, FIRST_ROWS)
     for likelier in range(head):
-        value, other = _climb_row(by_row, by_column, sums[likelier], likelier, epsilon, start, stop)
+        value, other = _dinkelbach_row(
+            by_row, by_column, sums[likelier], likelier, epsilon, start, stop
+        )
         if other >= 0:
             start, first, second = value, likelier, other
         if start >= stop:
@@ -303,7 +307,7 @@ def _climb(by_row, by_column, sums, epsilon, stop):
     values = np.full(targets, start)
     others = np.full(targets, -1)
     for likelier in numba.prange(head, targets):
-        values[likelier], others[likelier] = _climb_row(
+        values[likelier], others[likelier] = _dinkelbach_row(
             by_row, by_column, sums[likelier], likelier, epsilon, start, stop
         )
     best = np.argmax(values)

@@ -45,9 +45,9 @@ from seepage._numerics import (
     round_up,
 )
 from seepage.data.channel import Channel, as_matrix
-from seepage.leakage.solver import Best, Pair, best_of_pairs, climb, climb_alone
+from seepage.leakage.solver import Best, Pair, best_of_pairs, dinkelbach, dinkelbach_single
 
-LOADING = 1 << 28
+LOADING_CELLS = 1 << 28
 """Cells that NumPy compares in about the time of importing and loading the compiled kernel."""
 
 COMPILED_CELLS = 1 << 8
@@ -85,10 +85,10 @@ class LikelySets:
             return best_of_all(channels, epsilon)
         terms = channels.shape[2]
         if self.kind == "subsets" and self.size == terms:
-            return Best.of_nothing(channels)
+            return Best.zeros(channels)
         if self.kind == "singletons" or self.size == 1:
             return best_singleton(channels, epsilon)
-        best = climb(channels, epsilon, self.size)
+        best = dinkelbach(channels, epsilon, self.size)
         return best._replace(value=_safe(best.value, epsilon, terms, cancelling=2 * terms + 8))
 
     def best_pair(self, channel: Floats) -> Pair:
@@ -98,7 +98,7 @@ class LikelySets:
             return Pair(
                 float(best.value[0]), int(best.likelier[0]), int(best.other[0]), best.likely[0]
             )
-        pair = climb_alone(channel, self.contrast)
+        pair = dinkelbach_single(channel, self.contrast)
         return Pair(_safe(pair.value, self.contrast, channel.shape[1]), *pair[1:])
 
     def best_of_pairs(self, likelier: Floats, other: Floats) -> tuple[Floats, Booleans]:
@@ -180,11 +180,11 @@ def best_of_all(channels: Floats, epsilon: Floats) -> Best:
     This is the upper bound for any mechanism with this epsilon [paper, Algorithm 2].
     """
     if _use_compiled(channels.shape, float(epsilon.max())):
-        from seepage.leakage.compiled_solver import climb_all_subsets
+        from seepage.leakage.compiled_solver import dinkelbach_all_sets
 
-        best = climb_all_subsets(channels, epsilon)
+        best = dinkelbach_all_sets(channels, epsilon)
     else:
-        best = climb(channels, epsilon)
+        best = dinkelbach(channels, epsilon)
     return best._replace(value=_safe(best.value, epsilon, channels.shape[2]))
 
 
@@ -193,7 +193,7 @@ def _use_compiled(shape: tuple[int, ...], epsilon: float) -> bool:
     return (
         targets * sources >= COMPILED_CELLS
         and epsilon <= LARGE_EPSILON
-        and compiled_pays(count * targets**2 * sources)
+        and should_use_kernel(count * targets**2 * sources)
     )
 
 
@@ -201,13 +201,13 @@ _cells_compared = 0
 """Cells that NumPy has compared in this process."""
 
 
-def compiled_pays(cells: int) -> bool:
+def should_use_kernel(cells: int) -> bool:
     """Return whether to use the compiled kernel for this many cells; count them if not.
 
-    True once the kernel is loaded, or once the cells of this process add up to `LOADING`.
+    True once the kernel is loaded, or once the cells of this process add up to `LOADING_CELLS`.
     """
     global _cells_compared
-    if "seepage.leakage.compiled_solver" in sys.modules or _cells_compared + cells >= LOADING:
+    if "seepage.leakage.compiled_solver" in sys.modules or _cells_compared + cells >= LOADING_CELLS:
         return True
     _cells_compared += cells
     return False

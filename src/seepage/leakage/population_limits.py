@@ -7,8 +7,6 @@ the records were sampled: independently, or at random without replacement, one r
 The error probability beta is split by a union bound that does not depend on the data: evenly over
 the ordered pairs, and within a pair over its statements (both sides, every target value, every
 likely set of the report) [theory-population: All statements at once].
-
-Rare values make limits wide and leakages large; `pooling_gain` computes the effect of merging them.
 """
 
 import math
@@ -21,16 +19,14 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
-from seepage._registry import MECHANISMS
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain, target_and_source
-from seepage.data.recoding import pool_rare, rare_values
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
-from seepage.leakage.release import PUBLIC, View, by_kind, releases
+from seepage.leakage.release import View, by_kind
 from seepage.leakage.set_limits import (
     column_limits,
-    enumerable,
+    is_enumerable,
     line_limits,
     set_limits,
     statements,
@@ -238,7 +234,7 @@ class _PairLimits:
     def compute(self) -> None:
         """Compute the limits: of sources with enumerable sets in stacks, of others one by one."""
         enumerated = [
-            sets if self.columns.get(source) is None and enumerable(sets, size) else None
+            sets if self.columns.get(source) is None and is_enumerable(sets, size) else None
             for source, (sets, size) in enumerate(zip(self.sets, self.sizes, strict=True))
         ]
         for low, high, tables in self.matrix.pairs.tables_by_shape():
@@ -298,101 +294,3 @@ def _report_columns(mechanism: "Mechanism", view: View) -> Floats | None:
     except InputError:
         return None
     return columns[:, columns.max(axis=0) > 0]
-
-
-# Pooling ------------------------------------------------------------------------------------------
-
-DEFAULT_POOL = 100
-"""Default threshold of `pooling_gain`: values with fewer records are merged."""
-
-MAX_NAMED = 3
-"""Maximum number of attributes named in a sentence."""
-
-
-@dataclass(frozen=True)
-class PoolingGain:
-    """The sum of all leakages before and after merging values with fewer than `pool` records.
-
-    Parameters
-    ----------
-    pool
-        The table option: the minimum number of records of a value that is not merged.
-    merged
-        The merged values, by attribute.
-    before, after
-        The sum of the leakages over all ordered pairs.
-    most, most_before, most_after
-        The attribute whose row and column of the matrix decrease most, and their sums.
-    """
-
-    pool: int
-    merged: Mapping[str, tuple[str, ...]]
-    before: float
-    after: float
-    most: str
-    most_before: float
-    most_after: float
-
-    def sentence(self) -> str:
-        """Return the gain as a sentence."""
-        sizes = sorted(self.merged.items(), key=lambda item: -len(item[1]))
-        named = ", ".join(f"{name} {len(values)}" for name, values in sizes[:MAX_NAMED])
-        more = f" and {len(sizes) - MAX_NAMED} more" if len(sizes) > MAX_NAMED else ""
-        return (
-            f"--pool {self.pool} would merge rare values ({named}{more}) and lower the sum of all "
-            f"leakages from {self.before:.4g} to {self.after:.4g}, "
-            f"{self.most} as target and source from {self.most_before:.4g} to {self.most_after:.4g}"
-        )
-
-
-def pooling_gain(matrix: "LeakageMatrix", pool: int | None = None) -> PoolingGain | None:
-    """Return the decrease of all leakages when rare values are merged.
-
-    None where no value is rare, where a mechanism is not registered and so cannot be created for
-    fewer values, and where the leakages are not finite.
-
-    Parameters
-    ----------
-    matrix
-        The leakages without pooling.
-    pool
-        Values with fewer records are merged; by default 100, or 1 % of the records of a small
-        table, at least 2.
-
-    Notes
-    -----
-    Costs at most as much as the matrix itself.
-
-    Examples
-    --------
-    >>> import seepage as sp
-    >>> adult = sp.leakage_matrix("adult", 1.0, columns=["sex", "native-country"], mechanism="grr")
-    >>> found = pooling_gain(adult)
-    >>> len(found.merged["native-country"]), round(found.before, 3), round(found.after, 3)
-    (26, 0.937, 0.492)
-    """
-    pairs = matrix.pairs
-    threshold = pool or min(DEFAULT_POOL, max(2, pairs.records // 100))
-    merged = rare_values(pairs, threshold)
-    names = [release.name for release in matrix.releases]
-    registered = all(name in (None, PUBLIC) or name in MECHANISMS for name in names)
-    if not merged or not registered or not np.isfinite(matrix.tcpl):
-        return None
-    pooled = pool_rare(pairs, threshold)
-    deltas = [release.delta for release in matrix.releases]
-    budgets = [0.0 if release.public else release.epsilon for release in matrix.releases]
-    released = releases(pooled.domain, budgets, names, deltas)
-    after = type(matrix)(pooled, released, matrix.view, matrix.smoothing, matrix.radius)
-    sums_before, sums_after = (
-        values.sum(axis=0) + values.sum(axis=1) for values in (matrix.values, after.values)
-    )
-    most = int((sums_before - sums_after).argmax())
-    return PoolingGain(
-        threshold,
-        merged,
-        matrix.tcpl,
-        after.tcpl,
-        matrix.domain.names[most],
-        float(sums_before[most]),
-        float(sums_after[most]),
-    )

@@ -27,7 +27,7 @@ from seepage.data.channel import (
 from seepage.data.domain import Domain, for_each
 from seepage.errors import ChannelError, InputError
 from seepage.leakage.likely_sets import Leakage, LikelySets, named_witness, two_level_leakage
-from seepage.leakage.robust_bound import reach_of, robust_leakage
+from seepage.leakage.robust_bound import robust_leakage, uncertainty_set
 
 if TYPE_CHECKING:
     from seepage.mechanisms.base import Mechanism
@@ -217,8 +217,8 @@ class Release:
                     f"radius must be 0 for {self.name!r}, whose delta is {self.delta:g}; "
                     "leave the mechanism out for the bound of its budget"
                 )
-            reach = reach_of(G, radius, None)
-            return robust_leakage(G, sets or LikelySets("all", self.epsilon), reach, slack)
+            region = uncertainty_set(G, radius, None)
+            return robust_leakage(G, sets or LikelySets("all", self.epsilon), region, slack)
         if self.mechanism is not None and view == "report":
             return self.mechanism.leakage(G)
         if sets is not None:

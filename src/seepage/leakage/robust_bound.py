@@ -197,7 +197,7 @@ class Box:
 
 
 def robust_leakage(
-    channel: Any, sets: LikelySets, reach: Ball | Box | None, delta: float = 0.0
+    channel: Any, sets: LikelySets, region: Ball | Box | None, delta: float = 0.0
 ) -> Leakage:
     """Return the largest leakage of reports with these likely sets over all uncertain rows.
 
@@ -207,7 +207,7 @@ def robust_leakage(
         G = P(source given target), a `Channel` or a matrix.
     sets
         The likely sets of the report and their contrast.
-    reach
+    region
         The uncertainty set of the rows; None for the channel itself.
     delta
         The mechanism's relaxation, from which that of the leakage follows.
@@ -220,26 +220,26 @@ def robust_leakage(
     """
     plain = two_level_leakage(channel, sets, delta)
     matrix = as_matrix(channel)
-    if reach is None or 1 in matrix.shape:
+    if region is None or 1 in matrix.shape:
         return plain
     epsilon, size = sets.contrast, matrix.shape[1]
     singletons = sets.kind == "singletons" or (sets.kind == "subsets" and sets.size == 1)
     if sets.kind == "subsets" and sets.size == size:
         return plain
     if singletons or size <= MAX_ENUMERATED:
-        value, first, second, likely = _enumerated(reach, _all_sets(sets, size), epsilon)
+        value, first, second, likely = _enumerated(region, _all_sets(sets, size), epsilon)
     else:
-        value, first, second, likely = reach.relaxed(epsilon)
+        value, first, second, likely = region.relaxed(epsilon)
     value = min(max(round_up(value, 16), plain.value), epsilon)
-    certified = _relaxation(reach, value, epsilon, delta)
+    certified = _relaxation(region, value, epsilon, delta)
     if value == 0:
         return Leakage(0.0, None, certified, certified)
     witness = named_witness(channel, first, second, likely, None)
-    mass = reach.masses(likely[:, None].astype(np.float64))[0][first, 0] if delta else 0.0
+    mass = region.masses(likely[:, None].astype(np.float64))[0][first, 0] if delta else 0.0
     return Leakage(value, witness, certified, max(certified, delta * min(1.0, float(mass))))
 
 
-def reach_of(channel: Any, radius: Any, uncertainty: Any) -> Ball | Box | None:
+def uncertainty_set(channel: Any, radius: Any, uncertainty: Any) -> Ball | Box | None:
     """Return the ball or box around the rows of a channel; None if neither is given."""
     distance = _checks.probability(radius, "radius")
     if uncertainty is not None and distance:
@@ -281,12 +281,12 @@ def _limits(matrix: Floats, uncertainty: Any) -> tuple[Floats, Floats]:
     return np.maximum(matrix - half, 0.0), np.minimum(matrix + half, 1.0)
 
 
-def _relaxation(reach: Ball | Box, value: float, epsilon: float, delta: float) -> float:
+def _relaxation(region: Ball | Box, value: float, epsilon: float, delta: float) -> float:
     """Return the delta' of `likely_sets.relaxation` for the worst rows of the uncertainty set."""
     if delta == 0:
         return 0.0
     if epsilon == 0:
-        share = reach.distance()
+        share = region.distance()
     else:
         share = float(np.exp(value - epsilon) * np.expm1(-value) / np.expm1(-epsilon))
     return min(delta, float(np.nextafter(round_up(delta * share, 64), np.inf)))
@@ -299,10 +299,10 @@ def _all_sets(sets: LikelySets, size: int) -> Floats:
 
 
 def _enumerated(
-    reach: Ball | Box, sets: Floats, epsilon: float
+    region: Ball | Box, sets: Floats, epsilon: float
 ) -> tuple[float, int, int, Booleans]:
     """Return the largest log-ratio over two different rows and these sets, one column each."""
-    high, low = reach.masses(sets)
+    high, low = region.masses(sets)
     guard = _guard(len(sets))
     best = best_rows(high + guard, low - guard, epsilon)
     index = int(best.ratio.argmax())

@@ -38,7 +38,7 @@ MAX_VALUES = 12
 MAX_SETS = 1 << 12
 """Maximum number of sets of one size that are enumerated."""
 
-DIRECT = 128
+MAX_DIRECT = 128
 """Up to this many masses (m times sets) every limit is computed; beyond, a simpler inequality
 first excludes those that cannot attain the maximum."""
 
@@ -58,7 +58,7 @@ def statements(sets: LikelySets, size: int) -> int:
     return max(1, number // 2 if 2 * chosen == size else number)
 
 
-def enumerable(sets: LikelySets, size: int) -> bool:
+def is_enumerable(sets: LikelySets, size: int) -> bool:
     """Return whether `set_limits` can enumerate every set of a family over `size` values."""
     return size <= MAX_VALUES if sets.kind == "all" else statements(sets, size) <= MAX_SETS
 
@@ -80,7 +80,7 @@ def set_limits(counts: Integers, sets: LikelySets, c: Floats, contrast: Floats) 
     if sets.kind == "subsets" and sets.size == size:
         return Limits(np.zeros(len(counts)), np.zeros(len(counts)))
     masks, paired = sets.masks(size)
-    if len(masks) * counts.shape[1] <= DIRECT:
+    if len(masks) * counts.shape[1] <= MAX_DIRECT:
         hits, totals = counts @ masks.T, counts.sum(2)
         return _rounded(_direct_limits(hits, totals, c, contrast, paired), contrast)
     limits = [

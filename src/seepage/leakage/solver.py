@@ -1,8 +1,9 @@
 """Dinkelbach's iteration over pairs of target values and their likely sets, with NumPy.
 
-At ratio H the best S of a pair holds the u with G[x, u] > H G[x', u], or, where its size is given,
-those with the largest G[x, u] - H G[x', u].  The pair that gains most gives the next H, until no
-pair can raise it; see `likely_sets`.  `size` is the number of inputs in S, None for every S.
+At ratio H the score of input u is G[x, u] - H G[x', u]; the best S of a pair holds the inputs of
+positive score, or those of the `size` largest scores where the size of S is given.  The pair with
+the largest gain, the sum of its scores over S, gives the next H, until no pair can raise it; see
+`likely_sets`.  Scores and gains are divided by sqrt(H), so that they cannot overflow.
 """
 
 import math
@@ -23,38 +24,38 @@ from seepage._numerics import (
     one_minus_exp,
 )
 
-BLOCK = 1 << 14
-"""Cells (pairs of rows times source values) handled at once: a block fits the cache."""
+STACK_BLOCK = 1 << 14
+"""Cells (pairs of rows times source values) per block of a stack, so that it fits the cache."""
 
-SCRATCH = 1 << 17
-"""The same where the memory is used over and over."""
+SINGLE_BLOCK = 1 << 17
+"""Cells per block of a single channel, where the memory is reused."""
 
 GAIN_CELLS = 1 << 16
-"""Differences of rows in `sums_of_gains` at once: what a core's cache holds."""
+"""Cells per block in `sums_of_gains`, so that it fits a core's cache."""
 
-SHORT = 128
-"""Rows of at most this many source values are compared, two at a time, without NumPy."""
+MAX_SHORT_ROW = 128
+"""Maximum length of two rows that are compared in pure Python, which is then faster."""
 
-FEW = 24
-"""A product with ones takes the sum of this few terms as precisely, and sooner."""
+MAX_PRODUCT_TERMS = 24
+"""Maximum number of terms that are summed by a product with ones: as precise, and faster."""
 
-ONES = np.ones(FEW)
+ONES = np.ones(MAX_PRODUCT_TERMS)
 
 GAIN_ROUNDINGS = 64
-"""Roundings in the gains of two pairs: six in each term, and those of a sum taken in halves."""
+"""Roundings in the gains of two pairs: six in each term, and those of pairwise summation."""
 
-GUESS = 0.5
-"""The share of the budget at which the first pair is looked for: it is often the best one."""
+FIRST_SHARE = 0.5
+"""The first pair is chosen at this share of the budget: it is often the best one."""
 
-ATTAINED = 1 - 2.0**-40
+ATTAINED_SHARE = 1 - 2.0**-40
 """Share of the budget above which a pair counts as attaining it; ties are broken at log-ratio 0."""
 
 NEGLIGIBLE = 2.0**-41
-"""The share of a log-ratio that is added where it may be hidden, rather than searched for."""
+"""Relative error of gains up to which it is added to the log-ratio, without further search."""
 
 
 class Best(NamedTuple):
-    """The largest log-ratio of each channel, the two target values and the S that attain it."""
+    """The largest log-ratio of each channel of a stack, with the x, x' and S that attain it."""
 
     value: Floats
     likelier: Integers
@@ -62,15 +63,15 @@ class Best(NamedTuple):
     likely: Booleans
 
     @classmethod
-    def of_nothing(cls, channels: Floats) -> "Best":
-        """Return the log-ratio 0 of every channel, to be raised in place."""
+    def zeros(cls, channels: Floats) -> "Best":
+        """Return the log-ratio 0 of every channel, to be updated in place."""
         count, _, sources = channels.shape
         none = np.zeros(count, dtype=np.int64)
         return cls(np.zeros(count), none, none.copy(), np.zeros((count, sources), dtype=np.bool_))
 
 
 class Pair(NamedTuple):
-    """The same of one channel: a log-ratio with the two rows and the S that attain it."""
+    """The largest log-ratio of one channel, with the x, x' and S that attain it."""
 
     value: float
     likelier: int
@@ -78,84 +79,83 @@ class Pair(NamedTuple):
     likely: Booleans
 
 
-def climb(channels: Floats, epsilon: Floats, size: int | None = None) -> Best:
-    """Raise each channel's log-ratio from 0 to its maximum over S of one size, or over every S.
+def dinkelbach(channels: Floats, epsilon: Floats, size: int | None = None) -> Best:
+    """Return the largest log-ratio of each channel over S of one size, or over every S.
 
-    Pairs are chosen by their gain, which is quick to compute.  But its rounding error is relative
-    to the mass of S, and that of one pair can hide the whole gain of another.  Where more than
-    `NEGLIGIBLE` of the log-ratio may be hidden, as with large budgets, all pairs are compared in
-    the end by the ratios themselves, which are right to a few roundings; elsewhere it is added.
-
-    Many small channels are climbed at once, large ones one by one.
+    Pairs are chosen by their gain, which is fast to compute.  But its rounding error is relative to
+    the mass of S, and for one pair can exceed the gain of another (`_hidden`).  Where that is more
+    than `NEGLIGIBLE` of the log-ratio, as with large budgets, all pairs are compared in the end by
+    the ratios themselves, which are right to a few roundings; elsewhere the error is added.
     """
     cells = channels.shape[1] ** 2 * channels.shape[2]
-    together = max(1, BLOCK // cells) if len(channels) > 1 else 1
-    best = Best.of_nothing(channels)
-    for begin in range(0, len(channels), together):
-        part = slice(begin, begin + together)
-        if together > 1:
-            _climb_together(channels[part], epsilon[part], size, [field[part] for field in best])
+    step = max(1, STACK_BLOCK // cells) if len(channels) > 1 else 1
+    best = Best.zeros(channels)
+    for start in range(0, len(channels), step):
+        block = slice(start, start + step)
+        if step > 1:
+            fields = [field[block] for field in best]
+            _dinkelbach_block(channels[block], epsilon[block], size, fields)
         else:
-            alone = climb_alone(channels[begin], float(epsilon[begin]), size)
-            best.value[begin], best.likely[begin] = alone.value, alone.likely
-            best.likelier[begin], best.other[begin] = alone.likelier, alone.other
+            single = dinkelbach_single(channels[start], float(epsilon[start]), size)
+            best.value[start], best.likely[start] = single.value, single.likely
+            best.likelier[start], best.other[start] = single.likelier, single.other
     return best
 
 
-def _climb_together(channels: Floats, epsilon: Floats, size: int | None, best: list[Any]) -> None:
-    """Raise the log-ratios of a stack in place, all pairs of rows of all channels at once."""
+def _dinkelbach_block(channels: Floats, epsilon: Floats, size: int | None, best: list[Any]) -> None:
+    """Maximise the log-ratios of a stack in place, over all pairs of rows of all channels."""
     value, likelier, other, likely = best
 
-    def raised(active: Integers, by_ratio: bool) -> Integers:
-        """Take the pair of each channel that measures most; return the channels it raises."""
-        known, budget = value[active], epsilon[active]
+    def iterate(active: Integers, by_ratio: bool) -> Integers:
+        """Do one iteration on the active channels; return those whose value increased."""
+        current, budget = value[active], epsilon[active]
         rows, others = channels[active][:, :, None], channels[active][:, None]
-        half = np.minimum(known / 2, LARGE_EPSILON)[:, None, None, None]
+        half = np.minimum(current / 2, LARGE_EPSILON)[:, None, None, None]
         scores = rows * np.exp(-half) - others * np.exp(half)
         if by_ratio:
-            measured = _ratios(best_sets(scores, size), rows, others, budget[:, None, None])
+            criterion = _ratios(best_sets(scores, size), rows, others, budget[:, None, None])
         else:
-            measured = _gains(scores, size)
-        indices = measured.reshape(len(active), -1).argmax(axis=1)
+            criterion = _gains(scores, size)
+        indices = criterion.reshape(len(active), -1).argmax(axis=1)
         first, second = np.divmod(indices, channels.shape[1])
         pairs = channels[active, first], channels[active, second]
-        ratios, sets = _between(*pairs, budget, known, size)
-        better = ratios > known
-        higher: Integers = active[better]
-        value[higher], likely[higher] = ratios[better], sets[better]
-        likelier[higher], other[higher] = first[better], second[better]
-        return higher
+        ratios, sets = _best_prefixes(*pairs, budget, current, size)
+        better = ratios > current
+        raised: Integers = active[better]
+        value[raised], likely[raised] = ratios[better], sets[better]
+        likelier[raised], other[raised] = first[better], second[better]
+        return raised
 
     active = np.arange(len(channels))
     while len(active):
         while len(active):
-            active = raised(active, by_ratio=False)
+            active = iterate(active, by_ratio=False)
         with np.errstate(invalid="ignore"):
             hidden = _hidden(value, epsilon, size)
         certain = hidden <= NEGLIGIBLE * value
-        doubtful = np.flatnonzero(~certain)
-        active = raised(doubtful, by_ratio=True) if len(doubtful) else doubtful
+        uncertain = np.flatnonzero(~certain)
+        active = iterate(uncertain, by_ratio=True) if len(uncertain) else uncertain
     value[certain] += hidden[certain]
 
 
-def climb_alone(channel: Floats, epsilon: float, size: int | None = None) -> Pair:
-    """Raise the log-ratio of one channel, some rows x at a time.
+def dinkelbach_single(channel: Floats, epsilon: float, size: int | None = None) -> Pair:
+    """Return the largest log-ratio of one channel, in blocks of rows x.
 
-    Each block of rows begins where the last one ended.  At the end of a block no pair in it is
-    above the value then by more than may be hidden, and so none is above `upper`.
+    Each block starts from the value of the previous one.  At the end of a block none of its pairs
+    exceeds the current value by more than `_hidden`, and so none exceeds `upper`.
     """
-    step = max(1, SCRATCH // channel.size)
+    step = max(1, SINGLE_BLOCK // channel.size)
     large = size is None and step < len(channel) and 0 < epsilon <= LARGE_EPSILON
-    best = _start(channel, epsilon) if large else _nothing(channel)
+    best = _best_singleton_pair(channel, epsilon) if large else _zero_pair(channel)
     upper = 0.0
     scratch = np.empty((min(step, len(channel)), *channel.shape))
     for by_ratio in (False, True):
-        for begin in range(0, len(channel), step):
-            rows = channel[begin : begin + step]
+        for start in range(0, len(channel), step):
+            rows = channel[start : start + step]
             space = None if by_ratio else scratch[: len(rows)]
-            found = climb_rows(rows, channel, epsilon, best.value, size, space)
-            if found is not None:
-                best = Pair(found.value, begin + found.likelier, found.other, found.likely)
+            better = dinkelbach_rows(rows, channel, epsilon, best.value, size, space)
+            if better is not None:
+                best = Pair(better.value, start + better.likelier, better.other, better.likely)
             hidden = _hidden(best.value, epsilon, size)
             upper = max(upper, best.value + hidden) if hidden < math.inf else math.inf
         if upper - best.value <= NEGLIGIBLE * best.value:
@@ -163,19 +163,19 @@ def climb_alone(channel: Floats, epsilon: float, size: int | None = None) -> Pai
     return best
 
 
-def _nothing(channel: Floats) -> Pair:
+def _zero_pair(channel: Floats) -> Pair:
     return Pair(0.0, 0, 0, np.zeros(channel.shape[1], dtype=np.bool_))
 
 
-def _start(channel: Floats, epsilon: float) -> Pair:
-    """Return the log-ratio of the pair that the best singleton tells apart."""
+def _best_singleton_pair(channel: Floats, epsilon: float) -> Pair:
+    """Return the largest log-ratio of the pair of rows with the best singleton S."""
     scale, floor = _scale_and_floor(epsilon)
     high, low = np.maximum.reduce(channel, axis=0), np.minimum.reduce(channel, axis=0)
     quotients = scale * (high - low) / (floor + scale * low)
     column = channel[:, int(quotients.argmax())]
     first, second = int(column.argmax()), int(column.argmin())
-    value, likely = _between_two(channel[first], channel[second], epsilon, 0.0, None)
-    return Pair(value, first, second, likely) if value > 0 else _nothing(channel)
+    value, likely = _best_prefix(channel[first], channel[second], epsilon, 0.0, None)
+    return Pair(value, first, second, likely) if value > 0 else _zero_pair(channel)
 
 
 @lru_cache(maxsize=256)
@@ -185,7 +185,7 @@ def _scale_and_floor(epsilon: float) -> tuple[float, float]:
     return scale, (float(np.exp(-epsilon / 2)) * ROOT_SCALE) ** 2
 
 
-def climb_rows(
+def dinkelbach_rows(
     rows: Floats,
     others: Floats,
     epsilon: float,
@@ -206,44 +206,44 @@ def climb_rows(
     size
         The size of S; None for every S.
     scratch
-        Pairs are compared by their log-ratios, right to a few roundings; or, where memory for one
-        number for each pair and source value is given, by their gains, which is quicker.
+        Memory of shape (rows, others, t) to compare pairs by their gains, which is faster; None to
+        compare them by their log-ratios, right to a few roundings.
     """
-    value, pair, each = start, (-1, -1), rows[:, None]
-    guess = 0.0 if start else GUESS * epsilon
+    value, best, x = start, (-1, -1), rows[:, None]
+    trial = 0.0 if start else FIRST_SHARE * epsilon
     likely: Booleans | None = None
     while True:
-        half = min(max(value, guess) / 2, LARGE_EPSILON)
-        above, below = (each * math.exp(-half), others * math.exp(half)) if half else (each, others)
+        half = min(max(value, trial) / 2, LARGE_EPSILON)
+        above, below = (x * math.exp(-half), others * math.exp(half)) if half else (x, others)
         if scratch is None:
             sets = best_sets(above - below, size)
-            measured = _ratios(sets, each, others, epsilon)
+            criterion = _ratios(sets, x, others, epsilon)
         else:
-            measured = _gains(np.subtract(above, below, out=scratch), size)
-        index = int(measured.argmax())
-        by_gain = scratch is not None and not guess
-        if by_gain and not _can_raise(measured.item(index), epsilon, half):
+            criterion = _gains(np.subtract(above, below, out=scratch), size)
+        index = int(criterion.argmax())
+        by_gain = scratch is not None and not trial
+        if by_gain and not _can_raise(criterion.item(index), epsilon, half):
             break
-        chosen = divmod(index, len(others))
-        if size is None and chosen == pair:
+        pair = divmod(index, len(others))
+        if size is None and pair == best:
             break
-        found, its = _between_two(rows[chosen[0]], others[chosen[1]], epsilon, value, size)
-        if guess and found > ATTAINED * epsilon:
-            found = 0.0
-        if found > value:
-            value, pair, likely = found, chosen, its
-        elif not guess:
+        ratio, chosen = _best_prefix(rows[pair[0]], others[pair[1]], epsilon, value, size)
+        if trial and ratio > ATTAINED_SHARE * epsilon:
+            ratio = 0.0
+        if ratio > value:
+            value, best, likely = ratio, pair, chosen
+        elif not trial:
             break
-        guess = 0.0
-    return None if likely is None else Pair(value, *pair, likely)
+        trial = 0.0
+    return None if likely is None else Pair(value, *best, likely)
 
 
 def _hidden(value: Any, epsilon: Any, size: int | None) -> Any:
-    """Return how much of the log-ratio the rounding errors of gains can hide at most.
+    """Return how far a pair rejected by its gain can exceed the log-ratio, due to rounding.
 
-    At H the gains of two pairs are off by at most k UNIT times the masses that they are sums of:
-    1, and H where S must have inputs of negative score.  A pair whose gain is larger by that
-    exceeds H by lambda times it at most.
+    At H the gains of two pairs have errors of at most k UNIT times the masses that they are sums
+    of: 1, and H where S must have inputs of negative score.  A pair whose gain is larger by that
+    exceeds H by at most lambda times it.
     """
     mass = 0.0 if size is None else np.logaddexp(0.0, value)
     exponent = epsilon - value + mass
@@ -256,8 +256,8 @@ def _hidden(value: Any, epsilon: Any, size: int | None) -> Any:
 def _can_raise(gain: float, epsilon: float, half: float) -> bool:
     """Return whether lambda E(H) > H - 1 for a pair with this gain, E(H) / sqrt(H) [theory].
 
-    Always where exp(epsilon) nears overflow.  If not, no pair of a smaller gain is above H by more
-    than may be hidden.
+    Always true where exp(epsilon) nears overflow.  If false, no pair of smaller gain exceeds H by
+    more than `_hidden`.
     """
     if epsilon > LARGE_EPSILON:
         return True
@@ -265,12 +265,12 @@ def _can_raise(gain: float, epsilon: float, half: float) -> bool:
 
 
 def _gains(scores: Floats, size: int | None) -> Floats:
-    """Return the sum of the scores over the best S of each pair; they are overwritten."""
+    """Return the sum of the scores over the best S of each pair; overwrites `scores`."""
     if size is not None:
         return np.asarray(np.partition(scores, -size, axis=-1)[..., -size:].sum(axis=-1))
     np.maximum(scores, 0.0, out=scores)
     terms = scores.shape[-1]
-    return np.asarray(scores.sum(axis=-1) if terms > FEW else scores @ ONES[:terms])
+    return np.asarray(scores.sum(axis=-1) if terms > MAX_PRODUCT_TERMS else scores @ ONES[:terms])
 
 
 def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> Floats:
@@ -280,7 +280,7 @@ def _ratios(likely: Booleans, likelier: Floats, other: Floats, epsilon: Any) -> 
 
 
 def best_sets(scores: Floats, size: int | None) -> Booleans:
-    """Return the inputs of positive score, or those of the largest scores."""
+    """Return the inputs of positive score, or those of the `size` largest scores."""
     if size is None:
         return scores > 0
     chosen = np.zeros(scores.shape, dtype=np.bool_)
@@ -289,13 +289,13 @@ def best_sets(scores: Floats, size: int | None) -> Booleans:
     return chosen
 
 
-def _between(
+def _best_prefixes(
     likelier: Floats, other: Floats, epsilon: Floats, value: Floats, size: int | None
 ) -> tuple[Floats, Booleans]:
     """Return a log-ratio and its S for each pair of rows, shape (n, t).
 
     Over every S it is the largest.  The best S holds the u with the largest G[x,u] / G[x',u], so
-    the inputs are sorted by it and every beginning is tried [paper, Algorithm 2, lines 5 to 13],
+    the inputs are sorted by it and every prefix is tried [paper, Algorithm 2, lines 5 to 13],
     O(t log t).  For S of one size, it is that of the S with the largest scores at `value`.
     """
     gap = likelier - other
@@ -305,13 +305,13 @@ def _between(
         return _ratios(chosen, likelier, other, epsilon), chosen
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         order = np.argsort(np.where(gap > 0, other / gap, np.inf), axis=1, kind="stable")
-    every = np.arange(len(gap))
-    rows = every[:, None], order
-    ratios = log_ratio(gap[rows].cumsum(axis=1), other[rows].cumsum(axis=1), epsilon[:, None])
+    pairs = np.arange(len(gap))
+    cells = pairs[:, None], order
+    ratios = log_ratio(gap[cells].cumsum(axis=1), other[cells].cumsum(axis=1), epsilon[:, None])
     last = ratios.argmax(axis=1)
     chosen = np.empty(gap.shape, dtype=np.bool_)
-    chosen[rows] = np.arange(gap.shape[1]) <= last[:, None]
-    return ratios[every, last], chosen
+    chosen[cells] = np.arange(gap.shape[1]) <= last[:, None]
+    return ratios[pairs, last], chosen
 
 
 def best_of_pairs(
@@ -319,48 +319,48 @@ def best_of_pairs(
 ) -> tuple[Floats, Booleans]:
     """Return the largest log-ratio and its S for each pair of rows, shape (n, t)."""
     budget = np.full(len(other), epsilon)
-    value, likely = _between(likelier, other, budget, np.zeros(len(other)), size)
+    value, likely = _best_prefixes(likelier, other, budget, np.zeros(len(other)), size)
     while size is not None:
-        found, chosen = _between(likelier, other, budget, np.maximum(value, 0.0), size)
-        grown = found > value
-        if not grown.any():
+        ratios, sets = _best_prefixes(likelier, other, budget, np.maximum(value, 0.0), size)
+        better = ratios > value
+        if not better.any():
             break
-        value[grown], likely[grown] = found[grown], chosen[grown]
+        value[better], likely[better] = ratios[better], sets[better]
     return value, likely
 
 
-def _between_two(
+def _best_prefix(
     likelier: Floats, other: Floats, epsilon: float, value: float, size: int | None
 ) -> tuple[float, Booleans]:
-    """Return the same for two rows; rows that are short without NumPy, whose calls cost more.
+    """Return `_best_prefixes` of two rows; in pure Python for short rows, which is faster.
 
-    In exact numbers the quotient falls after its maximum.  Rounded, a source of next to no mass
-    leaves it as it is before others raise it, so every beginning is tried.
+    In exact arithmetic the quotient decreases after its maximum.  Rounded, a source of tiny mass
+    can leave it unchanged before others raise it, so every prefix is tried.
     """
-    if size is not None or len(other) > SHORT or epsilon > LARGE_EPSILON:
-        budget, known = np.array([epsilon]), np.array([value])
-        found, chosen = _between(likelier[None], other[None], budget, known, size)
-        return float(found[0]), chosen[0]
+    if size is not None or len(other) > MAX_SHORT_ROW or epsilon > LARGE_EPSILON:
+        budget, current = np.array([epsilon]), np.array([value])
+        ratios, sets = _best_prefixes(likelier[None], other[None], budget, current, size)
+        return float(ratios[0]), sets[0]
     scale, floor = _scale_and_floor(epsilon)
     terms = zip((likelier - other).tolist(), other.tolist(), strict=True)
     order = sorted([(low / gap, u, gap, low) for u, (gap, low) in enumerate(terms) if gap > 0])
-    gap_sum, low_sum, most, length = 0.0, 0.0, 0.0, 0
+    gap_sum, low_sum, largest, length = 0.0, 0.0, 0.0, 0
     for index, (_, _, gap, low) in enumerate(order):
         gap_sum += gap
         low_sum += low
         quotient = scale * gap_sum / (floor + scale * low_sum)
-        if quotient > most:
-            most, length = quotient, index + 1
+        if quotient > largest:
+            largest, length = quotient, index + 1
     chosen = np.zeros(len(other), dtype=np.bool_)
     chosen[[term[1] for term in order[:length]]] = True
-    return float(np.log1p(most)), chosen
+    return float(np.log1p(largest)), chosen
 
 
-# Rows given by two masses, and all pairs of rows -------------------------------------------------
+# All pairs of rows: limits of masses, and gains --------------------------------------------------
 
 
 class BestRows(NamedTuple):
-    """For each set the two rows of the largest log-ratio, and that ratio."""
+    """The largest log-ratio of each set, and its two rows."""
 
     ratio: Floats
     likelier: Integers
@@ -368,17 +368,17 @@ class BestRows(NamedTuple):
 
 
 def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
-    """Return the largest log-ratio of one row's `high` to another row's `low`, for each set.
+    """Return, for each set (last axis), the largest log-ratio of `high[x]` to `low[x']`, x != x'.
 
-    The two largest and the two smallest suffice: at most one row is both.  Masses above 1 count as
-    1, those below 0 as 0.
+    The two largest `high` and the two smallest `low` suffice: at most one row has both extremes.
+    Masses are clipped to [0, 1].
     """
     first, last = high.argmax(axis=-2), low.argmin(axis=-2)
 
     def ratio(x: Integers, y: Integers) -> Floats:
-        most = np.take_along_axis(high, x[..., None, :], axis=-2)[..., 0, :]
-        least = np.maximum(np.take_along_axis(low, y[..., None, :], axis=-2)[..., 0, :], 0.0)
-        return log_ratio(np.minimum(most, 1.0) - least, least, contrast)
+        above = np.take_along_axis(high, x[..., None, :], axis=-2)[..., 0, :]
+        below = np.maximum(np.take_along_axis(low, y[..., None, :], axis=-2)[..., 0, :], 0.0)
+        return log_ratio(np.minimum(above, 1.0) - below, below, contrast)
 
     same = first == last
     if not same.any():
@@ -393,8 +393,8 @@ def best_rows(high: Floats, low: Floats, contrast: ArrayLike) -> BestRows:
 
 
 def sums_of_gains(gains: Floats, losses: Floats) -> Floats:
-    """Return for each two rows the sum over u of max(0, gains[x, u] - losses[x', u])."""
+    """Return the sum over u of max(0, gains[x, u] - losses[x', u]) for all pairs of rows."""
     step = max(1, GAIN_CELLS // losses.size)
     starts = range(0, max(len(gains), 1), step)
-    parts = (gains[start : start + step, None] - losses for start in starts)
-    return np.concatenate([np.maximum(part, 0.0, out=part).sum(axis=2) for part in parts])
+    blocks = (gains[start : start + step, None] - losses for start in starts)
+    return np.concatenate([np.maximum(block, 0.0, out=block).sum(axis=2) for block in blocks])

@@ -95,7 +95,10 @@ class DirectResponse(MixtureMechanism):
         """Return the report of the one likely value."""
         values = np.flatnonzero(likely)
         if len(likely) != self.k or len(values) != 1:
-            raise InputError(f"a report of {self.name} makes exactly one of {self.k} values likely")
+            raise InputError(
+                f"likely must select exactly 1 of {self.k} values, "
+                f"got {len(values)} of {len(likely)}"
+            )
         return ValueReports.of(self.describe(), values, self.k)
 
 

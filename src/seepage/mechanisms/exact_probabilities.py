@@ -35,7 +35,7 @@ MAX_EPSILON = 10_000
 CERTAIN = 1 << 64
 """The chance of an event that always happens."""
 
-RARE = 2.0**-32
+RARE_OUTPUT = 2.0**-32
 """Outputs less probable than this under every value get the same chance under all values."""
 
 Thresholds = NDArray[Any]
@@ -46,7 +46,7 @@ Thresholds = NDArray[Any]
 
 
 def exp_below(epsilon: float) -> Fraction:
-    """Return a fraction below e^epsilon by a relative 2e-39 at most, and never above it.
+    """Return a lower bound on e^epsilon as a fraction, with relative error at most 2e-39.
 
     A budget above 10,000 counts as 10,000: still a lower bound.
 
@@ -103,7 +103,7 @@ def _logarithm(ratio: Fraction) -> Decimal:
 
 
 def square_root_below(value: Fraction) -> Fraction:
-    """Return a fraction below the square root of a value >= 1 by at most 2^-128.
+    """Return a lower bound on the square root of a value >= 1, with error at most 2^-128.
 
     Examples
     --------
@@ -162,7 +162,7 @@ def integer_thresholds(channel: Floats, limit: Fraction) -> Thresholds:
     >>> thresholds.sum(axis=1).tolist() == [2**64, 2**64], largest_ratio(thresholds)
     (True, Fraction(3, 1))
     """
-    channel = np.where(channel.max(axis=0) < RARE, channel.mean(axis=0), channel)
+    channel = np.where(channel.max(axis=0) < RARE_OUTPUT, channel.mean(axis=0), channel)
     average = channel.mean(axis=0)
     for share in (0.0, *(2.0**exponent for exponent in range(-52, 0))):
         thresholds = _round_rows((1 - share) * channel + share * average)

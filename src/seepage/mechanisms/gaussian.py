@@ -28,7 +28,7 @@ MIN_DELTA = 1e-280
 WITNESS_NATS = 700.0
 """Log-likelihood ratio by which the witness report favours its value."""
 
-SPARE = 2.0**-30
+SPARE_SHARE = 2.0**-30
 """Share of delta that the noise leaves unused, for the rounding of probabilities on the grid."""
 
 DELTA_DIGITS = 25
@@ -40,7 +40,7 @@ GUARD_BITS = 96
 GAUSSIAN_CELLS = 5
 """The standard deviation is at least 2^5 cells wide: the variance is larger by a share of 1e-4."""
 
-CLAMP = 12
+TABLE_SIGMAS = 12
 """Range of the table in standard deviations; noise beyond it has probability 1e-32."""
 
 LEAD_BITS = 32
@@ -124,16 +124,16 @@ class Gaussian(HistogramEncoding):
     @cached_property
     def grid(self) -> "GaussianGrid":
         """The grid of secure noise, computed at first use."""
-        return GaussianGrid(self.sigma, self.parameters["delta"] * SPARE / 4)
+        return GaussianGrid(self.sigma, self.parameters["delta"] * SPARE_SHARE / 4)
 
     def _fill(self, block: Floats, generator: np.random.Generator) -> None:
         generator.standard_normal(out=block)
         block *= self.sigma
 
-    def _evidence(self, vectors: Floats) -> Floats:
+    def _log_likelihood_ratios(self, vectors: Floats) -> Floats:
         return np.asarray((vectors - 0.5) / self.sigma / self.sigma)
 
-    def _around_zero(self, vectors: Floats) -> Floats:
+    def _log_density_around_zero(self, vectors: Floats) -> Floats:
         squares = np.square(vectors / self.sigma).sum(axis=1)
         density = math.log(self.sigma) + math.log(2 * math.pi) / 2
         return np.asarray(-squares / 2 - self.k * density)
@@ -183,7 +183,7 @@ class GaussianGrid(NoiseGrid):
         digits = math.ceil(3 - math.log10(slack))
         self.added = Fraction(1000, 10**digits)
         self.step = math.ldexp(1.0, math.frexp(sigma)[1] - 1 - GAUSSIAN_CELLS)
-        self.edge = math.ceil((0.5 + CLAMP * sigma) / self.step) + 1
+        self.edge = math.ceil((0.5 + TABLE_SIGMAS * sigma) / self.step) + 1
         farthest = (0.5 + self.edge * self.step) / sigma
         rarest = math.log2(10) * digits + math.log2(math.e) * farthest**2 / 2 + 12
         self.bits = LEAD_BITS * math.ceil(rarest / LEAD_BITS)
@@ -277,7 +277,7 @@ def gaussian_sigma(epsilon: float, delta: float) -> float:
     >>> f"{gaussian_sigma(1.0, 1e-6):.6f}"
     '5.974598'
     """
-    limit = Fraction(delta) * Fraction(1 - SPARE)
+    limit = Fraction(delta) * Fraction(1 - SPARE_SHARE)
     digits = math.ceil(-math.log10(delta)) + DELTA_DIGITS
 
     def is_private(sigma: float) -> bool:

@@ -139,7 +139,7 @@ class LocalHashing(MixtureMechanism):
         super().__init__(k, true, Fraction(1, self.buckets), epsilon=epsilon)
 
     @property
-    def blind(self) -> Fraction:
+    def uniform_support(self) -> Fraction:
         """The probability 1/g that a uniform bucket is that of the value."""
         return self.other
 

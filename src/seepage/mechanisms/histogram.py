@@ -63,8 +63,8 @@ class HistogramEncoding(Mechanism):
     """Report the one-hot vector of a value with independent noise on each entry.
 
     The noise has mean 0, so the mean of the reports is an unbiased estimate of the frequencies.
-    The log-likelihood of value v is `_around_zero` plus entry v of `_evidence`, its log-likelihood
-    ratio between 1 and 0.
+    The log-likelihood of value v is that of the zero vector plus the log-likelihood ratio of entry
+    v between 1 and 0.
     """
 
     reports = VectorReports
@@ -92,11 +92,11 @@ class HistogramEncoding(Mechanism):
         """Fill a block of entries with noise."""
 
     @abstractmethod
-    def _evidence(self, vectors: Floats) -> Floats:
+    def _log_likelihood_ratios(self, vectors: Floats) -> Floats:
         """Return ln P(entry given 1) - ln P(entry given 0) of each entry."""
 
     @abstractmethod
-    def _around_zero(self, vectors: Floats) -> Floats:
+    def _log_density_around_zero(self, vectors: Floats) -> Floats:
         """Return the log-density of each report under noise around the zero vector."""
 
     def draw(self, codes: Integers, source: Randomness) -> VectorReports:
@@ -164,7 +164,7 @@ class HistogramEncoding(Mechanism):
         for start in range(0, len(vectors), rows):
             scores = vectors[start : start + rows]
             if log_prior is not None:
-                posterior = self._evidence(scores) + log_prior
+                posterior = self._log_likelihood_ratios(scores) + log_prior
                 best = posterior.max(axis=1, keepdims=True)
                 scores = np.where(posterior == best, scores, -np.inf)
             guesses[start : start + rows] = argmax_random_ties(scores, source)
@@ -189,7 +189,9 @@ class HistogramEncoding(Mechanism):
         """Return the log-density of each report, one column per value u."""
         self.check_reports(reports)
         reports.check_within(-MAX_ENTRY, MAX_ENTRY)
-        return self._around_zero(reports.vectors)[:, None] + self._evidence(reports.vectors)
+        return self._log_density_around_zero(reports.vectors)[
+            :, None
+        ] + self._log_likelihood_ratios(reports.vectors)
 
     def _report(self, vector: Floats) -> VectorReports:
         if vector.shape != (self.k,):

@@ -71,7 +71,7 @@ class Reports(ABC):
 
     def sets(self, k: int) -> Booleans:
         """Return the set of values of each report, shape (n, k); raise if reports are not sets."""
-        raise InputError(f"{type(self).__name__} of {k} values do not name sets of values")
+        raise InputError(f"{type(self).__name__} of {k} values are not sets of values")
 
     def field(self, name: str) -> "pa.Field[Any]":
         """Return the Arrow field of a column of these reports, with their origin as metadata."""

@@ -98,10 +98,10 @@ class SHE(HistogramEncoding):
         sizes *= -self.scale
         np.copysign(sizes, block, out=block)
 
-    def _evidence(self, vectors: Floats) -> Floats:
+    def _log_likelihood_ratios(self, vectors: Floats) -> Floats:
         return np.asarray(np.clip(2 * vectors - 1, -1.0, 1.0) / self.scale)
 
-    def _around_zero(self, vectors: Floats) -> Floats:
+    def _log_density_around_zero(self, vectors: Floats) -> Floats:
         if math.isinf(self.scale):
             return np.zeros(len(vectors))
         distance = np.abs(vectors).sum(axis=1) / self.scale

@@ -245,7 +245,7 @@ class MatrixMechanism(Mechanism):
         """Return an output whose values of maximum likelihood are exactly `likely`."""
         matches = np.flatnonzero((self._likely == np.asarray(likely)[:, None]).all(axis=0))
         if not len(matches):
-            raise InputError("no output is likeliest under exactly these values")
+            raise InputError("likely must be the most likely values of some output, got others")
         return ValueReports.of(self.describe(), matches[:1], self.outputs)
 
     def leakage(self, G: Channel | ArrayLike) -> Leakage:

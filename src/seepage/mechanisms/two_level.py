@@ -261,31 +261,31 @@ class TwoLevelMechanism(Mechanism):
 class MixtureMechanism(TwoLevelMechanism):
     """A two-level mechanism that uses the value with some probability, else draws without it.
 
-    A report drawn without the value supports each value with the same probability, `blind`.
+    A report drawn without the value supports every value with probability `uniform_support`.
 
     Notes
     -----
     The probability is a threshold out of 2^64, rounded down, so that p can only decrease; where p
-    equals `blind` it is 0, and every value has exactly the same distribution of reports.
+    equals `uniform_support` it is 0, and every value has exactly the same distribution of reports.
     """
 
     @property
-    def blind(self) -> Fraction:
+    def uniform_support(self) -> Fraction:
         """The probability w / k that a set of w values drawn without the value supports it."""
         assert self.size is not None
         return Fraction(self.size, self.k)
 
     @cached_property
     def keep(self) -> int:
-        """The probability (p - b)/(1 - b) of using the value, out of 2^64; b is `blind`."""
-        certain = self.blind == 1
-        return CERTAIN if certain else chance((self.true - self.blind) / (1 - self.blind))
+        """The probability (p - b)/(1 - b) of using the value, out of 2^64, b `uniform_support`."""
+        base = self.uniform_support
+        return CERTAIN if base == 1 else chance((self.true - base) / (1 - base))
 
     @property
     def drawn(self) -> tuple[Fraction, Fraction]:
         """The probabilities p and q that are drawn."""
         kept = Fraction(self.keep, CERTAIN)
-        true = kept + (1 - kept) * self.blind
+        true = kept + (1 - kept) * self.uniform_support
         if self.size is None:
             return true, self.other
         return true, self._other_probability(true, self.size)
@@ -320,7 +320,9 @@ class SetMechanism(TwoLevelMechanism):
         bits = np.asarray(likely, dtype=np.bool_)
         if bits.shape != (self.k,) or self.size not in (None, bits.sum()):
             number = "any" if self.size is None else f"exactly {self.size}"
-            raise InputError(f"a report of {self.name} makes {number} of {self.k} values likely")
+            raise InputError(
+                f"likely must select {number} of {self.k} values, got {bits.sum()} of {bits.size}"
+            )
         return BitReports(self.describe(), BitReports.pack(bits[None]))
 
     def check_reports(self, reports: Any) -> None:

@@ -353,8 +353,8 @@ class BasicRAPPOR(UnaryEncoding):
 
     def _keep(self, codes: Integers, source: Randomness) -> Booleans:
         bits = source.happens(self._two_steps[0], (len(codes), self.k))
-        every = np.arange(len(codes))
-        bits[every, codes] = ~bits[every, codes]
+        rows = np.arange(len(codes))
+        bits[rows, codes] = ~bits[rows, codes]
         return bits
 
     def _release(self, kept: Booleans, source: Randomness) -> Booleans:

@@ -1,8 +1,8 @@
-"""Certifying a plan again: the totals of every form computed anew, after an edit or on new data.
+"""`certify`: compute the totals of every form of a plan again, after an edit or on new data.
 
-`total_leakage` walks the joint table of all attributes.  A form asks few of them, and its totals
-need the joint table of those alone, with one target at a time; those of a form whose answers are
-one report are computed in integers.
+`total_leakage` enumerates the joint table of all attributes.  A form asks few of them, and its
+totals need only the joint table of these, with one target at a time (`exact_form_totals`); those of
+a form with one report for all answers are computed in integers (`matrix_totals`).
 """
 
 import math
@@ -32,21 +32,21 @@ from seepage.plan.plan_parts import PlannedAttribute, Provenance, check_limits
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.total import TotalSettings
 
-BY_MATRIX = ("exact", "worst")
-"""The guarantees that the totals of a matrix can rest on."""
+MATRIX_GUARANTEES = ("exact", "worst")
+"""The guarantees of the totals of a matrix."""
 
 
 def certify(plan: Plan, data: Any, **options: Any) -> Plan:
     """Return a plan with its totals computed again; a total above its limit raises an InputError.
 
-    This makes a plan valid again that was edited by hand: `save` the plan that is returned.
+    A plan that was edited by hand becomes valid again: `save` the returned plan.
 
     Parameters
     ----------
     plan
         The plan, as `Plan.load(path, unchecked=True)` gives it.
     data
-        Any table that can be read in the plan's domain, or what is counted in that domain; other
+        Any table that can be read in the plan's domain, or `Records` or `PairCounts` of it; other
         columns are ignored.  Pair counts suffice for the guarantees `worst`, `independent` and
         `tree`, a sample for `worst` only.
     options
@@ -59,8 +59,8 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
 
     Notes
     -----
-    Statistical totals are computed from fresh reports unless a seed is given, so that budgets
-    cannot be tried until one seed lets them pass.
+    Statistical totals are computed from new random reports unless a seed is given, so that budgets
+    cannot be repeated until a seed lets them pass.
 
     Examples
     --------
@@ -75,24 +75,24 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
         raise InputError(
             "totals for the population are not computed again from a table: design the plan anew"
         )
-    settings, table = _split(options)
-    records = any(form.guarantee not in ("worst", "independent") for form in plan.forms)
-    known = as_counted(data, records=records, within=plan.domain, **table)
-    pairs = as_pairs(known)
+    settings, table_options = _split_options(options)
+    needs_records = any(form.guarantee not in ("worst", "independent") for form in plan.forms)
+    counted = as_counted(data, records=needs_records, within=plan.domain, **table_options)
+    pairs = as_pairs(counted)
     certified, notes, confidence = list[Form](), list[str](), plan.confidence
     for form in plan.forms:
         if isinstance(form.channel, MatrixChannel):
-            values = matrix_totals(form.channel, form.guarantee, known, _public(plan))
-            certified.append(_renewed(form, values, []))
-        elif (short := _short_way(plan, form, known)) is not None:
-            certified.append(_renewed(form, short, []))
+            values = matrix_totals(form.channel, form.guarantee, counted, _public(plan))
+            certified.append(_with_totals(form, values, []))
+        elif (exact := _exact_totals(plan, form, counted)) is not None:
+            certified.append(_with_totals(form, exact, []))
         else:
-            found = _product_totals(plan, form, known, settings)
-            certified.append(_renewed(form, found.values.tolist(), found.deltas.tolist()))
-            notes += found.notes
-            confidence = found.confidence
-    same = not plan.edited and pairs.digest == plan.provenance.digest
-    renewed = msgspec.structs.replace(
+            totals = _product_totals(plan, form, counted, settings)
+            certified.append(_with_totals(form, totals.values.tolist(), totals.deltas.tolist()))
+            notes += totals.notes
+            confidence = totals.confidence
+    is_unchanged = not plan.edited and pairs.digest == plan.provenance.digest
+    certified_plan = msgspec.structs.replace(
         plan,
         attributes=tuple(
             msgspec.structs.replace(planned, **largest_total_fields(certified, index, planned.name))
@@ -102,20 +102,20 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
         provenance=Provenance.of(pairs, plan.provenance.settings),
         notes=tuple(dict.fromkeys((*notes, *plan.notes))),
         confidence=confidence,
-        alternatives=plan.alternatives if same else (),
+        alternatives=plan.alternatives if is_unchanged else (),
     )
-    check_limits(renewed)
-    return renewed
+    check_limits(certified_plan)
+    return certified_plan
 
 
-def _split(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of totals, and the table options."""
-    kept = {field.name for field in fields(TotalSettings)}
-    settings = {name: value for name, value in options.items() if name in kept}
-    return settings, {name: value for name, value in options.items() if name not in kept}
+def _split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the options of `total_leakage`, and the table options."""
+    names = {field.name for field in fields(TotalSettings)}
+    settings = {name: value for name, value in options.items() if name in names}
+    return settings, {name: value for name, value in options.items() if name not in names}
 
 
-def _renewed(form: Form, totals: list[float], deltas: list[float]) -> Form:
+def _with_totals(form: Form, totals: list[float], deltas: list[float]) -> Form:
     return msgspec.structs.replace(
         form,
         totals=tuple(json_ready(totals)),
@@ -124,17 +124,17 @@ def _renewed(form: Form, totals: list[float], deltas: list[float]) -> Form:
     )
 
 
-def _short_way(plan: Plan, form: Form, known: PairCounts | Records) -> list[float] | None:
-    """Return the exact totals of a form from the joint table of what it asks, where it has them."""
-    told = plan.provenance.settings.get("known", [])
-    if form.guarantee != "exact" or plan.basis == "bound" or not isinstance(known, Records):
+def _exact_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> list[float] | None:
+    """Return `exact_form_totals`; None if the form needs `total_leakage`."""
+    known = plan.provenance.settings.get("known", [])
+    if form.guarantee != "exact" or plan.basis == "bound" or not isinstance(counted, Records):
         return None
-    if plan.is_single and len(form.attributes) == len(plan.attributes) and not told:
+    if plan.is_single and len(form.attributes) == len(plan.attributes) and not known:
         return None
-    found = exact_form_totals(form, plan.domain, known, _public(plan), told)
-    if found is None and told:
+    totals = exact_form_totals(form, plan.domain, counted, _public(plan), known)
+    if totals is None and known:
         raise InputError("totals conditional on known attributes need forms of GRR reports")
-    return None if found is None else found.tolist()
+    return None if totals is None else totals.tolist()
 
 
 def _public(plan: Plan) -> list[str]:
@@ -142,7 +142,7 @@ def _public(plan: Plan) -> list[str]:
 
 
 def _product_totals(
-    plan: Plan, form: Form, known: PairCounts | Records, settings: dict[str, Any]
+    plan: Plan, form: Form, counted: PairCounts | Records, settings: dict[str, Any]
 ) -> TotalLeakage:
     """Return the totals of a form's budgets under its guarantee."""
     if form.guarantee == "sampled":
@@ -154,42 +154,47 @@ def _product_totals(
             **settings,
         }
     asked = {name: form.question(name) for name in plan.domain.names}
-    found = total_leakage(
-        known,
+    totals = total_leakage(
+        counted,
         {name: question.epsilon if question else 0.0 for name, question in asked.items()},
-        mechanism={planned.name: _released(plan, form, planned) for planned in plan.attributes},
+        mechanism={planned.name: _release(plan, form, planned) for planned in plan.attributes},
         guarantee=form.guarantee,
         delta={name: question.delta if question else 0.0 for name, question in asked.items()},
         view=plan.view,
         **settings,
     )
-    check_totals(found, form.guarantee, plan.domain)
-    return found
+    check_totals(totals, form.guarantee, plan.domain)
+    return totals
 
 
-def _released(plan: Plan, form: Form, planned: PlannedAttribute) -> Any:
-    """Return the release of an attribute, as `total_leakage` takes it."""
+def _release(plan: Plan, form: Form, planned: PlannedAttribute) -> Any:
+    """Return the `mechanism` argument of `total_leakage` for an attribute."""
     question = form.question(planned.name)
     if planned.public:
         return PUBLIC
     if plan.basis == "bound" or question is None:
         return None
-    return question.made_for(planned.attribute.size) if question.parameters else question.mechanism
+    if question.parameters:
+        return question.mechanism_for(planned.attribute.size)
+    return question.mechanism
 
 
 def exact_form_totals(
     form: Form, domain: Domain, records: Records, public: list[str], known: list[str]
 ) -> Floats | None:
-    """Return the totals of every attribute; None where the form has no such short way.
+    """Return the exact totals of a form from the joint table of the attributes it asks.
+
+    None unless its mechanisms are all GRR and the table fits, or it asks one question and nothing
+    is public or known.
 
     Parameters
     ----------
     form
         The form.
     domain, records
-        The attributes of the plan, and the people.
+        The attributes of the plan, and the records.
     public, known
-        Attributes that are released in the clear, and that the adversary knows of the person.
+        Attributes released in the clear, and attributes that the adversary knows of the person.
     """
     channel = form.channel
     if not isinstance(channel, ProductChannel):
@@ -198,24 +203,26 @@ def exact_form_totals(
     indices = [domain.index(question.attribute) for question in channel.questions]
     budgets = np.array([question.epsilon for question in channel.questions])
     if names == {"grr"}:
-        clear, held = ([domain.index(name) for name in part] for part in (public, known))
-        scorer = ExactForms(records, clear, held)
+        public_indices, known_indices = (
+            [domain.index(name) for name in part] for part in (public, known)
+        )
+        scorer = ExactForms(records, public_indices, known_indices)
         return scorer.totals(scorer.table(indices), budgets) if scorer.fits(indices) else None
     if len(indices) > 1 or public or known or channel.questions[0].parameters:
         return None
-    every = np.zeros(len(domain))
-    every[indices[0]] = budgets[0]
-    totals = leakage_matrix(records.pairs(), every, mechanism=names.pop()).values[:, indices[0]]
+    epsilons = np.zeros(len(domain))
+    epsilons[indices[0]] = budgets[0]
+    totals = leakage_matrix(records.pairs(), epsilons, mechanism=names.pop()).values[:, indices[0]]
     return np.where(np.arange(len(domain)) == indices[0], budgets[0], totals)
 
 
 def matrix_totals(
     channel: MatrixChannel,
     guarantee: str,
-    known: PairCounts | Records,
+    counted: PairCounts | Records,
     public: Sequence[str] = (),
 ) -> list[float]:
-    """Return what the one report of a matrix tells about every attribute, asked or not.
+    """Return the total leakage of a matrix's report about every attribute, asked or not, in nats.
 
     ln max over y, x, x' of P(y | x) / P(y | x'), P(y | x) = sum_z n[x, z] T[z, y] / (n_x 2^64),
     with n the counts of target value x and cell z of the answers, T the thresholds.
@@ -227,7 +234,7 @@ def matrix_totals(
     guarantee
         `"exact"`: as above, in integers, rounded up; `"worst"`: the epsilon of the matrix, for
         any distribution.
-    known
+    counted
         Records; pair counts suffice for `"worst"`.
     public
         Attributes that the adversary sees besides the report.
@@ -236,33 +243,34 @@ def matrix_totals(
     -----
     O(k cells outputs) integer products for a target with k values.
     """
-    if guarantee not in BY_MATRIX:
+    if guarantee not in MATRIX_GUARANTEES:
         raise InputError(
-            f"the totals of a matrix form rest on {' or '.join(BY_MATRIX)}, got {guarantee!r}"
+            f"the guarantee of a matrix form must be {' or '.join(MATRIX_GUARANTEES)}, "
+            f"got {guarantee!r}"
         )
     if guarantee == "worst":
         if public:
             raise InputError("totals by 'worst' do not count public attributes; use 'exact'")
-        return [channel.epsilon] * len(known.domain)
-    if not isinstance(known, Records):
+        return [channel.epsilon] * len(counted.domain)
+    if not isinstance(counted, Records):
         raise InputError("the exact totals of a matrix need records, got pair counts")
     from seepage.designs.shaped.shape_form import answer_cells, counts_by_cell  # imports SciPy
 
-    cells, seen = answer_cells(known, channel.attributes), known.groups(public)
-    thresholds = exact_cells(int, channel.made.thresholds)
-    found = list[float]()
-    for name in known.domain.names:
-        occurs = known.marginal(name) > 0
+    cells, public_groups = answer_cells(counted, channel.attributes), counted.groups(public)
+    thresholds = exact_cells(int, channel.mechanism.thresholds)
+    totals = list[float]()
+    for name in counted.domain.names:
+        occurs = counted.marginal(name) > 0
         if name in public and occurs.sum() > 1:
-            found.append(math.inf)
+            totals.append(math.inf)
         else:
-            counts = counts_by_cell(known, name, cells, len(thresholds), seen)
-            found.append(_total(counts.swapaxes(0, 1)[occurs], thresholds))
-    return found
+            counts = counts_by_cell(counted, name, cells, len(thresholds), public_groups)
+            totals.append(_target_total(counts.swapaxes(0, 1)[occurs], thresholds))
+    return totals
 
 
-def _total(counts: Integers, thresholds: Thresholds) -> float:
-    """Return the total of one target, from counts by value, what is public, and cell."""
+def _target_total(counts: Integers, thresholds: Thresholds) -> float:
+    """Return the total of one target, from counts by value, public values and cell."""
     from seepage.designs.shaped.admissible_reports import scaled_means
 
     means = scaled_means(thresholds, counts)

@@ -1,4 +1,4 @@
-"""From an allowed total to a plan that keeps it: `calibrate`, and by forms `design`."""
+"""Plans within given limits: `calibrate` (everyone is asked everything) and `design` (forms)."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -24,23 +24,23 @@ def calibrate(
     ----------
     data
         A frame, a path, the name of a dataset, `Records` or `PairCounts`.  A sample of records
-        raises, but for the guarantee `"worst"`, which needs none; the plan's provenance then says
-        so.
+        raises, except for the guarantee `"worst"`, which needs no records (the plan's provenance
+        states the sample), and for `scope="population"`.
     limit
-        The allowed total of every attribute, or one for each (a mapping by name).
+        The maximum total of every attribute in nats, or one for each (a mapping by name).
     mechanism
-        A mechanism by name, for all or by attribute.  None: budgets that hold for any mechanism,
-        and the plan takes the one with the least variance for each attribute.
+        A mechanism by name, for all or by attribute.  None: budgets that hold for any mechanism;
+        the plan uses the one with the least variance for each attribute.
     guarantee
-        What the totals rest on, by the names of `total_leakage`; an assumption is marked as such
-        in the plan, and with records a witness is searched for against it.
+        The guarantee of the totals, by the names of `total_leakage`; an assumption is marked as
+        such in the plan, and with records a witness against it is searched for.
     options
         The other keywords of `find_budgets` (`budgets`, `public`, `left_out`, `least`, `weights`,
         `audit`, `seed`, ...), and table options of `count_pairs`.
 
     Notes
     -----
-    `find_budgets` gives the same with all evidence: the witness, the gain, the totals.
+    `find_budgets` returns the same budgets with all evidence: the witness, the gain, the totals.
 
     Examples
     --------
@@ -55,48 +55,50 @@ def calibrate(
     return plan_of(find_budgets(data, limit, mechanism=mechanism, guarantee=guarantee, **options))
 
 
-def plan_of(found: Calibration) -> Plan:
+def plan_of(calibration: Calibration) -> Plan:
     """Return the plan of a calibration, its evidence in the notes."""
-    problem = found.problem
+    problem = calibration.problem
     names = problem.domain.names
     return make_plan(
         problem.pairs,
-        found.epsilons,
+        calibration.epsilons,
         mechanism=problem.mechanism,
         limit=problem.limits,
-        totals=found.totals,
-        collect=[name for name, kept in zip(names, problem.collected, strict=True) if kept],
-        public=[name for name, known in zip(names, problem.public, strict=True) if known],
-        settings={"budgets": found.budgets, "guarantee": found.totals.guarantee},
-        notes=[*found.notes, *_evidence(found)],
+        totals=calibration.totals,
+        collect=[name for name, mask in zip(names, problem.collected, strict=True) if mask],
+        public=[name for name, mask in zip(names, problem.public, strict=True) if mask],
+        settings={"budgets": calibration.budgets, "guarantee": calibration.totals.guarantee},
+        notes=[*calibration.notes, *_evidence(calibration)],
     )
 
 
-def _evidence(found: Calibration) -> list[str]:
+def _evidence(calibration: Calibration) -> list[str]:
+    """Return notes on the audit, the gain over equal budgets, and the attributes to drop."""
     notes = []
-    audit = found.audit
+    audit = calibration.audit
     if audit is not None and audit.strongest is not None and audit.surviving is not None:
         strongest = audit.strongest
-        share = float(audit.surviving.sum() / found.epsilons.sum())
+        scale = float(audit.surviving.sum() / calibration.epsilons.sum())
         notes.append(
             f"REFUTED: {strongest.sentence()}: {strongest.value:.2f} nats about "
-            f"{strongest.target}, above its limit; budgets scaled by {share:.2f} survive the search"
+            f"{strongest.target}, above its limit; budgets scaled by {scale:.2f} survive the search"
         )
     elif audit is not None:
         notes.append("a search found no reports that exceed a limit; that is no guarantee")
-    if found.gain is not None:
-        notes.append(f"the weighted variance is {found.gain:.3g} times less than with equal ones")
-    if found.dropped:
+    if calibration.gain is not None:
         notes.append(
-            "the smallest useful budgets do not fit; drop first: " + ", ".join(found.dropped)
+            f"the weighted variance is {calibration.gain:.3g} times less than with equal budgets"
         )
+    if calibration.dropped:
+        dropped = ", ".join(calibration.dropped)
+        notes.append(f"the smallest useful budgets do not fit; drop first: {dropped}")
     return notes
 
 
 def design(data: Any, limit: Any, **options: Any) -> Plan:
     """Return the plan of forms with the least error that provably keeps every total in its limit.
 
-    Everyone is given one form, some attributes with a budget each, drawn without looking at the
+    Everyone is given one form, some attributes with a budget each, drawn independently of the
     record.  Each form's totals are computed for every attribute of the table, asked or not.
 
     Parameters
@@ -105,8 +107,8 @@ def design(data: Any, limit: Any, **options: Any) -> Plan:
         A frame, a path, the name of a dataset, or `Records`; for `scope="population"` a sample of
         records is enough.
     limit
-        The allowed total of every attribute, or one for each (a mapping by name); None for an
-        attribute that is not protected.
+        The maximum total of every attribute in nats, or one for each (a mapping by name); None for
+        an attribute that is not protected.
     options
         The keywords of `find_design` (`public`, `left_out`, `known`, `weights`, `least`,
         `record_limit`, `together`, `never`, `largest`, `joint`, `scope`, `confidence`, `sample`,
@@ -114,14 +116,15 @@ def design(data: Any, limit: Any, **options: Any) -> Plan:
 
     Notes
     -----
-    `find_design` gives the same with all evidence: expected errors, the gap to the least error,
-    and a comparison with other ways to spend the limit.
+    `find_design` returns the same forms with all evidence: expected errors, the optimality gap,
+    and a comparison with other strategies within the limit.
 
-    By default every limit holds for the people whom the records are a random sample of, with
-    confidence 0.95; `scope="table"` is for whoever has everybody in the table.
+    By default every limit holds for the population that the records are a random sample of, with
+    confidence 0.95; use `scope="table"` if everybody is in the table.
 
     The totals are per attribute, against an adversary who knows the distribution and nothing else
-    about the person.  What a form tells about the whole record is its `record`, the sum of budgets.
+    about the person.  The leakage of a form about the whole record is its `record`, the sum of its
+    budgets.
 
     Examples
     --------
@@ -132,7 +135,7 @@ def design(data: Any, limit: Any, **options: Any) -> Plan:
     >>> plan.guarantee, plan.kind, sorted(form.attributes for form in plan.forms)
     ('exact', 'certified', [('a', 'b'), ('a', 'differ'), ('b', 'differ')])
 
-    Four people say little about a population, so each is asked one question:
+    Four records certify little about a population, so each person is asked one question:
 
     >>> sp.design(coins, 1.0)  # doctest: +ELLIPSIS
     Plan(3 forms, 3 of 3 ... largest total 1, guarantee worst (certified, for everybody))
@@ -142,34 +145,34 @@ def design(data: Any, limit: Any, **options: Any) -> Plan:
     return plan_of_design(find_design(data, limit, **options))
 
 
-def plan_of_design(found: "Design") -> Plan:
+def plan_of_design(design: "Design") -> Plan:
     """Return the plan of a design, its evidence in the notes."""
     return plan_of_forms(
-        found.pairs,
+        design.pairs,
         [
             FormDraft(form.share, _channel(form), form.guarantee, form.totals, form.record)
-            for form in found.forms
+            for form in design.forms
         ],
-        limit=found.limits.tolist(),
-        public=found.public,
-        frequencies=[marginal / found.pairs.records for marginal in found.pairs.marginals],
-        confidence=found.confidence,
-        scope="population" if found.scope == "population" else "table",
+        limit=design.limits.tolist(),
+        public=design.public,
+        frequencies=[marginal / design.pairs.records for marginal in design.pairs.marginals],
+        confidence=design.confidence,
+        scope="population" if design.scope == "population" else "table",
         settings={
-            "scope": found.scope,
-            "confidence": found.confidence,
-            "records": found.people,
+            "scope": design.scope,
+            "confidence": design.confidence,
+            "records": design.people,
             "design": {
-                "seed": found.seed,
-                "forms considered": found.considered,
-                "gap": found.gap,
-                "error": found.error,
-                "ended": found.ended,
+                "seed": design.seed,
+                "forms considered": design.considered,
+                "gap": design.gap,
+                "error": design.error,
+                "ended": design.ended,
             },
-            "known": list(found.known),
+            "known": list(design.known),
         },
-        notes=[*found.notes, *found.remarks()],
-        alternatives=list(_alternatives(found)),
+        notes=[*design.notes, *design.remarks()],
+        alternatives=list(_alternatives(design)),
     )
 
 
@@ -190,14 +193,14 @@ def _channel(form: "DesignedForm") -> ProductChannel | MatrixChannel:
     )
 
 
-def _alternatives(found: "Design") -> Iterator[Alternative]:
-    """Yield what the design was compared with, for one person."""
-    asked = [n for n, weight in zip(found.domain.names, found.weights, strict=True) if weight > 0]
-    for one in found.comparison[:-1]:
-        variances = dict(zip(asked, (e * found.people for e in one.errors), strict=True))
+def _alternatives(design: "Design") -> Iterator[Alternative]:
+    """Yield the other strategies of the comparison, with variances for one person."""
+    asked = [n for n, weight in zip(design.domain.names, design.weights, strict=True) if weight > 0]
+    for strategy in design.comparison[:-1]:
+        variances = dict(zip(asked, (e * design.people for e in strategy.errors), strict=True))
         yield Alternative(
-            name=one.name,
-            rests_on=one.rests_on,
-            certified=one.certified,
+            name=strategy.name,
+            rests_on=strategy.rests_on,
+            certified=strategy.certified,
             variances=json_ready(variances),
         )

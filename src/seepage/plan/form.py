@@ -1,8 +1,8 @@
-"""Forms: which attributes a person is asked for, and how the answers become reports.
+"""Forms: the attributes that a person is asked for, and the channel from answers to reports.
 
-A collection consists of forms.  Everyone is given one of them, drawn without looking at the
-record, so the form itself tells nothing about it.  A form's channel is a product (one report for
-each answer) or one matrix from all its answers together to a single report.
+Everyone is given one form, drawn independently of the record, so the form itself leaks nothing
+about it.  A form's channel is a product (one report for each answer) or one matrix from all its
+answers to a single report.
 """
 
 import math
@@ -26,17 +26,17 @@ from seepage.mechanisms.exact_probabilities import CERTAIN, float_above
 Budget = Annotated[float, msgspec.Meta(ge=0)]
 Relaxation = Annotated[float, msgspec.Meta(ge=0, lt=1)]
 Unbounded = Budget | Literal["inf"]
-"""A number of at least 0; JSON has no infinity, so it is the text "inf"."""
+"""A number of at least 0; infinity is the text "inf", as JSON has no infinity."""
 
 
 class Stored(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of a plan as files hold it: immutable, and decoded strictly."""
+    """A part of a plan that is saved to a file: immutable, and decoded strictly."""
 
 
 def build_mechanism(
     name: str, k: int, epsilon: float, delta: float, parameters: Mapping[str, float]
 ) -> Mechanism:
-    """Return a mechanism from what a plan says of it.
+    """Return a mechanism from its description in a plan.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ def build_mechanism(
     epsilon, delta
         The stated budget; a delta above 0 only for approximate mechanisms.
     parameters
-        What the constructor takes besides: `f`, `p` and `q` of basic RAPPOR, whose epsilon
-        follows from them and must be the one stated.
+        Further arguments of the constructor: `f`, `p` and `q` of basic RAPPOR, whose epsilon
+        follows from them and must be at most the stated one.
 
     Examples
     --------
@@ -61,17 +61,17 @@ def build_mechanism(
         raise InputError(f"mechanism {name!r} has delta 0, got delta {delta}")
     budget = [] if family is BasicRAPPOR else [epsilon, delta] if family.approximate else [epsilon]
     try:
-        made: Mechanism = family(k, *budget, **parameters)
+        mechanism: Mechanism = family(k, *budget, **parameters)
     except TypeError:
         given = ", ".join(sorted(parameters))
         raise InputError(f"mechanism {name!r} does not take the parameters {given}") from None
-    if family is BasicRAPPOR and made.epsilon > epsilon:
-        raise InputError(f"epsilon of {name!r} must be {made.epsilon!r}, got {epsilon!r}")
-    return made
+    if family is BasicRAPPOR and mechanism.epsilon > epsilon:
+        raise InputError(f"epsilon of {name!r} must be {mechanism.epsilon!r}, got {epsilon!r}")
+    return mechanism
 
 
 class Question(Stored, frozen=True, kw_only=True):
-    """One question: the answer is perturbed by a mechanism of its own.
+    """One question, whose answer is perturbed by its own mechanism.
 
     Parameters
     ----------
@@ -80,13 +80,13 @@ class Question(Stored, frozen=True, kw_only=True):
     mechanism
         The name of the mechanism that perturbs the answer.
     epsilon, delta
-        The budget that the mechanism is made with.
+        The budget of the mechanism.
     parameters
         Further parameters of the mechanism.
 
     Examples
     --------
-    >>> Question(attribute="sex", mechanism="grr", epsilon=1.0).made_for(2)
+    >>> Question(attribute="sex", mechanism="grr", epsilon=1.0).mechanism_for(2)
     GRR(mechanism=grr, k=2, epsilon=1.0)
     """
 
@@ -96,40 +96,40 @@ class Question(Stored, frozen=True, kw_only=True):
     delta: Relaxation = 0.0
     parameters: dict[str, float] = msgspec.field(default_factory=dict)
 
-    def made_for(self, k: int) -> Mechanism:
+    def mechanism_for(self, k: int) -> Mechanism:
         """Return the mechanism for an attribute with k values."""
         return build_mechanism(self.mechanism, k, self.epsilon, self.delta, self.parameters)
 
     @classmethod
-    def of(cls, attribute: str, made: Mechanism) -> "Question":
+    def of(cls, attribute: str, mechanism: Mechanism) -> "Question":
         """Return the question whose answer this mechanism perturbs."""
-        described = made.describe()
+        described = mechanism.describe()
         return cls(
             attribute=attribute,
             mechanism=described.pop("mechanism"),
-            epsilon=described.pop("epsilon", made.epsilon),
+            epsilon=described.pop("epsilon", mechanism.epsilon),
             delta=described.pop("delta", 0.0),
             parameters={name: described[name] for name in described if name != "k"},
         )
 
 
-WholeNumber = Annotated[str, msgspec.Meta(pattern=r"^(0|[1-9][0-9]{0,19})$")]
-"""An integer from 0 to 2^64 as decimal digits: JSON numbers lose those above 2^53."""
+IntegerText = Annotated[str, msgspec.Meta(pattern=r"^(0|[1-9][0-9]{0,19})$")]
+"""An integer from 0 to 2^64 as decimal digits: JSON numbers are exact only up to 2^53."""
 
 REPORT = "report"
 """The name of the one report of a matrix channel."""
 
 
-def whole_number(text: str) -> int:
-    """Return the integer that decimal digits stand for; raise where it is not from 0 to 2^64.
+def parse_integer(text: str) -> int:
+    """Return the integer of decimal digits; raise unless it is from 0 to 2^64.
 
     Examples
     --------
-    >>> whole_number("18446744073709551616") == 2**64
+    >>> parse_integer("18446744073709551616") == 2**64
     True
     """
-    plain = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= 20
-    if not plain or str(int(text)) != text or int(text) > CERTAIN:
+    is_digits = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= 20
+    if not is_digits or str(int(text)) != text or int(text) > CERTAIN:
         raise InputError(
             f"an integer out of 2^64 must be decimal digits, got {_checks.shown(text)}"
         )
@@ -137,12 +137,12 @@ def whole_number(text: str) -> int:
 
 
 class ProductChannel(Stored, frozen=True, kw_only=True, tag="product", tag_field="type"):
-    """One report for each answer, each perturbed on its own.
+    """One report for each answer, perturbed independently.
 
     Parameters
     ----------
     questions
-        What is asked, in this order.
+        The questions, in order.
     """
 
     questions: tuple[Question, ...]
@@ -157,13 +157,13 @@ class ProductChannel(Stored, frozen=True, kw_only=True, tag="product", tag_field
 
     @property
     def record(self) -> float:
-        """The sum of budgets, rounded up: how much the form tells about the whole record."""
+        """Leakage of the form about the whole record: the sum of budgets, rounded up."""
         return sum_above(question.epsilon for question in self.questions)
 
     def mechanisms(self, domain: Domain) -> dict[str, Mechanism]:
         """Return the mechanism of each report, by attribute."""
         return {
-            question.attribute: question.made_for(domain[question.attribute].size)
+            question.attribute: question.mechanism_for(domain[question.attribute].size)
             for question in self.questions
         }
 
@@ -174,99 +174,99 @@ class MatrixChannel(Stored, frozen=True, kw_only=True, tag="matrix", tag_field="
     Parameters
     ----------
     attributes
-        The attributes asked for.  Their answers are one cell, numbered in mixed radix with the
-        last attribute the fastest.
+        The attributes asked for.  A cell is a combination of their answers, in row-major order:
+        the last attribute is the fastest.
     epsilon
         The budget of the whole record: at least the largest log-ratio within a column.
     thresholds
         One row per cell and one column per report: integers out of 2^64 as decimal digits; each
         row sums to 2^64.
     frequencies
-        Nominal frequencies of the cells, fixed beforehand; they decide which of the unbiased
-        estimates is taken.  Empty: attributes are taken for independent.
+        Nominal frequencies of the cells, fixed in advance; they weight the unbiased estimate.
+        Empty: the product of the attributes' nominal frequencies.
     told
-        What the report tells to whoever knows other answers; for the reader.
+        Leakage of the report given other answers, for the reader.
     """
 
     attributes: tuple[str, ...]
     epsilon: Budget
-    thresholds: tuple[tuple[WholeNumber, ...], ...]
+    thresholds: tuple[tuple[IntegerText, ...], ...]
     frequencies: tuple[Budget, ...] = ()
     told: ToldAnswers | None = None
 
     def __post_init__(self) -> None:
         _check_asked(self.attributes)
         if len({len(row) for row in self.thresholds}) != 1:
-            raise InputError("the rows of thresholds must be of one length, at least one of them")
-        if not self.made.realised_epsilon <= self.epsilon:
+            raise InputError("thresholds must have at least one row, all of the same length")
+        if not self.mechanism.realised_epsilon <= self.epsilon:
             raise InputError(
                 f"the epsilon of a matrix must be at least that of its thresholds, "
-                f"{self.made.realised_epsilon!r}, got {self.epsilon!r}"
+                f"{self.mechanism.realised_epsilon!r}, got {self.epsilon!r}"
             )
         if self.frequencies:
             check_frequencies(self.frequencies, len(self.thresholds), "the cells of a matrix")
 
     @cached_property
-    def made(self) -> MatrixMechanism:
+    def mechanism(self) -> MatrixMechanism:
         """The mechanism over the cells."""
-        rows = [[whole_number(cell) for cell in row] for row in self.thresholds]
+        rows = [[parse_integer(cell) for cell in row] for row in self.thresholds]
         return MatrixMechanism.from_thresholds(rows)
 
     @property
     def record(self) -> float:
-        """How much the form tells about the whole record: its epsilon."""
+        """Leakage of the form about the whole record: its epsilon."""
         return self.epsilon
 
     def mechanisms(self, domain: Domain) -> dict[str, Mechanism]:
-        """Return the one mechanism; raise where its rows are not the cells of the answers."""
+        """Return the one mechanism by the name "report"; raise unless it has one row per cell."""
         cells = math.prod(domain[name].size for name in self.attributes)
-        if cells != self.made.k:
+        if cells != self.mechanism.k:
             raise InputError(
                 f"a matrix over {', '.join(self.attributes)} must have {cells} rows, one for each "
-                f"cell, got {self.made.k}"
+                f"cell, got {self.mechanism.k}"
             )
-        return {REPORT: self.made}
+        return {REPORT: self.mechanism}
 
     @classmethod
     def of(
         cls,
         attributes: Iterable[str],
-        made: MatrixMechanism,
+        mechanism: MatrixMechanism,
         *,
         epsilon: float | None = None,
         frequencies: Sequence[float] = (),
         told: ToldAnswers | None = None,
     ) -> "MatrixChannel":
-        """Return the channel that draws with a mechanism's own integers."""
+        """Return the channel with the integer thresholds of a mechanism."""
         return cls(
             attributes=tuple(attributes),
-            epsilon=made.realised_epsilon if epsilon is None else epsilon,
-            thresholds=tuple(tuple(map(str, row)) for row in made.thresholds.tolist()),
+            epsilon=mechanism.realised_epsilon if epsilon is None else epsilon,
+            thresholds=tuple(tuple(map(str, row)) for row in mechanism.thresholds.tolist()),
             frequencies=tuple(map(float, frequencies)),
             told=told,
         )
 
 
 class Form(Stored, frozen=True, kw_only=True):
-    """What some people are asked for, how many they are, and what their reports tell.
+    """Questions for a share of the people, their channel, and the totals of its reports.
 
     Parameters
     ----------
     share
         The probability that a person is given this form: an integer out of 2^64, as digits.
     channel
-        How answers become reports.
+        The channel from answers to reports.
     guarantee
-        The name of what the totals rest on.
+        The guarantee of the totals.
     totals, total_deltas
-        What the form's reports together leak about every attribute of the domain, asked or not,
-        and the delta with which that holds; no deltas stand for zeros.
+        Total leakage in nats of the form's reports about every attribute of the domain, asked or
+        not, and its delta; empty deltas are zeros.
     record
-        What the form tells about the whole record: the sum of its budgets, or the epsilon of its
+        Leakage of the form about the whole record: the sum of its budgets, or the epsilon of its
         matrix.
     """
 
-    share: WholeNumber
+    share: IntegerText
     channel: ProductChannel | MatrixChannel
     guarantee: str
     totals: tuple[Unbounded, ...]
@@ -285,7 +285,7 @@ class Form(Stored, frozen=True, kw_only=True):
     @property
     def chance(self) -> int:
         """The share as an integer out of 2^64."""
-        return whole_number(self.share)
+        return parse_integer(self.share)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -303,25 +303,25 @@ class Form(Stored, frozen=True, kw_only=True):
         return self.total_deltas or (0.0,) * len(self.totals)
 
     def question(self, name: str) -> Question | None:
-        """Return the question for an attribute; None where it has none of its own."""
+        """Return the question of an attribute; None if it is not asked, or in a matrix."""
         if not isinstance(self.channel, ProductChannel):
             return None
         return next((q for q in self.channel.questions if q.attribute == name), None)
 
 
 def cumulative(forms: Iterable[Form]) -> list[int]:
-    """Return the running sums of shares out of 2^64: a uniform word below the first is form 1."""
+    """Return the cumulative shares out of 2^64: a uniform 64-bit word below the first is form 1."""
     return list(accumulate(form.chance for form in forms))
 
 
-def whole_shares(shares: Iterable[float]) -> list[int]:
-    """Return integers out of 2^64 near these shares, which need not sum to 1, that do.
+def integer_shares(shares: Iterable[float]) -> list[int]:
+    """Return integers with sum 2^64 in proportion to these shares.
 
-    Rounded down; what is left goes to the largest share.
+    Rounded down; the remainder is added to the largest share.
 
     Examples
     --------
-    >>> whole_shares([1.0, 3.0]) == [2**62, 3 * 2**62]
+    >>> integer_shares([1.0, 3.0]) == [2**62, 3 * 2**62]
     True
     """
     given = _checks.numbers(shares, "shares")
@@ -343,7 +343,7 @@ def sum_above(budgets: Iterable[float]) -> float:
 
 
 def check_frequencies(frequencies: Sequence[float], size: int, what: str) -> None:
-    """Raise where nominal frequencies are not a distribution over so many values."""
+    """Raise unless nominal frequencies are a distribution over `size` values."""
     given: Floats = np.asarray(frequencies, dtype=np.float64)
     if len(given) != size or not abs(given.sum() - 1.0) <= 1e-9 or given.min() < 0:
         raise InputError(
@@ -354,6 +354,6 @@ def check_frequencies(frequencies: Sequence[float], size: int, what: str) -> Non
 def _check_asked(names: Sequence[str]) -> None:
     if not names:
         raise InputError("a form must ask for at least one attribute, got none")
-    twice = {name for name in names if list(names).count(name) > 1}
-    if twice:
-        raise InputError(f"a form must ask for {min(twice)!r} at most once")
+    duplicates = {name for name in names if list(names).count(name) > 1}
+    if duplicates:
+        raise InputError(f"a form must ask for {min(duplicates)!r} at most once")

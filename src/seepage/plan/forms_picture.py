@@ -1,4 +1,4 @@
-"""Who is asked what, as a picture: attributes by forms, shares as bars, budgets as shades."""
+"""The forms of a plan as an HTML table: attributes by forms, shares as bars, budgets as shades."""
 
 import math
 from decimal import ROUND_FLOOR, Decimal
@@ -11,10 +11,10 @@ from seepage.plan.plan import Plan
 from seepage.plan.plan_text import nats
 
 SHADES = 5
-"""Shades of budgets, in the style sheet `shade-1` to `shade-5`."""
+"""Number of shades of budgets, `shade-1` to `shade-5` in the style sheet."""
 
-ROOMY, NARROW = 8, 24
-"""Up to so many forms cells show budget and mechanism, up to so many the budget; then shades."""
+MAX_ROOMY, MAX_NARROW = 8, 24
+"""Maximum number of forms for cells with budget and mechanism, and with the budget; else shades."""
 
 
 def share_of(form: Form) -> float:
@@ -45,18 +45,18 @@ def budget(epsilon: float) -> str:
     """
     if epsilon == 0 or not math.isfinite(epsilon):
         return f"{epsilon:g}"
-    indices = max(2, 1 - math.floor(math.log10(epsilon)))
-    return str(Decimal(epsilon).quantize(Decimal(1).scaleb(-indices), ROUND_FLOOR))
+    digits = max(2, 1 - math.floor(math.log10(epsilon)))
+    return str(Decimal(epsilon).quantize(Decimal(1).scaleb(-digits), ROUND_FLOOR))
 
 
 def scroll_table(label: str, *parts: str, class_: str) -> Markup:
-    """Return a table in a region of its own that scrolls where the page is narrow."""
+    """Return a table in a region that scrolls if the page is narrow."""
     table = element("table", *parts, class_=class_)
     return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
 def forms_picture(plan: Plan) -> Markup:
-    """Return the table of attributes by forms, its legend, and every form in words."""
+    """Return the table of attributes by forms, its legend, and a sentence on every form."""
     largest = max((e for form in plan.forms for e in _budgets(form).values()), default=1.0)
     return joined(
         element("p", _caption(plan), class_="muted"),
@@ -71,18 +71,18 @@ def forms_picture(plan: Plan) -> Markup:
         element(
             "details",
             element("summary", "Every form in words"),
-            element("ol", [element("li", _words(form)) for form in plan.forms]),
+            element("ol", [element("li", _sentence(form)) for form in plan.forms]),
         ),
     )
 
 
 def _density(plan: Plan) -> str:
-    many = len(plan.forms)
-    return "roomy" if many <= ROOMY else "narrow" if many <= NARROW else "dense"
+    number = len(plan.forms)
+    return "roomy" if number <= MAX_ROOMY else "narrow" if number <= MAX_NARROW else "dense"
 
 
 def _budgets(form: Form) -> dict[str, float]:
-    """Return the budget of each question; none where one shaped report tells about all answers."""
+    """Return the budget of each question; empty for one shaped report on all answers."""
     asked = {name: form.question(name) for name in form.attributes}
     return {name: question.epsilon for name, question in asked.items() if question}
 
@@ -114,29 +114,29 @@ def _swatch(kind: str, sign: str = " ") -> Markup:
 
 
 def _head(plan: Plan) -> Markup:
-    tallest = max(share_of(form) for form in plan.forms)
-    alone = len(plan.forms) == 1
+    largest = max(share_of(form) for form in plan.forms)
+    is_single, is_roomy = len(plan.forms) == 1, len(plan.forms) <= MAX_ROOMY
     cells = [
         element(
             "th",
-            "" if alone else _tower(share_of(form) / tallest),
-            element("span", f"Form {n}" if len(plan.forms) <= ROOMY else str(n), class_="number"),
+            "" if is_single else _vertical_bar(share_of(form) / largest),
+            element("span", f"Form {n}" if is_roomy else str(n), class_="number"),
             element("span", percent(share_of(form)), class_="share"),
             scope="col",
             title=f"Form {n}: {percent(share_of(form))} of people",
         )
         for n, form in enumerate(plan.forms, 1)
     ]
-    words = "" if alone else "share of people who get the form"
-    first = element("th", words, scope="col", class_="corner")
+    title = "" if is_single else "share of people who get the form"
+    first = element("th", title, scope="col", class_="corner")
     last = element("th", "asked of", scope="col", class_="asked")
     return element("thead", element("tr", first, cells, last))
 
 
-def _tower(height: float) -> Markup:
-    """Return a vertical bar, from 0 to 1."""
-    tall = max(1.0, 40 * height)
-    bar = element("rect", x=0, y=40 - tall, width=10, height=tall)
+def _vertical_bar(share: float) -> Markup:
+    """Return a vertical bar on the scale 0 to 1."""
+    height = max(1.0, 40 * share)
+    bar = element("rect", x=0, y=40 - height, width=10, height=height)
     return element(
         "svg", bar, class_="tower", viewBox="0 0 10 40", preserveAspectRatio="none",
         aria_hidden="true",
@@ -144,13 +144,13 @@ def _tower(height: float) -> Markup:
 
 
 def _row(plan: Plan, name: str, largest: float) -> Markup:
-    asking = sum(form.chance for _, form in plan[name].asking) / CERTAIN
+    share = sum(form.chance for _, form in plan[name].asking) / CERTAIN
     cells = [_cell(n, form, name, largest) for n, form in enumerate(plan.forms, 1)]
     return element(
         "tr",
         element("th", element("bdi", name), scope="row"),
         cells,
-        element("td", percent(asking), class_="asked"),
+        element("td", percent(share), class_="asked"),
     )
 
 
@@ -168,13 +168,13 @@ def _cell(number: int, form: Form, name: str, largest: float) -> Markup:
             title=f"{where}shaped, one report for all answers",
         )
     shade = max(1, math.ceil(SHADES * question.epsilon / largest)) if largest > 0 else 1
-    words = budget(question.epsilon)
+    text = budget(question.epsilon)
     return element(
         "td",
-        element("span", words, class_="budget"),
+        element("span", text, class_="budget"),
         element("span", f" {question.mechanism}", class_="how"),
         class_=f"cell shade-{min(shade, SHADES)}",
-        title=f"{where}{words} nats, {question.mechanism}",
+        title=f"{where}{text} nats, {question.mechanism}",
     )
 
 
@@ -188,24 +188,25 @@ def _foot(plan: Plan) -> Markup:
     return element("tfoot", element("tr", first, cells, element("td", class_="asked")))
 
 
-def _words(form: Form) -> Markup:
+def _sentence(form: Form) -> Markup:
     """Return a form as a sentence."""
     asked = []
     for name in form.attributes:
         question = form.question(name)
-        told = f" {budget(question.epsilon)} ({question.mechanism})" if question else ""
-        asked.append(joined(element("bdi", name), told))
-    commas = [joined(", " if index else "", each) for index, each in enumerate(asked)]
-    how = "" if form.is_product else " as one report for all answers together"
-    told_all = nats(float(form.record))
+        detail = f" {budget(question.epsilon)} ({question.mechanism})" if question else ""
+        asked.append(joined(element("bdi", name), detail))
+    listed = [joined(", " if index else "", text) for index, text in enumerate(asked)]
+    channel = "" if form.is_product else " as one report for all answers together"
+    record = nats(float(form.record))
     return joined(
-        f"{percent(share_of(form))} of people: ", commas, f"{how}; up to {told_all} nats about the "
-        f"whole record; totals rest on {form.guarantee}.",
-    )  # fmt: skip
+        f"{percent(share_of(form))} of people: ",
+        listed,
+        f"{channel}; up to {record} nats about the whole record; totals rest on {form.guarantee}.",
+    )
 
 
 def plan_picture(plan: Plan) -> Any:
-    """Return budgets, totals and limits as an Altair chart; of several forms who is asked what."""
+    """Return an Altair chart of budgets, totals and limits; with several forms, of shares."""
     from seepage.charts.panels import forms_chart
     from seepage.charts.results import plan_chart
 

@@ -15,7 +15,7 @@ from seepage.mechanisms.best_mechanism import best_mechanism
 from seepage.plan.form import ProductChannel, Question
 from seepage.plan.plan import Plan
 from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
-from seepage.plan.plan_parts import CLAIMS
+from seepage.plan.plan_parts import PLAN_GUARANTEES
 from seepage.totals.result import GUARANTEES, TotalLeakage, check_whole_table
 
 
@@ -130,7 +130,7 @@ def _totals_and_claim(
             f"totals must be one number for each of the {len(domain)} attributes, "
             f"got {len(numbers)}"
         )
-    name = _checks.choice(guarantee, "guarantee", CLAIMS)
+    name = _checks.choice(guarantee, "guarantee", PLAN_GUARANTEES)
     return numbers, [0.0] * len(numbers), {"guarantee": name, "basis": "bound"}
 
 

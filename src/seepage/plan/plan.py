@@ -1,4 +1,4 @@
-"""`Plan`: who is asked what, through which mechanisms, and what that promises."""
+"""`Plan`: the forms of a collection, the mechanisms of each, and the totals they guarantee."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ from seepage.errors import InputError
 from seepage.mechanisms import Mechanism
 from seepage.mechanisms.randomness import Seed
 from seepage.plan.form import Form, Stored
-from seepage.plan.plan_parts import Alternative, PlannedAttribute, Provenance, asked_in, check_plan
+from seepage.plan.plan_parts import Alternative, PlannedAttribute, Provenance, add_forms, check_plan
 from seepage.plan.wire import Wire, described_collection, plan_wire, wire_digest
 
 if TYPE_CHECKING:
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
 
 EDITED = "edited by hand"
-"""Key under which a plan notes that its file's digest does not match."""
+"""Key in `__dict__` of a plan whose file has a digest that does not match."""
 
 
 class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
-    """A collection that can be deployed: domain, forms, mechanisms, and what they promise.
+    """A collection that can be deployed: domain, forms, mechanisms, and guaranteed totals.
 
-    Everyone is given one form, drawn by the shares without looking at the record.  The collection
+    Everyone is given one form, drawn by the shares independently of the record.  The collection
     in which everyone is asked everything is the plan with one form.
 
-    Made by `calibrate` or `make_plan`; it is immutable.  `save` and `load` keep it as JSON with
-    a digest of its content, so that a plan edited by hand is noticed (`certify` makes it valid
+    Made by `calibrate`, `design` or `make_plan`; it is immutable.  `save` and `load` use JSON with
+    a digest of the content, so that a plan edited by hand is detected (`certify` makes it valid
     again).  The digest guards against mistakes, not against forgery: whoever edits the file can
     also compute it.
 
@@ -48,26 +48,26 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     attributes
         The attributes in the order of the domain, collected or not.
     forms
-        What is asked together, of which share of people, and what each form promises.
+        The forms, each with its questions, share of people and totals.
     guarantee, kind
-        The name of what the totals rest on, `"by form"` where forms differ, and whether that is
-        certified, statistical or assumed (of the weakest form).
+        The guarantee of the totals, `"by form"` if forms differ, and whether it is certified,
+        statistical or assumed (that of the weakest form).
     basis
         `"bound"`: the totals hold for any mechanisms with these budgets; `"mechanism"`: for the
         ones in the plan.
     view
-        What the adversary of the totals keeps: the whole `"report"` or a value `"inferred"`.
+        What the adversary of the totals observes: the whole `"report"` or a value `"inferred"`.
     confidence
-        Of all totals together, where they are statistical.
+        Confidence level of all totals at once, if they are statistical.
     scope
         For whom the totals hold: the `"table"` of the provenance, or with this confidence the
         `"population"` that it is a sample of.
     provenance
-        What the plan was computed from.
+        The data and settings that the plan was computed from.
     notes
         Further remarks for the reader.
     alternatives
-        Other ways to keep the same limits, and the error to expect of each.
+        Other strategies within the same limits, and the expected error of each.
 
     Examples
     --------
@@ -103,8 +103,8 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
     def __post_init__(self) -> None:
         check_plan(self)
-        bound = tuple(asked_in(self.forms, planned) for planned in self.attributes)
-        msgspec.structs.force_setattr(self, "attributes", bound)
+        attributes = tuple(add_forms(self.forms, planned) for planned in self.attributes)
+        msgspec.structs.force_setattr(self, "attributes", attributes)
 
     @cached_property
     def domain(self) -> Domain:
@@ -115,7 +115,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     def channels(self) -> tuple[dict[str, Mechanism], ...]:
         """The mechanisms of each form by the name of their report.
 
-        That is the attribute's name in a product, and "report" for the one report of a matrix.
+        The name is that of the attribute in a product, and "report" for a matrix.
         """
         return tuple(form.channel.mechanisms(self.domain) for form in self.forms)
 
@@ -126,14 +126,14 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def mechanisms(self) -> dict[str, Mechanism]:
-        """The mechanism of each attribute that is collected, in order, where all are asked it."""
+        """The mechanism of each collected attribute, in order; raises unless `is_single`."""
         if not self.is_single:
             raise InputError(
                 f"the plan has {len(self.forms)} forms, which have mechanisms of their own; "
                 "see `channels`"
             )
-        (made,) = self.channels
-        return {name: made[name] for name in self.domain.names if name in made}
+        (mechanisms,) = self.channels
+        return {name: mechanisms[name] for name in self.domain.names if name in mechanisms}
 
     @property
     def collected(self) -> Domain:
@@ -142,12 +142,12 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
     @property
     def epsilons(self) -> Floats:
-        """The largest stated budget of every attribute, 0 where it is not collected."""
+        """The largest stated budget of every attribute, 0 if it is not collected."""
         return np.array([planned.epsilon for planned in self.attributes])
 
     @property
     def totals(self) -> Floats:
-        """The total of every attribute."""
+        """The total leakage about every attribute, in nats."""
         return np.array([float(planned.total) for planned in self.attributes])
 
     @property
@@ -156,7 +156,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         return bool(self.__dict__.get(EDITED))
 
     def check_certified(self) -> None:
-        """Raise where the plan was edited: it must not be used to collect or estimate."""
+        """Raise if the plan was edited: it must not be used to collect or estimate."""
         if self.edited:
             raise InputError("the plan was edited, so its totals mean nothing: certify it first")
 
@@ -172,25 +172,25 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
 
     @property
     def wire(self) -> Wire:
-        """All that a client needs to make reports, as text, integers and lists; see `plan.wire`.
+        """The wire form: what a client needs to draw reports, as text, integers and lists.
 
-        A mechanism that is not drawn by integer chances (SHE, Gaussian, one of another package)
-        has no wire form and raises an InputError.
+        See `plan.wire`.  A mechanism that is not drawn by integer thresholds (SHE, Gaussian, one of
+        another package) has no wire form and raises an InputError.
         """
         return plan_wire(self)
 
     @cached_property
     def collection(self) -> str:
-        """SHA-256 of what the meaning of reports depends on: forms, values, bins, mechanisms.
+        """SHA-256 of the wire form, which determines the meaning of reports, and is stored in them.
 
-        That of the wire form; a mechanism that has none stands there by its parameters.  Reports
-        carry it; plans that differ in limits, totals or notes alone share it.
+        Forms, values, bins and mechanisms; a mechanism without a wire form enters by its
+        parameters.  Plans that differ in limits, totals or notes alone share it.
         """
         return wire_digest(described_collection(self))
 
     @property
     def earlier_collection(self) -> str | None:
-        """The digest that reports of version 0.1 carry; None for a plan that it did not have."""
+        """The digest in reports of version 0.1; None for a plan that 0.1 could not express."""
         if not self.is_single:
             return None
         described = [
@@ -202,22 +202,22 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     # Display and files --------------------------------------------------------------------------
 
     def _headline(self) -> str:
-        plain = [form.is_product for form in self.forms]
-        made = (one for one, product in zip(self.channels, plain, strict=True) if product)
-        used = sorted({float(f"{m.epsilon:.4g}") for one in made for m in one.values()})
-        budgets = " to ".join(f"{epsilon:g}" for epsilon in dict.fromkeys(used[:1] + used[-1:]))
-        how = [f"epsilon {budgets}"] if used else []
-        how += [] if all(plain) else [f"{plain.count(False)} shaped"]
+        is_product = [form.is_product for form in self.forms]
+        products = [c for c, product in zip(self.channels, is_product, strict=True) if product]
+        rounded = sorted({float(f"{m.epsilon:.4g}") for c in products for m in c.values()})
+        budgets = " to ".join(f"{eps:g}" for eps in dict.fromkeys(rounded[:1] + rounded[-1:]))
+        parts = [f"epsilon {budgets}"] if rounded else []
+        parts += [] if all(is_product) else [f"{is_product.count(False)} shaped"]
         forms = f"{len(self.forms)} forms, " if len(self.forms) > 1 else ""
         return (
             f"Plan({forms}{len(self.collected)} of {len(self.attributes)} attributes collected, "
-            f"{', '.join(how)}, largest total {self.totals.max():.4g}, "
+            f"{', '.join(parts)}, largest total {self.totals.max():.4g}, "
             f"guarantee {self.guarantee} ({', '.join(filter(None, (self.kind, self.whom)))}))"
         )
 
     @property
     def whom(self) -> str:
-        """For whom the totals hold, in words; empty where they are an assumption."""
+        """For whom the totals hold, in words; empty if they are an assumption."""
         if self.guarantee == "worst":
             return "for everybody"
         if self.scope == "population":
@@ -234,7 +234,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         return {"attribute": columns.pop("name"), **columns}
 
     def chart(self) -> Any:
-        """Return budgets, totals and limits as an Altair chart; of several forms, who is asked."""
+        """Return an Altair chart of budgets, totals and limits; with several forms, of shares."""
         from seepage.plan.forms_picture import plan_picture
 
         return plan_picture(self)
@@ -256,7 +256,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
             file.write(page.encode())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the plan as it is saved, as plain JSON with its digest."""
+        """Return the content of the plan's file, as plain JSON with its digest."""
         from seepage.plan.plan_file import PlanFile
 
         return dict(msgspec.json.decode(msgspec.json.encode(PlanFile.of(self))))
@@ -312,21 +312,21 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
             Records: a frame, the path of a file, folder or glob, or the name of a dataset.
         seed
             None draws from the operating system's generator.  For research only: a seed gives
-            the same reports again, and whoever knows it can undo the noise.
+            the same reports again, and whoever knows it can remove the noise.
         other
-            The value that stands for values outside the domain, of all attributes that have it;
+            The value that replaces values outside the domain, of all attributes that have it;
             or a mapping from attribute to value, `"*"` for all others.  Without it a record with
-            such a value raises a DomainError with its row and column.  Something is always sent:
-            a missing answer is a value like any other where the domain has it.
+            such a value raises a DomainError with its row and column.  A report is always sent: a
+            missing answer is a value like any other if the domain has it.
         form
-            A column of `data` with the number of everybody's form, assigned earlier.  By default
-            it is drawn like the noise.
+            A column of `data` with the number of each person's form, assigned earlier.  By
+            default it is drawn like the noise.
         identifier, key
-            A column of stable identifiers from which forms are derived, so that nobody who is
-            asked again answers a second form; and the secret key, bytes or the path of its file
+            A column of stable identifiers from which forms are derived, so that a person who is
+            asked again gets the same form; and the secret key, bytes or the path of its file
             (see `seepage.collection.perturb`).
         table_options
-            Table options of `count_pairs`, but for `domain` and `bins`, which the plan decides.
+            Table options of `count_pairs`, except `domain` and `bins`, which the plan fixes.
 
         See Also
         --------
@@ -348,13 +348,13 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
     def estimate(self, reports: Any, *, consistent: bool = False) -> "Frequencies":
         """Return the estimated frequencies of every collected attribute.
 
-        Unbiased; forms are combined by inverse variance at the plan's nominal frequencies, and
-        standard errors are given the people who reported [`seepage.collection.form_estimates`].
+        Unbiased; forms are combined by inverse variance at nominal frequencies, and standard errors
+        are conditional on the people who reported [`seepage.collection.form_estimates`].
 
         Parameters
         ----------
         reports
-            What `perturb` returned, or the path of what `perturb_file` wrote.
+            The table that `perturb` returned, or the path of a file of `perturb_file`.
         consistent
             Project the frequencies of each attribute to the nearest distribution.
         """
@@ -370,7 +370,7 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         Parameters
         ----------
         reports
-            What `perturb` returned, or the path of what `perturb_file` wrote.
+            The table that `perturb` returned, or the path of a file of `perturb_file`.
         first, second
             The attributes of rows and columns.
         method
@@ -381,14 +381,14 @@ class Plan(Result, Stored, frozen=True, kw_only=True, dict=True):
         return estimate_joint(self, reports, first, second, method=method)
 
     def estimate_pairs(self, reports: Any, *, method: str = "inversion") -> "EstimatedPairs":
-        """Return estimated joint frequencies of all pairs of attributes that agree with each other.
+        """Return estimated joint frequencies of all pairs of attributes, with consistent marginals.
 
         Parameters
         ----------
         reports
-            What `perturb` returned, or the path of what `perturb_file` wrote.
+            The table that `perturb` returned, or the path of a file of `perturb_file`.
         method
-            How each joint table is estimated, `"inversion"` or `"em"`.
+            The estimator of each joint table, `"inversion"` or `"em"`.
         """
         from seepage.collection.estimated_pairs import estimate_pairs
 

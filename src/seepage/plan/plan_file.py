@@ -22,7 +22,7 @@ from seepage.plan.wire import Wire, has_wire
 
 
 class AttributeVersion1(Stored, frozen=True, kw_only=True):
-    """An attribute with the mechanism that everyone's answer is perturbed by."""
+    """An attribute of version 1, with the one mechanism that perturbs it for everyone."""
 
     name: str
     mechanism: str | None
@@ -38,7 +38,7 @@ class AttributeVersion1(Stored, frozen=True, kw_only=True):
 
     @property
     def question(self) -> Question | None:
-        """The question that asks for it; None where it is not collected."""
+        """The question of the attribute; None if it is not collected."""
         if self.mechanism is None:
             if self.epsilon or self.delta:
                 raise InputError(
@@ -55,13 +55,13 @@ class AttributeVersion1(Stored, frozen=True, kw_only=True):
 
     @property
     def planned(self) -> PlannedAttribute:
-        """The attribute as version 2 has it: its question is part of a form."""
-        kept = ("name", "public", "limit", "total", "total_delta", "values", "edges")
-        return PlannedAttribute(**{name: getattr(self, name) for name in kept})
+        """The attribute in version 2, where its question is part of a form."""
+        names = ("name", "public", "limit", "total", "total_delta", "values", "edges")
+        return PlannedAttribute(**{name: getattr(self, name) for name in names})
 
 
 class PlanVersion1(Stored, frozen=True, kw_only=True):
-    """A plan without forms."""
+    """A plan of version 1, without forms."""
 
     attributes: tuple[AttributeVersion1, ...]
     guarantee: str
@@ -85,11 +85,11 @@ class PlanVersion1(Stored, frozen=True, kw_only=True):
             total_deltas=tuple(attribute.total_delta for attribute in self.attributes),
             record=json_ready(channel.record),
         )
-        kept = ("guarantee", "kind", "basis", "view", "confidence", "provenance", "notes")
+        names = ("guarantee", "kind", "basis", "view", "confidence", "provenance", "notes")
         return Plan(
             attributes=tuple(attribute.planned for attribute in self.attributes),
             forms=(form,),
-            **{name: getattr(self, name) for name in kept},
+            **{name: getattr(self, name) for name in names},
         )
 
 
@@ -103,7 +103,7 @@ class FileVersion1(Stored, frozen=True, kw_only=True):
 
     @property
     def loaded(self) -> tuple[Plan, bool]:
-        """The plan, and whether the digest is that of its content."""
+        """The plan, and whether the digest matches its content."""
         content = msgspec.json.encode(self.plan, order="sorted")
         return self.plan.upgraded, self.digest == hashlib.sha256(content).hexdigest()
 
@@ -120,8 +120,8 @@ class PlanFile(Stored, frozen=True, kw_only=True):
     digest, plan
         The plan, and SHA-256 of its content.
     collection, wire
-        What clients load: the wire form, and its digest; both follow from the plan.  No wire form
-        where a mechanism has none.
+        The digest of the wire form, and the wire form, which clients load; both follow from the
+        plan.  No wire form if a mechanism has none.
     """
 
     format: Literal["seepage plan"] = "seepage plan"
@@ -133,13 +133,13 @@ class PlanFile(Stored, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, plan: Plan) -> "PlanFile":
-        """Return a plan with its digest, and what clients load."""
+        """Return a plan with its digest and its wire form."""
         wire = plan.wire if has_wire(plan) else None
         return cls(digest=plan.digest, plan=plan, collection=plan.collection, wire=wire)
 
     @property
     def loaded(self) -> tuple[Plan, bool]:
-        """The plan, and whether digest and wire form are those of it."""
+        """The plan, and whether digest and wire form match its content."""
         intact = (
             self.digest == self.plan.digest
             and self.collection in ("", self.plan.collection)
@@ -149,6 +149,7 @@ class PlanFile(Stored, frozen=True, kw_only=True):
 
 
 VERSIONS: dict[int, type[FileVersion1 | PlanFile]] = {1: FileVersion1, 2: PlanFile}
+"""The content of a plan file by version of the format."""
 
 
 class _PlanVersion(msgspec.Struct):
@@ -156,20 +157,22 @@ class _PlanVersion(msgspec.Struct):
     version: int
 
 
-class _Kind(msgspec.Struct):
+class _FileFormat(msgspec.Struct):
     format: str = ""
 
 
 def is_plan_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file says that it is a plan, whatever its version and content."""
+    """Return whether the field `format` of a file is that of plans, whatever its version."""
     try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=_Kind).format == "seepage plan"
+        return (
+            msgspec.json.decode(Path(path).read_bytes(), type=_FileFormat).format == "seepage plan"
+        )
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 
 
 def plan_schema() -> dict[str, Any]:
-    """Return the JSON schema of plan files, as `schema.json` must have it.
+    """Return the JSON schema of plan files, the content of `schema.json`.
 
     Examples
     --------
@@ -183,7 +186,7 @@ def plan_schema() -> dict[str, Any]:
     }
     plain = dict(msgspec.json.decode(msgspec.json.encode(schema)))
     for described in plain["$defs"].values():
-        if "description" in described:  # of a docstring its first line, not its examples
+        if "description" in described:  # the first line of the docstring
             described["description"] = described["description"].partition("\n")[0]
     return plain
 
@@ -196,14 +199,14 @@ def save_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
 
 
 def load_plan(path: str | os.PathLike[str], *, unchecked: bool = False) -> Plan:
-    """Return the plan of a file; what is wrong raises an InputError that names the field.
+    """Return the plan of a file; invalid content raises an InputError that names the field.
 
     Parameters
     ----------
     path
         The file.
     unchecked
-        Accept a plan whose digest does not match its content; it is good for `certify` only.
+        Accept a plan whose digest does not match its content; it can only be used by `certify`.
     """
     _checks.flag(unchecked, "unchecked")
     file = str(_checks.path(path))
@@ -211,10 +214,10 @@ def load_plan(path: str | os.PathLike[str], *, unchecked: bool = False) -> Plan:
     if intact:
         return plan
     if not unchecked:
-        again = f"certify it again with `seepage calibrate --check {file} DATA`"
+        hint = f"certify it again with `seepage calibrate --check {file} DATA`"
         if plan.scope == "population":
-            again = "limits for the population cannot be checked again: design the plan anew"
-        raise InputError(f"{file} was edited: its content does not match its digest; {again}")
+            hint = "limits for the population cannot be checked again: design the plan anew"
+        raise InputError(f"{file} was edited: its content does not match its digest; {hint}")
     plan.__dict__[EDITED] = True
     return plan
 

@@ -13,14 +13,14 @@ from seepage._results import json_ready
 from seepage.data.domain import for_each
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.plan.form import Form, MatrixChannel, ProductChannel, whole_shares
+from seepage.plan.form import Form, MatrixChannel, ProductChannel, integer_shares
 from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import (
     Alternative,
     PlannedAttribute,
     Provenance,
     check_limits,
-    overall,
+    overall_guarantee,
 )
 from seepage.totals.result import check_whole_table
 
@@ -115,7 +115,7 @@ def plan_of_forms(
     forms = _forms([FormDraft(*draft) for draft in drafts], guarantee)
     for name in dict.fromkeys(form.guarantee for form in forms):
         check_whole_table(pairs, name, "plans", scope)
-    plan_guarantee, kind = overall(forms, scope)
+    plan_guarantee, kind = overall_guarantee(forms, scope)
     public_names = {pairs.domain[name].name for name in public}
     limits = [_limit(value) for value in for_each(pairs.domain, limit, "limit")]
     nominal = _nominal_frequencies(pairs, forms) if frequencies is None else frequencies
@@ -149,7 +149,7 @@ def plan_of_forms(
 
 
 def _forms(drafts: Sequence[FormDraft], guarantee: str | None) -> tuple[Form, ...]:
-    shares = whole_shares([draft.share for draft in drafts])
+    shares = integer_shares([draft.share for draft in drafts])
     return tuple(
         Form(
             share=str(share),

@@ -1,4 +1,4 @@
-"""The page of a plan as one HTML file, without a script."""
+"""The page of a plan as one self-contained HTML file, without scripts."""
 
 import math
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ from seepage.plan.plan import Plan
 from seepage.plan.plan_parts import PlannedAttribute
 from seepage.plan.plan_text import (
     FACTOR,
-    OURS,
+    THIS_PLAN,
     Precision,
-    Way,
+    StrategyPrecision,
     assessment,
     attaining_form,
     factor,
@@ -23,7 +23,7 @@ from seepage.plan.plan_text import (
     points,
     precision_sentence,
     promise,
-    shown_ways,
+    shown_strategies,
     unpromised,
 )
 
@@ -101,10 +101,10 @@ def _sections(content: dict[str, Markup]) -> Iterator[Markup]:
 
 
 def _promise(plan: Plan) -> Markup:
-    rests = "note warning" if plan.kind == "assumed" else None
+    css_class = "note warning" if plan.kind == "assumed" else None
     return joined(
         element("p", promise(plan), class_="headline"),
-        element("p", ground(plan), class_=rests),
+        element("p", ground(plan), class_=css_class),
         element("h3", "What it does not promise"),
         element(
             "ul",
@@ -118,8 +118,8 @@ def _promise(plan: Plan) -> Markup:
 
 
 def _attributes(plan: Plan) -> Markup:
-    drawn = [float(n) for p in plan.attributes for n in (p.limit, p.total) if n is not None]
-    most = max(filter(math.isfinite, drawn), default=1.0)
+    numbers = [float(n) for p in plan.attributes for n in (p.limit, p.total) if n is not None]
+    largest = max(filter(math.isfinite, numbers), default=1.0)
     titles = ["attribute", "all reports tell at most", "limit"]
     if len(plan.forms) > 1:
         titles.append("in form")
@@ -128,7 +128,7 @@ def _attributes(plan: Plan) -> Markup:
         element("th", text, scope="col", class_="told" if index == 1 else None)
         for index, text in enumerate(titles)
     ]
-    rows = [_attribute(plan, planned, most) for planned in plan.attributes]
+    rows = [_attribute(plan, planned, largest) for planned in plan.attributes]
     return joined(
         element(
             "p",
@@ -145,43 +145,42 @@ def _attributes(plan: Plan) -> Markup:
     )
 
 
-def _attribute(plan: Plan, planned: PlannedAttribute, most: float) -> Markup:
+def _attribute(plan: Plan, planned: PlannedAttribute, largest: float) -> Markup:
     total = float(planned.total)
-    how = "public" if planned.public else "" if planned.asking else "not collected"
+    badge = "public" if planned.public else "" if planned.asking else "not collected"
     form = plan.forms[planned.form - 1]
     index = plan.attributes.index(planned)
     attaining = attaining_form([float(form.totals[index]) for form in plan.forms])
-    several = [element("td", attaining)] if len(plan.forms) > 1 else []
+    form_cell = [element("td", attaining)] if len(plan.forms) > 1 else []
     delta = f", but for delta {planned.total_delta:g}" if planned.total_delta > 0 else ""
     if planned.public or not math.isfinite(total):
-        told, picture = "known" if planned.public else "everything: no bound", Markup("")
+        text, picture = "known" if planned.public else "everything: no bound", Markup("")
     else:
-        told = f"{nats(total)} (a factor of {factor(total)})"
-        picture = _against(total, planned.limit, most)
+        text = f"{nats(total)} (a factor of {factor(total)})"
+        picture = _total_bar(total, planned.limit, largest)
     return element(
         "tr",
         element(
             "th",
             element("bdi", planned.name),
-            joined(" ", element("span", how, class_="badge")) if how else "",
+            joined(" ", element("span", badge, class_="badge")) if badge else "",
             scope="row",
         ),
-        element("td", told, picture, class_="told"),
+        element("td", text, picture, class_="told"),
         element("td", "no limit" if planned.limit is None else f"{planned.limit:g}"),
-        several,
+        form_cell,
         element("td", form.guarantee + delta, class_="words"),
     )
 
 
-def _against(total: float, limit: float | None, most: float) -> Markup:
-    """Return a total as a bar, with a mark at the limit."""
-    share = total / most if most > 0 else 0.0
-    drawn = bar(share, "ours")
-    if limit is None or not most > 0:
-        return drawn
-    index = min(99.0, 100 * limit / most)
-    mark = element("rect", class_="limit", x=index, width=1, height=10)
-    return Markup(drawn.replace("</svg>", f"{mark}</svg>"))
+def _total_bar(total: float, limit: float | None, largest: float) -> Markup:
+    """Return a total as a bar on the scale 0 to `largest`, with a mark at the limit."""
+    total_bar = bar(total / largest if largest > 0 else 0.0, "ours")
+    if limit is None or not largest > 0:
+        return total_bar
+    x = min(99.0, 100 * limit / largest)
+    mark = element("rect", class_="limit", x=x, width=1, height=10)
+    return Markup(total_bar.replace("</svg>", f"{mark}</svg>"))
 
 
 def _assessment(plan: Plan, precision: str) -> Markup:
@@ -223,13 +222,13 @@ def _provenance(plan: Plan) -> Markup:
 # Precision ---------------------------------------------------------------------------------------
 
 
-def precision_section(plan: Plan, found: Precision) -> Markup:
-    """Return the sentence, the ways as bars, and the table of attributes."""
-    if not found.names:
+def precision_section(plan: Plan, precision: Precision) -> Markup:
+    """Return the sentence, the strategies as bars, and the table of attributes."""
+    if not precision.names:
         return element("p", "No attribute has more than one value: nothing is estimated.")
-    parts: list[str] = [element("p", precision_sentence(plan, found), class_="headline")]
-    if len(found.ways) > 1:
-        parts.append(_ways_table(found))
+    parts: list[str] = [element("p", precision_sentence(plan, precision), class_="headline")]
+    if len(precision.strategies) > 1:
+        parts.append(_strategies_table(precision))
     return joined(
         parts,
         element(
@@ -240,40 +239,40 @@ def precision_section(plan: Plan, found: Precision) -> Markup:
             "It is computed at the frequencies of the table"
             if any(planned.frequencies for planned in plan.attributes)
             else "It is computed for values that are equally frequent, which is the largest it is",
-            f", for {found.people:,} people; for four times as many it is half.",
+            f", for {precision.people:,} people; for four times as many it is half.",
             class_="muted small",
         ),
-        _attributes_table(found),
+        _attributes_table(precision),
     )
 
 
-def _ways_table(found: Precision) -> Markup:
-    ours = found.ways[0].variance
-    ordered = sorted(found.ways, key=lambda way: way.variance)
-    most = max((w.variance for w in ordered if math.isfinite(w.variance)), default=1.0)
+def _strategies_table(precision: Precision) -> Markup:
+    plan_variance = precision.strategies[0].variance
+    ordered = sorted(precision.strategies, key=lambda strategy: strategy.variance)
+    largest = max((s.variance for s in ordered if math.isfinite(s.variance)), default=1.0)
     head = element(
         "tr",
-        element("th", "way to keep the limits", scope="col"),
+        element("th", "strategy within the limits", scope="col"),
         element("th", "people needed for the same precision", scope="col", class_="told"),
         element("th", "rests on", scope="col"),
     )
     rows = [
         element(
             "tr",
-            element("th", way.name, scope="row"),
+            element("th", strategy.name, scope="row"),
             element(
                 "td",
-                _times(way.variance / ours) if ours > 0 else "",
-                bar(way.variance / most, _kind(way)),
+                _ratio_text(strategy.variance / plan_variance) if plan_variance > 0 else "",
+                bar(strategy.variance / largest, _bar_class(strategy)),
                 class_="told",
             ),
-            element("td", way.rests_on, class_="words"),
-            class_="ours" if way.name == OURS else None,
+            element("td", strategy.rests_on, class_="words"),
+            class_="ours" if strategy.name == THIS_PLAN else None,
         )
-        for way in ordered
+        for strategy in ordered
     ]
     return scroll_table(
-        "Ways to keep the limits",
+        "Strategies within the limits",
         element("caption", "Mean over attributes; the fewer people, the better"),
         element("thead", head),
         element("tbody", rows),
@@ -281,21 +280,21 @@ def _ways_table(found: Precision) -> Markup:
     )
 
 
-def _times(ratio: float) -> str:
+def _ratio_text(ratio: float) -> str:
     return "not possible" if not math.isfinite(ratio) else f"{ratio:.3g} ×"
 
 
-def _kind(way: Way) -> str:
-    return "ours" if way.name == OURS else "other"
+def _bar_class(strategy: StrategyPrecision) -> str:
+    return "ours" if strategy.name == THIS_PLAN else "other"
 
 
-def bar(share: float, kind: str) -> Markup:
-    """Return a horizontal bar from 0 to 1."""
-    long = 100 * min(1.0, share) if math.isfinite(share) else 0.0
+def bar(share: float, css_class: str) -> Markup:
+    """Return a horizontal bar on the scale 0 to 1."""
+    length = 100 * min(1.0, share) if math.isfinite(share) else 0.0
     return element(
         "svg",
         element("rect", class_="track", width=100, height=10),
-        element("rect", class_=kind, width=long and max(0.5, long), height=10),
+        element("rect", class_=css_class, width=length and max(0.5, length), height=10),
         class_="meter",
         viewBox="0 0 100 10",
         preserveAspectRatio="none",
@@ -303,23 +302,23 @@ def bar(share: float, kind: str) -> Markup:
     )
 
 
-def _attributes_table(found: Precision) -> Markup:
-    shown = shown_ways(found)
-    widths = [width for way in shown for width in way.widths.values() if math.isfinite(width)]
+def _attributes_table(precision: Precision) -> Markup:
+    shown = shown_strategies(precision)
+    widths = [width for s in shown for width in s.widths.values() if math.isfinite(width)]
     widest = max(widths, default=1.0) or 1.0
 
-    def cell(way: Way, width: float) -> Markup:
-        told = f"± {points(width)}" if math.isfinite(width) else "-"
-        return element("td", told, bar(width / widest, _kind(way)))
+    def cell(strategy: StrategyPrecision, width: float) -> Markup:
+        text = f"± {points(width)}" if math.isfinite(width) else "-"
+        return element("td", text, bar(width / widest, _bar_class(strategy)))
 
-    head = [element("th", text, scope="col") for text in ("attribute", *(w.name for w in shown))]
+    head = [element("th", text, scope="col") for text in ("attribute", *(s.name for s in shown))]
     rows = [
         element(
             "tr",
             element("th", element("bdi", name), scope="row"),
-            [cell(way, way.widths[name]) for way in shown],
+            [cell(strategy, strategy.widths[name]) for strategy in shown],
         )
-        for name in found.names
+        for name in precision.names
     ]
     return scroll_table(
         "Half-widths by attribute",

@@ -1,4 +1,4 @@
-"""Attributes, provenance and alternatives of a plan, and the checks that its parts agree."""
+"""Attributes, provenance and alternatives of a plan, and checks of their consistency."""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -19,36 +19,36 @@ if TYPE_CHECKING:
     from seepage.plan.plan import Plan
 
 ASKED = "forms that ask for it"
-"""Key under which an attribute of a plan knows its forms."""
+"""Key in `__dict__` of the forms that ask for an attribute of a plan."""
 
-CLAIMS = [name for name, kind in GUARANTEES.items() if kind != "lower bound"]
-"""The guarantees that a plan can rest on: all but lower bounds."""
+PLAN_GUARANTEES = [name for name, kind in GUARANTEES.items() if kind != "lower bound"]
+"""The guarantees of the totals of a plan: all except lower bounds."""
 
 BY_FORM = "by form"
-"""The guarantee of a plan whose forms rest on different ones."""
+"""The guarantee of a plan whose forms have different ones."""
 
 MAX_FORMS = 65_535
-"""Reports carry the number of their form in 16 bits."""
+"""Maximum number of forms: reports have the number of their form in 16 bits."""
 
-WEAKEST = ("assumed", "statistical", "certified")
+KINDS = ("assumed", "statistical", "certified")
 """Kinds of guarantees, the weakest first."""
 
 
 class Provenance(Stored, frozen=True, kw_only=True):
-    """What a plan was computed from.
+    """The data and settings that a plan was computed from.
 
     Parameters
     ----------
     digest
         SHA-256 of the pair counts, `PairCounts.digest`.
     records
-        How many records they count.
+        The number of records.
     population
-        Where those are a sample, how many records it was drawn from; not set otherwise.
+        If they are a sample, the number of records that it was drawn from; not set otherwise.
     seepage
         The version of this package.
     settings
-        What the caller chose, as plain JSON.
+        Settings of the caller, as plain JSON.
     """
 
     digest: str
@@ -70,19 +70,19 @@ class Provenance(Stored, frozen=True, kw_only=True):
 
 
 class Alternative(Stored, frozen=True, kw_only=True):
-    """Another way to collect the same attributes within the same limits.
+    """Another strategy for the same attributes within the same limits.
 
     Parameters
     ----------
     name
-        What it is.
+        The name of the strategy, for display.
     rests_on
-        Why its totals stay within the limits, or what must hold for that.
+        The guarantee of its totals, or the assumption under which they are within the limits.
     certified
-        Whether they do so without any assumption.
+        Whether they are within the limits without any assumption.
     variances
         By attribute, the variance of an estimate from one person, summed over the values at the
-        nominal frequencies, noise and sampling together; from n people it is this over n.
+        nominal frequencies, noise and sampling together; divide by n for n people.
     """
 
     name: str
@@ -92,31 +92,31 @@ class Alternative(Stored, frozen=True, kw_only=True):
 
 
 class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
-    """One attribute of a plan, and what is promised about it.
+    """One attribute of a plan, with its limit and its total.
 
     Parameters
     ----------
     name
         The attribute's name.
     public
-        Whether its value is public already: released as it is, without a mechanism.
+        Whether its value is public: identity release, without a mechanism.
     limit
         The largest admissible total in nats; None for no limit.
     total, total_delta
-        What all reports of one form together leak about it, the largest over all forms, and the
-        delta with which that holds.
+        Total leakage in nats of all reports of one form about it, the maximum over all forms, and
+        its delta.
     form
         The number of the form that attains it, from 1.
     values, edges
         The values in the order of their codes, and the bin edges of a binned number.
     frequencies
-        Nominal frequencies of the values, fixed beforehand: they decide how much each form counts
-        in an estimate.  Empty: all alike.
+        Nominal frequencies of the values, fixed in advance: they give the weights of the forms in
+        an estimate.  Empty: uniform.
 
     Notes
     -----
-    `forms`, `mechanism`, `epsilon`, `delta`, `parameters` and `made` say how a plan collects it;
-    an attribute outside of a plan is not collected.
+    `asking`, `mechanism`, `epsilon`, `delta`, `parameters` and `made` describe its collection by a
+    plan; an attribute outside of a plan is not collected.
     """
 
     name: str
@@ -138,7 +138,7 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
         """The attribute with its values and bin edges."""
         return Attribute(self.name, self.values, tuple(map(float, self.edges)))
 
-    # How it is collected ------------------------------------------------------------------------
+    # Collection ----------------------------------------------------------------------------------
 
     @property
     def asking(self) -> tuple[tuple[int, Form], ...]:
@@ -147,13 +147,13 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
 
     @property
     def mechanism(self) -> str | None:
-        """The names of the mechanisms that perturb it; None where it is not collected."""
-        used = [question.mechanism if question else "matrix" for question in self._questions]
-        return ", ".join(dict.fromkeys(used)) or None
+        """The names of the mechanisms that perturb it; None if it is not collected."""
+        names = [question.mechanism if question else "matrix" for question in self._questions]
+        return ", ".join(dict.fromkeys(names)) or None
 
     @property
     def epsilon(self) -> float:
-        """The largest stated budget over its forms; 0 where it is not collected."""
+        """The largest stated budget over its forms; 0 if it is not collected."""
         budgets = [
             question.epsilon if (question := form.question(self.name)) else float(form.record)
             for _, form in self.asking
@@ -162,18 +162,18 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
 
     @property
     def delta(self) -> float:
-        """The largest stated relaxation over its forms."""
+        """The largest stated delta over its forms."""
         return max((question.delta for question in self._questions if question), default=0.0)
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Further parameters of its mechanism; empty where several forms ask for it."""
-        alone = self._questions[0] if len(self._questions) == 1 else None
-        return dict(alone.parameters) if alone else {}
+        """Further parameters of its mechanism; empty if several forms ask for it."""
+        question = self._questions[0] if len(self._questions) == 1 else None
+        return dict(question.parameters) if question else {}
 
     @cached_property
     def made(self) -> Mechanism | None:
-        """The mechanism of the one form that asks for it; None where none does."""
+        """The mechanism of the one form that asks for it; None if no form does."""
         if not self.asking:
             return None
         if len(self.asking) > 1 or self._questions[0] is None:
@@ -181,13 +181,13 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
                 f"{self.name!r} is asked for in {len(self.asking)} forms or together with others, "
                 "so it has no mechanism of its own; see `Plan.forms`"
             )
-        return self._questions[0].made_for(self.attribute.size)
+        return self._questions[0].mechanism_for(self.attribute.size)
 
     @property
     def _questions(self) -> list[Question | None]:
         return [form.question(self.name) for _, form in self.asking]
 
-    # What is promised ---------------------------------------------------------------------------
+    # Limits -------------------------------------------------------------------------------------
 
     @property
     def exceeds(self) -> bool:
@@ -195,37 +195,37 @@ class PlannedAttribute(Stored, frozen=True, kw_only=True, dict=True):
         return self.limit is not None and not float(self.total) <= self.limit
 
 
-def asked_in(forms: Iterable[Form], planned: PlannedAttribute) -> PlannedAttribute:
-    """Return the same attribute, which knows the forms that ask for it."""
-    known = msgspec.structs.replace(planned)
+def add_forms(forms: Iterable[Form], planned: PlannedAttribute) -> PlannedAttribute:
+    """Return a copy of an attribute with the forms that ask for it, for `asking`."""
+    copy = msgspec.structs.replace(planned)
     asking = [(n, form) for n, form in enumerate(forms, 1) if planned.name in form.attributes]
-    known.__dict__[ASKED] = tuple(asking)
-    return known
+    copy.__dict__[ASKED] = tuple(asking)
+    return copy
 
 
-def overall(forms: tuple[Form, ...], scope: str = "table") -> tuple[str, Any]:
-    """Return the guarantee of all forms together and its kind, that of the weakest.
+def overall_guarantee(forms: tuple[Form, ...], scope: str = "table") -> tuple[str, Any]:
+    """Return the guarantee of all forms together, and the weakest of their kinds.
 
-    For a population totals hold with a confidence at best, but for the sum of all budgets.
+    For a population `"certified"` totals are statistical, except those of guarantee `"worst"`.
     """
-    names = {_checks.choice(form.guarantee, "guarantee", CLAIMS) for form in forms}
-    kind = min((GUARANTEES[name] for name in names), key=WEAKEST.index)
+    names = {_checks.choice(form.guarantee, "guarantee", PLAN_GUARANTEES) for form in forms}
+    kind = min((GUARANTEES[name] for name in names), key=KINDS.index)
     if scope == "population" and kind == "certified" and names != {"worst"}:
         kind = "statistical"
     return (names.pop() if len(names) == 1 else BY_FORM), kind
 
 
 def check_plan(plan: "Plan") -> None:
-    """Raise where guarantee, kind and scope are not those of the forms, or forms do not fit."""
+    """Raise unless guarantee, kind and scope are those of the forms, and forms fit the domain."""
     for form in _checks.items(plan.forms, "forms"):
         _checks.instance(form, "each of forms", Form, "a Form")
     for planned in _checks.items(plan.attributes, "attributes"):
         _checks.instance(planned, "each of attributes", PlannedAttribute, "a PlannedAttribute")
     if not 1 <= len(plan.forms) <= MAX_FORMS:
-        many = len(plan.forms) or "none"
-        raise InputError(f"a plan must have at least one form, and at most {MAX_FORMS}, got {many}")
-    _checks.choice(plan.guarantee, "guarantee", [*CLAIMS, BY_FORM])
-    guarantee, kind = overall(plan.forms, plan.scope)
+        number = len(plan.forms) or "none"
+        raise InputError(f"a plan must have from 1 to {MAX_FORMS} forms, got {number}")
+    _checks.choice(plan.guarantee, "guarantee", [*PLAN_GUARANTEES, BY_FORM])
+    guarantee, kind = overall_guarantee(plan.forms, plan.scope)
     if plan.guarantee != guarantee:
         raise InputError(
             f"the guarantee of a plan must be that of its forms, {guarantee!r}, "
@@ -239,7 +239,7 @@ def check_plan(plan: "Plan") -> None:
 
 
 def _check_forms(plan: "Plan") -> None:
-    """Raise where shares do not sum to 2^64, or a form does not fit the attributes."""
+    """Raise unless shares sum to 2^64, and forms and alternatives fit the attributes."""
     for number, form in enumerate(plan.forms, 1):
         _check_form(plan, number, form)
     if (total := sum(form.chance for form in plan.forms)) != CERTAIN:
@@ -279,9 +279,9 @@ def _check_form(plan: "Plan", number: int, form: Form) -> None:
 
 
 def check_promises(plan: "Plan") -> None:
-    """Raise where what a plan promises does not follow from its forms.
+    """Raise unless the totals and record leakages of a plan follow from its forms.
 
-    A plan edited by hand does not keep this until it is certified again.
+    A plan edited by hand may violate this until it is certified again.
     """
     for number, form in enumerate(plan.forms, 1):
         if not float(form.record) >= form.channel.record:
@@ -301,7 +301,7 @@ def check_promises(plan: "Plan") -> None:
 
 
 def check_limits(plan: "Plan") -> None:
-    """Raise where a total is above its limit, or does not follow from the forms."""
+    """Raise if a total is above its limit, or does not follow from the forms."""
     check_promises(plan)
     for planned in plan.attributes:
         if planned.exceeds:

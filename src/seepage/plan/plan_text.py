@@ -1,4 +1,4 @@
-"""What a plan promises and does not promise, and how precise it is, in numbers and sentences."""
+"""Sentences on what a plan guarantees and what it does not, and the precision of its estimates."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,12 +7,12 @@ from typing import NamedTuple
 from seepage._numerics import shortest_above
 from seepage.collection.form_estimates import alternatives, expected_variances, half_width
 from seepage.plan.plan import Plan
-from seepage.plan.plan_parts import BY_FORM, WEAKEST, Alternative, PlannedAttribute
+from seepage.plan.plan_parts import BY_FORM, KINDS, Alternative, PlannedAttribute
 from seepage.totals.result import GUARANTEES
 
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
 
-RESTS: dict[str, str] = {
+GUARANTEE_SENTENCES: dict[str, str] = {
     "exact": "It is proven for every report that can occur, from the joint distribution of the "
     "answers, without an assumption about how attributes depend on each other",
     "merged": "It is proven for every mechanism with these budgets, from a bound that merges "
@@ -75,33 +75,33 @@ def protected(plan: Plan) -> list[PlannedAttribute]:
 
 
 def unlimited(plan: Plan) -> list[PlannedAttribute]:
-    """Return the attributes that are asked without a limit and are not public."""
+    """Return the attributes without a limit that are not public."""
     return [p for p in plan.attributes if p.limit is None and not p.public]
 
 
 def promise(plan: Plan) -> str:
-    """Return the first sentence: what the plan does and promises."""
-    kept = protected(plan)
-    if not kept:
-        most = max(float(planned.total) for planned in plan.attributes)
+    """Return the first sentence: what is collected, and the limits that are guaranteed."""
+    limited = protected(plan)
+    if not limited:
+        largest = max(float(planned.total) for planned in plan.attributes)
         return (
-            f"{_does(plan)}. It has no limits; {_claim(plan)}all reports of a person together tell "
-            f"at most {nats(most)} nats about any one attribute ({FACTOR})."
+            f"{_collection(plan)}. It has no limits; {_claim(plan)}all reports of a person "
+            f"together tell at most {nats(largest)} nats about any one attribute ({FACTOR})."
         )
-    limits = sorted({float(planned.limit or 0.0) for planned in kept})
-    reach = " to ".join(f"{limit:g}" for limit in dict.fromkeys((limits[0], limits[-1])))
+    limits = sorted({float(planned.limit or 0.0) for planned in limited})
+    limit_range = " to ".join(f"{limit:g}" for limit in dict.fromkeys((limits[0], limits[-1])))
     about = "any one attribute" if not unlimited(plan) else "any one attribute that has a limit"
     each = ", by attribute" if len(limits) > 1 else ""
     promises = "It does not prove but assumes" if plan.kind == "assumed" else "It promises"
     return (
-        f"{_does(plan)}. {promises}, {_claim(plan)}that all reports of a person together tell at "
-        f"most {reach} nats about {about}{each}: they change the odds between any two of its "
-        f"values by a factor of at most {factor(limits[-1])}."
+        f"{_collection(plan)}. {promises}, {_claim(plan)}that all reports of a person together "
+        f"tell at most {limit_range} nats about {about}{each}: they change the odds between any "
+        f"two of its values by a factor of at most {factor(limits[-1])}."
     )
 
 
 def _claim(plan: Plan) -> str:
-    """Return for whom, in a few words."""
+    """Return a clause: for whom the totals hold."""
     if plan.guarantee == "worst":
         return "whoever the people are, "
     if plan.scope == "population":
@@ -111,17 +111,18 @@ def _claim(plan: Plan) -> str:
     return "for people distributed as in its table, "
 
 
-def _does(plan: Plan) -> str:
+def _collection(plan: Plan) -> str:
+    """Return a clause: how many attributes everyone is asked for."""
     asked, forms = len(plan.collected), len(plan.forms)
     if forms == 1:
-        many = len(plan.forms[0].attributes)
+        number = _count(len(plan.forms[0].attributes), "attribute")
         noise = "each answer" if plan.forms[0].is_product else "the answers together"
-        return f"Everyone is asked for the same {_count(many, 'attribute')}, and {noise} gets noise"
+        return f"Everyone is asked for the same {number}, and {noise} gets noise"
     sizes = sorted(len(form.attributes) for form in plan.forms)
-    many_text = " to ".join(str(size) for size in dict.fromkeys((sizes[0], sizes[-1])))
+    size_range = " to ".join(str(size) for size in dict.fromkeys((sizes[0], sizes[-1])))
     return (
         f"Everyone is given one of {forms} forms, drawn without looking at their record, which "
-        f"asks for {many_text} of {_count(asked, 'attribute')}, and the answers get noise"
+        f"asks for {size_range} of {_count(asked, 'attribute')}, and the answers get noise"
     )
 
 
@@ -130,9 +131,9 @@ def _count(number: int, what: str) -> str:
 
 
 def ground(plan: Plan) -> str:
-    """Return the second sentence: what the promise rests on, and for whom it holds."""
+    """Return the second sentence: the guarantee of the totals, and for whom they hold."""
     delta = max((planned.total_delta for planned in plan.attributes), default=0.0)
-    parts = [_rests(plan)]
+    parts = [_guarantee_sentence(plan)]
     if delta > 0:
         parts.append(f", but for reports that occur with probability {delta:g} at most")
     if plan.scope == "table" and plan.confidence is not None and plan.kind == "statistical":
@@ -140,26 +141,25 @@ def ground(plan: Plan) -> str:
     return "".join(parts) + ". " + whom(plan)
 
 
-def _rests(plan: Plan) -> str:
-    """Return what the totals rest on; where forms differ, the weakest in full."""
+def _guarantee_sentence(plan: Plan) -> str:
+    """Return the sentence of the guarantee; if forms differ, that of the weakest one."""
     names = sorted(
         {form.guarantee for form in plan.forms},
-        key=lambda name: (WEAKEST.index(GUARANTEES[name]), name),
+        key=lambda name: (KINDS.index(GUARANTEES[name]), name),
     )
+    weakest = GUARANTEE_SENTENCES[names[0]]
     if len(names) == 1:
-        return RESTS[names[0]]
-    return (
-        f"Forms rest on different guarantees ({', '.join(names)}). The weakest: {RESTS[names[0]]}"
-    )
+        return weakest
+    return f"Forms rest on different guarantees ({', '.join(names)}). The weakest: {weakest}"
 
 
 def whom(plan: Plan) -> str:
-    """Return for whom the totals hold."""
+    """Return a sentence: for whom the totals hold, and against which adversary."""
     records = f"{plan.provenance.records:,}"
     knows = "who knows the distribution"
-    told = known(plan)
-    if told:
-        knows += f" and the person's {', '.join(told)}"
+    known_names = known(plan)
+    if known_names:
+        knows += f" and the person's {', '.join(known_names)}"
     knows += " and nothing else about the person"
     if plan.guarantee == "worst":
         return "It holds for everybody, whoever they are."
@@ -177,21 +177,22 @@ def whom(plan: Plan) -> str:
 
 
 def known(plan: Plan) -> list[str]:
-    """Return the attributes that the adversary is taken to know."""
-    told = plan.provenance.settings.get("known", [])
-    return [str(name) for name in told] if isinstance(told, list) else []
+    """Return the attributes that the adversary is assumed to know of the person."""
+    names = plan.provenance.settings.get("known", [])
+    return [str(name) for name in names] if isinstance(names, list) else []
 
 
 def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
-    """Yield what is not promised: a heading, and a sentence or two."""
+    """Yield (heading, sentences) for everything that the limits do not cover."""
     records = [float(form.record) for form in plan.forms]
-    worst = max(range(len(records)), key=records.__getitem__)
-    where = f" (form {worst + 1})" if len(records) > 1 else ""
-    adds = "the sum of its budgets" if plan.forms[worst].is_product else "the budget of its matrix"
+    largest = max(range(len(records)), key=records.__getitem__)
+    where = f" (form {largest + 1})" if len(records) > 1 else ""
+    is_product = plan.forms[largest].is_product
+    bound = "the sum of its budgets" if is_product else "the budget of its matrix"
     yield (
         "The whole record.",
-        f"About all attributes at once a form tells up to {nats(records[worst])} nats{where}, "
-        f"{adds}: a factor of {factor(records[worst])} between two whole records.",
+        f"About all attributes at once a form tells up to {nats(records[largest])} nats{where}, "
+        f"{bound}: a factor of {factor(records[largest])} between two whole records.",
     )
     if plan.guarantee != "worst":
         yield (
@@ -233,20 +234,21 @@ def assessment(plan: Plan, precision: str) -> str:
     plan
         The plan.
     precision
-        The sentence on how precise the results are, or nothing.
+        The sentence on the precision of the results, or empty.
     """
     names = ", ".join(plan.collected.names)
     not_asked = [p.name for p in plan.attributes if not p.asking and not p.public]
     also = f" (and about {', '.join(not_asked)}, not collected)" if not_asked else ""
-    gaps = " ".join(f"{heading} {text}" for heading, text in unpromised(plan))
-    used = sorted({m.name for made in plan.channels for m in made.values()})
+    exclusions = " ".join(f"{heading} {text}" for heading, text in unpromised(plan))
+    mechanisms = {m.name for channel in plan.channels for m in channel.values()}
+    noise = ", ".join(sorted(mechanisms))
     sentences = [
-        f"Collected are {names}{also}, under local differential privacy: noise ({', '.join(used)}) "
+        f"Collected are {names}{also}, under local differential privacy: noise ({noise}) "
         "is added to a person's answers before they are stored or sent, so that no answer can be "
         "known with certainty from a report.",
         promise(plan),
         ground(plan),
-        f"Not promised: {gaps}",
+        f"Not promised: {exclusions}",
         precision,
         f"Computed with seepage {plan.provenance.seepage}; the plan has SHA-256 {plan.digest}, "
         f"the counts it was computed from {plan.provenance.digest}.",
@@ -256,31 +258,36 @@ def assessment(plan: Plan, precision: str) -> str:
 
 # Precision ---------------------------------------------------------------------------------------
 
-PEOPLE = 10_000
-"""For so many people where the plan does not know how many records there are."""
+DEFAULT_PEOPLE = 10_000
+"""Number of people for half-widths if the plan has no number of records."""
 
-SHOWN = 3
-"""Alternatives beside the plan in the table of attributes."""
+MAX_ALTERNATIVES = 3
+"""Maximum number of alternatives beside the plan in the table of attributes."""
 
-OURS = "this plan"
+THIS_PLAN = "this plan"
+"""Name of the plan among the strategies."""
 
 
-class Way(NamedTuple):
-    """One way to collect: its name, what it rests on, and half-widths by attribute."""
+class StrategyPrecision(NamedTuple):
+    """The precision of one strategy within the limits."""
 
     name: str
     rests_on: str
     certified: bool
     widths: dict[str, float]
+    """Half-width of an estimated share by attribute, root mean square over its values."""
     variance: float
+    """Variance of an estimate from one person, mean over the attributes."""
 
 
 class Precision(NamedTuple):
-    """Half-widths of a plan's estimates and of other ways, the plan first, for so many people."""
+    """The precision of a plan and of its alternatives, for a number of people."""
 
     people: int
-    ways: tuple[Way, ...]
+    strategies: tuple[StrategyPrecision, ...]
+    """The plan first."""
     names: tuple[str, ...]
+    """The attributes with at least two values."""
 
 
 def points(width: float) -> str:
@@ -301,77 +308,82 @@ def points(width: float) -> str:
 
 
 def plan_precision(plan: Plan) -> Precision:
-    """Return the precision of a plan and of the other ways, for as many people as it was made of.
+    """Return the precision of a plan and of its alternatives, for its number of records.
 
-    Attributes with one value are left out: nothing is estimated of them.
+    Attributes with one value are excluded: there is nothing to estimate.
     """
-    people = plan.provenance.records or PEOPLE
-    own = expected_variances(plan)
-    names = tuple(name for name in own if plan.domain[name].size > 1)
+    people = plan.provenance.records or DEFAULT_PEOPLE
+    own_variances = expected_variances(plan)
+    names = tuple(name for name in own_variances if plan.domain[name].size > 1)
     others = alternatives(plan)
     compared = [
         name
         for name in names
-        if math.isfinite(own[name]) and all(name in other.variances for other in others)
+        if math.isfinite(own_variances[name]) and all(name in other.variances for other in others)
     ]
     sizes = {name: plan.domain[name].size for name in names}
 
-    def way(name: str, rests_on: str, certified: bool, variances: dict[str, float]) -> Way:
+    def precision(
+        strategy: str, rests_on: str, certified: bool, variances: dict[str, float]
+    ) -> StrategyPrecision:
         widths = {
-            each: half_width(variances.get(each, math.inf), sizes[each], people) for each in names
+            name: half_width(variances.get(name, math.inf), sizes[name], people) for name in names
         }
-        mean = sum(variances[each] for each in compared) / max(1, len(compared))
-        return Way(name, rests_on, certified, widths, mean)
+        mean = sum(variances[name] for name in compared) / max(1, len(compared))
+        return StrategyPrecision(strategy, rests_on, certified, widths, mean)
 
-    ways = [way(OURS, _sure(plan, plan.guarantee), plan.kind != "assumed", own)]
+    guarantee = _with_confidence(plan, plan.guarantee)
+    strategies = [precision(THIS_PLAN, guarantee, plan.kind != "assumed", own_variances)]
     for other in others if compared else ():
-        found = {name: float(v) for name, v in other.variances.items()}
-        ways.append(way(other.name, _basis(plan, other), other.certified, found))
-    return Precision(people, tuple(ways), names)
+        variances = {name: float(variance) for name, variance in other.variances.items()}
+        basis = _alternative_basis(plan, other)
+        strategies.append(precision(other.name, basis, other.certified, variances))
+    return Precision(people, tuple(strategies), names)
 
 
-def _basis(plan: Plan, other: Alternative) -> str:
+def _alternative_basis(plan: Plan, other: Alternative) -> str:
     if other.certified:
-        return _sure(plan, other.rests_on)
-    plain = other.rests_on.startswith("assum")
-    return other.rests_on if plain else f"assumed: {other.rests_on}"
+        return _with_confidence(plan, other.rests_on)
+    is_marked = other.rests_on.startswith("assum")
+    return other.rests_on if is_marked else f"assumed: {other.rests_on}"
 
 
-def _sure(plan: Plan, guarantee: str) -> str:
-    """Return a guarantee with the confidence that it has, or the word that it is an assumption."""
+def _with_confidence(plan: Plan, guarantee: str) -> str:
+    """Return a guarantee with its confidence, or with its kind if it is not certified."""
     if plan.scope == "population" and guarantee in ("exact", "merged", BY_FORM):
         return f"{guarantee}, with confidence {plan.confidence:.4g}"
     kind = GUARANTEES.get(guarantee, "certified")
     return guarantee if kind == "certified" else f"{guarantee} ({kind})"
 
 
-def precision_sentence(plan: Plan, found: Precision) -> str:
-    """Return how precise one share will be, beside the best of the others."""
-    if not found.names:
+def precision_sentence(plan: Plan, precision: Precision) -> str:
+    """Return a sentence on the half-width of one share, by the plan and by its alternatives."""
+    if not precision.names:
         return ""
-    name = min(found.names, key=lambda each: plan.domain[each].size)
-    ours, values = found.ways[0], plan.domain[name].values
+    name = min(precision.names, key=lambda name: plan.domain[name].size)
+    this_plan, values = precision.strategies[0], plan.domain[name].values
     share = f"the share of each value of {name}"
     if len(values) == 2:
         share = f"the share of people with {name} = {values[1]}"
     source = "as many as the table has records" if plan.provenance.records else "say"
     text = (
-        f"With {found.people:,} people ({source}), {share} will be known to within "
-        f"{points(ours.widths[name])} percentage points, 19 times out of 20"
+        f"With {precision.people:,} people ({source}), {share} will be known to within "
+        f"{points(this_plan.widths[name])} percentage points, 19 times out of 20"
     )
     compared = [
-        f"within {points(way.widths[name])} with {way.name}"
-        for way in shown_ways(found)[1:]
-        if way.widths[name] < math.inf
+        f"within {points(other.widths[name])} with {other.name}"
+        for other in shown_strategies(precision)[1:]
+        if other.widths[name] < math.inf
     ]
     return text + (f"; {', '.join(compared)}." if compared else ".")
 
 
-def shown_ways(found: Precision) -> list[Way]:
-    """Return the plan and few others: the equal split, everyone asked everything, the best SMP."""
-    others = [way for way in found.ways[1:] if way.certified and "RS+FD" not in way.name]
-    sampled = [way for way in others if "SMP" in way.name]
-    if len(sampled) > 1:
-        best = min(sampled, key=lambda way: way.variance)
-        others = [way for way in others if way not in sampled or way is best]
-    return [found.ways[0], *others[:SHOWN]]
+def shown_strategies(precision: Precision) -> list[StrategyPrecision]:
+    """Return the plan and up to `MAX_ALTERNATIVES` certified others, of SMP only the best."""
+    this_plan, *others = precision.strategies
+    others = [other for other in others if other.certified and "RS+FD" not in other.name]
+    smp = [other for other in others if "SMP" in other.name]
+    if len(smp) > 1:
+        best = min(smp, key=lambda other: other.variance)
+        others = [other for other in others if other not in smp or other is best]
+    return [this_plan, *others[:MAX_ALTERNATIVES]]

@@ -1,13 +1,13 @@
-"""The wire form of a plan: all that a client needs to make reports, in integers and text.
+"""The wire form of a plan: everything that a client needs to draw reports, as integers and text.
 
-No floating-point number is in it, so that two implementations read the same: chances are integers
-out of 2^64 as decimal digits, bin edges are decimal digits too (the shortest that give the double
-back).  Plans that share a wire form share the meaning of their reports; its digest is
+It has no floating-point numbers, so that two implementations read the same: probabilities are
+integers out of 2^64 as decimal digits, and bin edges are decimal digits (the shortest that give the
+double back).  Plans with the same wire form have reports of the same meaning; its digest is
 `Plan.collection`.
 
-A client draws each report from a fixed number of bytes, without rejection, so where k does not
-divide 2^64 its uniform choices are uneven by one part in 2^64 or so.  The thresholds are rounded so
-that the largest ratio of two chances of one report is still at most e^epsilon, exactly.
+A client draws each report from a fixed number of bytes, without rejection, so if k does not divide
+2^64 its uniform choices deviate by about one part in 2^64.  The thresholds are rounded so that the
+largest ratio of two probabilities of one report is still at most e^epsilon, exactly.
 `docs/wire.md` specifies how bytes become a report; `collection.wire_draws` is the reference.
 """
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from seepage.plan.plan import Plan
 
 
-DRAWN: frozenset[type[Mechanism]] = frozenset(
+DRAWABLE: frozenset[type[Mechanism]] = frozenset(
     (
         *(GRR, Exponential, ApproximateGRR),
         SubsetSelection,
@@ -43,7 +43,7 @@ DRAWN: frozenset[type[Mechanism]] = frozenset(
         *(MatrixMechanism, UtilityExponential),
     )
 )
-"""Mechanisms that a client can draw.  Exact types: a subclass may draw otherwise."""
+"""Mechanisms that a client can draw.  Exact types: a subclass may draw differently."""
 
 
 def mechanism_wire(mechanism: Mechanism) -> dict[str, Any]:
@@ -52,21 +52,22 @@ def mechanism_wire(mechanism: Mechanism) -> dict[str, Any]:
     Parameters
     ----------
     mechanism
-        Any mechanism.  Those whose draw is `other` (hashing, noisy histograms) cannot be drawn by a
-        client; their dict identifies them and no more.
+        Any mechanism.  One whose draw is `other` (hashing, noisy histograms) cannot be drawn by a
+        client; its dict only identifies it.
 
     Notes
     -----
     direct
-        Keep the value with chance `keep`, else any of the k values.  Of the M = 2^64 - keep
-        words that are left each value gets at least floor(M / k), so with R the ratio of p and q
-        every ratio is at most R if keep <= (p - q)(2^64 - k).
+        Keep the value with probability `keep`, else any of the k values.  Of the remaining
+        M = 2^64 - keep words each value gets at least floor(M / k), so with R = p / q every ratio
+        is at most R if keep <= (p - q)(2^64 - k).
     subset
-        Put the value in with chance `force`.  A choice among n <= k candidates has chances
-        within (1 +- k / 2^64) / n, so a subset of w values has at least (1 - k / 2^64)^w of its
-        uniform chance and a forced one at most (1 + k / 2^64)^(w-1); `force` makes up for it.
+        Include the value with probability `force`.  A choice among n <= k candidates has
+        probabilities within (1 +- k / 2^64) / n, so a subset of w values has at least
+        (1 - k / 2^64)^w of its uniform probability and a forced one at most (1 + k / 2^64)^(w-1);
+        `force` is lowered accordingly.
     bits
-        Each bit is 1 with chance `true` or `other`.
+        Each bit is 1 with probability `true` or `other`.
     matrix
         Rows of thresholds, one per value, each summing to 2^64.
 
@@ -78,52 +79,53 @@ def mechanism_wire(mechanism: Mechanism) -> dict[str, Any]:
     >>> mechanism_wire(OUE(3, 0.0))["true"] == str(2**63)
     True
     """
-    return {"mechanism": mechanism.name, "k": mechanism.k, **_drawn(mechanism)}
+    return {"mechanism": mechanism.name, "k": mechanism.k, **_draw_fields(mechanism)}
 
 
-def _drawn(made: Mechanism) -> dict[str, Any]:
-    if type(made) not in DRAWN:
-        described = [[name, repr(value)] for name, value in sorted(made.describe().items())]
+def _draw_fields(mechanism: Mechanism) -> dict[str, Any]:
+    if type(mechanism) not in DRAWABLE:
+        described = [[name, repr(value)] for name, value in sorted(mechanism.describe().items())]
         return {"draw": "other", "described": described}
-    if isinstance(made, DirectResponse):
-        return {"draw": "direct", "keep": str(_keep(made))}
-    if isinstance(made, SubsetSelection):
-        return {"draw": "subset", "size": made.size, "force": str(_force(made))}
-    if isinstance(made, UnaryEncoding):
-        true, other = (str(int(part * CERTAIN)) for part in made.drawn)
+    if isinstance(mechanism, DirectResponse):
+        return {"draw": "direct", "keep": str(_keep(mechanism))}
+    if isinstance(mechanism, SubsetSelection):
+        return {"draw": "subset", "size": mechanism.size, "force": str(_force(mechanism))}
+    if isinstance(mechanism, UnaryEncoding):
+        true, other = (str(int(part * CERTAIN)) for part in mechanism.drawn)
         return {"draw": "bits", "true": true, "other": other}
-    assert isinstance(made, MatrixMechanism)
-    rows = [[str(cell) for cell in row] for row in made.thresholds.tolist()]
+    assert isinstance(mechanism, MatrixMechanism)
+    rows = [[str(cell) for cell in row] for row in mechanism.thresholds.tolist()]
     return {"draw": "matrix", "thresholds": rows}
 
 
-def _keep(made: DirectResponse) -> int:
-    """Return the chance to keep the value, the largest by the rule of `mechanism_wire`."""
-    contrast = made.true - made.other
-    return max(0, int(contrast * (CERTAIN - made.k))) if made.k > 1 else 0
+def _keep(mechanism: DirectResponse) -> int:
+    """Return the largest `keep` allowed by the rule of `mechanism_wire`."""
+    contrast = mechanism.true - mechanism.other
+    return max(0, int(contrast * (CERTAIN - mechanism.k))) if mechanism.k > 1 else 0
 
 
-def _force(made: SubsetSelection) -> int:
-    """Return the chance to put the value in, so that every ratio is at most R.
+def _force(mechanism: SubsetSelection) -> int:
+    """Return the probability of including the value, so that every ratio is at most R.
 
     force / (1 - force) * (k / w) * (1 + u)^(w-1) / (1 - u)^w <= R - 1, with u = k / 2^64 and
     (1 - u)^w / (1 + u)^(w-1) >= 1 - (2w - 1) u.
     """
-    if made.k == 1:
+    if mechanism.k == 1:
         return 0
-    p, w, k = made.true, made.size, made.k
+    p, w, k = mechanism.true, mechanism.size, mechanism.k
     excess = p * (k - w) / ((1 - p) * w) - 1
     odds = excess * Fraction(w, k) * (1 - Fraction((2 * w - 1) * k, CERTAIN))
     return chance(max(Fraction(0), odds / (1 + odds)))
 
 
 Wire = dict[str, Any]
+"""A wire form: text, integers, lists and dicts of them."""
 
 
 def plan_wire(plan: "Plan") -> Wire:
     """Return the wire form of a plan; a mechanism without one raises an InputError."""
-    for name, mechanism in _undrawn(plan):
-        known = ", ".join(sorted({kind.name for kind in DRAWN}))
+    for name, mechanism in _undrawable(plan):
+        known = ", ".join(sorted({kind.name for kind in DRAWABLE}))
         raise InputError(
             f"{name!r} is collected by {mechanism.name!r}, which a client cannot draw; "
             f"plan one of {known}"
@@ -132,22 +134,22 @@ def plan_wire(plan: "Plan") -> Wire:
 
 
 def has_wire(plan: "Plan") -> bool:
-    """Say whether clients can draw all reports of a plan."""
-    return not _undrawn(plan)
+    """Return whether clients can draw all reports of a plan."""
+    return not _undrawable(plan)
 
 
-def _undrawn(plan: "Plan") -> list[tuple[str, Mechanism]]:
+def _undrawable(plan: "Plan") -> list[tuple[str, Mechanism]]:
     """Return the mechanisms that a client cannot draw, by attribute."""
     return [
         (name, mechanism)
-        for form, made in zip(plan.forms, plan.channels, strict=True)
-        for name, mechanism in made.items()
-        if form.is_product and type(mechanism) not in DRAWN
+        for form, mechanisms in zip(plan.forms, plan.channels, strict=True)
+        for name, mechanism in mechanisms.items()
+        if form.is_product and type(mechanism) not in DRAWABLE
     ]
 
 
 def described_collection(plan: "Plan") -> Wire:
-    """Return the wire form, a mechanism that has none described by its parameters as text."""
+    """Return the wire form; a mechanism that has none is described by its parameters as text."""
     return {
         "format": "seepage collection",
         "version": 1,
@@ -160,20 +162,20 @@ def described_collection(plan: "Plan") -> Wire:
             for attribute in plan.collected
         ],
         "forms": [
-            {"until": str(until), **_form(form, made)}
-            for form, made, until in zip(
+            {"until": str(until), **_form_fields(form, mechanisms)}
+            for form, mechanisms, until in zip(
                 plan.forms, plan.channels, cumulative(plan.forms), strict=True
             )
         ],
     }
 
 
-def _form(form: Form, made: Mapping[str, Mechanism]) -> Wire:
+def _form_fields(form: Form, mechanisms: Mapping[str, Mechanism]) -> Wire:
     if isinstance(form.channel, MatrixChannel):
         rows = [list(row) for row in form.channel.thresholds]
         return {"type": "matrix", "attributes": list(form.attributes), "thresholds": rows}
     questions = [
-        {"attribute": name, **mechanism_wire(mechanism)} for name, mechanism in made.items()
+        {"attribute": name, **mechanism_wire(mechanism)} for name, mechanism in mechanisms.items()
     ]
     return {"type": "product", "questions": questions}
 

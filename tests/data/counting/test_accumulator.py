@@ -60,7 +60,7 @@ def test_merging_equals_counting_at_once(batches, cut, forth):
     assert first.counts(domain) == by_bincount(joined(batches), domain)
 
 
-def test_what_is_sent_is_the_counts_alone():
+def test_only_the_counts_are_pickled():
     columns = 300
     accumulator = PairAccumulator(columns)
     accumulator.add([np.arange(5) % 2] * columns, [2] * columns, compiled=True)
@@ -107,14 +107,14 @@ def test_values_never_seen_have_zero_counts():
     assert pairs.records == 1
 
 
-def test_nothing_counted():
+def test_an_empty_accumulator():
     pairs = PairAccumulator(3).counts(domain_of((2, 1, 3)))
     assert pairs.records == 0
     assert not pairs.counts.any()
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int64, np.uint32, np.uint64, np.bool_, ">u2"])
-def test_any_type_of_whole_numbers(dtype):
+def test_any_type_of_integers(dtype):
     codes = [np.array([0, 1, 1, 0]).astype(dtype), np.array([1, 1, 0, 0]).astype(dtype)]
     accumulator = PairAccumulator(2)
     accumulator.add(codes, (2, 2))
@@ -153,12 +153,12 @@ def test_columns_need_not_be_aligned():
         ([[[0]], [0]], r"one-dimensional"),
     ],
 )
-def test_refuses_what_are_no_codes(codes, message, compiled):
+def test_invalid_codes_raise(codes, message, compiled):
     with pytest.raises(DomainError, match=message):
         PairAccumulator(2).add([np.array(column) for column in codes], (2, 2), compiled=compiled)
 
 
-def test_refuses_sizes_of_other_columns():
+def test_sizes_of_other_columns_raise():
     with pytest.raises(DomainError, match=r"2 columns, got codes of 2 and sizes of 3"):
         PairAccumulator(2).add([np.array([0]), np.array([0])], (2, 2, 2))
 
@@ -173,7 +173,7 @@ def test_wide_codes_are_not_cut_to_a_byte(most):
     assert accumulator.counts(domain) == by_bincount(codes, domain)
 
 
-def test_refuses_more_cells_than_memory():
+def test_more_cells_than_memory_raise():
     with pytest.raises(DomainError, match=r"2 attributes of up to 60,000 values .* coarser bins"):
         PairAccumulator(2).add([np.array([0]), np.array([0])], (60_000, 60_000))
 

@@ -96,7 +96,7 @@ def test_progress_reaches_the_end(people):
     assert seen[-1] == (2000, 2000)
 
 
-def test_unknown_options_are_refused(people):
+def test_unknown_options_raise(people):
     with pytest.raises(InputError, match=r"no option 'delimeter'; did you mean 'delimiter'\?"):
         sp.count_pairs(people, delimeter=";")
     with pytest.raises(InputError, match=r"engine must be one of auto, numpy, numba.*got 'dask'"):
@@ -129,7 +129,7 @@ def test_engines_agree_with_crosstab_on_adult(engine):
         np.testing.assert_array_equal(pairs.table(rows, columns), expected)
 
 
-def test_what_is_counted_already_is_taken_with_its_columns_chosen(people, tmp_path):
+def test_columns_are_selected_from_counts_and_records(people, tmp_path):
     pairs = sp.count_pairs(people)
     chosen = pairs.select(["town", "sex"])
     pairs.save(tmp_path / "people.pairs")

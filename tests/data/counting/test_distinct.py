@@ -31,7 +31,7 @@ def as_dict(gathering):
 
 
 @pytest.mark.parametrize("fewest", [0, 1 << 18])
-def test_distinct_records_however_often_they_are_joined(monkeypatch, fewest):
+def test_distinct_records_for_any_buffer_size(monkeypatch, fewest):
     monkeypatch.setattr(module, "MIN_BUFFER", fewest)
     found = gathered(DistinctRecords, CUTS)
     records, counts = np.unique(np.stack(CODES), axis=1, return_counts=True)
@@ -40,7 +40,7 @@ def test_distinct_records_however_often_they_are_joined(monkeypatch, fewest):
 
 
 @pytest.mark.parametrize("size", [1, 7, 60])
-def test_a_sample_is_the_same_however_often_it_is_thinned(monkeypatch, size):
+def test_a_sample_is_the_same_for_any_buffer_size(monkeypatch, size):
     whole = RecordSample(size, seed=3)
     whole.add(CODES, SIZES, 0, None)
     monkeypatch.setattr(module, "MIN_BUFFER", 0)
@@ -51,7 +51,7 @@ def test_a_sample_is_the_same_however_often_it_is_thinned(monkeypatch, size):
         assert found.seen == whole.seen == 900
 
 
-def test_records_that_were_dropped_keep_their_place():
+def test_dropped_records_keep_their_index():
     """A priority belongs to the record's number in the table, whether others are left out."""
     kept = np.arange(900) % 3 > 0
     one, two = RecordSample(20, seed=3), RecordSample(20, seed=3)
@@ -63,7 +63,7 @@ def test_records_that_were_dropped_keep_their_place():
     assert one.seen == two.seen == 600
 
 
-def test_too_many_distinct_records_are_refused():
+def test_too_many_distinct_records_raise():
     held = DistinctRecords(max_bytes=50)
     held.add(CODES, SIZES, 0, None)
     with pytest.raises(TableError, match="24 of 900 records are distinct, which is more than"):

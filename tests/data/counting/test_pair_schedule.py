@@ -61,7 +61,7 @@ def test_one_column_needs_no_bitmap():
 
 
 @pytest.mark.parametrize("size", [2, 10, 100])
-def test_packing_is_paid_for(size):
+def test_a_column_is_packed_only_if_that_saves_time(size):
     """Half the saving of the only pair must exceed what the bitmaps cost."""
     limit = (size - 1) * (size - 1) + 2 * PACK_COST * (size - 1)
     assert len(schedule_pairs((size, size), limit + 1).packed) == 2

@@ -1,4 +1,4 @@
-"""Published files: found plain or gzipped, refused when altered, fetched from a real server."""
+"""Published files: found plain or gzipped, rejected if altered, fetched from a real server."""
 
 import gzip
 import hashlib
@@ -35,24 +35,24 @@ def test_reads_plain_and_gzipped(folder):
     assert FILE.read() == CONTENT
 
 
-def test_refuses_a_missing_file(folder):
+def test_a_missing_file_raises(folder):
     with pytest.raises(TableError, match=r"folder/table.csv is not at hand; set SEEPAGE_DATA"):
         FILE.read()
 
 
-def test_refuses_an_altered_file(folder):
+def test_an_altered_file_raises(folder):
     (folder / "folder/table.csv").write_bytes(CONTENT + b"3,4\n")
     with pytest.raises(TableError, match=r"table.csv is not the published file: its sha256 must"):
         FILE.read()
 
 
-def test_refuses_a_truncated_gzip(folder):
+def test_a_truncated_gzip_raises(folder):
     (folder / "folder/table.csv.gz").write_bytes(gzip.compress(CONTENT * 99)[:-9])
     with pytest.raises(TableError, match=r"table.csv.gz is truncated"):
         FILE.read()
 
 
-def test_refuses_a_damaged_gzip(folder):
+def test_a_damaged_gzip_raises(folder):
     packed = bytearray(gzip.compress(bytes(range(256)) * 99))
     packed[len(packed) // 2] ^= 255
     (folder / "folder/table.csv.gz").write_bytes(packed)
@@ -60,12 +60,12 @@ def test_refuses_a_damaged_gzip(folder):
         FILE.read()
 
 
-def test_refuses_what_may_not_be_read(folder, monkeypatch):
-    def refuse(path):
+def test_a_file_without_permission_raises(folder, monkeypatch):
+    def deny(path):
         raise PermissionError(13, "Permission denied", str(path))
 
     (folder / "folder/table.csv").write_bytes(CONTENT)
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "read_bytes", deny)
     with pytest.raises(TableError, match=r"table.csv cannot be read: Permission denied"):
         FILE.read()
 
@@ -135,16 +135,16 @@ def test_fetches_with_checksum_and_progress(folder, server):
         ("/all", (PublishedFile("f/absent.csv", FILE.sha256),), "does not contain absent.csv"),
     ],
 )
-def test_refuses_what_is_not_the_file(folder, server, path, files, message):
+def test_a_download_with_another_checksum_raises(folder, server, path, files, message):
     with pytest.raises(TableError, match=message):
         fetch(_known(server, path, files))
     assert [place for place in folder.rglob("*") if place.is_file()] == []
 
 
 def test_without_a_network_there_is_one_clear_line(folder):
-    with pytest.raises(TableError) as refused:
+    with pytest.raises(TableError) as raised:
         fetch(_known("http://127.0.0.1:1"))
-    assert str(refused.value) == (
+    assert str(raised.value) == (
         "cannot download http://127.0.0.1:1/all: no connection; try again later, or take the files "
         f"from https://archive.ics.uci.edu/dataset/2 and put them into {folder / 'folder'}"
     )

@@ -31,7 +31,7 @@ def test_probabilities_are_those_of_the_tables():
     assert share(coffee="yes", screen="no", sleep="bad") == Fraction(1, 4) * Fraction(9, 10)
 
 
-def test_three_attributes_act_only_together():
+def test_three_attributes_are_dependent_only_jointly():
     triple = ("coffee", "screen", "sleep")
     for a, b in combinations(triple, 2):
         table = JOINT.counts([a, b])
@@ -39,7 +39,7 @@ def test_three_attributes_act_only_together():
     assert len(set(JOINT.counts(triple).ravel().tolist())) == 2
 
 
-def test_the_rest_follows_the_trees():
+def test_the_other_attributes_follow_the_trees():
     information = correlation_matrix(JOINT, "mi")
     names = JOINT.domain.names
     edges = {frozenset(edge) for edge in SURVEY_TREE}
@@ -67,7 +67,7 @@ def test_the_survey_is_a_sample_of_the_joint():
         assert not found[truth == 0].any()
 
 
-def test_seeds_and_refusals():
+def test_seeds_and_invalid_arguments():
     assert make_survey(50, seed=1) == make_survey(50, seed=1)
     assert make_survey(50, seed=1) != make_survey(50, seed=2)
     assert make_survey(7).num_rows == 7

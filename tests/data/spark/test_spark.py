@@ -158,7 +158,7 @@ def test_a_corrupt_file_names_itself(spark, tmp_path):
         sp.count_pairs(folder, engine="spark")
 
 
-def test_another_schema_is_refused_with_both(spark, tmp_path):
+def test_another_schema_raises_with_both_schemas(spark, tmp_path):
     pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "one.parquet")
     pq.write_table(pa.table({"a": ["1", "2"]}), tmp_path / "two.parquet")
     with pytest.raises(
@@ -168,7 +168,7 @@ def test_another_schema_is_refused_with_both(spark, tmp_path):
         sp.count_pairs(tmp_path, engine="spark")
 
 
-def test_what_spark_cannot_count_is_refused(spark, tmp_path):
+def test_input_that_spark_cannot_count_raises(spark, tmp_path):
     (tmp_path / "a.csv").write_text("a,b\n1,2\n")
     with pytest.raises(TableError, match="data must be Parquet files for engine='spark', got CSV"):
         sp.count_pairs(tmp_path / "a.csv", engine="spark")
@@ -225,7 +225,7 @@ def test_numbers_that_leave_their_lanes_in_a_given_domain(spark):
     assert sp.count_pairs(frame, domain=expected.domain) == expected.pairs()
 
 
-def test_too_many_distinct_records_are_refused(spark, monkeypatch):
+def test_too_many_distinct_records_raise(spark, monkeypatch):
     monkeypatch.setattr("seepage.data.spark.engine.MAX_RECORD_BYTES", 1000)
     frame = spark.range(5000).selectExpr("id % 100 as a", "id div 100 as b")
     with pytest.raises(TableError, match=r"^2,500 of 2,500 records are distinct, .* take a sample"):
@@ -253,9 +253,9 @@ def test_commands_count_and_analyse_in_the_session(spark, tmp_path):
     totals = [json.loads(done.stdout)["totals"]["exact"] for done in (here, there)]
     assert totals[0] == totals[1]
     assert totals[0]["kind"] == "assumed"
-    refused = run("analyse", "adult", "--engine", "spark")
-    assert refused.returncode == 2
-    assert "spark reads Parquet files, and adult is counted already" in refused.stderr
+    done = run("analyse", "adult", "--engine", "spark")
+    assert done.returncode == 2
+    assert "spark reads Parquet files, and adult is counted already" in done.stderr
 
 
 @pytest.mark.slow

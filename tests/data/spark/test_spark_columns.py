@@ -11,10 +11,10 @@ from spark_frames import computed
 import seepage as sp
 from seepage.data.records import Records
 from seepage.data.spark import jobs as spark_jobs
-from seepage.data.spark.engine import opened, spark_session
+from seepage.data.spark.engine import spark_input, spark_session
 from seepage.data.spark.jobs import run
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sampling import priorities
+from seepage.data.table.sampling import record_priorities
 from seepage.errors import DomainError, SeepageError, TableError
 
 
@@ -37,7 +37,7 @@ def in_both(spark, folder, table, **options):
 
 def test_edges_where_numbers_are_missing(spark, tmp_path):
     rows = 600_000
-    draw, ranks = np.random.default_rng(3), priorities(0, rows)
+    draw, ranks = np.random.default_rng(3), record_priorities(0, rows)
     numbers = draw.normal(size=rows)
     last = np.argsort(ranks)[-70:]
     rare = np.full(rows, np.nan)
@@ -54,7 +54,7 @@ def test_edges_where_numbers_are_missing(spark, tmp_path):
         assert sp.count_pairs(tmp_path / "t.parquet", engine="spark", missing=missing) == expected
 
 
-def test_whole_numbers_beyond_double_precision(spark, tmp_path):
+def test_integers_beyond_double_precision(spark, tmp_path):
     table = pa.table(
         {
             "wide": np.int64(2**60) + np.arange(100),
@@ -118,7 +118,7 @@ def test_names_that_differ_in_case_only(spark, tmp_path):
         sp.count_pairs(twice)
 
 
-def test_many_truth_values_in_a_word(spark, tmp_path):
+def test_many_booleans_in_a_word(spark, tmp_path):
     draw = np.random.default_rng(6)
     table = pa.table(
         {
@@ -141,7 +141,7 @@ def test_only_frames_of_spark_are_tables(spark, count):
             count(other)
 
 
-def test_a_record_of_a_frame_has_no_number(spark):
+def test_errors_in_a_frame_name_the_partition(spark):
     frame = spark.range(0, 90, 1, 3).selectExpr("id", "id div 70 as b")
     domain = sp.count_pairs(frame.where("b = 0"), bins="none").domain
     with pytest.raises(DomainError) as problem:
@@ -159,7 +159,7 @@ def test_a_record_of_a_frame_has_no_number(spark):
         pytest.param({"*": [0, 10, 20]}, marks=pytest.mark.slow),
     ],
 )
-def test_numbers_outside_bins_are_refused_as_here(spark, tmp_path, bins):
+def test_numbers_outside_bins_raise_as_with_the_local_engine(spark, tmp_path, bins):
     table = pa.table({"x": np.arange(300) % 60 / 2, "y": np.arange(300) % 3})
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=30)
     expected = problem(table, bins=bins)
@@ -172,7 +172,7 @@ def test_numbers_outside_bins_are_refused_as_here(spark, tmp_path, bins):
     assert sp.count_pairs(frame, bins=[0, 10, 30]) == inside
 
 
-def test_no_record_left_is_said_as_here(spark, tmp_path):
+def test_no_record_left_raises_as_with_the_local_engine(spark, tmp_path):
     rows = 500
     nothing = pa.array([None] * rows, pa.int32())
     domain = sp.count_pairs(pa.table({"a": [1, 2], "b": [1, 2]})).domain
@@ -225,7 +225,7 @@ def test_groups_of_shards_give_what_all_give(spark, tmp_path, monkeypatch, few, 
     assert set(groups) == {3, 2}, "10 shards of the files; as many as a shuffle's for the frame"
 
 
-def test_groups_refuse_as_all_do(spark, tmp_path, monkeypatch):
+def test_merging_in_groups_raises_the_same_error(spark, tmp_path, monkeypatch):
     monkeypatch.setattr("seepage.data.spark.jobs.TREE_FROM", 2)
     table = pa.table({"w": [f"word {number}" for number in range(600)]})
     pq.write_table(table, tmp_path / "t.parquet", row_group_size=40)
@@ -250,10 +250,10 @@ def test_a_session_of_another_thread_is_used_and_stays(spark, tmp_path):
     assert spark.range(3).count() == 3
 
 
-def test_a_fault_of_ours_is_not_blamed_on_the_table(spark):
+def test_an_error_on_executors_is_not_blamed_on_the_table(spark):
     frame = spark.range(3)
     with (
-        opened(frame, TableOptions()) as table,
+        spark_input(frame, TableOptions()) as table,
         pytest.raises(TableError, match=r"^Spark's executors failed: KeyError: 'x'$"),
     ):
         run(table, lambda source, first: {}["x"])

@@ -5,7 +5,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import seepage as sp
-from seepage.data.spark.shards import files_of
+from seepage.data.spark.shards import parquet_files_of
 
 TABLE = pa.table(
     {
@@ -29,9 +29,9 @@ def folder(tmp_path):
 def test_a_plain_scan_is_its_files(spark, folder):
     frame = spark.read.parquet(str(folder))
     files = sorted(folder.iterdir())
-    assert sorted(files_of(frame, PLAIN)) == files
-    assert sorted(files_of(frame.select("b", "a"), ["b", "a"])) == files
-    assert sorted(files_of(frame.alias("q").select("q.a"), ["a"])) == files
+    assert sorted(parquet_files_of(frame, PLAIN)) == files
+    assert sorted(parquet_files_of(frame.select("b", "a"), ["b", "a"])) == files
+    assert sorted(parquet_files_of(frame.alias("q").select("q.a"), ["a"])) == files
     assert sp.count_pairs(frame, columns=PLAIN) == sp.count_pairs(folder, columns=PLAIN)
 
 
@@ -55,28 +55,28 @@ def test_a_plain_scan_is_its_files(spark, folder):
         ),
     ],
 )
-def test_what_is_computed_is_not(spark, folder, change):
+def test_a_computed_frame_is_not_its_files(spark, folder, change):
     frame = change(spark.read.parquet(str(folder)))
-    assert files_of(frame, ["a"]) == []
+    assert parquet_files_of(frame, ["a"]) == []
     assert sp.count_pairs(frame, columns=["a"]).records == frame.count()
 
 
 def test_types_that_spark_reads_in_its_own_way_are_not(spark, folder):
     frame = spark.read.parquet(str(folder))
-    assert files_of(frame, ["a", "u"]) == []
+    assert parquet_files_of(frame, ["a", "u"]) == []
     wider = spark.read.schema("a int, b string").parquet(str(folder))
-    assert files_of(wider, PLAIN) == []
+    assert parquet_files_of(wider, PLAIN) == []
 
 
 def test_cached_partitioned_and_other_files_are_not(spark, folder, tmp_path):
     frame = spark.read.parquet(str(folder))
     cached = frame.select("a").cache()
-    assert files_of(cached, ["a"]) == []
+    assert parquet_files_of(cached, ["a"]) == []
     cached.unpersist()
     frame.write.partitionBy("a").parquet(str(tmp_path / "parts"))
     parts = spark.read.parquet(str(tmp_path / "parts"))
-    assert files_of(parts, ["b"]) == []
+    assert parquet_files_of(parts, ["b"]) == []
     assert sp.count_pairs(parts, columns=PLAIN) == sp.count_pairs(folder, columns=PLAIN)
-    assert files_of(spark.range(3), ["id"]) == []
+    assert parquet_files_of(spark.range(3), ["id"]) == []
     pq.write_table(TABLE.drop_columns(["b"]), folder / "3.parquet")
-    assert files_of(spark.read.parquet(str(folder)), ["a"]) == []
+    assert parquet_files_of(spark.read.parquet(str(folder)), ["a"]) == []

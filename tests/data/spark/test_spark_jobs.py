@@ -1,4 +1,4 @@
-"""Jobs without Spark: what is put together, what is refused, what is read, and Spark's reports."""
+"""Jobs without Spark: merged results, errors, input, and Spark's messages."""
 
 import pickle
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from seepage.data.spark.jobs import _join_task, _one_line, in_one_line, task_row
+from seepage.data.spark.jobs import _merge_task, _one_line, task_row, translated_errors
 from seepage.data.spark.shards import (
     MAX_SHARD,
     Escaped,
@@ -20,17 +20,17 @@ from seepage.data.spark.shards import (
     unpack,
 )
 from seepage.data.spark.tasks import CollectedNumbers
-from seepage.data.table.sampling import NumberSummary, priorities
+from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.errors import DomainError, TableError
 
 
 def numbers(first, count):
     gathered = NumberSummary()
-    gathered.add(np.arange(first, first + count), priorities(first, count))
+    gathered.add(np.arange(first, first + count), record_priorities(first, count))
     return CollectedNumbers([gathered])
 
 
-def refusing(problem):
+def raising(problem):
     def work():
         raise problem
 
@@ -38,25 +38,27 @@ def refusing(problem):
 
 
 def outcome(rows, finish=None):
-    made = list(_join_task(finish)(iter(rows)))
+    made = list(_merge_task(finish)(iter(rows)))
     return [
         (row["shard"], pickle.loads(row["content"])) for part in made for row in part.to_pylist()
     ]
 
 
-def test_outcomes_are_put_together_whatever_the_groups():
+def test_results_are_merged_for_any_groups():
     rows = [task_row(shard, lambda shard=shard: numbers(10 * shard, 10)) for shard in range(7)]
 
     def finish(total):
         return total.columns[0].distinct()[0].tolist()
 
-    groups = [batch for part in (rows[:1], rows[4:], rows[1:4]) for batch in _join_task(None)(part)]
+    groups = [
+        batch for part in (rows[:1], rows[4:], rows[1:4]) for batch in _merge_task(None)(part)
+    ]
     for parts in (rows, rows[::-1], groups):
         assert outcome(parts, finish) == [(0, list(range(70)))]
     assert outcome([], finish) == []
 
 
-def test_what_is_too_large_to_hand_over_is_refused(monkeypatch):
+def test_a_result_too_large_for_spark_raises(monkeypatch):
     monkeypatch.setattr("seepage.data.spark.jobs.MAX_BYTES", 2000)
     fits, exceeds = (task_row(4, lambda size=size: bytes(size)) for size in (1900, 2000))
     assert outcome([fits]) == [(0, bytes(1900))]
@@ -67,35 +69,35 @@ def test_what_is_too_large_to_hand_over_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("problem", [ConnectionRefusedError(111, "refused"), EOFError()])
-def test_a_java_machine_that_ends_is_said_so(needs_spark, problem):
+def test_a_jvm_that_dies_is_reported(needs_spark, problem):
     with (
         pytest.raises(TableError, match=r"^Spark's Java virtual machine died .* more memory"),
-        in_one_line(),
+        translated_errors(),
     ):
         raise problem
 
 
-def test_only_refusals_are_one_refusal():
-    rows = [task_row(n, refusing(TableError(f"shard {n}"))) for n in (8, 3, 5)]
+def test_errors_of_all_shards_raise_the_first():
+    rows = [task_row(n, raising(TableError(f"shard {n}"))) for n in (8, 3, 5)]
     [(number, problem)] = outcome(rows, lambda total: total.columns)
     assert (number, type(problem), str(problem)) == (3, TableError, "shard 3")
 
 
-def test_a_refusal_comes_before_numbers_that_escaped():
+def test_an_error_takes_precedence_over_escaped_numbers():
     rows = [
         task_row(0, lambda: numbers(0, 5)),
-        task_row(1, refusing(Escaped(["a"]))),
-        task_row(2, refusing(Escaped(["b", "a"]))),
-        task_row(3, refusing(DomainError("no"))),
+        task_row(1, raising(Escaped(["a"]))),
+        task_row(2, raising(Escaped(["b", "a"]))),
+        task_row(3, raising(DomainError("no"))),
     ]
     assert repr(outcome(rows)[0][1]) == repr(DomainError("no"))
     [(_, escaped)] = outcome(rows[:3])
     assert sorted(escaped.columns) == ["a", "b"]
 
 
-def test_what_finishing_refuses_is_a_refusal():
+def test_an_error_of_finish_is_raised():
     rows = [task_row(0, lambda: numbers(0, 5))]
-    [(number, problem)] = outcome(rows, lambda total: refusing(TableError("why"))())
+    [(number, problem)] = outcome(rows, lambda total: raising(TableError("why"))())
     assert (number, type(problem), str(problem)) == (0, TableError, "why")
 
 
@@ -110,7 +112,7 @@ def test_what_finishing_refuses_is_a_refusal():
         ("ModuleNotFoundError: No module named 'seepage'", True, "Spark's executors have no seep"),
     ],
 )
-def test_a_report_of_spark_in_one_line(message, python, shown):
+def test_an_error_message_of_spark_in_one_line(message, python, shown):
     line = _one_line(message, python=python)
     assert line.startswith(shown)
     assert "\n" not in line

@@ -86,7 +86,7 @@ def test_a_session_ends_with_the_outermost_block_though_it_fails(started):
     assert [session.stopped for session in started] == [True]
 
 
-def test_more_counts_than_spark_hands_over_are_refused_before_the_job(spark, tmp_path, monkeypatch):
+def test_more_counts_than_spark_can_pass_on_raise_before_the_job(spark, tmp_path, monkeypatch):
     monkeypatch.setattr(engine, "MAX_CELLS", 59)
     table = pa.table({"a": np.arange(200), "b": np.arange(200) % 6})
     pq.write_table(table, tmp_path / "t.parquet")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import seepage as sp
 from seepage.data.spark import tasks as spark_found
-from seepage.data.spark.tasks import find_values, settle
+from seepage.data.spark.tasks import find_values, partial_domain
 from seepage.data.table import sampling
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sampling import NumberSummary, priorities, share_of
+from seepage.data.table.sampling import NumberSummary, record_priorities, share_of
 from seepage.data.table.sources import open_frame
 from seepage.errors import TableError
 
@@ -64,7 +64,7 @@ def joined(parts, order):
 def test_any_cut_and_order_gives_the_counts_of_the_whole(seed, cuts, order, missing):
     whole, options = table(seed), TableOptions(missing=missing)
     found = joined(shards(whole, cuts, options), order)
-    assert settle(found, whole.column_names, options, 1.0).counts == sp.count_pairs(
+    assert partial_domain(found, whole.column_names, options, 1.0).counts == sp.count_pairs(
         whole, missing=missing
     )
 
@@ -78,13 +78,13 @@ def test_any_cut_and_order_gives_the_counts_of_the_whole(seed, cuts, order, miss
 def test_any_cut_and_order_finds_the_columns_that_need_bins(cuts, order, missing):
     whole, options = table(1, numbers=90), TableOptions(missing=missing, few=20)
     parts = list(shards(whole, cuts, options))
-    settled = settle(joined(parts, order), whole.column_names, options, 0.25)
+    known = partial_domain(joined(parts, order), whole.column_names, options, 0.25)
     filled = [found for found in map(pickle.loads, parts) if found.rows]
     everywhere = all(found.columns[2].needs_edges for found in filled)
-    assert settled.counts is None
-    assert settled.pending == ({} if everywhere else {2: 0.25})
+    assert known.counts is None
+    assert known.pending == ({} if everywhere else {2: 0.25})
     if everywhere:
-        assert settled.domain == sp.count_pairs(whole, missing=missing, few=20).domain
+        assert known.domain == sp.count_pairs(whole, missing=missing, few=20).domain
 
 
 def test_numbers_of_all_shards_together_need_bins():
@@ -96,7 +96,7 @@ def test_numbers_of_all_shards_together_need_bins():
 
 
 @pytest.mark.parametrize("order", range(4))
-def test_too_many_values_are_refused_as_here_and_never_all_held(order):
+def test_too_many_values_raise_as_with_the_local_engine_before_all_are_in_memory(order):
     whole = pa.table({"w": [f"word {number}" for number in range(200)]})
     options = TableOptions(max_values=30)
     parts = list(shards(whole, range(20, 200, 20), options))
@@ -113,9 +113,9 @@ def test_too_many_cells_are_counted_later(monkeypatch):
     monkeypatch.setattr(spark_found, "MAX_CELLS", 20)
     found = joined(parts, 0)
     assert (found.counted, found.counts) == (False, None)
-    settled = settle(found, whole.column_names, options, 1.0)
-    assert settled.counts is None
-    assert settled.domain == sp.count_pairs(whole).domain
+    known = partial_domain(found, whole.column_names, options, 1.0)
+    assert known.counts is None
+    assert known.domain == sp.count_pairs(whole).domain
 
 
 def test_no_record_is_left():
@@ -123,15 +123,15 @@ def test_no_record_is_left():
     options = TableOptions(missing="drop")
     found = joined(shards(whole, [1], options), 0)
     with pytest.raises(TableError, match=r"^no record is left: all 3 have a missing value$"):
-        settle(found, whole.column_names, options, 1.0)
+        partial_domain(found, whole.column_names, options, 1.0)
     with pytest.raises(TableError, match=r"^the table has no records$"):
-        settle(joined(shards(whole.slice(0, 0), [], options), 0), ["a", "b"], options, 1.0)
+        partial_domain(joined(shards(whole.slice(0, 0), [], options), 0), ["a", "b"], options, 1.0)
 
 
 def test_a_share_of_all_records_does_not_suffice_where_numbers_are_missing(monkeypatch):
     monkeypatch.setattr(sampling, "SAMPLE_SIZE", 1000)
     rows = 20_000
-    ranks, values = priorities(0, rows), np.random.default_rng(4).normal(size=rows)
+    ranks, values = record_priorities(0, rows), np.random.default_rng(4).normal(size=rows)
     there = np.arange(rows) % 3 == 0
     whole = NumberSummary()
     whole.add(values[there], ranks[there])
@@ -162,6 +162,6 @@ def test_numbers_missing_only_before_a_column_needs_bins_have_a_category():
     first, later = pa.array([1, None, 2], pa.int64()), pa.array(np.arange(60))
     whole, options = pa.table({"n": pa.chunked_array([first, later])}), TableOptions()
     found = joined(shards(whole, [], options), 0)
-    settled = settle(found, ["n"], options, 1.0)
-    assert settled.pending == {0: 1.0}
-    assert settled.missing == [True]
+    known = partial_domain(found, ["n"], options, 1.0)
+    assert known.pending == {0: 1.0}
+    assert known.missing == [True]

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from seepage.data.table.bins import (
     Edges,
-    Keep,
+    NoBins,
     Quantile,
     Width,
     bin_labels,
 )
 from seepage.data.table.options import read_rule
-from seepage.data.table.sampling import NumberSummary, priorities
+from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.errors import InputError
 
 whole_columns = st.lists(st.integers(-50, 50), min_size=2, max_size=60)
@@ -25,7 +25,7 @@ real_columns = st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=2,
 
 def summary_of(numbers):
     summary = NumberSummary()
-    summary.add(np.asarray(numbers, dtype=float), priorities(0, len(numbers)))
+    summary.add(np.asarray(numbers, dtype=float), record_priorities(0, len(numbers)))
     return summary
 
 
@@ -103,7 +103,7 @@ def test_a_bin_keeps_the_value_it_begins_with():
 
 
 @given(whole_columns | st.lists(st.integers(0, 6), min_size=2), st.integers(1, 12))
-def test_width_bins_of_whole_numbers_are_those_of_numpy(numbers, bins):
+def test_width_bins_of_integers_are_those_of_numpy(numbers, bins):
     low, high = min(numbers), max(numbers)
     edges = Width(bins).edges(summary_of(numbers))
     if low == high:
@@ -145,7 +145,7 @@ def test_labels():
         ("quantile:3", Quantile(3)),
         ("width:8", Width(8)),
         ("width", Width(10)),
-        ("none", Keep()),
+        ("none", NoBins()),
         ([0, 18, 65], Edges((0.0, 18.0, 65.0))),
         (np.array([-np.inf, 0, np.inf]), Edges((-math.inf, 0.0, math.inf))),
     ],
@@ -171,6 +171,6 @@ def test_rules(given, rule):
         ([0, "a"], "must be a number"),
     ],
 )
-def test_bad_rules_are_refused(given, message):
+def test_invalid_binning_rules_raise(given, message):
     with pytest.raises(InputError, match=message):
         read_rule(given)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import seepage as sp
 from command import run
 from seepage.data.table import persons
-from seepage.data.table.persons import FirstOfPerson, FirstRecords, NumberedRecords, person_keys
+from seepage.data.table.persons import FirstOfPerson, FirstRecords, IndexedRecords, person_keys
 from seepage.errors import InputError, TableError
 
 
@@ -61,7 +61,7 @@ def test_every_way_to_read_keeps_the_first_record(tmp_path, missing, kind):
     assert again == expected, "the person may be dropped too, it is no attribute"
 
 
-def test_one_record_each_changes_nothing():
+def test_a_person_per_record_changes_nothing():
     table = visits().set_column(0, "id", pa.array(np.arange(3000)))
     assert sp.count_pairs(table, person="id") == sp.count_pairs(table, drop=["id"])
 
@@ -75,7 +75,7 @@ def test_samples_are_drawn_from_the_people():
     assert everybody == sp.Records.from_data(table, person="id")
 
 
-def test_a_table_that_is_read_twice_forgets_whom_it_met(monkeypatch):
+def test_a_second_pass_forgets_the_people_of_the_first(monkeypatch):
     """A column that needs bins only after the first batch makes the scan begin again."""
     monkeypatch.setattr("seepage.data.table.sources.BATCH_ROWS", 50)
     numbers = np.concatenate([np.zeros(60), np.arange(300)])
@@ -109,8 +109,8 @@ def test_batches_and_shards_do_not_matter(drawn, cuts):
     total = FirstRecords("id", np.zeros(0, np.uint64), np.zeros(0, np.int64))
     for shard in shards[::-1]:
         total.merge(shard)
-    assert sorted(total.numbers) == truth
-    numbered = NumberedRecords(total.numbers)
+    assert sorted(total.indices) == truth
+    numbered = IndexedRecords(total.indices)
     again = [
         numbered.chosen(None, begin, end - begin, None) for begin, end in itertools.pairwise(ends)
     ]
@@ -129,7 +129,7 @@ def test_batches_and_shards_do_not_matter(drawn, cuts):
         pa.array([0, 86400, 0], pa.timestamp("s")),
     ],
 )
-def test_keys_tell_people_apart(array):
+def test_keys_of_different_people_differ(array):
     first, second, third = person_keys(array, "id").tolist()
     assert first == third != second
 
@@ -144,7 +144,7 @@ def test_keys_tell_people_apart(array):
         (pa.array([None, None, None], pa.string()), False),
     ],
 )
-def test_records_of_nobody_are_an_error(array, fields):
+def test_no_records_raise(array, fields):
     number = 3 if array.null_count < 3 else 1
     with pytest.raises(TableError, match=f"record {number + 10}: column 'id' is missing"):
         person_keys(array, "id", 10, fields=fields)
@@ -169,12 +169,12 @@ def test_more_people_than_spark_can_share(monkeypatch):
         ({"person": 3}, InputError, "person must be"),
     ],
 )
-def test_what_is_no_person(options, error, message):
+def test_a_missing_person_raises(options, error, message):
     with pytest.raises(error, match=message):
         sp.count_pairs(visits(), **options)
 
 
-def test_what_is_counted_already_knows_nobody():
+def test_person_is_no_option_of_pair_counts():
     with pytest.raises(InputError, match="person has no effect"):
         sp.count_pairs(sp.count_pairs(visits(), drop=["id"]), person="id")
 

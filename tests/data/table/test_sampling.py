@@ -5,30 +5,31 @@ import pytest
 
 from seepage.data.table import sampling as module
 from seepage.data.table.bins import Quantile
-from seepage.data.table.sampling import NumberSummary, priorities
+from seepage.data.table.sampling import NumberSummary, record_priorities
 
 
 def summarise(values, cuts):
     summary = NumberSummary()
     for begin, end in zip([0, *cuts], [*cuts, len(values)], strict=True):
-        summary.add(values[begin:end], priorities(begin, end - begin))
+        summary.add(values[begin:end], record_priorities(begin, end - begin))
     return summary
 
 
 def test_priorities_do_not_depend_on_the_batch():
-    whole = priorities(0, 1000)
-    np.testing.assert_array_equal(np.concatenate([priorities(0, 7), priorities(7, 993)]), whole)
+    whole = record_priorities(0, 1000)
+    parts = [record_priorities(0, 7), record_priorities(7, 993)]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
     assert len(np.unique(whole)) == 1000
 
 
 def test_priorities_look_uniform():
-    share = priorities(0, 100_000) / 2.0**64
+    share = record_priorities(0, 100_000) / 2.0**64
     assert np.histogram(share, bins=10, range=(0, 1))[0] == pytest.approx(10_000, abs=500)
     assert abs(np.corrcoef(share[1:], share[:-1])[0, 1]) < 0.01
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.int64, np.uint16, np.float32, np.float64])
-def test_whole_numbers_are_counted_exactly(kind):
+def test_integers_are_counted_exactly(kind):
     values = np.random.default_rng(5).integers(0, 100, 5000).astype(kind)
     values[4000:] += kind(20)
     summary = summarise(values, [10, 11, 3000])
@@ -73,7 +74,7 @@ def test_sampled_quantiles_are_near_the_exact_ones():
     assert values.max() <= edges[-1]
 
 
-def test_wide_whole_numbers_are_sampled():
+def test_integers_of_a_wide_span_are_sampled():
     values = np.array([0, 10**9, 5, 5])
     summary = summarise(values, [2])
     assert summary.whole

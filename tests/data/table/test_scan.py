@@ -253,7 +253,7 @@ def test_a_scan_can_be_read_again():
     assert scan.rows_read == 2
 
 
-def test_finish_before_the_end_is_refused():
+def test_finish_before_the_end_raises():
     scan = open_scan(pa.table({"x": [1]}))
     with pytest.raises(TableError, match="only after all batches"):
         scan.finish()
@@ -267,7 +267,7 @@ def test_constant_columns_are_kept():
     assert domain["y"].values == (MISSING,)
 
 
-def test_too_many_values_are_refused_with_the_ways_out():
+def test_too_many_values_raise_with_hints():
     table = pa.table({"id": [f"person {n}" for n in range(1001)], "n": range(1001)})
     with pytest.raises(TableError, match=r"column 'id' has more than 1,000 values; drop it"):
         read(table)
@@ -309,7 +309,7 @@ def test_a_constant_or_empty_column_stays_a_category_though_binned_by_name():
     assert found == {"x": ("5", MISSING), "y": (MISSING,)}
 
 
-def test_bins_that_do_not_fit_are_refused():
+def test_bins_that_do_not_fit_raise():
     table = pa.table({"x": [1, 99, 5], "word": ["a", "b", "c"], "flag": [True, False, True]})
     with pytest.raises(TableError, match=r"record 2: column 'x' is outside .* from 0 to 50; use -"):
         read(table, bins={"x": [0, 10, 50]})
@@ -363,7 +363,7 @@ def test_coding_into_a_given_domain():
         ({"age": None}, "record 3: column 'age' is missing"),
     ],
 )
-def test_what_is_outside_a_given_domain_is_refused_and_not_shown(changes, message):
+def test_a_value_outside_a_given_domain_raises_and_is_not_shown(changes, message):
     table = pa.concat_tables([record(), record(), record(**changes), record(**changes)])
     with pytest.raises(DomainError, match=message):
         read(table, domain=DOMAIN)

@@ -18,40 +18,40 @@ from seepage.errors import TableError
 TABLE = pa.table({"n": [1, 2, 3], "w": ["a", "b", "a"]})
 
 
-def refused(data, message, **options):
-    with pytest.raises(TableError) as refusal:
+def raises(data, message, **options):
+    with pytest.raises(TableError) as raised:
         read(data, **options)
-    assert message in str(refusal.value), str(refusal.value)
-    assert "\n" not in str(refusal.value)
+    assert message in str(raised.value), str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 def test_a_path_that_does_not_exist(tmp_path):
     (tmp_path / "survey.csv").write_text("a\n1\n")
     with pytest.raises(TableError, match=r"^there is no file or folder"):
         open_scan(tmp_path / "surwey.csv")
-    refused(tmp_path / "surwey.csv", "did you mean 'survey.csv'?")
-    refused(str(tmp_path / "nowhere" / "x.csv"), "there is no file or folder")
-    refused(str(tmp_path / "*.parquet"), "no file matches")
+    raises(tmp_path / "surwey.csv", "did you mean 'survey.csv'?")
+    raises(str(tmp_path / "nowhere" / "x.csv"), "there is no file or folder")
+    raises(str(tmp_path / "*.parquet"), "no file matches")
     for impossible in ("x" * 5000, "a\0b"):
-        refused(impossible, "")
-    refused([], "at least one file")
-    refused([tmp_path / "survey.csv", 3], "must hold paths, got int")
+        raises(impossible, "")
+    raises([], "at least one file")
+    raises([tmp_path / "survey.csv", 3], "must hold paths, got int")
 
 
 def test_folders(tmp_path):
-    refused(tmp_path, "has no data files")
+    raises(tmp_path, "has no data files")
     (tmp_path / "notes.md").write_text("no data")
     (tmp_path / ".hidden.csv").write_text("a,b\n9,9\n")
     (tmp_path / "_metadata.csv").write_text("a,b\n9,9\n")
     (tmp_path / "deeper").mkdir()
     (tmp_path / "deeper" / "part.csv").write_text("a,b\n1,2\n")
-    refused(tmp_path, "has no data files")
+    raises(tmp_path, "has no data files")
     (tmp_path / "2.csv").write_text("a,b\n3,x\n")
     (tmp_path / "10.csv").write_text("a,b\n1,y\n")
     assert labels(tmp_path) == {"a": ["1", "3"], "b": ["y", "x"]}
     assert labels(str(tmp_path / "**" / "*.csv"))["a"] == ["1", "3", "1"]
     pyarrow.parquet.write_table(TABLE, tmp_path / "x.parquet")
-    refused(tmp_path, "all files must have one format, got CSV (2.csv) and Parquet (x.parquet)")
+    raises(tmp_path, "all files must have one format, got CSV (2.csv) and Parquet (x.parquet)")
     assert labels(tmp_path / "x.parquet")["n"] == ["1", "2", "3"]
     assert labels([tmp_path / "2.csv", str(tmp_path / "1*.csv")])["b"] == ["x", "y"]
 
@@ -66,9 +66,9 @@ def test_the_kind_of_an_unknown_ending_is_found_from_its_content(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["x.json", "x.XLSX", "x.pairs"])
-def test_files_that_only_pass_for_text_are_refused(tmp_path, name):
+def test_files_with_suffixes_of_other_formats_raise(tmp_path, name):
     (tmp_path / name).write_text("a,b\n1,2\n")
-    refused(tmp_path / name, f"must be CSV, TSV, Parquet or Feather, got .{name.split('.')[1]}")
+    raises(tmp_path / name, f"must be CSV, TSV, Parquet or Feather, got .{name.split('.')[1]}")
     pa.parquet.write_table(TABLE, tmp_path / name)
     assert values(tmp_path / name)
 
@@ -76,14 +76,14 @@ def test_files_that_only_pass_for_text_are_refused(tmp_path, name):
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "feather"])
 def test_empty_files(tmp_path, ending):
     (tmp_path / f"x.{ending}").touch()
-    refused(tmp_path / f"x.{ending}", "is empty")
+    raises(tmp_path / f"x.{ending}", "is empty")
 
 
 @pytest.mark.parametrize(("ending", "kind"), [("parquet", "Parquet"), ("feather", "Feather")])
 def test_files_that_are_not_what_their_name_says(tmp_path, ending, kind):
     file = tmp_path / f"broken.{ending}"
     file.write_bytes(b"PAR1 no, not at all PAR1")
-    refused(file, f"broken.{ending} cannot be read as {kind}")
+    raises(file, f"broken.{ending} cannot be read as {kind}")
 
 
 @pytest.mark.parametrize("ending", ["parquet", "feather"])
@@ -98,9 +98,9 @@ def test_damaged_and_truncated_files_name_themselves(tmp_path, ending):
     content = bytearray(bad.read_bytes())
     content[300:1300] = b"\xff" * 1000
     bad.write_bytes(content)
-    refused(tmp_path, f"2.{ending} cannot be read as")
+    raises(tmp_path, f"2.{ending} cannot be read as")
     bad.write_bytes(content[:5000])
-    refused([good, bad], f"2.{ending} cannot be read as")
+    raises([good, bad], f"2.{ending} cannot be read as")
 
 
 @pytest.mark.parametrize("limit", [columnar.MAX_GROUP_BYTES, 1])
@@ -172,7 +172,7 @@ def test_a_column_of_feather_whose_name_is_not_utf8(tmp_path):
     file = tmp_path / "x.feather"
     pyarrow.feather.write_feather(pa.table({"name": ["a"]}), file)
     file.write_bytes(file.read_bytes().replace(b"name", b"na\xffe"))
-    refused(file, "x.feather cannot be read as Feather: ")
+    raises(file, "x.feather cannot be read as Feather: ")
 
 
 @pytest.mark.parametrize("ending", ["parquet", "feather"])
@@ -189,8 +189,8 @@ def test_schemas_that_differ(tmp_path, ending, other, message):
     write = pyarrow.parquet.write_table if ending == "parquet" else pyarrow.feather.write_feather
     write(TABLE, tmp_path / f"1.{ending}")
     write(pa.table(other), tmp_path / f"2.{ending}")
-    refused(tmp_path, message)
-    refused(tmp_path, f"2.{ending} does not have the columns of")
+    raises(tmp_path, message)
+    raises(tmp_path, f"2.{ending} does not have the columns of")
 
 
 def test_columns_in_another_order_are_found_by_name(tmp_path):
@@ -201,14 +201,14 @@ def test_columns_in_another_order_are_found_by_name(tmp_path):
 
 def test_no_records(tmp_path):
     pyarrow.parquet.write_table(TABLE[:0], tmp_path / "1.parquet")
-    refused(tmp_path, "the table has no records")
+    raises(tmp_path, "the table has no records")
     pyarrow.parquet.write_table(TABLE, tmp_path / "2.parquet")
     assert labels(tmp_path)["n"] == ["1", "2", "3"]
 
 
 def test_twice_the_same_column_in_parquet(tmp_path):
     pyarrow.parquet.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "x.parquet")
-    refused(tmp_path / "x.parquet", "the table has the column 'a' twice")
+    raises(tmp_path / "x.parquet", "the table has the column 'a' twice")
 
 
 def test_total_number_of_records(tmp_path):

@@ -62,7 +62,7 @@ def test_bins_have_room_for_what_is_outside(bins):
         read(numbers, bins={"x": edges})
 
 
-def test_what_is_kept_is_refused_by_its_number():
+def test_a_value_outside_the_domain_is_reported_by_its_record_number():
     domain = Domain([Attribute("a", ("x",)), Attribute("b", ("1",), ())])
     outside = pa.table({"a": ["y", "x", "y"], "b": [None, 1, 1]})
     with pytest.raises(DomainError, match=r"^record 3: column 'a' has a value outside the domain$"):

@@ -1,4 +1,4 @@
-"""Choosing, dropping and renaming columns; options that are refused."""
+"""Choosing, dropping and renaming columns; invalid options."""
 
 import subprocess
 import sys
@@ -59,10 +59,10 @@ def test_bins_name_columns_as_they_are_called_in_the_end():
     ],
 )
 def test_columns_that_do_not_fit(options, message):
-    with pytest.raises(TableError) as refusal:
+    with pytest.raises(TableError) as raised:
         open_scan(TABLE, TableOptions(**options))
-    assert message in str(refusal.value)
-    assert "\n" not in str(refusal.value)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -90,19 +90,19 @@ def test_columns_that_do_not_fit(options, message):
         ({"missing_markers": "?"}, "missing_markers must be a sequence of strings"),
     ],
 )
-def test_options_that_are_refused(options, message):
+def test_invalid_options_raise(options, message):
     with pytest.raises(InputError, match=message):
         TableOptions(**options)
 
 
 @pytest.mark.parametrize("what", [3, None, {"a": [1]}, "", b"x", object(), np.zeros((2, 2))])
-def test_what_is_no_table(what):
-    with pytest.raises(TableError) as refusal:
+def test_data_that_is_no_table_raises(what):
+    with pytest.raises(TableError) as raised:
         open_scan(what)
-    assert "\n" not in str(refusal.value)
+    assert "\n" not in str(raised.value)
 
 
-def test_frames_that_are_refused():
+def test_invalid_frames_raise():
     twice = pd.DataFrame(np.ones((2, 2)), columns=["a", "a"])
     with pytest.raises(TableError, match=r"a.*2 times|'a' twice"):
         open_scan(twice)
@@ -126,7 +126,7 @@ def test_frames_that_are_refused():
         pa.array([1, 2], pa.duration("s")),
     ],
 )
-def test_columns_without_single_values_are_refused(odd):
+def test_columns_of_nested_types_raise(odd):
     table = pa.table({"odd": odd, "n": [1, 2]})
     with pytest.raises(TableError, match=r"column 'odd' must hold text, .*drop it"):
         read(table)

@@ -146,7 +146,7 @@ def test_totals_equal_those_of_the_package():
         np.testing.assert_allclose(found, truth, atol=1e-12)
 
 
-def test_xor_is_seen_by_a_form_that_asks_both():
+def test_a_form_of_both_inputs_leaks_about_their_xor():
     coins = people((2, 2, 2), [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
     scorer = ExactForms(coins)
     pair = scorer.totals(scorer.table((0, 1)), np.ones(2))
@@ -155,7 +155,7 @@ def test_xor_is_seen_by_a_form_that_asks_both():
     assert alone[2] < 1e-12
 
 
-def test_a_single_report_never_tells_more_than_its_budget():
+def test_a_single_report_never_leaks_more_than_its_budget():
     copies = people((2, 2), [[0, 0], [1, 1]])
     scorer = ExactForms(copies)
     assert scorer.totals(scorer.table((0,)), np.array([1.0])).tolist() == [1.0, 1.0]

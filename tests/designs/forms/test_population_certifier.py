@@ -39,7 +39,7 @@ def test_limits_tend_to_the_totals_of_the_table(epsilons, compiled):
     assert gaps[-1].max() < 0.02
 
 
-def test_levels_count_what_may_be_chosen():
+def test_levels_count_the_statements_of_the_union_bound():
     data = records(np.full(len(CELLS), 10))
     every = PopulationForms(data, 0.9, largest=2)  # forms of 1 or 2 questions, and that of all
     pairs = sum(a * b for a, b in itertools.combinations(SIZES, 2))
@@ -127,7 +127,7 @@ def test_limits_given_known_and_beside_public_values_are_those_of_every_report(
     assert scorer.level(2) == pytest.approx(math.log(number / 0.05))
 
 
-def test_reports_about_what_is_known_tell_nothing_more():
+def test_reports_about_known_attributes_leak_nothing():
     data = records(np.random.default_rng(4).integers(50, 300, len(CELLS)))
     scorer = scorer_of(data, known=[0])
     with_it = scorer.totals(scorer.table((0, 1, 3)), np.array([9.0, 0.6, 0.6]))
@@ -159,7 +159,7 @@ def test_combinations_without_records_leave_the_sum_of_budgets_or_no_limit():
 
 
 @pytest.mark.parametrize(("known", "public", "c"), [((0,), (), -3.0), ((), (2,), -3.5)])
-def test_limits_for_people_hold_for_those_whom_nobody_looked_at(known, public, c):
+def test_population_limits_cover_the_population_with_their_confidence(known, public, c):
     """200 samples of a population; the table's totals and limits of a tenth of the radius fail."""
     rng, form, budgets = np.random.default_rng(5), (1, 3), np.array([0.5, 0.5])
     follows = 1 + (CELLS[:, 0] == CELLS[:, 3]) + 0.5 * (CELLS[:, 1] == CELLS[:, 2])

@@ -57,7 +57,7 @@ def test_shaped_reports_lower_the_error_of_the_product_design(found, plain):
     assert found.comparison[-1].name == SHAPED
 
 
-def test_no_form_tells_more_about_the_record_than_its_product(people, found):
+def test_no_form_leaks_more_about_the_record_than_its_product(people, found):
     for form in shaped_forms(found):
         together = [name for name in people.domain.names if name not in form.attributes]
         same = sp.find_design(
@@ -89,7 +89,7 @@ def test_every_total_and_every_changed_answer_is_within_its_limit_in_integers(pe
                 assert abs(math.log(a / b)) <= LIMIT + 1e-12
 
 
-def test_what_other_answers_give_away_is_stated_and_right(people, found):
+def test_the_stated_leakage_given_other_answers_is_right(people, found):
     plan = plan_of_design(found)
     joint = people.counts().astype(float)
     for form, planned in zip(found.forms, plan.forms, strict=True):
@@ -139,7 +139,7 @@ def test_a_shaped_plan_is_saved_loaded_certified_and_estimated_from(people, foun
     assert 0.7 < np.std(scores) < 1.3
 
 
-def test_without_the_rule_reports_gain_and_say_what_they_give_away(people, found):
+def test_the_record_rule_gains_precision_and_states_its_leakage(people, found):
     bold = sp.find_design(people, LIMIT, scope="table", shape="record", seconds=15)
     assert bold.error < found.error
     assert max(form.known_answers.answer for form in shaped_forms(bold)) > LIMIT + 0.1
@@ -167,7 +167,7 @@ def test_the_same_seed_gives_the_same_thresholds(people, found):
         assert (one.matrix.thresholds == other.matrix.thresholds).all()
 
 
-def test_for_the_population_shaped_forms_are_certified_on_the_rest():
+def test_population_shaped_forms_are_certified_on_the_other_records():
     people = table(3, weight=80)
     found = sp.find_design(people, LIMIT, seconds=20)
     plain = sp.find_design(people, LIMIT, shape="never", seconds=5)
@@ -185,12 +185,12 @@ def test_for_the_population_shaped_forms_are_certified_on_the_rest():
 
 
 @pytest.mark.parametrize("options", [{"shape": "often"}, {"shape": 1}, {"shape": None}])
-def test_unknown_shapes_raise(people, options):
+def test_an_unknown_shape_raises(people, options):
     with pytest.raises(sp.InputError, match="shape"):
         sp.find_design(people, LIMIT, **options)
 
 
-def test_errors_fall_along_the_frontier():
+def test_errors_decrease_along_the_frontier():
     people = table(2)
     found = sp.frontier(people, LIMIT, points=3, seconds=12, scope="table")
     assert found.record_limits[0] == LIMIT

@@ -52,7 +52,7 @@ def test_a_program_without_solution_gives_none(monkeypatch):
     assert programs.maximise(np.ones(5)) is None
 
 
-def test_linear_algebra_is_in_one_thread_and_then_as_before():
+def test_linear_algebra_uses_one_thread_and_is_restored():
     def counts():
         return [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
 

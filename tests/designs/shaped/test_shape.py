@@ -161,20 +161,20 @@ def test_a_limit_of_0_makes_reports_independent():
     assert list(made.variances) == list(made.marginals(made.perturb([0, 1, 2, 3], rng=1))) == ["a"]
 
 
-def test_a_limit_of_0_that_leaves_nothing_says_so():
+def test_a_limit_of_0_without_informative_reports_raises():
     with pytest.raises(sp.InputError, match=r"useless.*smallest limit that would do is 1e-06"):
         shape(ADULT, "relationship", limits={"sex": 0.0}, epsilon=3.0)
     with pytest.raises(sp.InputError, match="record limit of 0 is useless"):
         shape(ADULT, "relationship", limits={"sex": 1.0}, epsilon=0.0)
 
 
-def test_the_smallest_limit_that_would_do_does():
+def test_the_suggested_smallest_limit_is_valid():
     made = shape(ADULT, "relationship", limits={"sex": 1e-6}, epsilon=3.0)
     assert 0 < made.realised()["sex"] <= 1e-6
     assert made.informative
 
 
-def test_an_xor_in_clear_is_stated():
+def test_the_leakage_about_a_revealed_xor_is_stated():
     people = xor_people(odd=[25, 25, 25, 25])
     made = shape(
         people, ["a", "b"], limits={"a": 0.1, "b": 0.1}, wanted=[("a", "b")], epsilon=3.0,
@@ -240,7 +240,7 @@ def test_the_variance_is_that_of_a_general_solver(rows, cells):
         assert len(cone.extreme_rays()) == vertices
 
 
-def test_a_gap_is_stated_where_the_mixture_is_poor():
+def test_the_gap_bounds_a_poor_mixture():
     """The lower bound of a mixture that lacks the best reports is below the best."""
     counts = PEOPLE[:2]
     frequencies = counts.sum(axis=0) / counts.sum()
@@ -289,7 +289,7 @@ def total_variance(mechanism, frequencies):
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
 @pytest.mark.parametrize("source", ["race", "marital-status", "workclass"])
-def test_unprotected_it_is_no_worse_than_standard_mechanisms(source, epsilon):
+def test_without_limits_it_is_no_worse_than_standard_mechanisms(source, epsilon):
     counts = ADULT.marginal(source)
     made = shape(ADULT, source, limits={}, epsilon=epsilon)
     standard = [sp.mechanism(name, len(counts), epsilon) for name in ("grr", "ss", "oue")]
@@ -332,7 +332,7 @@ def test_product_reports_are_the_columns_of_grr():
 # What others may know ----------------------------------------------------------------------------
 
 
-def test_what_known_answers_give_away_is_found_by_brute_force():
+def test_the_leakage_given_known_answers_agrees_with_brute_force():
     people = xor_people((2, 2, 2))
     made = shape(people, ["a", "b", "c"], limits=1.0)
     counts, channel = made.counts.reshape(2, 2, 2), made.channel().reshape(2, 2, 2, -1)
@@ -409,7 +409,7 @@ def test_the_nominal_variance_is_the_simulated_one():
     assert made.worst_variance >= made.variance(1, made.nominal).sum()
 
 
-def test_wanted_tables_weigh():
+def test_weights_of_wanted_tables_change_variances():
     people = xor_people((2, 2))
     plain = shape(people, ["a", "b"], limits=1.0)
     heavy = shape(people, ["a", "b"], limits=1.0, wanted={"a": 10.0, "b": 1.0})
@@ -535,7 +535,7 @@ def test_cells_of_answers_are_checked():
             made.cell_codes(answers)
 
 
-def test_vanishing_shares_near_the_optimum_do_not_end_the_search() -> None:
+def test_shares_near_0_do_not_end_the_search() -> None:
     """The Newton system becomes singular there: the mixture reached is taken."""
     domain = sp.Domain(
         [sp.Attribute("a", ("0", "1")), sp.Attribute("b", ("0", "1")), sp.Attribute("c", ("0",))]

@@ -38,7 +38,7 @@ def true_leakage(made):
 @pytest.mark.parametrize(
     "seeds", [range(2), pytest.param(range(2, 40), marks=pytest.mark.slow)], ids=["few", "many"]
 )
-def test_limits_hold_for_the_people(seeds):
+def test_limits_hold_for_the_population(seeds):
     for seed in seeds:
         made = sp.shape(sample(20_000, seed), "job", limits={"sex": 0.3}, epsilon=2.0, seed=seed)
         limit, certified = made.promises["target", "sex"]
@@ -49,14 +49,14 @@ def test_limits_hold_for_the_people(seeds):
         assert made.realised("record")["job"] <= 2.0
 
 
-def test_a_report_shaped_to_a_table_tells_more_about_the_people():
+def test_a_report_shaped_to_a_table_leaks_more_in_the_population():
     made = [sp.shape(sample(2_000, s), "job", limits={"sex": 0.3}, epsilon=2.0, scope="table")
             for s in range(6)]  # fmt: skip
     assert sum(true_leakage(one) > 0.3 for one in made) >= 4
 
 
 @pytest.mark.slow
-def test_more_records_leave_more_to_tell():
+def test_more_records_allow_lower_variance():
     few, many = (
         sp.shape(sample(n, 1), "job", limits={"sex": 0.3}, epsilon=2.0) for n in (20_000, 2_000_000)
     )
@@ -88,7 +88,7 @@ def test_values_without_records_may_have_any_distribution():
     assert 0.05 < max(leakages) <= 0.1
 
 
-def test_what_is_kept_is_all_that_can_be_certified():
+def test_the_kept_share_is_the_largest_that_is_certified():
     records = sample(2_000, 1)
     made = sp.shape(records, "job", limits={"sex": 0.3}, epsilon=2.0, scope="table")
     rest = {"sex": CellCounts(records.counts(["sex", "job"]), np.ones((2, 4), dtype=bool))}
@@ -158,7 +158,7 @@ def test_tilted_distributions_have_the_largest_mean():
         assert mean == pytest.approx(largest_mean(shares, weights[0], 0.02), rel=2e-4)
 
 
-def test_a_certificate_covers_every_distribution_in_reach():
+def test_a_certificate_covers_every_distribution_within_the_radius():
     """The stated limit is the largest log-ratio of means over both families."""
     counts = np.array([[500, 300, 200, 0], [100, 200, 300, 400]])
     channel = np.array([[0.6, 0.4], [0.5, 0.5], [0.4, 0.6], [0.3, 0.7]])
@@ -175,7 +175,7 @@ def test_a_certificate_covers_every_distribution_in_reach():
     assert population_leakages(channel, target, level)["x"] == pytest.approx(worst, rel=1e-4)
 
 
-def test_certified_reports_are_within_what_a_sample_will_certify():
+def test_certified_reports_are_certified_by_a_sample():
     counts = np.array([[500, 300, 200, 10], [100, 200, 300, 400]])
     frequencies = counts.sum(axis=0) / counts.sum()
     target = CellCounts(counts, np.ones((2, 4), dtype=bool))

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _checks
-from seepage._numerics import Integers
+from seepage._numerics import Codes, Integers
 from seepage._results import Progress
-from seepage.data.counting.kernel import Codes, PairCells, compiled_pays, count_batch
+from seepage.data.counting.kernel import PairCells, compiled_pays, count_batch
 from seepage.data.domain import Domain
 from seepage.data.pairs import (
     PairCounts,

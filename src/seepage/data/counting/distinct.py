@@ -9,12 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Integers
+from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
-from seepage.data.counting.kernel import Codes
 from seepage.data.domain import Domain
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sampling import MIN_BUFFER, PrioritySample, priorities
+from seepage.data.table.sampling import MIN_BUFFER, PrioritySample, record_priorities
 from seepage.data.table.scan import CodedBatch, open_scan
 from seepage.errors import TableError
 
@@ -111,12 +110,12 @@ class RecordSample:
         self, codes: Sequence[NDArray[Any]], sizes: Sequence[int], first: int, kept: Booleans | None
     ) -> None:
         """Add a batch: the fields of `CodedBatch`; alphabets may grow from batch to batch."""
-        ranks = priorities(first, len(codes[0] if kept is None else kept), self._seed)
-        ranks = ranks if kept is None else ranks[kept]
-        self.seen += len(ranks)
+        priorities = record_priorities(first, len(codes[0] if kept is None else kept), self._seed)
+        priorities = priorities if kept is None else priorities[kept]
+        self.seen += len(priorities)
         self._sizes = tuple(sizes)
-        candidates = self._sample.candidates(ranks)
-        self._sample.add(np.stack([column[candidates] for column in codes]), ranks[candidates])
+        candidates = self._sample.candidates(priorities)
+        self._sample.add(np.stack([column[candidates] for column in codes]), priorities[candidates])
 
     def merge(self, other: "RecordSample") -> None:
         """Add the sample of another part of the table."""
@@ -127,8 +126,8 @@ class RecordSample:
 
     def rows(self) -> tuple[Codes, Integers]:
         """Return the sample's distinct records, shape (attributes, records), and multiplicities."""
-        columns, ranks = self._sample.thinned()
-        return distinct(columns, np.ones(len(ranks), dtype=np.int64), self._sizes)
+        columns, priorities = self._sample.thinned()
+        return distinct(columns, np.ones(len(priorities), dtype=np.int64), self._sizes)
 
 
 Gathering: TypeAlias = DistinctRecords | RecordSample

@@ -15,12 +15,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Integers
+from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.pairs import marginal_offsets, pair_offsets, pairs_by_shape, put_stack, stacked
 from seepage.errors import DomainError
 
@@ -145,10 +144,6 @@ class PairCells:
         self.capacities, self.marginals, self.tables = state
         self.starts = marginal_offsets(self.capacities)
         self.offsets = pair_offsets(self.capacities)
-
-
-Codes: TypeAlias = NDArray[np.unsignedinteger]
-"""The codes of one column: uint8 or uint16."""
 
 
 @dataclass(frozen=True, eq=False)

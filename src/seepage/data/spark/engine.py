@@ -26,27 +26,27 @@ from seepage.data.spark import is_spark_frame
 from seepage.data.spark.jobs import (
     MAX_BYTES,
     Input,
-    in_one_line,
-    pandas_accepted,
     run,
     spark_errors,
+    translated_errors,
+    without_pandas_warning,
 )
-from seepage.data.spark.shards import files_of, plan_lanes, plan_shards
+from seepage.data.spark.shards import parquet_files_of, plan_lanes, plan_shards
 from seepage.data.spark.tasks import (
-    Settled,
+    PartialDomain,
     ShardCoding,
     ShardResult,
     accumulate_shard,
+    add_late_columns,
     collect_shard,
     find_values,
+    partial_domain,
     plan_coding,
-    settle,
-    settle_late,
     without_bins,
 )
 from seepage.data.table.column import Column
 from seepage.data.table.options import TableOptions
-from seepage.data.table.persons import NumberedRecords, first_records
+from seepage.data.table.persons import IndexedRecords, first_records
 from seepage.data.table.sampling import share_of
 from seepage.data.table.scan import check_records
 from seepage.data.table.sources import PARQUET, ColumnarSource, find_files
@@ -81,9 +81,9 @@ def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
         cores of this machine.
     """
     with _SESSION_LOCK:
-        session = _running()
+        session = _running_session()
         ours = session is None or bool(_OUR_SESSIONS)
-        session = session or _started(master)
+        session = session or _start_session(master)
         if ours:
             _OUR_SESSIONS.append(session)
     try:
@@ -96,9 +96,9 @@ def spark_session(master: str | None = None) -> Iterator["SparkSession"]:
                     session.stop()
 
 
-def _running() -> "SparkSession | None":
+def _running_session() -> "SparkSession | None":
     """Return the running session of this or another thread, None if there is none."""
-    with pandas_accepted():
+    with without_pandas_warning():
         try:
             from pyspark import SparkContext
             from pyspark.sql import SparkSession
@@ -114,7 +114,7 @@ def _running() -> "SparkSession | None":
         return session
 
 
-def _started(master: str | None) -> "SparkSession":
+def _start_session(master: str | None) -> "SparkSession":
     """Start a session."""
     from pyspark.sql import SparkSession
 
@@ -127,7 +127,7 @@ def _started(master: str | None) -> "SparkSession":
         builder = builder.master(address)
     problems: tuple[type[Exception], ...] = (*spark_errors(), OSError)
     try:
-        with pandas_accepted():
+        with without_pandas_warning():
             session: SparkSession = builder.getOrCreate()
     except problems as problem:
         raise InputError(f"Spark does not start at {address}: {_reason(str(problem))}") from None
@@ -167,28 +167,29 @@ def count_with_spark(data: Any, options: TableOptions) -> PairCounts:
     to count in bins; for numbers beyond 16 bits; for columns that need bins in all partitions
     together only; and for columns whose numbers have no bins after all.  Cache an expensive one.
     """
-    with opened(data, options) as table:
+    with spark_input(data, options) as table:
         domain, counts = _find_domain(table, options, count=options.person is None)
         return _count_in_domain(table, options, domain) if counts is None else counts
 
 
 @contextmanager
-def opened(data: Any, options: TableOptions) -> Iterator[Input]:
+def spark_input(data: Any, options: TableOptions) -> Iterator[Input]:
     """Yield the input of Spark's jobs, in a session that lasts as long as the block."""
     if is_spark_frame(data):
-        with in_one_line():
+        with translated_errors():
             names = data.columns
         chosen = [choice.source for choice in options.choose(names)]
-        files = files_of(data, chosen if options.person is None else [*chosen, options.person])
+        to_read = chosen if options.person is None else [*chosen, options.person]
+        files = parquet_files_of(data, to_read)
         if files:
-            yield _opened(data.sparkSession, files, names)
+            yield _input_of_files(data.sparkSession, files, names)
         else:
             layout = plan_lanes(data, chosen)
             yield Input(data.sparkSession, tuple(names), frame=data, layout=layout)
         return
     paths = _parquet_files(data)
     with spark_session() as session:
-        yield _opened(session, paths)
+        yield _input_of_files(session, paths)
 
 
 def _parquet_files(data: Any) -> Sequence[Path]:
@@ -207,7 +208,7 @@ def _parquet_files(data: Any) -> Sequence[Path]:
     return files
 
 
-def _opened(
+def _input_of_files(
     session: "SparkSession", files: Sequence[Path], names: Sequence[str] | None = None
 ) -> Input:
     """Return the input of Parquet files, with all columns or those named."""
@@ -236,35 +237,35 @@ def _find_domain(
     if options.domain is not None:
         return options.domain, None
     names, share, expected = table.names, share_of(table.rows), table.rows_per_core
-    settled: Settled = run(
+    known: PartialDomain = run(
         table,
         lambda source, first: find_values(
             source, options, first, share, count=count, expected=expected
         ),
-        lambda found: settle(found, names, options, share),
+        lambda found: partial_domain(found, names, options, share),
     )
-    while settled.pending and not settled.without_bins:
-        settled = _settle_late(table, options, settled)
-    if settled.without_bins:
+    while known.pending and not known.without_bins:
+        known = _find_late_edges(table, options, known)
+    if known.without_bins:
         choices = options.choose(names)
-        unbinned = without_bins(options, [choices[index].name for index in settled.without_bins])
+        unbinned = without_bins(options, [choices[index].name for index in known.without_bins])
         return _find_domain(table, unbinned, count=count)
-    return settled.domain, settled.counts
+    return known.domain, known.counts
 
 
-def _settle_late(table: Input, options: TableOptions, settled: Settled) -> Settled:
+def _find_late_edges(table: Input, options: TableOptions, known: PartialDomain) -> PartialDomain:
     """Find the bin edges that the first job did not find.
 
     These are of columns that exceed `few` numbers after the first batch or in all shards together
     only, or whose sample was not full because many numbers are missing.
     """
     choices = options.choose(table.names)
-    indices, shares = list(settled.pending), list(settled.pending.values())
+    indices, shares = list(known.pending), list(known.pending.values())
     columns = [Column(choices[index], options, fields=False) for index in indices]
-    late: Settled = run(
+    late: PartialDomain = run(
         table,
         lambda source, first: collect_shard(source, columns, first, shares),
-        lambda summaries: settle_late(settled, indices, columns, summaries),
+        lambda summaries: add_late_columns(known, indices, columns, summaries),
     )
     return late
 
@@ -298,7 +299,7 @@ def _accumulate(
 
 def _one_per_person(
     table: Input, options: TableOptions, coding: ShardCoding
-) -> NumberedRecords | None:
+) -> IndexedRecords | None:
     """Return the selection of one record per person of files; None for all records.
 
     For files it is the first record of each person, as with local engines.  A DataFrame has no
@@ -308,13 +309,13 @@ def _one_per_person(
     if person is None:
         return None
     if table.frame is None:
-        numbers = run(
+        indices = run(
             table,
             lambda source, first: first_records(source, *coding, first, person),
-            lambda merged: merged.numbers,
+            lambda merged: merged.indices,
         )
-        return NumberedRecords(numbers)
-    with in_one_line():
+        return IndexedRecords(indices)
+    with translated_errors():
         column = table.frame[f"`{person}`"]
         if table.frame.where(column.isNull()).limit(1).count():
             raise TableError(
@@ -345,6 +346,6 @@ def gather_with_spark(
     """
     if new_gathering is DistinctRecords:
         new_gathering = partial(DistinctRecords, MAX_RECORD_BYTES)
-    with opened(data, options) as table:
+    with spark_input(data, options) as table:
         domain, _ = _find_domain(table, options, count=False)
         return domain, _accumulate(table, options, domain, new_gathering)

@@ -106,12 +106,12 @@ class Input:
 
 
 def _mapped(frame: "DataFrame", task: Callable[..., Any], schema: str) -> "DataFrame":
-    with pandas_accepted():
+    with without_pandas_warning():
         return frame.mapInArrow(task, schema)
 
 
 @contextmanager
-def pandas_accepted() -> Iterator[None]:
+def without_pandas_warning() -> Iterator[None]:
     """Suppress PySpark's warning about the version of pandas, which is not used here."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
@@ -164,7 +164,7 @@ def task_row(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
         if len(content) > MAX_BYTES:
             raise TableError(
                 f"{len(content) / 1e9:.3g} GB of counts or records are more than the "
-                f"{MAX_BYTES / 1e9:.2g} GB that Spark hands over; choose fewer columns or coarser "
+                f"{MAX_BYTES / 1e9:.2g} GB that Spark can pass on; choose fewer columns or coarser "
                 "bins, take a sample (sample=...), or count without Spark"
             )
     except (SeepageError, Escaped) as problem:
@@ -201,9 +201,9 @@ def _run_once(table: Input, work: TaskWork, finish: Finish | None) -> Any:
     results = table.map(work)
     groups = _groups(table)
     if groups > 1:
-        results = _mapped(results.repartition(groups, "shard"), _join_task(None), SCHEMA)
-    results = _mapped(results.repartition(1), _join_task(finish), SCHEMA)
-    with _small_methods(table.session), in_one_line():
+        results = _mapped(results.repartition(groups, "shard"), _merge_task(None), SCHEMA)
+    results = _mapped(results.repartition(1), _merge_task(finish), SCHEMA)
+    with _small_methods(table.session), translated_errors():
         rows = results.collect()
         if not rows:
             # A JVM that died in between also gives no rows; then this raises.
@@ -238,7 +238,7 @@ def _small_methods(session: "SparkSession") -> Iterator[None]:
             session.conf.set(METHOD_LIMIT, before)
 
 
-def _join_task(finish: Finish | None) -> Callable[..., Any]:
+def _merge_task(finish: Finish | None) -> Callable[..., Any]:
     """Return the task that merges results one by one, with at most two in memory."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -291,7 +291,7 @@ def spark_errors() -> tuple[type[Exception], ...]:
 
 
 @contextmanager
-def in_one_line() -> Iterator[None]:
+def translated_errors() -> Iterator[None]:
     """Turn exceptions of Spark into a TableError with a message of one line."""
     from pyspark.errors import PythonException
 

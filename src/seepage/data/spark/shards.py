@@ -258,7 +258,7 @@ class PartitionSource:
             yield unpack(buffer, self._layout, columns)
 
 
-def files_of(frame: "DataFrame", columns: Sequence[str]) -> list[Path]:
+def parquet_files_of(frame: "DataFrame", columns: Sequence[str]) -> list[Path]:
     """Return the Parquet files of a DataFrame that only reads files.
 
     Parameters

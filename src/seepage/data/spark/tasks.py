@@ -1,8 +1,8 @@
 """The work of Spark's tasks on shards of a table, and the merging of its results, on executors.
 
 Before the domain is known, a task finds the values of its shard, summarises numbers for bins, and
-counts if no column needs bins and the tables are small; `settle` derives the domain from the
-results of all shards.  Then tasks code their records in the domain, and count or gather them.
+counts if no column needs bins and the tables are small; `partial_domain` derives the domain from
+the results of all shards.  Then tasks code their records in it, and count or gather them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -147,13 +147,13 @@ class CollectedNumbers:
 
 
 @dataclass
-class Settled:
+class PartialDomain:
     """The attributes that follow from the values of all shards, and the columns still open.
 
     Parameters
     ----------
     attributes
-        The attribute of each settled column, by column index.
+        The attribute of each known column, by column index.
     missing
         For each column, whether it needs a category of missing values.
     pending
@@ -172,11 +172,11 @@ class Settled:
 
     @property
     def domain(self) -> Domain:
-        """The domain, once all columns are settled."""
+        """The domain, once all columns are known."""
         return Domain(self.attributes[index] for index in sorted(self.attributes))
 
     def add_binned(self, index: int, column: Column, summary: NumberSummary) -> None:
-        """Settle a column by the bin edges of its summary, or note why it has none yet."""
+        """Add the attribute of a column by the bin edges of its summary, if these are known."""
         self.pending.pop(index, None)
         if not summary.complete:
             self.pending[index] = summary.wider_share
@@ -195,7 +195,9 @@ def without_bins(options: TableOptions, names: Sequence[str]) -> TableOptions:
     return replace(options, bins={**given, **dict.fromkeys(names, "none")})
 
 
-def settle(found: FoundTable, names: Sequence[str], options: TableOptions, share: float) -> Settled:
+def partial_domain(
+    found: FoundTable, names: Sequence[str], options: TableOptions, share: float
+) -> PartialDomain:
     """Return the attributes that follow from the values found in all shards.
 
     `names` are all columns of the table, `share` the share of priorities to sample for the bin
@@ -203,33 +205,36 @@ def settle(found: FoundTable, names: Sequence[str], options: TableOptions, share
     """
     columns = [Column(choice, options, fields=False) for choice in options.choose(names)]
     check_records(found.rows, found.kept)
-    settled = Settled()
+    known = PartialDomain()
     for index, (column, part) in enumerate(zip(columns, found.columns, strict=True)):
         missing = part.missing and not options.dropping
-        settled.missing.append(missing)
+        known.missing.append(missing)
         if not column.edges and part.needs_edges:
-            column.settle_given()
+            column.use_given_edges()
         if column.edges:
             edges = column.edges
-            settled.attributes[index] = binned_attribute(column.name, edges, missing=missing)
+            known.attributes[index] = binned_attribute(column.name, edges, missing=missing)
         elif part.alphabet is not None:
-            settled.attributes[index] = part.alphabet.attribute(part.seen)[0]
+            known.attributes[index] = part.alphabet.attribute(part.seen)[0]
         elif part.summary is not None:
-            settled.add_binned(index, column, part.summary)
+            known.add_binned(index, column, part.summary)
         else:
-            settled.pending[index] = share
+            known.pending[index] = share
     if found.counted and found.counts is not None:
-        settled.counts = widened(found.counts, settled.domain)
-    return settled
+        known.counts = widened(found.counts, known.domain)
+    return known
 
 
-def settle_late(
-    settled: Settled, indices: Sequence[int], columns: Sequence[Column], numbers: CollectedNumbers
-) -> Settled:
-    """Settle further columns, by summaries collected in a later job; return `settled`."""
+def add_late_columns(
+    known: PartialDomain,
+    indices: Sequence[int],
+    columns: Sequence[Column],
+    numbers: CollectedNumbers,
+) -> PartialDomain:
+    """Add further columns, by summaries collected in a later job; return `known`."""
     for index, column, summary in zip(indices, columns, numbers.columns, strict=True):
-        settled.add_binned(index, column, summary)
-    return settled
+        known.add_binned(index, column, summary)
+    return known
 
 
 def find_values(

@@ -1,7 +1,7 @@
 """Numbers of Arrow arrays, or of fields of text files, as NumPy arrays without loss."""
 
 from decimal import Decimal
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +17,6 @@ from seepage.data.table.labels import (
     key_label,
     number_label,
 )
-
-Codes: TypeAlias = NDArray[np.unsignedinteger[Any]]
-
-FEW_EDGES = 100
-"""Up to so many edges, comparing with each in turn is faster than a search."""
 
 
 def code_type(size: int) -> type[np.unsignedinteger[Any]]:

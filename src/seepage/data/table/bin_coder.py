@@ -8,14 +8,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Integers
+from seepage._numerics import Booleans, Codes, Integers
 from seepage.data.domain import MISSING, Attribute
-from seepage.data.table.arrow_numbers import Codes, code_type, numbers_of
+from seepage.data.table.arrow_numbers import code_type, numbers_of
 from seepage.data.table.bins import binned_attribute
 from seepage.data.table.labels import OutsideDomain
 
 FEW_EDGES = 100
-"""Up to so many edges, comparing with each in turn is faster than a binary search."""
+"""Maximum number of edges for which comparing with each is faster than a binary search."""
 
 
 @dataclass(eq=False)

@@ -70,11 +70,11 @@ class Edges:
 
 
 @dataclass(frozen=True)
-class Keep:
+class NoBins:
     """No bins: every distinct number is a category."""
 
 
-BinningRule: TypeAlias = Quantile | Width | Edges | Keep
+BinningRule: TypeAlias = Quantile | Width | Edges | NoBins
 
 
 def _starts(running: Integers, bins: int) -> list[int]:

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from seepage._numerics import Integers
+from seepage._numerics import Codes, Integers
 from seepage.data.table.arrow_numbers import (
-    Codes,
     code_type,
     exact_numbers,
     is_number_type,
@@ -24,8 +23,8 @@ from seepage.data.table.labels import (
     Alphabet,
     Key,
     OutsideDomain,
+    datetime_label,
     field_key,
-    moment_label,
     single_number,
 )
 from seepage.errors import TableError
@@ -295,7 +294,7 @@ def category_coder(
     if pa.types.is_dictionary(kind) or _is_text(kind):
         return DictionaryCoder(alphabet, _texts)
     if pa.types.is_date(kind) or pa.types.is_time(kind) or pa.types.is_timestamp(kind):
-        return DictionaryCoder(alphabet, _moments)
+        return DictionaryCoder(alphabet, _datetime_keys)
     raise TableError(
         f"column {name!r} must hold text, numbers, dates or booleans, got {kind}; "
         "drop it (drop) or turn it into text"
@@ -314,12 +313,12 @@ def _field_keys(values: pa.Array) -> list[Key]:
     return [field_key(text) for text in values.to_pylist()]
 
 
-def _moments(values: pa.Array) -> list[Key]:
+def _datetime_keys(values: pa.Array) -> list[Key]:
     """Return dates and times in ISO form; timestamps with a time zone in UTC."""
     if pa.types.is_timestamp(values.type) and values.type.tz is not None:
         values = values.cast(pa.timestamp(values.type.unit, "UTC"))
     texts = values.cast(pa.string()).to_pylist()
-    return [None if text is None else moment_label(text) for text in texts]
+    return [None if text is None else datetime_label(text) for text in texts]
 
 
 def _number_keys(values: pa.Array) -> list[Key]:

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from seepage._numerics import Booleans
+from seepage._numerics import Booleans, Codes
 from seepage.data.table.arrow_numbers import (
-    Codes,
     NotANumber,
     code_type,
     is_number_type,
     numbers_of,
 )
 from seepage.data.table.bin_coder import BinCoder
-from seepage.data.table.bins import Edges, Keep
+from seepage.data.table.bins import Edges, NoBins
 from seepage.data.table.coders import CategoryCoder, category_coder, unpacked
 from seepage.data.table.labels import (
     Alphabet,
@@ -23,11 +22,11 @@ from seepage.data.table.labels import (
     GivenAlphabet,
     ManyNumbers,
     OutsideDomain,
-    labels_of,
+    marker_labels,
     number_label,
 )
 from seepage.data.table.options import Choice, TableOptions
-from seepage.data.table.sampling import NumberSummary, Priorities, priorities
+from seepage.data.table.sampling import NumberSummary, Priorities, record_priorities
 from seepage.data.table.sources import Source
 from seepage.errors import DomainError, TableError
 
@@ -46,13 +45,13 @@ class Column:
 
     Attributes
     ----------
-    named
+    binned_by_name
         Whether the mapping `bins` of the options names it.
     rule, edges
         The binning rule, and the bin edges; empty while unknown or not binned.
     needs_edges
         Whether it must be binned and the edges are not known yet.
-    number
+    numeric
         Whether its Arrow type is numeric.
     coder, alphabet
         The coder of its arrays, and the values of the codes.
@@ -67,25 +66,25 @@ class Column:
         self.source, self.name = choice
         self._options = options
         self.fields = fields
-        self.markers = labels_of(options.missing_markers)
+        self.markers = marker_labels(options.missing_markers)
         self.given = None if options.domain is None else options.domain[self.name]
         self.rule = options.rule(self.name)
-        self.named = options.names_bins_of(self.name) and not isinstance(self.rule, Keep)
+        self.binned_by_name = options.names_bins_of(self.name) and not isinstance(self.rule, NoBins)
         self.edges = self.given.edges if self.given is not None else ()
         self.given_edges = self.rule.given if isinstance(self.rule, Edges) else ()
-        if self.named and self.given_edges:
+        if self.binned_by_name and self.given_edges:
             self.edges = self.given_edges
-        self.needs_edges = self.named and not self.edges
+        self.needs_edges = self.binned_by_name and not self.edges
         self._unbinned: str | None = None
 
-    def settle_given(self) -> bool:
+    def use_given_edges(self) -> bool:
         """Use the edges of the options for a numeric column; return whether there are any."""
         if self.given_edges and not self.fields:
-            self.settle(self.given_edges)
+            self.set_edges(self.given_edges)
             return True
         return False
 
-    def settle(self, edges: tuple[float, ...], stray: str | None = None) -> None:
+    def set_edges(self, edges: tuple[float, ...], stray: str | None = None) -> None:
         """Set the bin edges; without edges the values stay categories.
 
         `stray` is the field, not a number, that prevents binning.  If it is None, the column has a
@@ -94,7 +93,7 @@ class Column:
         self.edges = edges
         self.needs_edges = False
         if not edges:
-            self.rule = Keep()
+            self.rule = NoBins()
             self._unbinned = (
                 "they are too close together for bins, which have the precision of floats;"
                 if stray is None
@@ -103,8 +102,8 @@ class Column:
 
     def start(self, kind: pa.DataType) -> None:
         """Make the coder and an empty alphabet, for arrays of this Arrow type."""
-        self.number = is_number_type(kind)
-        if (self.edges or self.needs_edges) and not (self.fields or self.number):
+        self.numeric = is_number_type(kind)
+        if (self.edges or self.needs_edges) and not (self.fields or self.numeric):
             raise TableError(
                 f"column {self.name!r} must be numeric to be binned (bins), got {kind}"
             )
@@ -121,7 +120,7 @@ class Column:
         else:
             self.alphabet = FoundAlphabet(
                 self.name,
-                few=None if isinstance(self.rule, Keep) else self._options.few,
+                few=None if isinstance(self.rule, NoBins) else self._options.few,
                 max_values=self._options.max_values,
                 markers=self.markers,
                 unbinned=self._unbinned,
@@ -154,21 +153,21 @@ class Column:
         return codes.astype(code_type(self.alphabet.size), copy=False)
 
     def collect(
-        self, array: pa.Array, ranks: Priorities | None, summary: NumberSummary | None
+        self, array: pa.Array, priorities: Priorities | None, summary: NumberSummary | None
     ) -> Booleans | None:
         """Add the numbers of a batch to a summary; return the mask of missing ones, None if none.
 
-        `ranks` are the priorities of the records.
+        `priorities` are those of the records.
         """
         values, missing = numbers_of(array, self.markers)
-        if summary is not None and ranks is not None:
+        if summary is not None and priorities is not None:
             present = slice(None) if missing is None else ~missing
-            summary.add(values[present], ranks[present])
+            summary.add(values[present], priorities[present])
         return missing
 
     def edges_of(self, summary: NumberSummary) -> tuple[float, ...]:
         """Return the bin edges by the column's rule; empty if it has no numbers or no bins."""
-        if isinstance(self.rule, Keep) or summary.low > summary.high:
+        if isinstance(self.rule, NoBins) or summary.low > summary.high:
             return ()
         if isinstance(self.rule, Edges):
             return self.rule.given
@@ -238,16 +237,16 @@ def collect_numbers(
     ]
     before = first
     for batch in source.batches([column.source for column in columns]):
-        ranks = priorities(before, batch.num_rows)
+        priorities = record_priorities(before, batch.num_rows)
         for index, column in enumerate(columns):
             if summaries[index] is None:
                 continue
             try:
-                column.collect(unpacked(batch.column(column.source)), ranks, summaries[index])
+                column.collect(unpacked(batch.column(column.source)), priorities, summaries[index])
             except NotANumber as problem:
-                if column.named:
+                if column.binned_by_name:
                     raise column.not_a_number(problem, before) from None
-                column.settle((), stray=problem.word)
+                column.set_edges((), stray=problem.word)
                 summaries[index] = None
         before += batch.num_rows
         if all(summary is None for summary in summaries):

@@ -33,7 +33,7 @@ Key: TypeAlias = Number | str | None
 
 NUMBER = re.compile(r"[+-]?(?:([0-9]+)|[0-9]+\.[0-9]*|\.[0-9]+|(?:inf|infinity))", re.IGNORECASE)
 SCIENTIFIC = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]{1,9}")
-MOMENT = re.compile(
+DATETIME = re.compile(
     r"(?:([0-9]{4}-[0-9]{2}-[0-9]{2})[T ])?([0-9]{2}:[0-9]{2}:[0-9]{2})(\.[0-9]+)?"
     r"(Z|[+-][0-9]{2}(?::?[0-9]{2}(?::?[0-9]{2})?)?)?"
 )
@@ -50,7 +50,7 @@ EXACT = 2**53
 EXACT_LABELS = 2**64
 """Floats below that are integers have their exact value as label, like integers."""
 
-EXACTLY = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+EXACT_CONTEXT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
 
 
 def field_key(text: str | None) -> Key:
@@ -74,7 +74,7 @@ def field_key(text: str | None) -> Key:
         return _plain_number(word, digits_only=plain[1] is not None)
     if SCIENTIFIC.fullmatch(word):
         return _float_or_decimal(Decimal(word))
-    return BOOLEANS.get(word) or moment_label(word)
+    return BOOLEANS.get(word) or datetime_label(word)
 
 
 def _plain_number(word: str, *, digits_only: bool) -> Number:
@@ -97,17 +97,17 @@ def _is_integral(number: Decimal) -> bool:
     return number.is_finite() and number == number.to_integral_value()
 
 
-def moment_label(text: str) -> str:
+def datetime_label(text: str) -> str:
     """Return a date or time in its shortest ISO form, and any other string unchanged.
 
     A date and time with a time zone is converted to UTC.
 
     Examples
     --------
-    >>> moment_label("2020-01-02 00:00:00.000"), moment_label("2020-01-02 03:04:05.600+0100")
+    >>> datetime_label("2020-01-02 00:00:00.000"), datetime_label("2020-01-02 03:04:05.600+0100")
     ('2020-01-02', '2020-01-02T02:04:05.6+00:00')
     """
-    parts = MOMENT.fullmatch(text)
+    parts = DATETIME.fullmatch(text)
     if not parts:
         return text
     date, clock, fraction, zone = parts.groups(default="")
@@ -163,7 +163,7 @@ def _decimal_label(number: Decimal) -> str:
         return repr(key)
     if integral and number.adjusted() < MAX_INTEGER_DIGITS:
         return str(int(number))
-    return str(number.normalize(EXACTLY)).lower()
+    return str(number.normalize(EXACT_CONTEXT)).lower()
 
 
 def single_number(number: Any) -> float:
@@ -214,7 +214,7 @@ class OutsideDomain(Exception):  # noqa: N818
         self.missing = missing
 
 
-def labels_of(markers: Iterable[str]) -> frozenset[str]:
+def marker_labels(markers: Iterable[str]) -> frozenset[str]:
     """Return the labels that mean missing, from the fields that `missing_markers` lists."""
     return frozenset({MISSING, *(key_label(field_key(marker)) for marker in markers)})
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from seepage import _checks
 from seepage.data.domain import Domain
-from seepage.data.table.bins import BinningRule, Edges, Keep, Quantile, Width
+from seepage.data.table.bins import BinningRule, Edges, NoBins, Quantile, Width
 from seepage.data.table.labels import number_label
 from seepage.errors import InputError, TableError
 
@@ -267,7 +267,7 @@ def read_rule(rule: Any, name: str = "bins") -> BinningRule:
     """
     if rule is None:
         return DEFAULT_RULE
-    if isinstance(rule, (Quantile, Width, Edges, Keep)):
+    if isinstance(rule, (Quantile, Width, Edges, NoBins)):
         return rule
     if isinstance(rule, str):
         return _read_text(rule.strip(), name)
@@ -278,7 +278,7 @@ def read_rule(rule: Any, name: str = "bins") -> BinningRule:
 
 def _read_text(text: str, name: str) -> BinningRule:
     if text == "none":
-        return Keep()
+        return NoBins()
     if text.isdecimal():
         text = f"quantile:{text}"
     kind, colon, count = text.partition(":")

@@ -105,13 +105,13 @@ class FirstRecords:
     ----------
     person
         The column that identifies the person, for messages.
-    keys, numbers
+    keys, indices
         The distinct keys, and the index in the table of each person's first record.
     """
 
     person: str
     keys: Keys
-    numbers: Integers
+    indices: Integers
 
     max_people: ClassVar[int] = 1 << 24
     """More people raise an error: 256 MB of keys and indices."""
@@ -126,12 +126,12 @@ class FirstRecords:
     def merge(self, other: "FirstRecords") -> None:
         """Add the people of other shards, in any order."""
         keys = np.concatenate([self.keys, other.keys])
-        numbers = np.concatenate([self.numbers, other.numbers])
-        order = np.lexsort((numbers, keys))
-        keys, numbers = keys[order], numbers[order]
+        indices = np.concatenate([self.indices, other.indices])
+        order = np.lexsort((indices, keys))
+        keys, indices = keys[order], indices[order]
         first = np.ones(len(keys), dtype=np.bool_)
         first[1:] = keys[1:] != keys[:-1]
-        self.keys, self.numbers = keys[first], numbers[first]
+        self.keys, self.indices = keys[first], indices[first]
         self.__post_init__()
 
 
@@ -140,21 +140,21 @@ def first_records(
 ) -> FirstRecords:
     """Return the first record of every person of a shard, coded in the domain of the options."""
     choice = FirstOfPerson(person)
-    keys, numbers = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
+    keys, indices = [np.zeros(0, dtype=np.uint64)], [np.zeros(0, dtype=np.int64)]
     for batch in TableScan(source, columns, options, first, choice).batches():
         rows = np.arange(len(choice.keys)) if batch.kept is None else np.flatnonzero(batch.kept)
         keys.append(choice.keys)
-        numbers.append(batch.first + rows)
-    return FirstRecords(person, np.concatenate(keys), np.concatenate(numbers))
+        indices.append(batch.first + rows)
+    return FirstRecords(person, np.concatenate(keys), np.concatenate(indices))
 
 
-class NumberedRecords:
+class IndexedRecords:
     """Selects the records with given indices in the table."""
 
     column: str | None = None
 
-    def __init__(self, numbers: Integers) -> None:
-        self._numbers = np.sort(numbers)
+    def __init__(self, indices: Integers) -> None:
+        self._indices = np.sort(indices)
 
     def reset(self) -> None:
         """Do nothing: there is no state."""
@@ -163,13 +163,13 @@ class NumberedRecords:
         self, people: pa.Array | None, first: int, rows: int, kept: Booleans | None
     ) -> Booleans:
         """Return the mask of a batch's records with these indices; see `FirstOfPerson.chosen`."""
-        start, stop = np.searchsorted(self._numbers, [first, first + rows])
+        start, stop = np.searchsorted(self._indices, [first, first + rows])
         mask = np.zeros(rows, dtype=np.bool_)
-        mask[self._numbers[start:stop] - first] = True
+        mask[self._indices[start:stop] - first] = True
         return mask if kept is None else mask & kept
 
 
-RecordChoice: TypeAlias = FirstOfPerson | NumberedRecords
+RecordChoice: TypeAlias = FirstOfPerson | IndexedRecords
 """Selection of records during a scan, by an identifying column or by index."""
 
 

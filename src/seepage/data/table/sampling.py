@@ -21,7 +21,7 @@ SAMPLE_SIZE = 2**18
 """Records whose fractional numbers are kept; tables with no more have exact quantiles."""
 
 MAX_SPAN = 2**16
-"""Maximum of high - low up to which integers are counted one by one."""
+"""Integers are counted one by one if high - low is below this."""
 
 SEED = 20_240_607
 """Seed of the priorities: the same table has the same bin edges every time."""
@@ -30,7 +30,7 @@ OVERSAMPLING = 1.1
 """Factor on the expected number of records that a share keeps, against chance shortfalls."""
 
 
-def priorities(first: int, count: int, seed: int = SEED) -> Priorities:
+def record_priorities(first: int, count: int, seed: int = SEED) -> Priorities:
     """Return a pseudo-random 64-bit priority for each of `count` records from index `first` on.
 
     A priority depends on the record's index in the table and the seed alone, so the n records of
@@ -60,17 +60,17 @@ class PrioritySample:
         self._size = size
         self._threshold = int(share * 2.0**64) if share < 1.0 else None
         self._values: list[NDArray[Any]] = []
-        self._ranks: list[Priorities] = []
+        self._priorities: list[Priorities] = []
 
-    def candidates(self, ranks: Priorities) -> Booleans | slice:
+    def candidates(self, priorities: Priorities) -> Booleans | slice:
         """Return which records of these priorities may still enter the sample."""
-        return slice(None) if self._threshold is None else ranks < np.uint64(self._threshold)
+        return slice(None) if self._threshold is None else priorities < np.uint64(self._threshold)
 
-    def add(self, values: NDArray[Any], ranks: Priorities) -> None:
+    def add(self, values: NDArray[Any], priorities: Priorities) -> None:
         """Add records, along the last axis of `values`, with their priorities."""
         self._values.append(values)
-        self._ranks.append(ranks)
-        self.kept += len(ranks)
+        self._priorities.append(priorities)
+        self.kept += len(priorities)
         if self.kept > max(2 * self._size, MIN_BUFFER):
             self.thinned()
 
@@ -81,14 +81,14 @@ class PrioritySample:
 
     def thinned(self) -> tuple[NDArray[Any], Priorities]:
         """Drop all but the records of lowest priority; return these and their priorities."""
-        values, ranks = np.concatenate(self._values, axis=-1), np.concatenate(self._ranks)
-        if len(ranks) > self._size:
-            lowest = np.argpartition(ranks, self._size)
-            self._threshold = int(ranks[lowest[self._size]])
+        values, priorities = np.concatenate(self._values, axis=-1), np.concatenate(self._priorities)
+        if len(priorities) > self._size:
+            lowest = np.argpartition(priorities, self._size)
+            self._threshold = int(priorities[lowest[self._size]])
             lowest = lowest[: self._size]
-            values, ranks = values[..., lowest], ranks[lowest]
-        self._values, self._ranks, self.kept = [values], [ranks], len(ranks)
-        return values, ranks
+            values, priorities = values[..., lowest], priorities[lowest]
+        self._values, self._priorities, self.kept = [values], [priorities], len(priorities)
+        return values, priorities
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle, after thinning."""
@@ -122,7 +122,7 @@ class NumberSummary:
         Minimum and maximum so far; of integers as `int`, since floats are not exact beyond 2^53;
         `inf` and `-inf` before the first number.
     whole
-        Whether all numbers so far are integers, in whatever type.
+        Whether all numbers so far are integers, of any type (3.0 is one).
     """
 
     def __init__(self, share: float = 1.0) -> None:
@@ -147,7 +147,7 @@ class NumberSummary:
         share = share_of(self._seen)
         return share if share > self._share else 1.0
 
-    def add(self, values: NDArray[Any], ranks: Priorities) -> None:
+    def add(self, values: NDArray[Any], priorities: Priorities) -> None:
         """Add numbers, none of them NaN, with the priorities of their records."""
         if not len(values):
             return
@@ -159,8 +159,8 @@ class NumberSummary:
         counts = np.bincount(values.astype(np.int64) - int(low)) if self._countable() else None
         self._add_counts(int(low) if counts is not None else 0, counts)
         self._seen += len(values)
-        candidates = self._sample.candidates(ranks)
-        self._sample.add(values[candidates].astype(np.float64), ranks[candidates])
+        candidates = self._sample.candidates(priorities)
+        self._sample.add(values[candidates].astype(np.float64), priorities[candidates])
 
     def _exact(self, value: Any) -> float | int:
         return int(value) if isinstance(value, np.integer) else self.decimal(value)

@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from seepage._numerics import Booleans, Integers
+from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sampling import NumberSummary, priorities
+from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.errors import TableError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from seepage.data.table.arrow_numbers import Codes
     from seepage.data.table.column import Column
     from seepage.data.table.persons import RecordChoice
     from seepage.data.table.sources import Source
@@ -83,7 +82,7 @@ class TableScan:
     summaries
         Summaries of the numbers that `find` read, by column index.
     with_missing
-        Indices of the columns without codes in which `find` met missing numbers.
+        Indices of the columns without codes in which `find` found missing numbers.
 
     Examples
     --------
@@ -163,14 +162,15 @@ class TableScan:
             codes = self._code(arrays)
             unbinned = [index for index, part in enumerate(codes) if part is None]
             if unbinned and before:
-                self._settle_late(unbinned, batches)
+                self._find_edges_late(unbinned, batches)
                 return
             if unbinned:
-                self._settle(unbinned)
+                self._find_edges(unbinned)
                 for index in unbinned:
-                    self.columns[index].start(arrays[index].type)
-                    codes[index] = self.columns[index].code(arrays[index], self._number(before))
-            batch = self._chosen(self._without_dropped(codes, {}, before), len(arrays[0]))
+                    column, array = self.columns[index], arrays[index]
+                    column.start(array.type)
+                    codes[index] = column.code(array, self._table_index(before))
+            batch = self._selected(self._without_dropped(codes, {}, before), len(arrays[0]))
             if len(batch.codes[0]):
                 yield batch
             if progress is not None:
@@ -195,7 +195,7 @@ class TableScan:
                         column.start(array.type)
                 yield arrays
 
-    def _chosen(self, batch: CodedBatch, rows: int) -> CodedBatch:
+    def _selected(self, batch: CodedBatch, rows: int) -> CodedBatch:
         """Return the batch with only the records that `choice` selects."""
         if self._choice is None:
             return batch
@@ -205,26 +205,26 @@ class TableScan:
         selected = mask if batch.kept is None else mask[batch.kept]
         return batch._replace(codes=tuple(part[selected] for part in batch.codes), kept=mask)
 
-    def _number(self, before: int) -> int:
+    def _table_index(self, before: int) -> int:
         """Return the index in the table of the record after `before` records of this scan."""
         return before + (self._first or 0)
 
-    def _code(self, arrays: "list[pa.Array]") -> "list[Codes | None]":
+    def _code(self, arrays: "list[pa.Array]") -> list[Codes | None]:
         """Return the codes of a batch, None for columns that need bin edges not known yet."""
-        before = self._number(self.rows_read)
+        before = self._table_index(self.rows_read)
         self.rows_read += len(arrays[0])
         return [
             column.code(array, before) for column, array in zip(self.columns, arrays, strict=True)
         ]
 
-    def _settle_late(self, unbinned: list[int], rest: "Iterable[list[pa.Array]]") -> None:
+    def _find_edges_late(self, unbinned: list[int], rest: "Iterable[list[pa.Array]]") -> None:
         """Read the rest of the table for further columns that need bins, and find all edges."""
         indices = set(unbinned)
         for arrays in rest:
             indices |= {index for index, part in enumerate(self._code(arrays)) if part is None}
-        self._settle(sorted(indices))
+        self._find_edges(sorted(indices))
 
-    def _settle(self, indices: list[int]) -> None:
+    def _find_edges(self, indices: list[int]) -> None:
         """Find the bin edges of columns in one pass over these columns of the whole table.
 
         A column of a text file with fields that are not numbers stays categorical; if the options
@@ -234,12 +234,12 @@ class TableScan:
         from seepage.data.table.column import collect_numbers
 
         columns = [self.columns[index] for index in indices]
-        pending = [column for column in columns if not column.settle_given()]
+        pending = [column for column in columns if not column.use_given_edges()]
         if pending:
             summaries = collect_numbers(self._source, pending)
             for column, summary in zip(pending, summaries, strict=True):
                 if summary is not None:
-                    column.settle(column.edges_of(summary))
+                    column.set_edges(column.edges_of(summary))
 
     def find(self, share: float) -> Iterator[CodedBatch | None]:
         """Yield the batches of a shard, None if a column has no codes because it needs bins.
@@ -256,12 +256,13 @@ class TableScan:
             codes = self._code(arrays)
             missing: dict[int, Booleans | None] = {}
             unbinned = [index for index, part in enumerate(codes) if part is None]
-            ranks = priorities(self._number(before), len(arrays[0])) if unbinned else None
+            first = self._table_index(before)
+            priorities = record_priorities(first, len(arrays[0])) if unbinned else None
             for index in unbinned:
                 if not before:
                     self.summaries[index] = NumberSummary(share)
                 summary = self.summaries.get(index)
-                missing[index] = self.columns[index].collect(arrays[index], ranks, summary)
+                missing[index] = self.columns[index].collect(arrays[index], priorities, summary)
             self.with_missing |= {index for index, mask in missing.items() if _any(mask)}
             batch = self._without_dropped(codes, missing, before)
             yield None if missing else batch
@@ -269,7 +270,7 @@ class TableScan:
 
     def _without_dropped(
         self,
-        codes: "Sequence[Codes | None]",
+        codes: Sequence[Codes | None],
         uncoded_missing: Mapping[int, Booleans | None],
         before: int,
     ) -> CodedBatch:
@@ -277,13 +278,13 @@ class TableScan:
 
         `uncoded_missing` has the masks of missing numbers of the columns without codes.
         """
-        first, sizes = self._number(before), self.sizes
+        first, sizes = self._table_index(before), self.sizes
         if not self._options.dropping:
             complete = [part for part in codes if part is not None]
             return CodedBatch(tuple(complete), sizes, first, None)
         masks = [*uncoded_missing.values(), *map(_missing, self.columns, codes)]
-        nonempty = [mask for mask in masks if mask is not None]
-        missing = np.logical_or.reduce(nonempty) if nonempty else None
+        given = [mask for mask in masks if mask is not None]
+        missing = np.logical_or.reduce(given) if given else None
         kept = None if missing is None or not _any(missing) else ~missing
         if kept is not None:
             self.rows_dropped += len(kept) - int(np.count_nonzero(kept))
@@ -295,8 +296,8 @@ class TableScan:
         return CodedBatch(tuple(complete), sizes, first, kept)
 
     def _kept_codes(
-        self, index: int, codes: "Codes", kept: Booleans | None, first: int, size: int
-    ) -> "Codes":
+        self, index: int, codes: Codes, kept: Booleans | None, first: int, size: int
+    ) -> Codes:
         """Return the codes of a column in the kept records, and mark them as seen."""
         from seepage.data.table.arrow_numbers import code_type
 
@@ -337,7 +338,7 @@ def _any(mask: Booleans | None) -> bool:
     return mask is not None and bool(mask.any())
 
 
-def _missing(column: "Column", codes: "Codes | None") -> Booleans | None:
+def _missing(column: "Column", codes: Codes | None) -> Booleans | None:
     """Return the mask of a column's missing values, None if it has none or no codes."""
     missing = column.alphabet.missing
     return None if codes is None or missing is None else codes == missing

@@ -17,7 +17,7 @@ from seepage.designs.shaped.admissible_reports import (
     MIN_LIMIT,
     AdmissibleReports,
     RatioLimit,
-    whole_thresholds,
+    integer_thresholds,
 )
 from seepage.designs.shaped.report_search import STARTS, search_reports
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism, table_rows
@@ -166,7 +166,7 @@ def shape_form(
         )
     bound = mixture.lower_bound - offset
     return ShapedMechanism(
-        whole_thresholds(mixture.reports, mixture.shares, all_limits),
+        integer_thresholds(mixture.reports, mixture.shares, all_limits),
         sources=table.sources,
         sizes=table.sizes,
         counts=table.counts,

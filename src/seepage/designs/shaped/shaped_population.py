@@ -19,7 +19,7 @@ from seepage.designs.shaped.admissible_reports import (
     MAX_LIMIT,
     AdmissibleReports,
     RatioLimit,
-    whole_thresholds,
+    integer_thresholds,
 )
 from seepage.designs.shaped.shaped_mechanism import ShapedMechanism
 from seepage.errors import InputError
@@ -336,7 +336,7 @@ def certified_mechanism(
     reports = (mechanism.channel() / shares).T
     kept, reduction = kept_share(reports, rest, limits, level), START_REDUCTION
     while kept > MIN_KEPT:
-        thresholds = whole_thresholds(kept * reports + (1 - kept), shares, data_free)
+        thresholds = integer_thresholds(kept * reports + (1 - kept), shares, data_free)
         channel = np.asarray(thresholds / CERTAIN, dtype=np.float64)
         leakages = population_leakages(channel, rest, level)
         if all(leakages[name] <= limit for name, limit in limits.items()):

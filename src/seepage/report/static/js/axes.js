@@ -2,19 +2,19 @@
 
 import { nats, svg } from "./dom.js";
 
-/** Round numbers from 0 up to a largest one, about five of them. */
-export function axisTicks(most, about = 5) {
-  if (!(most > 0)) return [0];
-  const rough = most / about;
+/** About five round numbers from 0 to a maximum. */
+export function axisTicks(maximum, about = 5) {
+  if (!(maximum > 0)) return [0];
+  const rough = maximum / about;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((unit) => unit * power).find((unit) => unit >= rough * 0.999);
-  const count = Math.floor(most / step + 1e-9);
+  const count = Math.floor(maximum / step + 1e-9);
   return Array.from({ length: count + 1 }, (_, i) => Number((i * step).toPrecision(12)));
 }
 
 const CHART = { width: 360, height: 190, left: 38, right: 10, top: 12, bottom: 34 };
 
-/** Leakage against epsilon: the curve, the line it cannot exceed, saturation, and where we are. */
+/** Leakage against epsilon: the curve, the bound y = x, the saturation, and the current budget. */
 export function curveChart({ label, curve, reach, saturation, now }) {
   const top = Math.max(...curve.map(([, leakage]) => leakage), 0.05) * 1.15;
   const x = (epsilon) => CHART.left + (epsilon / reach) * (CHART.width - CHART.left - CHART.right);

@@ -1,8 +1,8 @@
-// Budgets to try: sliders, and the totals that follow from them.
+// What-if budgets: sliders, and the totals of the guarantee `independent`.
 
 import { byId, counted, element, isolated, listed, nats } from "./dom.js";
 
-/** The budgets section: budgets of the what-if, which the map follows too. */
+/** The budgets section; the map uses the same budgets. */
 export class BudgetSection {
   constructor(app) {
     this.app = app;
@@ -66,7 +66,7 @@ export class BudgetSection {
     this.app.setLimits(this.epsilons.map(() => value));
   }
 
-  /** Show the totals of the budgets and everything that follows from them. */
+  /** Show the totals of the budgets, and the attribute with the least slack. */
   show() {
     const { model, state } = this.app;
     this.totals = model.totals(this.epsilons, state.mechanisms, "report");

@@ -1,4 +1,4 @@
-// Colours from 0 to epsilon: viridis, told apart by people of any colour vision and in grey.
+// Colour scale from 0 to epsilon: viridis, distinguishable with any colour vision and in grey.
 
 const VIRIDIS = [
   [68, 1, 84],
@@ -13,7 +13,7 @@ const VIRIDIS = [
   [253, 231, 37],
 ];
 
-/** Red, green and blue at a share from 0 to 1 of the scale. */
+/** Red, green and blue at a position from 0 to 1 of the scale. */
 export function scaleColour(share) {
   const at = Math.min(1, Math.max(0, share)) * (VIRIDIS.length - 1);
   const left = Math.min(VIRIDIS.length - 2, Math.floor(at));
@@ -40,7 +40,7 @@ export function scaleGradient() {
   return `linear-gradient(to right, ${VIRIDIS.map(cssColour).join(", ")})`;
 }
 
-/** A colour that the style sheet names, as it is now. */
+/** The current value of a colour of the style sheet, by name. */
 export function themeColour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 }

@@ -28,7 +28,7 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
-/** A number of nats with two decimals, more where it is small. */
+/** A number of nats with two decimals, or one significant digit below 0.01. */
 export function nats(value) {
   if (value === "inf" || value === Infinity) return "∞";
   const number = Number(value);
@@ -36,7 +36,7 @@ export function nats(value) {
   return number < 0.01 ? number.toPrecision(1) : number.toFixed(2);
 }
 
-/** A number of times, as e to a leakage. */
+/** The factor e^leakage, as "2.72 times". */
 export function times(leakage) {
   if (leakage === Infinity || leakage > 700) return "infinitely";
   const ratio = Math.exp(leakage);
@@ -46,7 +46,7 @@ export function times(leakage) {
 
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
 
-/** Text for the middle of a sentence: from right to left within itself only, not with what is beside it. */
+/** Text for the middle of a sentence: right-to-left text is isolated from the text around it. */
 export function isolated(text) {
   return RIGHT_TO_LEFT.test(text) ? `\u2068${text}\u2069` : text;
 }
@@ -57,12 +57,12 @@ export function shortened(text, length) {
   return isolated(letters.length <= length ? text : `${letters.slice(0, length - 1).join("")}…`);
 }
 
-/** The way from a source to a target, in words. */
+/** "source → target", with names isolated for mixed text directions. */
 export function arrow(source, target) {
   return `${isolated(source)} → ${isolated(target)}`;
 }
 
-/** A number of things, in words. */
+/** A count with its noun, such as "2 attributes". */
 export function counted(count, thing) {
   return `${count} ${thing}${count === 1 ? "" : "s"}`;
 }
@@ -72,14 +72,14 @@ export function quoted(text) {
   return `“${shortened(String(text), 40)}”`;
 }
 
-/** Some names with commas, and how many more there are. */
-export function listed(names, most, length = 46) {
-  const shown = names.slice(0, most).map((name) => shortened(name, length));
+/** The first names, separated by commas, and the number of the others. */
+export function listed(names, maximum, length = 46) {
+  const shown = names.slice(0, maximum).map((name) => shortened(name, length));
   const more = names.length - shown.length;
   return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
 }
 
-/** About how wide a text is in the page's small font, in pixels. */
+/** The approximate width of a text in the page's small font, in pixels. */
 export function textWidth(text) {
   return Array.from(text).reduce((sum, letter) => sum + (letter.codePointAt(0) > 0x1100 ? 13 : 7), 0);
 }
@@ -96,7 +96,7 @@ export function dataTable(caption, head, rows) {
   );
 }
 
-/** A number as the analysis saves it: infinity is a text. */
+/** A number of the JSON, in which infinity is the text "inf". */
 export function jsonNumber(value) {
   return value === "inf" ? Infinity : value;
 }

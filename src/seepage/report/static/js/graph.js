@@ -1,4 +1,4 @@
-// The dependency graph: attributes on a circle, an arrow each way as wide as its leakage.
+// The dependency graph: attributes on a circle, arrows whose width is the leakage.
 
 import { arrow, byId, nats, shortened, svg } from "./dom.js";
 
@@ -6,24 +6,24 @@ const MAX_ARROWS = 400;
 const SIDE = 800;
 const WIDE_LETTERS = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60]/;
 
-/** The least leakage at which a picture has about three arrows an attribute. */
-export function usualLeast(matrix, count) {
+/** The threshold with about three arrows per attribute. */
+export function defaultThreshold(matrix, count) {
   const values = Array.from(matrix).sort((a, b) => b - a);
   return values[Math.min(values.length - 1, Math.max(1, 3 * count))] || 0;
 }
 
-/** Draw the arrows of leakages from a least one on. */
-export function showGraph(app, least) {
+/** Draw the arrows of leakages above a threshold. */
+export function showGraph(app, threshold) {
   const { state, model, content } = app;
   const radius = SIDE / 2 - 150;
-  const places = new Map();
+  const positions = new Map();
   content.order.forEach((index, i) => {
     const angle = (2 * Math.PI * i) / model.count - Math.PI / 2;
-    places.set(index, { x: SIDE / 2 + radius * Math.cos(angle), y: SIDE / 2 + radius * Math.sin(angle), angle });
+    positions.set(index, { x: SIDE / 2 + radius * Math.cos(angle), y: SIDE / 2 + radius * Math.sin(angle), angle });
   });
-  const arrows = strongestArrows(state.matrix, model.count, least);
-  const most = Math.max(...state.epsilons, 1e-9);
-  const label = `Graph of ${model.count} attributes with ${arrows.length} arrows of at least ${nats(least)} nats`;
+  const arrows = strongestArrows(state.matrix, model.count, threshold);
+  const maximum = Math.max(...state.epsilons, 1e-9);
+  const label = `Graph of ${model.count} attributes with ${arrows.length} arrows of at least ${nats(threshold)} nats`;
   const tipSize = model.count > 90 ? 5 : 9;
   const tip = svg(
     "marker",
@@ -35,33 +35,33 @@ export function showGraph(app, least) {
       "svg",
       { viewBox: `0 0 ${SIDE} ${SIDE}`, class: "graph", role: "img", "aria-label": label },
       svg("defs", {}, tip),
-      ...arrows.reverse().map((one) => arrowOf(one, places, most, model)),
-      ...content.order.map((index) => nodeOf(model, index, places.get(index))),
+      ...arrows.reverse().map((leak) => arrowOf(leak, positions, maximum, model)),
+      ...content.order.map((index) => nodeOf(model, index, positions.get(index))),
     ),
   );
 }
 
-function strongestArrows(matrix, count, least) {
+function strongestArrows(matrix, count, threshold) {
   const arrows = [];
   for (let target = 0; target < count; target++) {
     for (let source = 0; source < count; source++) {
       const value = matrix[target * count + source];
-      if (source !== target && value > 0 && value >= least) arrows.push({ target, source, value });
+      if (source !== target && value > 0 && value >= threshold) arrows.push({ target, source, value });
     }
   }
   return arrows.sort((a, b) => b.value - a.value).slice(0, MAX_ARROWS);
 }
 
-/** A curve towards the centre and to its own right: the two ways of a pair do not meet. */
-function arrowOf({ target, source, value }, places, most, model) {
-  const [from, to] = [places.get(source), places.get(target)];
+/** A curve bent towards the centre and to its right, so that the two directions do not overlap. */
+function arrowOf({ target, source, value }, positions, maximum, model) {
+  const [from, to] = [positions.get(source), positions.get(target)];
   const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
   const bend = Math.min(22, 0.14 * length);
   const along = { x: (to.x - from.x) / length, y: (to.y - from.y) / length };
   const pull = 0.1 + 0.4 * Math.min(1, length / (SIDE / 2));
   const inward = (a, b) => (1 - pull) * ((a + b) / 2) + pull * (SIDE / 2);
   const control = { x: inward(from.x, to.x) - along.y * bend, y: inward(from.y, to.y) + along.x * bend };
-  const share = Math.min(1, value / most);
+  const share = Math.min(1, value / maximum);
   const last = Math.hypot(to.x - control.x, to.y - control.y) || 1;
   const end = { x: to.x - (6 * (to.x - control.x)) / last, y: to.y - (6 * (to.y - control.y)) / last };
   return svg(

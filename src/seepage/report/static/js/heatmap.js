@@ -1,13 +1,13 @@
-// The heat map on a canvas: 40 or 150 attributes redrawn within a slider's step.
+// The heat map on a canvas, fast enough to follow a slider with 150 attributes.
 
 import { cssColour, inkOn, scaleColour, themeColour } from "./colour.js";
 import { shortened } from "./dom.js";
 
-const CELL_MOST = 44;
+const CELL_MAX = 44;
 const LABEL_FONT = 12;
 const UPRIGHT_BELOW = 26;
 
-/** Cells, labels, selection; where a pointer is. */
+/** Draws cells, labels and selection; finds the pair at a pointer. */
 export class HeatMap {
   constructor(canvas, names) {
     this.canvas = canvas;
@@ -16,18 +16,18 @@ export class HeatMap {
     this.cuts = new Map();
   }
 
-  /** Choose sizes for the width at hand. */
+  /** Choose the sizes of cells and labels for a width. */
   resize(width) {
     const count = this.names.length;
     const longest = Math.max(...this.names.map((name) => Array.from(name).length));
     this.label = Math.max(66, Math.min(width * 0.34, 260, 14 + 7 * longest));
     this.head = Math.max(48, Math.min(width < 700 ? 120 : 190, 20 + 6 * longest));
-    const least = count > 80 ? 7 : 15;
-    const most = Math.max(CELL_MOST, Math.min(96, 900 / count));
+    const minimum = count > 80 ? 7 : 15;
+    const maximum = Math.max(CELL_MAX, Math.min(96, 900 / count));
     const fitting = (margin) => Math.floor((width - this.label - margin) / count);
     this.upright = fitting(this.head * 0.8) < UPRIGHT_BELOW;
     const margin = this.upright ? 4 : Math.ceil(this.head * 0.8);
-    this.cell = Math.max(least, Math.min(most, fitting(margin)));
+    this.cell = Math.max(minimum, Math.min(maximum, fitting(margin)));
     this.width = Math.ceil(this.label + count * this.cell + margin);
     this.height = Math.ceil(this.head + count * this.cell + 2);
     const scale = Math.max(window.devicePixelRatio || 1, 2);
@@ -38,36 +38,36 @@ export class HeatMap {
     this.scale = scale;
   }
 
-  /** Draw everything: values row by row of targets, in an order, coloured up to a largest one. */
-  draw({ values, order, most, selected, hovered }) {
+  /** Draw the map: row-major values (rows targets) in an order, coloured from 0 to a maximum. */
+  draw({ values, order, maximum, selected, hovered }) {
     this.order = order;
     const pen = this.canvas.getContext("2d");
     pen.setTransform(this.scale, 0, 0, this.scale, 0, 0);
     pen.clearRect(0, 0, this.width, this.height);
-    this.drawCells(pen, values, order, most);
+    this.drawCells(pen, values, order, maximum);
     this.drawLabels(pen, order, selected, hovered);
     if (hovered) this.outline(pen, hovered, 1.5);
     if (selected) this.outline(pen, selected, 3);
   }
 
-  /** Draw the cells, on a layer of their own that is kept while only labels and outlines change. */
-  drawCells(pen, values, order, most) {
+  /** Draw the cells from a cached layer, redrawn only if values, order or size change. */
+  drawCells(pen, values, order, maximum) {
     const { cell, label, head, scale } = this;
-    const key = [cell, scale, most, this.diagonal()].join();
+    const key = [cell, scale, maximum, this.diagonal()].join();
     if (this.layerKey !== key || this.layerValues !== values || this.layerOrder !== order) {
-      this.layer = cell >= 12 ? this.cellLayer(values, order, most) : pixelLayer(values, order, most);
+      this.layer = cell >= 12 ? this.cellLayer(values, order, maximum) : pixelLayer(values, order, maximum);
       Object.assign(this, { layerKey: key, layerValues: values, layerOrder: order });
     }
     pen.imageSmoothingEnabled = false;
     pen.drawImage(this.layer, label, head, cell * order.length, cell * order.length);
   }
 
-  /** The colour of cells without a pair; on paper that of the light theme. */
+  /** The colour of the diagonal; in print, that of the light theme. */
   diagonal() {
     return this.printing ? "#e6e8ec" : themeColour("diagonal");
   }
 
-  cellLayer(values, order, most) {
+  cellLayer(values, order, maximum) {
     const { cell, scale } = this;
     const count = order.length;
     const side = Math.ceil(cell * count * scale);
@@ -84,7 +84,7 @@ export class HeatMap {
     for (let i = 0; i < count; i++) {
       for (let j = 0; j < count; j++) {
         const value = values[order[i] * count + order[j]];
-        const colour = i === j ? null : scaleColour(most > 0 ? value / most : 0);
+        const colour = i === j ? null : scaleColour(maximum > 0 ? value / maximum : 0);
         pen.fillStyle = colour ? cssColour(colour) : diagonal;
         pen.fillRect(j * cell, i * cell, cell - 1, cell - 1);
         if (!digits || !colour) continue;
@@ -132,7 +132,7 @@ export class HeatMap {
     });
   }
 
-  /** A name cut to the room it has; measured once. */
+  /** A name shortened to a width in pixels, cached. */
   fitted(pen, name, room) {
     const key = `${pen.font} ${room} ${name}`;
     if (!this.cuts.has(key)) this.cuts.set(key, this.cut(pen, name, room));
@@ -166,8 +166,8 @@ export class HeatMap {
   }
 }
 
-/** One pixel a cell, for maps of many attributes. */
-function pixelLayer(values, order, most) {
+/** One pixel per cell, for maps of many attributes. */
+function pixelLayer(values, order, maximum) {
   const count = order.length;
   const layer = document.createElement("canvas");
   layer.width = layer.height = count;
@@ -176,7 +176,7 @@ function pixelLayer(values, order, most) {
   for (let i = 0; i < count; i++) {
     for (let j = 0; j < count; j++) {
       const value = values[order[i] * count + order[j]];
-      const colour = i === j ? [150, 155, 160] : scaleColour(most > 0 ? value / most : 0);
+      const colour = i === j ? [150, 155, 160] : scaleColour(maximum > 0 ? value / maximum : 0);
       image.data.set([...colour, 255], 4 * (i * count + j));
     }
   }

@@ -1,8 +1,8 @@
-// The page as a whole: its state, and what is shown anew when a part of it changes.
+// The page: its state, and the sections that are redrawn when the state changes.
 
 import { BudgetSection } from "./budgets.js";
 import { byId, counted, element, nats } from "./dom.js";
-import { showGraph, usualLeast } from "./graph.js";
+import { showGraph, defaultThreshold } from "./graph.js";
 import { MapSection } from "./mapsection.js";
 import { MECHANISM_NAMES } from "./mechanisms.js";
 import { showMethods } from "./methods.js";
@@ -45,10 +45,10 @@ class App {
 
   startBelow() {
     byId("graph-part").hidden = this.model.count < 2;
-    const least = byId("graph-least");
-    least.max = Math.max(...this.state.epsilons, 0.01);
-    least.value = usualLeast(this.state.matrix, this.model.count);
-    least.addEventListener("input", () => this.showGraph());
+    const threshold = byId("graph-least");
+    threshold.max = Math.max(...this.state.epsilons, 0.01);
+    threshold.value = defaultThreshold(this.state.matrix, this.model.count);
+    threshold.addEventListener("input", () => this.showGraph());
     showTotals(this.content, this.state.given);
     this.showGraph();
     this.showWhatIf();
@@ -58,9 +58,9 @@ class App {
 
   showGraph() {
     byId("graph-least").max = Math.max(...this.state.epsilons, 0.01);
-    const least = Number(byId("graph-least").value);
-    byId("graph-least-value").textContent = nats(least);
-    showGraph(this, least);
+    const threshold = Number(byId("graph-least").value);
+    byId("graph-least-value").textContent = nats(threshold);
+    showGraph(this, threshold);
   }
 
   matrix() {
@@ -108,7 +108,7 @@ class App {
     this.showWhatIf();
   }
 
-  /** Everything as analysed again. */
+  /** Restore budgets, mechanisms, view and limits of the analysis. */
   reset() {
     const { epsilons, mechanisms, view, limits, given } = this.first;
     Object.assign(this.state, { epsilons: epsilons.slice(), mechanisms, view, limits, given });
@@ -120,7 +120,7 @@ class App {
     this.showWhatIf();
   }
 
-  /** Say what is a what-if and what is as analysed. */
+  /** Show which settings differ from the analysis. */
   showWhatIf() {
     const { state, first } = this;
     const same = (key) => state[key].every((item, i) => item === first[key][i]);
@@ -136,7 +136,7 @@ class App {
     document.documentElement.classList.toggle("asking", budgets || how || limits);
   }
 
-  /** After epsilon, mechanism or view moved: the map and pair now, the graph when it rests. */
+  /** After a change of epsilon, mechanism or view: redraw map and pair now, the graph after a pause. */
   changed() {
     this.state.matrix = this.matrix();
     this.map.redraw();
@@ -171,14 +171,14 @@ function firstState(content, model) {
   };
 }
 
-/** Which kind of page this is, for those who pass it on. */
+/** Whether the page contains pair counts, for those who share it. */
 function holdsText(content) {
   if (content.tables) return "This page holds the pair counts of the data: share it as you would share them.";
   const why = content.withheld ? "left out" : "too many to carry";
   return `This page holds no pair counts (${why}): leakages, totals and counts of single values only.`;
 }
 
-/** The pair that the leaks begin with. */
+/** The pair of the strongest leak, null if there is none. */
 function firstPair(content, model) {
   const [leak] = content.leaks || [];
   return leak ? { target: model.names.indexOf(leak.target), source: model.names.indexOf(leak.source) } : null;

@@ -7,7 +7,7 @@ import { MECHANISM_NAMES } from "./mechanisms.js";
 
 const ARROWS = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
 
-/** The map section; `state` is shared, `changed` is called after a control moved. */
+/** The map section: controls change the state of the app, which redraws the map. */
 export class MapSection {
   constructor(app) {
     this.app = app;
@@ -115,7 +115,7 @@ export class MapSection {
     return { target: order[i], source: order[j] };
   }
 
-  /** Bring the selected cell into view where the map is wider than its place. */
+  /** Scroll the selected cell into view if the map is wider than its container. */
   reveal() {
     const { pair } = this.app.state;
     const box = byId("map-scroll");
@@ -123,22 +123,22 @@ export class MapSection {
     box.scrollLeft = this.map.label + (this.order().indexOf(pair.source) + 0.5) * this.map.cell - box.clientWidth / 2;
   }
 
-  /** Draw anew with the numbers of the state. */
+  /** Redraw the map with the current state. */
   redraw() {
     const { state, model } = this.app;
-    const most = Math.max(...state.epsilons);
+    const maximum = Math.max(...state.epsilons);
     if (model.count > 1) {
-      this.map.draw({ values: state.matrix, order: this.order(), most, selected: state.pair, hovered: this.hovered });
+      this.map.draw({ values: state.matrix, order: this.order(), maximum, selected: state.pair, hovered: this.hovered });
     }
-    byId("epsilon").value = most;
-    if (document.activeElement !== byId("epsilon-number")) byId("epsilon-number").value = Number(most.toFixed(4));
-    byId("epsilon").setAttribute("aria-valuetext", `epsilon ${most.toFixed(2)}`);
-    this.showLegend(most);
+    byId("epsilon").value = maximum;
+    if (document.activeElement !== byId("epsilon-number")) byId("epsilon-number").value = Number(maximum.toFixed(4));
+    byId("epsilon").setAttribute("aria-valuetext", `epsilon ${maximum.toFixed(2)}`);
+    this.showLegend(maximum);
     this.showReadout();
     if (byId("map-table").open) this.fillTable();
   }
 
-  showLegend(most) {
+  showLegend(maximum) {
     const legend = byId("legend");
     if (!legend.firstChild) {
       legend.append(
@@ -147,7 +147,7 @@ export class MapSection {
         element("span", { class: "most" }),
       );
     }
-    legend.lastChild.textContent = `${nats(most)} = epsilon (nats)`;
+    legend.lastChild.textContent = `${nats(maximum)} = epsilon (nats)`;
   }
 
   showReadout() {
@@ -165,9 +165,9 @@ export class MapSection {
   fillTable() {
     const { state, model } = this.app;
     const order = this.order();
-    const place = byId("map-table").querySelector("div");
+    const container = byId("map-table").querySelector("div");
     if (!byId("map-table").open) {
-      place.replaceChildren();
+      container.replaceChildren();
       return;
     }
     const rows = order.map((target) => [
@@ -175,6 +175,6 @@ export class MapSection {
       ...order.map((source) => (target === source ? "–" : state.matrix[target * model.count + source].toFixed(3))),
     ]);
     const head = ["target \\ source", ...order.map((source) => model.names[source])];
-    place.replaceChildren(dataTable("Leakage in nats: rows targets, columns sources", head, rows));
+    container.replaceChildren(dataTable("Leakage in nats: rows targets, columns sources", head, rows));
   }
 }

@@ -1,7 +1,7 @@
-// What each mechanism's report can favour and by how much.
+// Likely sets and contrasts of mechanisms in closed form.
 // Formulas as in the theory page, sections 4 and 5; k values, budget epsilon.
 
-/** The mechanisms that the page knows in closed form, in the order of the registry. */
+/** The mechanisms with a closed form, in the order of the registry. */
 export const MECHANISM_NAMES = {
   grr: "GRR, generalised randomised response",
   rappor: "RAPPOR, symmetric unary encoding",
@@ -15,7 +15,7 @@ export const MECHANISM_NAMES = {
 
 const MAX_BUCKETS = 65536;
 
-/** The likely sets of a report: singletons, subsets of a size or all, with their contrast. */
+/** The family of likely sets of a report (singletons, subsets of one size, all) and its contrast. */
 export function likelySets(mechanism, view, k, epsilon) {
   if (k < 2) return { kind: "singletons", size: 1, contrast: 0 };
   if (!mechanism) return { kind: "all", size: 1, contrast: epsilon };
@@ -36,18 +36,18 @@ function bucketCount(mechanism, epsilon) {
   return mechanism === "blh" ? 2 : Math.min(Math.max(2, Math.round(Math.exp(epsilon)) + 1), MAX_BUCKETS);
 }
 
-/** By how much a value guessed from the report favours itself: ln a (k - 1)/(1 - a). */
+/** The contrast of the inferred value, ln a (k - 1)/(1 - a) with a the probability of a right guess. */
 export function guessContrast(mechanism, k, epsilon) {
   if (mechanism === "grr") return epsilon;
   if (mechanism === "exp") return epsilon / 2;
   if (mechanism === "ss") {
     const size = subsetSize(k, epsilon);
-    const found = Math.log((k - 1) / (size - 1 + (k - size) * Math.exp(-epsilon)));
-    return Math.min(Math.max(0, found), epsilon);
+    const contrast = Math.log((k - 1) / (size - 1 + (k - size) * Math.exp(-epsilon)));
+    return Math.min(Math.max(0, contrast), epsilon);
   }
   const missed = missRate(mechanism, k, epsilon);
-  const found = Math.log(((1 - missed) * (k - 1)) / missed);
-  return Number.isFinite(found) ? Math.min(Math.max(0, found), epsilon) : epsilon;
+  const contrast = Math.log(((1 - missed) * (k - 1)) / missed);
+  return Number.isFinite(contrast) ? Math.min(Math.max(0, contrast), epsilon) : epsilon;
 }
 
 function missRate(mechanism, k, epsilon) {
@@ -64,7 +64,7 @@ function missRate(mechanism, k, epsilon) {
   return 1 - right * chosen - (1 - right) * (Math.exp((k - 1) * away) / k);
 }
 
-/** How often a guess is wrong, from bits of which the true one is lost and others set so often. */
+/** Error probability of the guess from bits: the true one is 0 with `lost`, others 1 with `otherBit`. */
 function unaryMiss(lost, otherBit, k) {
   const noneElse = Math.exp((k - 1) * Math.log1p(-otherBit));
   const many = k * otherBit;

@@ -4,7 +4,7 @@ import { byId, dataTable, element, listed } from "./dom.js";
 import { settingText } from "./verdict.js";
 
 const WORDS = [
-  ["Leakage", "The leakage of a source about a target is the largest log-ratio, over reports of the source and pairs of target values, of the chances of that report: a report is at most e to the leakage times likelier under one target value than under another. It is directional, and lies between 0 and the source's epsilon."],
+  ["Leakage", "The leakage of a source about a target is the largest log-ratio, over reports of the source and pairs of target values, of the probabilities of that report: a report is at most e to the leakage times likelier under one target value than under another. It is directional, and lies between 0 and the source's epsilon."],
   ["Bound and mechanisms", "Without a mechanism the leakage is the bound that holds for any mechanism with this epsilon. A mechanism's own leakage can be lower: it depends on which sets of source values its reports can favour, single ones (GRR, EXP), sets of one size (SS), or any (unary encodings, local hashing, SHE)."],
   ["View", "With the view report the adversary keeps the whole report, as any privacy claim should suppose; with the view inferred only one value guessed from it."],
   ["Totals", "An attribute's total is what all reports together tell about it. Their sum, the total named independent, is an assumption: valid only if sources are independent given the target; real data often violate it. Exact, merged and worst totals hold without that."],
@@ -13,7 +13,7 @@ const WORDS = [
 const CITATION =
   "Sandaru Jayawardana, Sennur Ulukus, Ming Ding, Kanchana Thilakarathna: The Hidden Cost of Correlation: Rethinking Privacy Leakage in Local Differential Privacy.";
 
-/** Fill in the section. */
+/** Show the methods and the provenance. */
 export function showMethods(content) {
   const facts = factsOf(content).map(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]);
   const words = WORDS.map(([term, text]) => [element("dt", {}, term), element("dd", {}, text)]);

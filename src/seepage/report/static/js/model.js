@@ -1,14 +1,14 @@
-// The leakage of every pair at any budget, from the lines that the page carries.
+// The leakage of every pair at any budget, from the lines in the page.
 //
 // leakage(c) = max over a pair's lines of ln (1 + lambda A)/(1 + lambda B), lambda = e^c - 1, with c
-// the contrast of the source's report.  The lines lie above the exact profile, never below.  Both
-// sides of the ratio are taken times e^-c, for lambda itself overflows at large budgets; where B
-// is 0, and e^-c may vanish, ln lambda A is c + ln A.
+// the contrast of the source's report.  The lines are never below the exact profile.  Numerator and
+// denominator are multiplied by e^-c, because lambda overflows at large budgets; if B = 0 and c > 1,
+// the logarithm is c + ln(e^-c + (1 - e^-c) A).
 
 import { decodeNumbers } from "./bytes.js";
 import { likelySets } from "./mechanisms.js";
 
-/** All that the page computes leakages with. */
+/** Computes leakages from the lines of all pairs. */
 export class Model {
   constructor(content) {
     this.attributes = content.attributes;
@@ -21,26 +21,26 @@ export class Model {
 
   addStore(part) {
     const counts = decodeNumbers(part.counts, "<u2");
-    const begins = new Uint32Array(counts.length + 1);
-    for (let i = 0; i < counts.length; i++) begins[i + 1] = begins[i] + counts[i];
+    const starts = new Uint32Array(counts.length + 1);
+    for (let i = 0; i < counts.length; i++) starts[i + 1] = starts[i] + counts[i];
     const slots = new Int32Array(this.count).fill(-1);
     part.sources.forEach((source, slot) => {
       slots[source] = slot;
     });
     const values = Float64Array.from(decodeNumbers(part.values, "<f4"));
-    this.stores.set(`${part.kind}-${part.size}`, { begins, slots, values });
+    this.stores.set(`${part.kind}-${part.size}`, { starts, slots, values });
   }
 
-  /** The lines of a source's kind of likely sets: the nearest that is never below. */
+  /** The lines of a source for its likely sets, or for a larger family that contains them. */
   storeOf(source, sets) {
-    const wanted = sets.kind === "subsets" && sets.size === 1 ? "singletons-1" : `${sets.kind}-${sets.size}`;
-    const order = sets.kind === "singletons" ? [wanted] : [wanted, "all-1", "singletons-1"];
+    const own = sets.kind === "subsets" && sets.size === 1 ? "singletons-1" : `${sets.kind}-${sets.size}`;
+    const order = sets.kind === "singletons" ? [own] : [own, "all-1", "singletons-1"];
     const has = (key) => this.stores.has(key) && this.stores.get(key).slots[source] >= 0;
     const key = order.find(has);
     return key === undefined ? null : this.stores.get(key);
   }
 
-  /** What a source whose report has these likely sets tells about a target, in nats. */
+  /** The leakage about a target of a source with these likely sets, in nats. */
   leakage(target, source, sets) {
     if (target === source || sets.contrast <= 0) return 0;
     const store = this.storeOf(source, sets);
@@ -49,22 +49,22 @@ export class Model {
 
   along(store, target, source, contrast) {
     const cell = store.slots[source] * this.count + target;
-    const least = Math.exp(-contrast);
+    const small = Math.exp(-contrast);
     const rest = -Math.expm1(-contrast);
     let best = 0;
-    let alone = 0;
-    for (let line = store.begins[cell]; line < store.begins[cell + 1]; line++) {
+    let unboundedHigh = 0;
+    for (let line = store.starts[cell]; line < store.starts[cell + 1]; line++) {
       const high = store.values[2 * line];
       const low = store.values[2 * line + 1];
-      const gain = (rest * (high - low)) / (least + rest * low);
-      if (low === 0 && contrast > 1) alone = Math.max(alone, high);
+      const gain = (rest * (high - low)) / (small + rest * low);
+      if (low === 0 && contrast > 1) unboundedHigh = Math.max(unboundedHigh, high);
       else if (gain > best) best = gain;
     }
-    const unbounded = alone > 0 ? contrast + Math.log(least + rest * alone) : 0;
+    const unbounded = unboundedHigh > 0 ? contrast + Math.log(small + rest * unboundedHigh) : 0;
     return Math.min(contrast, Math.max(Math.log1p(best), unbounded));
   }
 
-  /** Every leakage at the budgets of all: rows targets, columns sources. */
+  /** All leakages for given budgets, row-major: rows targets, columns sources. */
   matrix(epsilons, mechanisms, view) {
     const values = new Float64Array(this.count * this.count);
     for (let source = 0; source < this.count; source++) {
@@ -83,12 +83,12 @@ export class Model {
     return likelySets(mechanism, view, this.sizes[source], epsilon);
   }
 
-  /** What each attribute's own report says about it; a bound has epsilon whatever k. */
+  /** The leakage of an attribute's own report about itself: its contrast, or epsilon for the bound. */
   direct(index, epsilon, mechanism, view) {
     return mechanism ? this.sets(index, epsilon, mechanism, view).contrast : epsilon;
   }
 
-  /** Own report plus the leakage of every source: the total named `independent`. */
+  /** Own report plus the leakage of every source: the guarantee `independent`. */
   totals(epsilons, mechanisms, view) {
     const matrix = this.matrix(epsilons, mechanisms, view);
     return epsilons.map((epsilon, target) => {

@@ -1,4 +1,4 @@
-// One pair: its curve, its witness, its distributions, and the way back.
+// One pair in both directions: curve, witness and distributions.
 
 import { curveChart } from "./axes.js";
 import { correlationOf } from "./correlation.js";
@@ -9,7 +9,7 @@ const CURVE_POINTS = 120;
 const MAX_VALUES = 10;
 const LARGE_CHANNEL = 3e7;
 
-/** Show the pair of the state, both ways. */
+/** Show the selected pair in both directions. */
 export function showPair(app) {
   const { state, model, tables } = app;
   if (!state.pair) {
@@ -40,7 +40,7 @@ function direction(app, target, source, wide) {
   const sets = model.sets(source, state.epsilons[source], mechanism, state.view);
   const value = model.leakage(target, source, sets);
   const channel = tables.counts ? tables.channel(target, source) : null;
-  const found = channel && searchable(channel) ? findWitness(channel, sets) : null;
+  const witness = channel && searchable(channel) ? findWitness(channel, sets) : null;
   const saturation = channel ? saturationOf(channel) : Infinity;
   const curve = Array.from({ length: CURVE_POINTS + 1 }, (_, i) => {
     const epsilon = (content.reach * i) / CURVE_POINTS;
@@ -59,13 +59,13 @@ function direction(app, target, source, wide) {
       {},
       element("strong", { class: "big", "data-value": value }, nats(value)),
       ` nats of at most ${nats(sets.contrast)}. `,
-      element("span", { class: "witness" }, witnessText(app, target, source, found)),
+      element("span", { class: "witness" }, witnessText(app, target, source, witness)),
     ),
     curveChart({ label, curve, reach: content.reach, saturation, now }),
     Number.isFinite(saturation)
       ? null
       : element("p", { class: "muted small" }, "No saturation: some source value excludes a target value."),
-    found ? distributions(app, target, source, channel, found, wide) : null,
+    witness ? distributions(app, target, source, channel, witness, wide) : null,
   );
 }
 
@@ -73,29 +73,29 @@ function searchable(channel) {
   return channel.length ** 2 * channel.find((row) => row).length < LARGE_CHANNEL;
 }
 
-function witnessText(app, target, source, found) {
-  if (!found) return "The source tells nothing about the target.";
+function witnessText(app, target, source, witness) {
+  if (!witness) return "The source tells nothing about the target.";
   const { attributes } = app.content;
-  const favoured = found.likely.map((u) => quoted(attributes[source].values[u]));
+  const favoured = witness.likely.map((u) => quoted(attributes[source].values[u]));
   const value = (x) => quoted(attributes[target].values[x]);
   const name = (index) => shortened(attributes[index].name, 40);
   return (
     `Seeing a report that favours ${name(source)} ${listed(favoured, 4)} makes ` +
-    `${name(target)} ${value(found.likelier)} ` +
-    `${times(Math.log(found.ratio))} likelier, against ${value(found.other)}, than before.`
+    `${name(target)} ${value(witness.likelier)} ` +
+    `${times(Math.log(witness.ratio))} likelier, against ${value(witness.other)}, than before.`
   );
 }
 
 /** The source's distribution under the two target values of the witness, as paired bars. */
-function distributions(app, target, source, channel, found, open) {
+function distributions(app, target, source, channel, witness, open) {
   const { attributes } = app.content;
-  const [upper, lower] = [channel[found.likelier], channel[found.other]];
+  const [upper, lower] = [channel[witness.likelier], channel[witness.other]];
   const order = upper.map((_, u) => u);
   order.sort((u, v) => Math.abs(upper[v] - lower[v]) - Math.abs(upper[u] - lower[u]));
   const shown = order.slice(0, MAX_VALUES);
-  const most = Math.max(...shown.map((u) => Math.max(upper[u], lower[u])), 1e-9);
-  const names = [found.likelier, found.other].map((x) => attributes[target].values[x]);
-  const rows = shown.map((u) => distributionRow(attributes[source].values[u], upper[u], lower[u], most, found.likely.includes(u)));
+  const maximum = Math.max(...shown.map((u) => Math.max(upper[u], lower[u])), 1e-9);
+  const names = [witness.likelier, witness.other].map((x) => attributes[target].values[x]);
+  const rows = shown.map((u) => distributionRow(attributes[source].values[u], upper[u], lower[u], maximum, witness.likely.includes(u)));
   const rest = order.length - shown.length;
   return element(
     "details",
@@ -115,9 +115,9 @@ function distributions(app, target, source, channel, found, open) {
   );
 }
 
-function distributionRow(name, upper, lower, most, favoured) {
+function distributionRow(name, upper, lower, maximum, favoured) {
   const bar = (kind, share) =>
-    element("div", { class: `thin ${kind}`, style: { width: `${(100 * share) / most}%` } });
+    element("div", { class: `thin ${kind}`, style: { width: `${(100 * share) / maximum}%` } });
   const percent = (share) => (share > 0 && share < 0.001 ? "<0.1%" : `${(100 * share).toFixed(1)}%`);
   return element(
     "div",
@@ -129,14 +129,14 @@ function distributionRow(name, upper, lower, most, favoured) {
 }
 
 function correlations(app, target, source) {
-  const found = correlationOf(app.tables.table(target, source));
+  const measures = correlationOf(app.tables.table(target, source));
   return dataTable(
     "Conventional correlation, the same both ways",
     ["measure", "value"],
     [
-      ["MI (nats)", found.mi.toFixed(4)],
-      ["NMI", found.nmi.toFixed(4)],
-      ["PCC of codes", found.pcc.toFixed(4)],
+      ["MI (nats)", measures.mi.toFixed(4)],
+      ["NMI", measures.nmi.toFixed(4)],
+      ["PCC of codes", measures.pcc.toFixed(4)],
     ],
   );
 }

@@ -1,9 +1,9 @@
-// Tables as CSV and pictures as SVG, saved from the page itself: nothing is sent anywhere.
+// Tables as CSV and pictures as SVG, saved by the page without a request.
 
 import { byId, element } from "./dom.js";
 
 const FORMULA = /^(?:'+[=+\-@\t\r\n]|[=+\-@\t\r\n](?!(?<=[+-])(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$))/i;
-/** Characters that no XML file may hold. */
+/** Characters that XML does not permit. */
 const UNWRITABLE = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g;
 const DRAWN = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-opacity", "fill-opacity", "opacity", "font-family", "font-size", "font-weight", "paint-order"];
 
@@ -15,7 +15,7 @@ function save(name, type, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-/** One cell: quoted where needed; a text that a spreadsheet could run gets a quote in front. */
+/** One CSV cell, quoted if needed; a text that a spreadsheet may evaluate gets a quote in front. */
 export function csvCell(value) {
   if (value === null || value === undefined) return "";
   const text = typeof value === "string" && FORMULA.test(value) ? `'${value}` : String(value === Infinity ? "inf" : value);
@@ -27,20 +27,20 @@ function fileName(name, ending) {
   return `${data}-${name}.${ending}`;
 }
 
-/** A button that saves rows, made when it is pressed, as CSV. */
+/** A button that saves rows, computed when it is pressed, as CSV. */
 export function csvButton(name, rows) {
   const text = () => rows().map((row) => row.map(csvCell).join(",")).join("\n");
   const onclick = () => save(fileName(name, "csv"), "text/csv", `${text()}\n`);
   return element("button", { type: "button", class: "save", onclick }, "Save as CSV");
 }
 
-/** A button that saves a picture of the page as SVG, with the looks it has now. */
+/** A button that saves a picture of the page as SVG, in its current style. */
 export function svgButton(name, picture) {
   const onclick = () => save(fileName(name, "svg"), "image/svg+xml", svgText(picture()));
   return element("button", { type: "button", class: "save", onclick }, "Save as SVG");
 }
 
-/** A picture as a file of its own: styles of the page become attributes. */
+/** A picture as a standalone SVG file: computed styles become attributes. */
 export function svgText(picture) {
   const copy = picture.cloneNode(true);
   const [from, to] = [picture.querySelectorAll("*"), copy.querySelectorAll("*")];

@@ -1,4 +1,4 @@
-// Each attribute's total by every name that the data allow, as one picture.
+// The totals of each attribute under every computed guarantee, as one picture.
 
 import { axisTicks } from "./axes.js";
 import { byId, dataTable, element, listed, nats, quoted, shortened, svg, textWidth, times } from "./dom.js";
@@ -20,11 +20,11 @@ const NAME_WORDS = {
   tree: "if the data follow a tree",
 };
 const ROW = 26;
-const WIDEST = 1300;
-const TOGETHER = 11;
-const NARROWEST = 340;
+const MAX_WIDTH = 1300;
+const SAME_MARK = 11;
+const MIN_WIDTH = 340;
 
-/** Fill in the picture, its legend, what is refuted, and the table. */
+/** Show the picture, its legend, refuted totals, and the table. */
 export function showTotals(content, limits) {
   const body = byId("totals-body");
   const { totals } = content;
@@ -53,7 +53,7 @@ export function showTotals(content, limits) {
   body.replaceChildren(...parts.filter((part) => part));
 }
 
-/** Every note once, with the totals that it is about. */
+/** Each distinct note, with the guarantees that it applies to. */
 function notesOf(totals) {
   const about = new Map();
   for (const total of totals) {
@@ -62,19 +62,19 @@ function notesOf(totals) {
   return [...about].map(([note, names]) => element("p", { class: "muted small" }, `${names.join(", ")}: ${note}`));
 }
 
-/** Which assumed totals a witness refutes, as the analysis found: keys "name number, attribute". */
+/** Assumed totals that a witness refutes, by the key "index of the guarantee-index of the attribute". */
 function refutations(content, totals, numbers) {
-  const found = new Map();
+  const refuted = new Map();
   const witness = totals.findIndex((total) => total.guarantee === "witness");
   totals.forEach((total, t) => {
-    const wrong = new Set((content.refuted || {})[total.guarantee] || []);
+    const refutedNames = new Set((content.refuted || {})[total.guarantee] || []);
     content.attributes.forEach((attribute, i) => {
-      if (!wrong.has(attribute.name)) return;
-      const seen = witness < 0 ? NaN : numbers[witness][i];
-      found.set(`${t}-${i}`, { name: attribute.name, assumed: numbers[t][i], seen });
+      if (!refutedNames.has(attribute.name)) return;
+      const witnessed = witness < 0 ? NaN : numbers[witness][i];
+      refuted.set(`${t}-${i}`, { name: attribute.name, assumed: numbers[t][i], witnessed });
     });
   });
-  return found;
+  return refuted;
 }
 
 function legendOf(totals) {
@@ -100,11 +100,11 @@ function refutedText(refuted, totals) {
       : "No witness was searched for: pair counts alone cannot certify totals or refute assumptions. Analyse the records themselves for exact, sampled and witnessed totals.";
     return element("p", { class: "note" }, text);
   }
-  const words = [...refuted.values()].map((one) => `${shortened(one.name, 30)} (assumed ${nats(one.assumed)}, witnessed ${nats(one.seen)})`);
+  const words = [...refuted.values()].map((refutation) => `${shortened(refutation.name, 30)} (assumed ${nats(refutation.assumed)}, witnessed ${nats(refutation.witnessed)})`);
   return element("p", { class: "note warning" }, `Refuted for ${refuted.size}: ${listed(words, 6, 90)}.`);
 }
 
-/** The mark of a kind, told apart by shape as well as colour, as in the charts. */
+/** The mark of a kind, distinct in shape and colour, as in the charts. */
 function markOf(total, x, y) {
   const at = { transform: `translate(${x},${y})`, class: `mark-${total.kind.replace(" ", "-")}` };
   if (total.kind === "certified") return svg("path", { ...at, d: "M-5,-5H5V5H-5Z" });
@@ -114,15 +114,15 @@ function markOf(total, x, y) {
 }
 
 function picture(content, totals, numbers, limits, refuted) {
-  const width = Math.max(NARROWEST, Math.min(WIDEST, byId("totals-body").clientWidth));
+  const width = Math.max(MIN_WIDTH, Math.min(MAX_WIDTH, byId("totals-body").clientWidth));
   const left = Math.max(80, Math.min(0.32 * width, 20 + Math.max(...content.attributes.map(({ name }) => textWidth(name)))));
-  const most = axisEnd(totals, numbers, limits);
-  const x = (value) => left + (Math.min(value, most) / most) * (width - left - 20);
+  const maximum = axisEnd(totals, numbers, limits);
+  const x = (value) => left + (Math.min(value, maximum) / maximum) * (width - left - 20);
   const largest = (i) => Math.max(...numbers.map((row) => row[i]));
   const judged = numbers[totals.findIndex((total) => total.guarantee !== "worst")] || numbers[0];
   const order = content.attributes.map((_, i) => i).sort((a, b) => rankOf(content, limits, a) - rankOf(content, limits, b) || judged[b] - judged[a]);
   const height = 34 + ROW * order.length;
-  const parts = axisTicks(most, 7).map((tick) =>
+  const parts = axisTicks(maximum, 7).map((tick) =>
     svg("g", {}, svg("path", { class: "grid", d: `M${x(tick)},22V${height - 4}` }), svg("text", { class: "tick", x: x(tick), y: 14, "text-anchor": "middle" }, String(tick))),
   );
   order.forEach((i, row) => {
@@ -132,49 +132,49 @@ function picture(content, totals, numbers, limits, refuted) {
     parts.push(svg("path", { class: "grid", d: `M${left},${y}H${x(largest(i))}` }));
     if (Number.isFinite(limits[i])) parts.push(svg("path", { class: "limit-mark", d: `M${x(limits[i])},${y - 10}v20` }));
     totals.forEach((total, t) => {
-      if (numbers[t][i] > most) {
+      if (numbers[t][i] > maximum) {
         parts.push(svg("text", { class: "tick beyond", x: width - 32, y: y + 4, "text-anchor": "end" }, `${nats(numbers[t][i])} →`));
       }
     });
-    parts.push(...labelsOf(totals, numbers, i, x, y, most, row === 0, width));
+    parts.push(...labelsOf(totals, numbers, i, x, y, maximum, row === 0, width));
     totals.forEach((total, t) => parts.push(pointOf(total, t, numbers[t][i], x(numbers[t][i]), y, name, refuted.has(`${t}-${i}`))));
   });
   const label = `Totals of ${order.length} attributes by ${totals.map((total) => total.guarantee).join(", ")}, in nats`;
   return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "picture", role: "img", "aria-label": label }, ...parts);
 }
 
-/** Rows over their limit come first, then those that nothing certifies. */
+/** Sort key: exceeded limits first, then those that are not certifiable. */
 function rankOf(content, limits, i) {
   const { lower, upper } = content.verdict.attributes[i];
   if (!Number.isFinite(limits[i])) return 3;
   return lower === "inf" || lower > limits[i] ? 0 : upper === "inf" || upper > limits[i] ? 1 : 2;
 }
 
-/** Names beside marks: of the first row, and where marks of a row lie together. */
-function labelsOf(totals, numbers, i, x, y, most, first, rightmost) {
-  const marks = totals.map((total, t) => ({ name: total.guarantee, at: x(numbers[t][i]), value: numbers[t][i] })).filter(({ value }) => value <= most);
+/** Labels of marks: of all in the first row, and of marks that coincide in others. */
+function labelsOf(totals, numbers, i, x, y, maximum, first, rightmost) {
+  const marks = totals.map((total, t) => ({ name: total.guarantee, at: x(numbers[t][i]), value: numbers[t][i] })).filter(({ value }) => value <= maximum);
   marks.sort((a, b) => a.at - b.at);
   const groups = [];
   for (const mark of marks) {
     const last = groups[groups.length - 1];
-    if (last && mark.at - last[last.length - 1].at < TOGETHER) last.push(mark);
+    if (last && mark.at - last[last.length - 1].at < SAME_MARK) last.push(mark);
     else groups.push([mark]);
   }
   let end = -Infinity;
   return groups.map((group) => {
     const text = group.map(({ name }) => name).join(", ");
-    const wide = 6 * text.length;
+    const labelWidth = 6 * text.length;
     const at = group[group.length - 1].at + 9;
-    const turned = at + wide > rightmost;
-    const begin = turned ? group[0].at - 9 - wide : at;
-    if ((group.length < 2 && !first) || begin < end) return null;
-    end = begin + wide;
-    const place = turned ? { x: group[0].at - 9, "text-anchor": "end" } : { x: at };
-    return svg("text", { class: "tick beyond", ...place, y: y - 5 }, text);
+    const turned = at + labelWidth > rightmost;
+    const start = turned ? group[0].at - 9 - labelWidth : at;
+    if ((group.length < 2 && !first) || start < end) return null;
+    end = start + labelWidth;
+    const anchor = turned ? { x: group[0].at - 9, "text-anchor": "end" } : { x: at };
+    return svg("text", { class: "tick beyond", ...anchor, y: y - 5 }, text);
   }).filter((label) => label);
 }
 
-/** The end of the axis: all totals, but a sum of budgets far beyond them only if it stands alone. */
+/** The end of the axis: the largest total; without `worst` if that is far above all others. */
 function axisEnd(totals, numbers, limits) {
   const largest = (rows) => Math.max(...rows.flat().filter(Number.isFinite), ...limits.filter(Number.isFinite), 1e-9);
   const close = largest(numbers.filter((_, t) => totals[t].guarantee !== "worst"));
@@ -188,22 +188,22 @@ function pointOf(total, t, value, x, y, name, wrong) {
   return svg("g", {}, markOf(total, x, y), cross, title);
 }
 
-/** The most telling joint reports, in words. */
+/** The witnesses with the largest leakage, as sentences. */
 function evidenceOf(totals, numbers) {
-  const t = totals.findIndex((total) => total.evidence.some((found) => found));
+  const t = totals.findIndex((total) => total.evidence.some((witness) => witness));
   if (t < 0) return null;
-  const known = totals[t].evidence.map((found, i) => ({ found, value: numbers[t][i] })).filter(({ found }) => found && found.beyond_own !== false);
+  const known = totals[t].evidence.map((witness, i) => ({ witness, value: numbers[t][i] })).filter(({ witness }) => witness && witness.beyond_own !== false);
   if (!known.length) return null;
   known.sort((a, b) => b.value - a.value);
   return element(
     "div",
     {},
     element("h3", {}, `Evidence for ${totals[t].guarantee}`),
-    element("ul", {}, ...known.slice(0, 3).map(({ found }) => element("li", {}, evidenceText(found)))),
+    element("ul", {}, ...known.slice(0, 3).map(({ witness }) => element("li", {}, evidenceText(witness)))),
   );
 }
 
-/** The leakage on held-out people; where they never make such reports it is minus infinity. */
+/** The leakage on held-out people; minus infinity if the reports do not occur among them. */
 function heldOutText(value) {
   return value === "-inf" ? "not confirmed" : `${nats(value)} nats`;
 }

@@ -1,20 +1,20 @@
-// One pair looked at closely: its channel, what attains its leakage, where that saturates.
+// One pair: its channel, the witness of its leakage, and the saturation of the leakage.
 
 import { decodeNumbers } from "./bytes.js";
 
-/** The pair counts that the page carries, if it does. */
+/** The pair counts of the page, null if it has none. */
 export class Tables {
   constructor(content) {
     this.sizes = content.attributes.map((attribute) => attribute.values.length);
     this.marginals = content.attributes.map((attribute) => attribute.marginal);
     this.smoothing = content.smoothing || {};
     this.counts = content.tables ? decodeNumbers(content.tables.values, content.tables.type) : null;
-    this.begins = new Map();
-    let begin = 0;
+    this.starts = new Map();
+    let start = 0;
     for (let a = 0; a < this.sizes.length; a++) {
       for (let b = a + 1; b < this.sizes.length; b++) {
-        this.begins.set(a * this.sizes.length + b, begin);
-        begin += this.sizes[a] * this.sizes[b];
+        this.starts.set(a * this.sizes.length + b, start);
+        start += this.sizes[a] * this.sizes[b];
       }
     }
   }
@@ -22,9 +22,9 @@ export class Tables {
   /** The counts of two attributes: values of the first by values of the second. */
   table(rows, columns) {
     const [low, high] = rows < columns ? [rows, columns] : [columns, rows];
-    const begin = this.begins.get(low * this.sizes.length + high);
+    const start = this.starts.get(low * this.sizes.length + high);
     const width = this.sizes[high];
-    const at = (i, j) => this.counts[begin + (rows < columns ? i * width + j : j * width + i)];
+    const at = (i, j) => this.counts[start + (rows < columns ? i * width + j : j * width + i)];
     return Array.from({ length: this.sizes[rows] }, (_, i) =>
       Array.from({ length: this.sizes[columns] }, (_unused, j) => at(i, j)),
     );
@@ -48,29 +48,29 @@ export function findWitness(channel, sets) {
   const rows = channel.map((_, i) => i).filter((i) => channel[i]);
   let best = { ratio: 1, likelier: -1, other: -1, likely: [] };
   for (;;) {
-    const found = mostTelling(channel, rows, best.ratio, sets);
-    if (!found) return best.likelier < 0 ? null : best;
-    const ratio = ratioOf(channel, found, sets.contrast);
+    const candidate = bestSet(channel, rows, best.ratio, sets);
+    if (!candidate) return best.likelier < 0 ? null : best;
+    const ratio = ratioOf(channel, candidate, sets.contrast);
     if (!(ratio > best.ratio * (1 + 1e-14))) return best.likelier < 0 ? null : best;
-    best = { ratio, ...found };
+    best = { ratio, ...candidate };
   }
 }
 
-function ratioOf(channel, found, contrast) {
-  const chance = (row) =>
-    Math.exp(-contrast) - Math.expm1(-contrast) * found.likely.reduce((total, u) => total + channel[row][u], 0);
-  return chance(found.likelier) / chance(found.other);
+function ratioOf(channel, candidate, contrast) {
+  const likelihood = (row) =>
+    Math.exp(-contrast) - Math.expm1(-contrast) * candidate.likely.reduce((total, u) => total + channel[row][u], 0);
+  return likelihood(candidate.likelier) / likelihood(candidate.other);
 }
 
-function mostTelling(channel, rows, ratio, sets) {
+function bestSet(channel, rows, ratio, sets) {
   let best = null;
-  let most = 0;
+  let maximum = 0;
   for (const likelier of rows) {
     for (const other of rows) {
       if (likelier === other) continue;
       const [gain, likely] = gainOf(channel[likelier], channel[other], ratio, sets);
-      if (gain > most) {
-        most = gain;
+      if (gain > maximum) {
+        maximum = gain;
         best = { likelier, other, likely };
       }
     }
@@ -90,14 +90,14 @@ function gainOf(upper, lower, ratio, sets) {
   return [chosen.reduce((total, u) => total + scores[u], 0), chosen];
 }
 
-/** What the leakage rises to as epsilon grows: the largest ln G[x,u]/G[x',u]. */
+/** The limit of the leakage for epsilon to infinity: max ln G[x,u]/G[x',u]. */
 export function saturationOf(channel) {
   const rows = channel.filter((row) => row);
-  let most = 0;
+  let maximum = 0;
   for (let u = 0; u < rows[0].length; u++) {
     const column = rows.map((row) => row[u]);
     const high = Math.max(...column);
-    if (high > 0) most = Math.max(most, Math.log(high / Math.min(...column)));
+    if (high > 0) maximum = Math.max(maximum, Math.log(high / Math.min(...column)));
   }
-  return most;
+  return maximum;
 }

@@ -1,4 +1,4 @@
-"""Files are looked at before the work; whatever is refused is refused in one line."""
+"""Files are checked before any work; every error is one line."""
 
 import json
 import os
@@ -36,8 +36,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def refused(*arguments):
-    """Return the one line with which a command is refused; no file may have changed."""
+def error_line(*arguments):
+    """Return the one line of an error; no file may have changed."""
     before = {path: path.read_bytes() for path in _files()}
     done = run(*arguments)
     assert done.returncode == 2, done.stdout
@@ -81,7 +81,7 @@ def test_only_a_file_is_written_over(folder, command):
         ("t.csv/x.svg", "must exist, there is no folder 't.csv'"),
         ("x" * 300 + ".svg", "File name too long"),
     ]:
-        assert words in refused(*command, output)
+        assert words in error_line(*command, output)
     assert stat.S_ISFIFO((folder / "pipe.svg").stat().st_mode)
 
 
@@ -103,7 +103,7 @@ def test_only_a_file_is_written_over(folder, command):
     ids=" ".join,
 )
 def test_nothing_is_written_over_what_is_read(folder, command):
-    assert "must not be what is read" in refused(*command)
+    assert "must not be what is read" in error_line(*command)
 
 
 def test_counts_beside_the_data_of_a_folder_are_made_again(folder):
@@ -111,17 +111,17 @@ def test_counts_beside_the_data_of_a_folder_are_made_again(folder):
     (folder / "t.csv").rename(folder / "data" / "t.csv")
     for _ in range(2):
         assert run("count", "data", "-o", "data/all.pairs").returncode == 0
-    assert "must not be what is read" in refused("count", "data", "-o", "data/t.csv")
+    assert "must not be what is read" in error_line("count", "data", "-o", "data/t.csv")
 
 
 def test_two_results_need_two_files(folder):
-    line = refused("analyse", "t.pairs", "--report", "x.html", "-o", "x.html")
+    line = error_line("analyse", "t.pairs", "--report", "x.html", "-o", "x.html")
     assert "got 'x.html' twice" in line
 
 
 def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert "its folder does not permit it" in refused("count", "t.csv", "-o", "x.pairs")
+    assert "its folder does not permit it" in error_line("count", "t.csv", "-o", "x.pairs")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
 def test_bad_input_is_one_line(folder, command, words):
-    assert words in refused(*command)
+    assert words in error_line(*command)
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_bad_input_is_one_line(folder, command, words):
 )
 def test_transitions_must_be_a_square_of_numbers(folder, text, words):
     (folder / "odd.csv").write_text(text)
-    assert words in refused("stream", "--transitions", "odd.csv", "--steps", "2")
+    assert words in error_line("stream", "--transitions", "odd.csv", "--steps", "2")
 
 
 def test_transitions_with_a_byte_order_mark(folder):
@@ -180,7 +180,7 @@ def test_transitions_with_a_byte_order_mark(folder):
 
 def test_text_in_another_encoding(folder):
     (folder / "latin.csv").write_bytes("who,b\nMüller,1\nMaier,2\n".encode("latin-1"))
-    assert "is not text in the encoding expected" in refused("count", "latin.csv", "-o", "x")
+    assert "is not text in the encoding expected" in error_line("count", "latin.csv", "-o", "x")
     assert run("count", "latin.csv", "--encoding", "latin-1", "-o", "x").returncode == 0
     assert sp.load_pairs("x").domain["who"].values == ("Maier", "Müller")
 
@@ -192,11 +192,11 @@ def test_spark_is_not_started_for_what_it_cannot_read(folder, monkeypatch, comma
         raise AssertionError("Spark was started")
 
     monkeypatch.setattr(spark, "spark_session", start)
-    line = refused(*command, data, "--engine", "spark")
+    line = error_line(*command, data, "--engine", "spark")
     assert "--engine spark reads Parquet files" in line or "there is no file or folder" in line
 
 
-def test_files_of_one_name_are_told_apart(folder):
+def test_files_of_one_name_are_distinguished(folder):
     (folder / "other").mkdir()
     sp.load_pairs("t.pairs").select(["coffee", "sleep"]).save("other/t.pairs")
     done = run("benchmark", "analysers", "t.pairs", "other/t.pairs", "--analyser", "its")

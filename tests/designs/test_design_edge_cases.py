@@ -53,7 +53,7 @@ def test_a_limit_that_public_attributes_use_up_raises(coins: sp.Records, above: 
 
 
 @pytest.mark.parametrize("scope", ["table", "population"])
-def test_a_table_too_large_for_exact_totals_is_not_made(scope: str) -> None:
+def test_a_table_too_large_for_exact_totals_is_not_counted(scope: str) -> None:
     values = 3000
     rng = np.random.default_rng(0)
     codes = np.stack([rng.integers(0, values, 4000), rng.integers(0, 2, 4000)], axis=1)
