@@ -66,6 +66,7 @@ def test_guarantees_that_need_records_raise_for_pair_counts():
     found = compare_totals(pairs, 1.0)
     assert [total.guarantee for total in found.totals] == ["worst", "independent"]
     assert set(found.unavailable) == {"exact", "merged", "sampled", "witness", "tree"}
+    assert found.refused == found.unavailable == found.to_dict()["refused"]
     assert "needs records" in found.unavailable["exact"]
     assert "needs a structure" in found.unavailable["tree"]
     with pytest.raises(GuaranteeError, match="needs records"):

@@ -32,8 +32,7 @@ import numpy as np
 
 from seepage._numerics import Floats, nearest_distribution
 from seepage.designs.equal_budgets import equal_split
-from seepage.mechanisms import Estimate, Mechanism
-from seepage.mechanisms.best_mechanism import best_mechanism
+from seepage.mechanisms import Estimate, Mechanism, best_mechanism
 from seepage.mechanisms.exact_probabilities import CERTAIN
 from seepage.plan.form import MatrixChannel, Unbounded, build_mechanism
 from seepage.plan.plan import Plan

@@ -183,16 +183,16 @@ class _RowPairs:
         self.sizes = np.array([len(table) for table in tables])
         self.starts = np.cumsum(self.sizes) - self.sizes
         self.offsets = np.cumsum(self.sizes**2) - self.sizes**2
-        self.table = np.repeat(np.arange(len(tables)), self.sizes)
-        self.owner = np.repeat(np.arange(len(tables)), self.sizes**2)
-        self.bounds = np.full(len(self.owner), contrast)
+        self.table_of_row = np.repeat(np.arange(len(tables)), self.sizes)
+        self.table_of_pair = np.repeat(np.arange(len(tables)), self.sizes**2)
+        self.bounds = np.full(len(self.table_of_pair), contrast)
         self.attained = np.zeros(len(tables))
         rows = np.arange(len(self.rows))
         self.bounds[self._index(rows, rows)] = 0.0
 
     def _index(self, first: Integers, second: Integers) -> Integers:
         """Return the indices of pairs of rows in `bounds`."""
-        table = self.table[first]
+        table = self.table_of_row[first]
         start = self.starts[table]
         inside = (first - start) * self.sizes[table] + second - start
         return np.asarray(self.offsets[table] + inside)
@@ -212,7 +212,7 @@ class _RowPairs:
         active = tables
         for iteration in range(SHARED_ROUNDS):
             lines = _Fractions.tangent(masses, alone, self.contrast)
-            ratio = np.exp(np.minimum(self.attained, 600.0))[self.table]
+            ratio = np.exp(np.minimum(self.attained, 600.0))[self.table_of_row]
             lines = lines._replace(losses=ratio[:, None] * lines.losses)
             for table in active.tolist():
                 best[table] = self._bound_table(table, lines, ratio, partners)
@@ -222,7 +222,7 @@ class _RowPairs:
                 pairs = np.append(best, np.flatnonzero(self._loose()[self._index(first, second)]))
             for batch in self._batches(pairs):
                 self._bound_pairs(first[batch], second[batch], lines)
-            loose_pairs = np.bincount(self.owner[self._loose()], minlength=len(tables))
+            loose_pairs = np.bincount(self.table_of_pair[self._loose()], minlength=len(tables))
             active = tables[loose_pairs > FEW_PAIRS]
             if not len(active):
                 break
@@ -267,7 +267,7 @@ class _RowPairs:
             np.stack([self.radii[first], self.radii[second]], axis=1),
             np.zeros(count, dtype=np.bool_),
             np.zeros(count, dtype=np.bool_),
-            self.table[first],
+            self.table_of_row[first],
             self.bounds[self._index(first, second)],
         )
 
@@ -277,7 +277,7 @@ class _RowPairs:
 
     def _loose(self) -> Booleans:
         """Return which bounds exceed the ratio attained in their table by more than TOLERANCE."""
-        return self.bounds > (self.attained + TOLERANCE)[self.owner]
+        return self.bounds > (self.attained + TOLERANCE)[self.table_of_pair]
 
     def use_pair_lines(self) -> Floats:
         """Return the certified bound of each table; loose pairs of rows by branch and bound."""
@@ -285,7 +285,7 @@ class _RowPairs:
         tight = np.maximum.reduceat(np.where(loose, 0.0, self.bounds), self.offsets)
         certified = np.maximum(tight, self.attained)
         for batch in self._batches(np.flatnonzero(loose)):
-            table = self.owner[batch]
+            table = self.table_of_pair[batch]
             first, second = np.divmod(batch - self.offsets[table], self.sizes[table])
             branches = self._branches(self.starts[table] + first, self.starts[table] + second)
             _branch_and_bound(branches, self.contrast, self.attained, certified)

@@ -1,6 +1,6 @@
 """Plans: the forms of a collection, the mechanisms of each, and the totals they guarantee."""
 
-from seepage.mechanisms.best_mechanism import best_mechanism
+from seepage.mechanisms import best_mechanism
 from seepage.plan.certify import certify
 from seepage.plan.form import Form, MatrixChannel, ProductChannel, Question
 from seepage.plan.make_plan import make_plan

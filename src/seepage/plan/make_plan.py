@@ -10,8 +10,7 @@ from seepage.data.domain import Attribute, Domain, for_each
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
-from seepage.mechanisms import Mechanism
-from seepage.mechanisms.best_mechanism import best_mechanism
+from seepage.mechanisms import Mechanism, best_mechanism
 from seepage.plan.form import ProductChannel, Question
 from seepage.plan.plan import Plan
 from seepage.plan.plan_of_forms import FormDraft, plan_of_forms

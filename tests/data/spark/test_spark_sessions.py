@@ -38,8 +38,8 @@ def started(monkeypatch):
     def running():
         return next((session for session in sessions if not session.stopped), None)
 
-    monkeypatch.setattr(engine, "_started", start)
-    monkeypatch.setattr(engine, "_running", running)
+    monkeypatch.setattr(engine, "_start_session", start)
+    monkeypatch.setattr(engine, "_running_session", running)
     return sessions
 
 
@@ -66,7 +66,7 @@ def test_threads_share_a_session_that_the_last_of_them_stops(started):
 
 
 def test_a_session_of_somebody_else_is_not_stopped(started):
-    engine._started(None)
+    engine._start_session(None)
     for _ in range(2):
         with engine.spark_session() as outer, engine.spark_session() as inner:
             assert outer is inner is started[0]
