@@ -268,4 +268,5 @@ def _shaped_note(forms: Sequence[DesignedForm]) -> str:
         known = [value for value in values if value is not None]
         if known:
             parts.append(f"{clause} at most {shortest_above(max(known))}")
-    return f"{len(leakages)} forms send one shaped report: {', '.join(parts)}"
+    sending = "1 form sends" if len(leakages) == 1 else f"{len(leakages)} forms send"
+    return f"{sending} one shaped report: {', '.join(parts)}"

@@ -186,7 +186,7 @@ def unpromised(plan: Plan) -> Iterator[tuple[str, str]]:
     """Yield (heading, sentences) for everything that the limits do not cover."""
     records = [float(form.record) for form in plan.forms]
     largest = max(range(len(records)), key=records.__getitem__)
-    where = f" (form {largest + 1})" if len(records) > 1 else ""
+    where = f" (form {largest + 1})" if min(records) < records[largest] else ""
     is_product = plan.forms[largest].is_product
     bound = "the sum of its budgets" if is_product else "the budget of its matrix"
     yield (
