@@ -40,7 +40,7 @@ def mechanisms(pairs: sp.PairCounts) -> Any:
 
 
 def shaped(pairs: sp.PairCounts) -> Any:
-    """Return the reports about occupation that tell little about sex."""
+    """Return the reports of a shaped mechanism for occupation with little leakage about sex."""
     made = sp.shape(pairs, "occupation", limits={"sex": 0.25}, epsilon=3.0, scope="table")
     return made.chart()
 
@@ -53,7 +53,7 @@ def frontier(pairs: sp.PairCounts) -> Any:
 
 
 def about_sex(pairs: sp.PairCounts) -> Any:
-    """Return what a noisy answer about each other attribute tells about sex."""
+    """Return the leakage about sex of a noisy answer about each other attribute, as a bar chart."""
     import altair as alt
 
     others = [name for name in pairs.domain.names if name not in ("sex", "fnlwgt", "education-num")]
@@ -65,7 +65,7 @@ def about_sex(pairs: sp.PairCounts) -> Any:
         y=alt.Y("source:N", sort="-x", title=None, axis=alt.Axis(labelLimit=260)),
         x=alt.X(
             "leakage:Q",
-            title="nats told about sex",
+            title="leakage about sex (nats)",
             scale=alt.Scale(domain=[0, 1.1]),
             axis=alt.Axis(values=[0, 0.2, 0.4, 0.6, 0.8, 1]),
         ),
@@ -77,8 +77,8 @@ def about_sex(pairs: sp.PairCounts) -> Any:
     )
     title = alt.TitleParams(
         "Nobody was asked for sex",
-        subtitle=f"What one noisy answer tells about it all the same. Adult, {pairs.records:,} "
-        "people, randomised response, epsilon 1",
+        subtitle=f"Leakage about sex of one noisy answer to another question. Adult, "
+        f"{pairs.records:,} people, randomised response, epsilon 1",
         anchor="start",
         fontSize=16,
         subtitleFontSize=12,
@@ -89,29 +89,30 @@ def about_sex(pairs: sp.PairCounts) -> Any:
     )
 
 
-WAYS = {
+STRATEGIES = {
     DESIGN: "seepage design: some questions each",
     OPTIMAL_SMP: "one question each (SMP)",
     CALIBRATED: "everything, calibrated",
     SPLIT: "everything, limit split equally (SPL)",
 }
-"""Ways to keep a limit, in the order of the picture, with their names in it."""
+"""Strategies of a design's comparison in the order of the picture, with their labels."""
 
 
 def people_needed(_: sp.PairCounts) -> Any:
-    """Return how many people each way to keep a limit needs for the precision of a design."""
+    """Return the number of people that each strategy needs for the precision of a design."""
     import altair as alt
 
     found = sp.find_design(
         sp.make_survey(100_000), 2.0, shape="never", drop=["employment", "region"]
     )
     errors = {one.name: one.error for one in found.comparison}
-    needed = [round(10_000 * errors[name] / found.error, -2) for name in WAYS]
+    needed = [round(10_000 * errors[name] / found.error, -2) for name in STRATEGIES]
     rows = [
-        {"way": way, "people": people} for way, people in zip(WAYS.values(), needed, strict=True)
+        {"strategy": name, "people": people}
+        for name, people in zip(STRATEGIES.values(), needed, strict=True)
     ]
     base = alt.Chart(alt.Data(values=rows)).encode(  # type: ignore[no-untyped-call]
-        y=alt.Y("way:N", sort=None, title=None, axis=alt.Axis(labelLimit=280)),
+        y=alt.Y("strategy:N", sort=None, title=None, axis=alt.Axis(labelLimit=280)),
         x=alt.X(
             "people:Q",
             title="people who must be asked",
@@ -119,7 +120,7 @@ def people_needed(_: sp.PairCounts) -> Any:
             axis=alt.Axis(format=",d", tickCount=4),
         ),
     )
-    ours = alt.datum.way == WAYS[DESIGN]
+    ours = alt.datum.strategy == STRATEGIES[DESIGN]
     colour = alt.when(ours).then(alt.value("#0072B2")).otherwise(alt.value("#999999"))
     bars = base.mark_bar().encode(color=colour)
     texts = base.mark_text(align="left", dx=4, fontSize=12).encode(
@@ -128,10 +129,10 @@ def people_needed(_: sp.PairCounts) -> Any:
     title = alt.TitleParams(
         "The same limit, the same precision, fewer people",
         subtitle=[
-            f"A synthetic survey of {len(found.domain)} attributes; all reports of a person tell "
-            "at most 2 nats about any of them,",
-            f"with confidence {found.confidence} for the people behind its table of "
-            f"{found.people:,} records",
+            f"A synthetic survey of {len(found.domain)} attributes; all reports of a person "
+            "together leak at most 2 nats about any of them,",
+            f"with confidence {found.confidence} for the population that its "
+            f"{found.people:,} records were drawn from",
         ],
         anchor="start",
         fontSize=16,
