@@ -77,6 +77,32 @@ def test_every_module_is_in_the_architecture_page():
     assert not missing
 
 
+def test_the_architecture_page_names_existing_files_and_functions():
+    """Every file of the tables exists, and every function is defined in a file of its row."""
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| [^|]+ \| (`[^|]+) \| (`[^|]+) \|$", page, re.MULTILINE)
+    assert len(rows) > 15
+    for functions, files in rows:
+        defined = set[str]()
+        for name in re.findall(r"`([\w/]+\.py)`", files):
+            found = [path for path in MODULES if path.as_posix().endswith(f"/{name}")]
+            assert found, f"ARCHITECTURE.md names {name}, which does not exist"
+            defined |= {name for path in found for name in _defined(path)}
+        missing = set(re.findall(r"`([A-Za-z_]+(?:\.[a-z_]{3,})?)`", functions)) - defined
+        assert not missing, f"not defined in {files}: {missing}"
+
+
+def _defined(path):
+    """Yield the functions and classes of a module, and methods as `Class.method`."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        if isinstance(node, ast.ClassDef):
+            yield from (
+                f"{node.name}.{n.name}" for n in node.body if isinstance(n, ast.FunctionDef)
+            )
+
+
 def test_a_private_name_stays_in_its_package():
     """`_x` may be imported from a module of the same folder, and `seepage._x` modules by all."""
     found = [

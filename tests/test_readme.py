@@ -23,7 +23,7 @@ def test_the_number_is_real(monkeypatch):
     places = [printed.index(line) for line in shown]
     assert len(places) >= 2
     assert places == sorted(places)
-    [(part, whole)] = re.findall(r"tells (\d\.\d\d) of the (\d\.\d\d) nats", README)
+    [(part, whole)] = re.findall(r"leaks (\d\.\d\d) of the (\d\.\d\d) nats", README)
     assert f"relationship -> sex: {part} of at most {whole}" in block
 
 
