@@ -112,6 +112,8 @@ def test_commands_parse(page: Path) -> None:
             for line in re.sub(r"\\\n\s*", "", block.text).splitlines():
                 words = shlex.split(line, comments=True)
                 if words[:1] == ["seepage"]:
+                    bare = re.sub(r"'[^']*'|\"[^\"]*\"|#.*", "", line)
+                    assert "*" not in bare, f"{line}: the shell would expand the glob"
                     _parse(group, words)
 
 
