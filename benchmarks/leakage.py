@@ -58,7 +58,9 @@ def _loops() -> Iterator[Figure]:
     """Yield the time of one call in a loop of a fresh process, beside one of Algorithm 2."""
     for size, calls, limit in LOOPS:
         ours = min(_in_fresh_process(size, calls) for _ in range(PROCESSES))
-        what = f"bound, m = t = {size}, a call of {calls:,} in a fresh process, loading included"
+        what = (
+            f"bound, m = t = {size}, mean of {calls:,} calls in a fresh process, loading included"
+        )
         yield at_least(what, ours, "Algorithm 2", _listing(size), limit)
 
 

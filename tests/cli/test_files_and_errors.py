@@ -149,6 +149,7 @@ def test_a_folder_that_does_not_permit_it(folder, monkeypatch):
         (("analyse", "t.csv", "--totals", "sampled", "--seed", "-1"), "-1 is not in the range"),
         (("benchmark", "mechanisms", "t.pairs", "--seed", "-1"), "-1 is not in the range"),
         (("analyse", "t.pairs", "-e", "1,5"), "'1,5' is not a valid float; see `seepage analyse"),
+        (("count", "t.csv", "t.pairs", "-o", "new.pairs"), "as a folder or a glob in quotes"),
         (("analyse",), "Missing argument 'DATA'; see `seepage analyse --help`"),
         (("analyze", "t.csv"), "there is no command 'analyze'; did you mean 'analyse'?"),
         (("datasets", "nosuch"), "No such command 'nosuch'"),

@@ -314,7 +314,7 @@ def test_the_command_gives_the_same_form_again(tmp_path):
     (tmp_path / "junk").write_text("no key")
     asked = ("--identifier", "id", "--key-file", tmp_path / "junk")
     rejected = run(*call, *asked, "-o", tmp_path / "three.parquet")
-    assert "seepage: --key-file must be bytes or a file of hexadecimal digits" in rejected.stderr
+    assert "seepage: --key-file must be a file of hexadecimal digits" in rejected.stderr
     assert not (tmp_path / "three.parquet").exists()
 
 

@@ -114,3 +114,13 @@ def test_simulated_collections_of_real_tables_have_the_predicted_error(name, lim
             squared[j] += ((estimates[attribute].frequencies - truth[j]) ** 2).sum()
     predicted = found.errors.mean() * records.records / people
     assert (squared / runs).mean() == pytest.approx(predicted, rel=0.05)
+
+
+def test_a_plan_says_where_equal_budgets_were_not_improved():
+    """The three answers of the survey make one of them known: no budget can be raised alone."""
+    table = sp.make_survey(2_000).select(["coffee", "screen", "sleep"])
+    options = {"mechanism": "grr", "guarantee": "exact", "budgets": "per-attribute"}
+    found = sp.find_budgets(table, 2.0, **options)
+    assert found.gain == 1
+    plan = sp.calibrate(table, 2.0, **options)
+    assert any("no budgets of lower weighted variance" in note for note in plan.notes)

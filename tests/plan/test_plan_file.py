@@ -485,7 +485,9 @@ def test_an_edit_of_any_field_of_version_1_is_detected(tmp_path):
 def test_totals_that_do_not_follow_from_the_forms_are_rejected(plan, saved):
     """Even where somebody has computed the digest of what was edited."""
     cases = {
-        "about the whole record": lambda p: p["forms"][0].update(record=1.0),
+        "the record of form 1 must be at least that of its channel": lambda p: p["forms"][0].update(
+            record=1.0
+        ),
         "must be the largest of its forms": lambda p: p["attributes"][0].update(total=1.0),
         "with delta 0.0": lambda p: p["attributes"][0].update(total_delta=0.5),
     }

@@ -226,7 +226,7 @@ def _frequencies_text(estimates: Any) -> str:
     labels = ("first_value", "second_value") if joint else ("attribute", "value")
     cells = estimates.to_arrow().select([*labels, "frequency", "standard_error"]).to_pydict()
     rows = [[*names, f"{f:.5f}", f"{e:.5f}"] for *names, f, e in zip(*cells.values(), strict=True)]
-    head = ("value", "value") if joint else labels
+    head = (estimates.first.name, estimates.second.name) if joint else labels
     table = text_columns([[*head, "frequency", "standard error"], *rows])
     return "\n".join([_heading(estimates), table, *_notes(estimates)])
 

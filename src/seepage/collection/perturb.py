@@ -228,7 +228,7 @@ def checked_key(key: Any) -> bytes:
             secret = bytes.fromhex(file.read_text())
         except (OSError, ValueError):
             raise InputError(
-                f"key must be bytes or a file of hexadecimal digits, got {str(file)!r}"
+                f"key must be a file of hexadecimal digits, got {str(file)!r}"
             ) from None
     if len(secret) < MIN_KEY_BYTES:
         raise InputError(f"key must have at least {MIN_KEY_BYTES} bytes, got {len(secret)}")

@@ -85,10 +85,12 @@ def _evidence(calibration: Calibration) -> list[str]:
         )
     elif audit is not None:
         notes.append("a search found no reports that exceed a limit; that is no guarantee")
-    if calibration.gain is not None:
+    if calibration.gain is not None and calibration.gain > 1:
         notes.append(
             f"the weighted variance is {calibration.gain:.3g} times less than with equal budgets"
         )
+    elif calibration.gain is not None:
+        notes.append("no budgets of lower weighted variance than equal ones were found")
     if calibration.dropped:
         dropped = ", ".join(calibration.dropped)
         notes.append(f"the smallest useful budgets do not fit; drop first: {dropped}")

@@ -243,7 +243,7 @@ class ExactForms(FormScorer):
 
     Notes
     -----
-    Rounded up by more than the rounding errors (`seepage.totals.result.rounding`), and at most
+    Rounded up by more than the rounding errors (`seepage._numerics.rounding`), and at most
     the sum of the budgets, where nothing is public.
 
     Cost: O(cells x values x axes) for a transform; 0.1 ms for six binary answers and 80 values.
