@@ -275,6 +275,9 @@ def test_a_name_that_holds_a_parameter_is_left_as_it_is(tmp_path):
         (("count", "t.csv", "--pool", "3", "--domain", "t.pairs"), "--pool and --domain exclude"),
         (("count", "t.csv", "--bins", "2000"), "--bins must be at most --max-values (1,000)"),
         (("count", "words.csv", "--bins", "x=0,1"), "means missing, list it (--missing-marker)"),
+        (("benchmark", "mechanisms", "t.csv", "-m", "gr"), "--mechanism must be one of grr, "),
+        (("benchmark", "analysers", "t.csv", "--analyser", "x"), "--analyser must be one of spl"),
+        (("benchmark", "analysers", "t.csv", "--reference", "x"), "--reference must be one of spl"),
         (
             ("perturb", "t.csv", "--plan", "plan.json", "--form-column", "cofee"),
             "the column of forms or identifiers must be in the table, got 'cofee'; did you mean",
