@@ -267,3 +267,24 @@ def test_a_name_that_holds_a_parameter_is_left_as_it_is(tmp_path):
     table = tmp_path / "ids.csv"
     table.write_text("id (drop) x,x\n" + "".join(f"a{i},{i % 2}\n" for i in range(1200)))
     assert "column 'id (drop) x' has" in run("analyse", table, "--epsilon", "1").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("count", "t.csv", "--bins", "3", "--domain", "t.pairs"), "--bins and --domain exclude"),
+        (("count", "t.csv", "--pool", "3", "--domain", "t.pairs"), "--pool and --domain exclude"),
+        (("count", "t.csv", "--bins", "2000"), "--bins must be at most --max-values (1,000)"),
+        (("count", "words.csv", "--bins", "x=0,1"), "means missing, list it (--missing-marker)"),
+        (("benchmark", "mechanisms", "t.csv", "-m", "gr"), "--mechanism must be one of grr, "),
+        (("benchmark", "analysers", "t.csv", "--analyser", "x"), "--analyser must be one of spl"),
+        (("benchmark", "analysers", "t.csv", "--reference", "x"), "--reference must be one of spl"),
+        (
+            ("perturb", "t.csv", "--plan", "plan.json", "--form-column", "cofee"),
+            "the column of forms or identifiers must be in the table, got 'cofee'; did you mean",
+        ),
+    ],
+)
+def test_errors_name_options_and_no_parameters(folder, arguments, message):
+    Path("words.csv").write_text("x,y\nten,1\n2,0\n")
+    assert message in error_line(*arguments, "-o", "new.parquet")

@@ -169,7 +169,7 @@ def benchmark() -> None:
     default="bound",
     help="bound, a mechanism (grr, oue:inferred), or statistical:MECHANISM.",
 )
-@click.option("--analyser", "chosen", multiple=True, help="Only this one; may be repeated.")
+@click.option("--analyser", multiple=True, help="Only this one; may be repeated.")
 @BENCHMARK_OPTIONS
 def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any) -> None:
     """Compare analysers with a reference leakage on one or more DATA: undershoot, overshoot.
@@ -187,7 +187,7 @@ def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any)
             tables,
             epsilon or (1.0,),
             reference=options["reference"],
-            chosen=options["chosen"] or None,
+            chosen=options["analyser"] or None,
             seed=options["seed"],
             progress=progress,
         )
@@ -198,7 +198,7 @@ def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any)
 @benchmark.command("mechanisms", cls=FileCommand, short_help="Utility against leakage.")
 @click.argument("data")
 @EPSILON
-@click.option("-m", "--mechanism", "chosen", multiple=True, help="Only this; may be repeated.")
+@click.option("-m", "--mechanism", multiple=True, help="Only this; may be repeated.")
 @BENCHMARK_OPTIONS
 def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
     """Compare mechanisms on DATA: the utility of their reports against what they leak.
@@ -214,7 +214,7 @@ def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
         scores = benchmark_mechanisms(
             pairs,
             epsilon or (1.0, 3.0, 5.0),
-            mechanisms=options["chosen"] or EIGHT,
+            mechanisms=options["mechanism"] or EIGHT,
             seed=options["seed"],
             progress=progress,
         )

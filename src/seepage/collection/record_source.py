@@ -173,6 +173,11 @@ def open_records(
         if name not in columns_read:
             hint = _checks.near_miss(name, columns_read)
             raise TableError(f"the plan asks for {name!r}, and the table has no such column{hint}")
+    if assigned is not None and assigned.name not in columns_read:
+        hint = _checks.near_miss(assigned.name, columns_read)
+        raise TableError(
+            f"the column of forms or identifiers must be in the table, got {assigned.name!r}{hint}"
+        )
     columns = [
         _column(choice, options, others, assigned, fields=source.fields)
         for choice in options.choose(source.names)

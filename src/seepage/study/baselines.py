@@ -153,8 +153,8 @@ def analysers() -> dict[str, Analyser]:
     return dict(ANALYSERS)
 
 
-def analyser(name: str) -> Analyser:
-    """Return an analyser by name.
+def analyser(name: str, parameter: str = "analyser") -> Analyser:
+    """Return an analyser by name; `parameter` is the subject of the message for an unknown one.
 
     A registered name; `grf T`, the dependency graph with threshold T; `MECHANISM` or
     `MECHANISM:inferred`, the leakage of a registered mechanism in either view.
@@ -164,7 +164,7 @@ def analyser(name: str) -> Analyser:
     >>> analyser("grf 0.3").name, analyser("oue:inferred").view
     ('GRF 0.3', 'inferred')
     """
-    key = _checks.text(name, "analyser").casefold()
+    key = _checks.text(name, parameter).casefold()
     if key in ANALYSERS:
         return ANALYSERS[key]
     if key.startswith("grf "):
@@ -176,7 +176,7 @@ def analyser(name: str) -> Analyser:
     if mechanism in MECHANISMS and view in ("", "report", "inferred"):
         return Leakages(name, mechanism, "inferred" if view == "inferred" else "report")
     options = [*ANALYSERS, "grf THRESHOLD", *MECHANISMS]
-    raise InputError(f"analyser must be one of {', '.join(options)}, got {name!r}")
+    raise InputError(f"{parameter} must be one of {', '.join(options)}, got {name!r}")
 
 
 def analyse_with(chosen: Analyser, pairs: PairCounts, epsilons: Floats) -> Floats:
@@ -204,7 +204,7 @@ def reference_leakages(reference: str, pairs: PairCounts, epsilon: float, seed: 
         from seepage.study.statistical import estimate_leakage
 
         return estimate_leakage(pairs, epsilon, mechanism=name, surrogates=0, seed=seed).plug_in
-    chosen = analyser("Algorithm 2" if reference == "bound" else reference)
+    chosen = analyser("Algorithm 2" if reference == "bound" else reference, "reference")
     return analyse_with(chosen, pairs, np.full(len(pairs.domain), epsilon))
 
 

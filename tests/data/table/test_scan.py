@@ -407,7 +407,7 @@ def test_shards_with_a_common_domain_have_the_codes_of_the_whole():
 
 
 def test_options_that_contradict():
-    with pytest.raises(InputError, match="bins and domain exclude each other"):
+    with pytest.raises(InputError, match="bins and `domain` exclude each other"):
         TableOptions(domain=DOMAIN, bins=4)
     with pytest.raises(TableError, match="domain: there is no column 'age'"):
         read(record(), domain=DOMAIN, drop=["age"])

@@ -86,7 +86,7 @@ def test_columns_that_do_not_fit(options, message):
         ({"encoding": "a\0b"}, "encoding must be a text encoding that Python knows"),
         ({"bins": "deciles"}, "bins must be"),
         ({"bins": {"age": [3, 2]}}, "ascending"),
-        ({"bins": 2000}, r"bins must be at most max_values \(1,000\), got 2,000"),
+        ({"bins": 2000}, r"bins must be at most `max_values` \(1,000\), got 2,000"),
         ({"missing_markers": "?"}, "missing_markers must be a sequence of strings"),
     ],
 )

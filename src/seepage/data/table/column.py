@@ -208,7 +208,7 @@ class Column:
         """Return the error for a field that is to be binned and is not a number."""
         return TableError(
             f"record {before + problem.position + 1:,}: column {self.name!r} must be a number to "
-            "be binned; if this value means missing, list it in missing_markers"
+            "be binned; if this value means missing, list it (missing_markers)"
         )
 
 

@@ -147,7 +147,7 @@ class TableOptions:
     def _check_bins(self) -> None:
         if self.domain is not None:
             if self.bins is not None:
-                raise InputError("bins and domain exclude each other: a domain has its own bins")
+                raise InputError("bins and `domain` exclude each other: a domain has its own bins")
             return
         rules = self.bins.values() if isinstance(self.bins, Mapping) else [self.bins]
         for rule in map(read_rule, rules):
@@ -155,7 +155,7 @@ class TableOptions:
             bins = len(rule.given) - 1 if isinstance(rule, Edges) else bins
             if bins > self.max_values:
                 raise InputError(
-                    f"bins must be at most max_values ({self.max_values:,}), got {bins:,}"
+                    f"bins must be at most `max_values` ({self.max_values:,}), got {bins:,}"
                 )
 
     def _check_pool(self) -> None:
@@ -163,7 +163,7 @@ class TableOptions:
             return
         object.__setattr__(self, "pool", as_pool(self.pool))
         if self.domain is not None:
-            raise InputError("pool and domain exclude each other: a domain has its own values")
+            raise InputError("pool and `domain` exclude each other: a domain has its own values")
 
     @property
     def dropping(self) -> bool:
