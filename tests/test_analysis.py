@@ -116,6 +116,8 @@ def test_it_is_a_result_with_one_row_for_each_ordered_pair():
         ({"column": ["a"]}, "did you mean 'columns'"),
         ({"epsilon": -1}, "epsilon must be"),
         ({"confidence": 1.0}, "confidence must be above 0 and below 1"),
+        ({"name": PEOPLE}, "name must be a string"),
+        ({"command": ["seepage"]}, "command must be a string"),
     ],
 )
 def test_bad_arguments_raise(options, message):

@@ -273,6 +273,9 @@ def analyse(
     ['target', 'source', 'leakage', 'epsilon', 'mechanism', 'view']
     """
     names = _chosen_guarantees(guarantees, structure)
+    if name is not None:
+        _checks.text(name, "name")
+    _checks.text(command, "command")
     settings = TotalSettings(structure, target_delta, confidence, reports, seed, progress)
     draws = None if people is None else _checks.integer(people, "people", 0, _checks.MAX_DRAWS)
     needs_records = bool(sample is not None or draws or not set(names) <= set(FROM_PAIRS))
