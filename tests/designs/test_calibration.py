@@ -90,6 +90,17 @@ def test_budgets_per_attribute_are_feasible_and_never_worse(few):
         assert found.gain >= 1.0
 
 
+def test_budgets_per_attribute_are_scaled_where_no_step_from_equal_ones_is_feasible():
+    """At equal budgets one total attains its limit, and the solver's direction raises it."""
+    table = sp.make_survey(2_000).select(["age", "employment", "region"])
+    found = find_budgets(
+        table, 2.0, guarantee="exact", mechanism="grr", budgets="per-attribute", least=0.3
+    )
+    assert found.gain > 1.3
+    assert found.totals.values.max() <= 2.0
+    assert found.epsilons.min() >= 0.3
+
+
 def test_budgets_per_attribute_are_a_local_optimum():
     """No feasible step along any two budgets lowers the weighted variance noticeably."""
     pairs = sp.load_pairs("adult").select(["sex", "relationship", "income"])

@@ -5,7 +5,8 @@ subject to  eps_i + sum_j L(j -> i; eps_j) <= limit_i       [theory-totals: Cali
 
 V_i is the closed-form variance of the attribute's mechanism, summed over its values.  L and its
 derivative are closed forms too, so the solver (SLSQP) gets exact gradients.  Its solution is moved
-towards the equal budgets, which are feasible, until every total is within its limit.
+towards the equal budgets, which are feasible, or scaled down, until every total is within its
+limit.
 """
 
 from collections.abc import Callable
@@ -42,21 +43,27 @@ def budgets_for_each(problem: Problem, weights: Floats, equal: Floats) -> Floats
     """Return budgets whose weighted variance is at most that of the equal ones.
 
     Under another guarantee than `independent` the solver constrains the sum of leakages, at a
-    limit that the equal budgets attain; its solution is then moved towards the equal budgets until
-    the totals under the guarantee are within the limits.  Equal budgets are returned if their
-    weighted variance is infinite or 0.
+    limit that the equal budgets attain; its solution is then moved towards the equal budgets, and
+    scaled down, until the totals under the guarantee are within the limits; the one with the lower
+    variance counts.  Equal budgets are returned if their weighted variance is infinite or 0.
     """
     before = weighted_variance(problem, weights, equal)
     if not 0 < before < np.inf:
         return equal
     solution = _solve(problem, weights, equal, _limits_of_sums(problem, equal), before)
+    lowest = np.minimum(problem.least, equal)
 
-    def between(share: float) -> Floats:
+    def towards_equal(share: float) -> Floats:
         return problem.epsilons(equal + share * (solution - equal))
 
-    share = largest_within(lambda s: problem.excess(problem.totals(between(s))), 1.0)
-    budgets = between(share)
-    return budgets if weighted_variance(problem, weights, budgets) < before else equal
+    def scaled(share: float) -> Floats:
+        return problem.epsilons(np.maximum(share * solution, lowest))
+
+    def largest_feasible(path: Callable[[float], Floats]) -> Floats:
+        return path(largest_within(lambda s: problem.excess(problem.totals(path(s))), 1.0))
+
+    candidates = (equal, largest_feasible(towards_equal), largest_feasible(scaled))
+    return min(candidates, key=lambda budgets: weighted_variance(problem, weights, budgets))
 
 
 def _limits_of_sums(problem: Problem, equal: Floats) -> Floats:
