@@ -340,3 +340,22 @@ def test_a_note_names_attributes_that_prevent_exact_totals():
     assert "without a4;" in note
     small = find_budgets(people.select(["a0", "a1"]), 3.0, guarantee="merged", mechanism="grr")
     assert not any("exact totals would fit" in note for note in small.notes)
+
+
+@pytest.mark.parametrize(("limit", "least"), [(1.0, 0.05), (2.0, 0.1)])
+def test_smallest_useful_budgets_are_kept_to_the_last_digit(limit, least):
+    """A budget that is one rounding error below `least` must not count as too small for it."""
+    people = Records.from_data(make_survey(400, seed=1).select(["coffee", "screen", "sleep"]))
+    found = find_budgets(
+        people,
+        limit,
+        mechanism="grr",
+        guarantee="merged",
+        scope="table",
+        budgets="per-attribute",
+        weights={"coffee": 1.0, "screen": 1e-6, "sleep": 1e6},
+        least=least,
+    )
+    assert found.epsilons.min() >= least
+    assert found.dropped == ()
+    assert found.totals.values.max() <= limit

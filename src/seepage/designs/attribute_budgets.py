@@ -54,7 +54,7 @@ def budgets_for_each(problem: Problem, weights: Floats, equal: Floats) -> Floats
     lowest = np.minimum(problem.least, equal)
 
     def towards_equal(share: float) -> Floats:
-        return problem.epsilons(equal + share * (solution - equal))
+        return problem.epsilons(np.maximum(equal + share * (solution - equal), lowest))
 
     def scaled(share: float) -> Floats:
         return problem.epsilons(np.maximum(share * solution, lowest))
