@@ -97,6 +97,7 @@ def test_a_given_domain_is_counted_in(spark, tmp_path):
         sp.count_pairs(folder, engine="spark", domain=smaller)
 
 
+@pytest.mark.slow
 def test_numbers_that_need_bins_only_late_or_in_all_shards_together(spark, tmp_path):
     early, late = pa.table({"n": [1, 2] * 70_000}), pa.table({"n": np.arange(1000) % 45 * 7})
     with pq.ParquetWriter(tmp_path / "a.parquet", early.schema) as writer:
@@ -109,6 +110,7 @@ def test_numbers_that_need_bins_only_late_or_in_all_shards_together(spark, tmp_p
     assert sp.count_pairs(computed(spark, str(tmp_path))) == expected
 
 
+@pytest.mark.slow
 def test_a_large_sample_gives_the_edges_of_the_local_engine(spark, tmp_path):
     numbers = np.random.default_rng(3).normal(size=700_000)
     pq.write_table(pa.table({"x": numbers}), tmp_path / "x.parquet", row_group_size=50_000)

@@ -35,6 +35,7 @@ def in_both(spark, folder, table, **options):
     ]
 
 
+@pytest.mark.slow
 def test_edges_where_numbers_are_missing(spark, tmp_path):
     rows = 600_000
     draw, ranks = np.random.default_rng(3), record_priorities(0, rows)
@@ -54,6 +55,7 @@ def test_edges_where_numbers_are_missing(spark, tmp_path):
         assert sp.count_pairs(tmp_path / "t.parquet", engine="spark", missing=missing) == expected
 
 
+@pytest.mark.slow
 def test_integers_beyond_double_precision(spark, tmp_path):
     table = pa.table(
         {
@@ -70,6 +72,7 @@ def test_integers_beyond_double_precision(spark, tmp_path):
         assert in_both(spark, tmp_path, table, **options) == [expected] * 2
 
 
+@pytest.mark.slow
 def test_values_that_only_dropped_records_have(spark, tmp_path):
     words, gone = np.array(["x", "y"] * 100, dtype=object), np.zeros(200, dtype=bool)
     words[7], gone[7] = "rare", True
@@ -94,6 +97,7 @@ def test_values_that_only_dropped_records_have(spark, tmp_path):
     assert problem(tmp_path / "far.parquet", engine="spark", **edges) == problem(far, **edges)
 
 
+@pytest.mark.slow
 def test_columns_without_any_value(spark, tmp_path):
     nothing = {name: pa.nulls(30, pa.int8()) for name in ("a", "few", "given")}
     table = pa.table({**nothing, "b": np.arange(30) % 2})
@@ -172,6 +176,7 @@ def test_numbers_outside_bins_raise_as_with_the_local_engine(spark, tmp_path, bi
     assert sp.count_pairs(frame, bins=[0, 10, 30]) == inside
 
 
+@pytest.mark.slow
 def test_no_record_left_raises_as_with_the_local_engine(spark, tmp_path):
     rows = 500
     nothing = pa.array([None] * rows, pa.int32())
