@@ -8,6 +8,9 @@ import os
 
 from hypothesis import settings
 
+collect_ignore_glob = ["*/conftest.py"]
+"""No doctests in fixtures: pytest cannot collect two modules of one name."""
+
 settings.register_profile("seepage", deadline=None, derandomize=True)
 settings.register_profile("explore", deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "seepage"))
