@@ -56,8 +56,8 @@ def budgets_for_each(problem: Problem, weights: Floats, equal: Floats) -> Floats
     def towards_equal(share: float) -> Floats:
         return problem.epsilons(np.maximum(equal + share * (solution - equal), lowest))
 
-    def scaled(share: float) -> Floats:
-        return problem.epsilons(np.maximum(share * solution, lowest))
+    def scaled(factor: float) -> Floats:
+        return np.maximum(problem.scaled(solution, factor), lowest)
 
     def largest_feasible(path: Callable[[float], Floats]) -> Floats:
         return path(largest_within(lambda s: problem.excess(problem.totals(path(s))), 1.0))
