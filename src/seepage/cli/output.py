@@ -250,16 +250,6 @@ def _with_option_subject(message: str, params: Sequence[click.Parameter]) -> str
 SUBJECT = re.compile(r"(?P<each>each )?(?(each)of )(?P<name>\w+)(?=:? (?!need all))")
 """The parameter at the start of a message."""
 
-OTHER_NAMES = {
-    "missing_markers": "missing_marker",
-    "guarantees": "totals",
-    "weights": "weight",
-    "target_delta": "delta",
-    "key": "key_file",
-    "form": "form_column",
-}
-"""Options of parameters that have another name on the command line."""
-
 
 def with_options(text: str, params: Sequence[click.Parameter]) -> str:
     """Return a text with options in place of parameters: `--scope table` for `scope='table'`."""
@@ -285,13 +275,11 @@ SETTING = re.compile(
 
 def _options(params: Sequence[click.Parameter]) -> dict[str, str]:
     """Return the command's options and arguments by the library's parameters."""
-    own = {
+    return {
         param.name: param.opts[-1] if isinstance(param, click.Option) else param.name.upper()
         for param in params
         if param.name is not None
     }
-    other = {parameter: own[name] for parameter, name in OTHER_NAMES.items() if name in own}
-    return {**other, **own}
 
 
 def _as_paths(value: Any) -> tuple[str, ...]:

@@ -14,8 +14,7 @@ from seepage.cli.options import (
     chart_option,
     grouped,
     output_options,
-    read_pairs,
-    table_arguments,
+    read_data,
     table_options,
 )
 from seepage.cli.output import (
@@ -74,15 +73,15 @@ def simulate(data: str, form: str, output: str | None, **options: Any) -> None:
     from seepage.study.statistical import estimate_leakage
 
     _checks.epsilon(options["epsilon"])
-    pairs = read_pairs(data, table_arguments(options))
-    chosen = [_pair(text) for text in options.pop("pair")] or None
+    pairs = read_data(data, options)
+    names = ("mechanism", "replicas", "surrogates", "seed", "view", "population", "confidence")
     with progress_bar("simulating") as progress:
         estimates = estimate_leakage(
             pairs,
-            options.pop("epsilon"),
-            pairs=chosen,
+            options["epsilon"],
+            pairs=[_pair(text) for text in options["pair"]] or None,
             progress=progress,
-            **options,
+            **{name: options[name] for name in names},
         )
     emit(_format_estimates(estimates, Path(data).name, form), output)
 
@@ -180,9 +179,8 @@ def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any)
     """
     from seepage.study.analyser_benchmark import benchmark_analysers
 
-    arguments = table_arguments(options)
     names = _data_names(data)
-    tables = {names[path]: read_pairs(path, arguments) for path in data}
+    tables = {names[path]: read_data(path, options) for path in data}
     with progress_bar("comparing") as progress:
         scores = benchmark_analysers(
             tables,
@@ -210,7 +208,7 @@ def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
     """
     from seepage.study.mechanism_benchmark import EIGHT, benchmark_mechanisms
 
-    pairs = read_pairs(data, table_arguments(options))
+    pairs = read_data(data, options)
     with progress_bar("simulating") as progress:
         scores = benchmark_mechanisms(
             pairs,
