@@ -53,15 +53,18 @@ class Item:
     """
 
     paper: PaperItem
-    make: Callable[[Data, PaperItem], Finding]
+    make: Callable[[Data, Finding], None]
 
     def compute(self, data: Data) -> Finding:
         """Return the results; without comparisons if a required dataset is missing."""
+        found = Finding(self.paper)
         missing = data.missing(*self.paper.needs)
         if missing:
             reason = f"{' and '.join(missing)} not at hand"
-            return Finding([], [not_compared("Everything", self.paper.place, reason)])
-        return self.make(data, self.paper)
+            found.comparisons.append(not_compared("Everything", self.paper.place, reason))
+        else:
+            self.make(data, found)
+        return found
 
 
 ITEMS: dict[str, Item] = {
@@ -202,8 +205,9 @@ def _save(
     if finding.rows:
         columns = {key: [row[key] for row in finding.rows] for key in finding.rows[0]}
         _write(folder / f"{name}.csv", csv_text(columns))
-    numbers = [comparison.ours for comparison in finding.comparisons]
-    assert all(number is None or math.isfinite(number) for number in numbers)
+    numbers = {comparison.what: comparison.ours for comparison in finding.comparisons}
+    assert len(numbers) == len(finding.comparisons)
+    assert all(number is None or math.isfinite(number) for number in numbers.values())
     finished = FinishedItem(
         item=name,
         digest=digest,
