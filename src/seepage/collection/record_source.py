@@ -20,9 +20,9 @@ from seepage.data.datasets import dataset
 from seepage.data.domain import Attribute, Domain
 from seepage.data.inputs import is_dataset_name
 from seepage.data.table import TableOptions, TableScan
-from seepage.data.table.arrow_numbers import code_type, is_number_type
+from seepage.data.table.coders import is_number_type
 from seepage.data.table.column import Column
-from seepage.data.table.labels import field_key, is_number, key_label, number_label
+from seepage.data.table.labels import code_type, field_key, is_number, key_label, number_label
 from seepage.data.table.options import ALL_OTHERS, Choice
 from seepage.data.table.sources import open_source
 from seepage.errors import DomainError, InputError, TableError

@@ -18,11 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seepage.data.counting.count import PairAccumulator
+from seepage.data.counting.count import PairAccumulator, is_spark_frame
 from seepage.data.counting.distinct import DistinctRecords, Gathering
 from seepage.data.domain import Domain
 from seepage.data.pairs import PairCounts, pair_offsets
-from seepage.data.spark import is_spark_frame
 from seepage.data.spark.jobs import (
     MAX_BYTES,
     Input,

@@ -7,21 +7,16 @@ import numpy as np
 import pyarrow as pa
 
 from seepage._numerics import Booleans, Codes
-from seepage.data.table.arrow_numbers import (
-    NotANumber,
-    code_type,
-    is_number_type,
-    numbers_of,
-)
-from seepage.data.table.bin_coder import BinCoder
+from seepage.data.table.bin_coder import BinCoder, NotANumber, numbers_of
 from seepage.data.table.bins import Edges, NoBins
-from seepage.data.table.coders import CategoryCoder, category_coder, unpacked
+from seepage.data.table.coders import CategoryCoder, category_coder, is_number_type, unpacked
 from seepage.data.table.labels import (
     Alphabet,
     FoundAlphabet,
     GivenAlphabet,
     ManyNumbers,
     OutsideDomain,
+    code_type,
     marker_labels,
     number_label,
 )
