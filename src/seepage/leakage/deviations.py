@@ -157,6 +157,14 @@ def kl_lower(mean: ArrayLike, radius: ArrayLike, rounds: int = ROUNDS) -> Floats
     return np.where(a <= 0, 0.0, np.maximum(limit, 0.0) * (1 - GUARD))
 
 
+def kl_limits(means: Floats, totals: ArrayLike, c: float, rounds: int = ROUNDS) -> Limits:
+    """Return `kl_lower` and `kl_upper` from n observations each; 0 and 1 where n = 0."""
+    n = np.asarray(totals)
+    radius = c / np.maximum(n, 1)
+    lower, upper = kl_lower(means, radius, rounds), kl_upper(means, radius, rounds)
+    return Limits(np.where(n > 0, lower, 0.0), np.where(n > 0, upper, 1.0))
+
+
 def _chernoff(a: Floats, r: Floats, h: Floats) -> Floats:
     """Return (1 - e^(-h a - r))/(1 - e^-h), an upper limit of the mean for every h > 0."""
     return np.asarray(np.expm1(-(h * a + r)) / np.expm1(-h))

@@ -25,8 +25,7 @@ from seepage.leakage.deviations import (
     binomial_lower,
     binomial_upper,
     clopper_pearson,
-    kl_lower,
-    kl_upper,
+    kl_limits,
 )
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.linear_limits import upper_over_all_sets
@@ -237,11 +236,8 @@ def column_limits(tables: Sequence[Integers], columns: Floats, c: Floats) -> Lim
     lower, upper = np.zeros((2, len(tables)))
     for index, (table, level) in enumerate(zip(tables, c.tolist(), strict=True)):
         totals = table.sum(axis=1)[:, None]
-        people = np.maximum(totals, 1)
-        share = np.clip(table @ scaled / people, 0.0, 1.0)
-        high = np.where(totals > 0, kl_upper(share, level / people), 1.0)
-        low = np.where(totals > 0, kl_lower(share, level / people), 0.0)
-        lower[index], upper[index] = _over_sets(Limits(low, high), contrast)
+        means = np.clip(table @ scaled / np.maximum(totals, 1), 0.0, 1.0)
+        lower[index], upper[index] = _over_sets(kl_limits(means, totals, level), contrast)
     cap = float(contrast.max())
     return Limits(np.clip(lower - 1e-9, 0.0, cap), np.clip(upper + 1e-9, 0.0, cap))
 
