@@ -72,41 +72,31 @@ def clopper_pearson(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Limit
     >>> clopper_pearson([0, 5, 10], 10, np.log(40)).upper.round(4).tolist()
     [0.3094, 0.8135, 1.0]
     """
-    return Limits(binomial_lower(counts, totals, c), binomial_upper(counts, totals, c))
+    lower, upper = (binomial_limit(counts, totals, c, above) for above in (False, True))
+    return Limits(lower, upper)
 
 
-def binomial_upper(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Floats:
-    """Return the upper limits of `clopper_pearson`."""
+def binomial_limit(counts: ArrayLike, totals: ArrayLike, c: ArrayLike, above: bool) -> Floats:
+    """Return the upper limits of `clopper_pearson` if `above`, else the lower ones."""
     k, n, level = _as_floats(counts, totals, c)
-    upper = np.ones(k.shape)
+    limit = np.full(k.shape, float(above))
     exact = (n > 0) & (n <= MAX_BINOMIAL) & (level <= MAX_C)
-    at_zero, inner = exact & (k == 0), exact & (k > 0) & (k < n)
-    upper[at_zero] = -np.expm1(np.log(_alpha(level[at_zero])) / n[at_zero])
+    extreme, inner = exact & (k == (0 if above else n)), exact & (k > 0) & (k < n)
+    power = np.log(_alpha(level[extreme])) / n[extreme]
+    limit[extreme] = -np.expm1(power) if above else np.exp(power)
     if inner.any():
-        from scipy.special import betainccinv
+        from scipy.special import betainccinv, betaincinv
 
-        upper[inner] = betainccinv(k[inner] + 1, (n - k)[inner], _alpha(level[inner]))
+        hits, misses, alpha = k[inner], (n - k)[inner], _alpha(level[inner])
+        if above:
+            limit[inner] = betainccinv(hits + 1, misses, alpha)
+        else:
+            limit[inner] = betaincinv(hits, misses + 1, alpha)
     rest = ~exact & (n > 0)
     if rest.any():
-        upper[rest] = kl_upper(k[rest] / n[rest], level[rest] / n[rest])
-    return np.minimum(upper * (1 + GUARD), 1.0)
-
-
-def binomial_lower(counts: ArrayLike, totals: ArrayLike, c: ArrayLike) -> Floats:
-    """Return the lower limits of `clopper_pearson`."""
-    k, n, level = _as_floats(counts, totals, c)
-    lower = np.zeros(k.shape)
-    exact = (n > 0) & (n <= MAX_BINOMIAL) & (level <= MAX_C)
-    at_total, inner = exact & (k == n), exact & (k > 0) & (k < n)
-    lower[at_total] = np.exp(np.log(_alpha(level[at_total])) / n[at_total])
-    if inner.any():
-        from scipy.special import betaincinv
-
-        lower[inner] = betaincinv(k[inner], (n - k)[inner] + 1, _alpha(level[inner]))
-    rest = ~exact & (n > 0)
-    if rest.any():
-        lower[rest] = kl_lower(k[rest] / n[rest], level[rest] / n[rest])
-    return lower * (1 - GUARD)
+        kl_limit = kl_upper if above else kl_lower
+        limit[rest] = kl_limit(k[rest] / n[rest], level[rest] / n[rest])
+    return np.minimum(limit * (1 + GUARD), 1.0) if above else limit * (1 - GUARD)
 
 
 def _as_floats(*arrays: ArrayLike) -> list[Floats]:

@@ -164,13 +164,10 @@ class LeakageLimits(Result):
     def _columns(self) -> Mapping[str, Sequence[Any]]:
         off = ~np.eye(len(self.domain), dtype=np.bool_)
         columns = dict(self.matrix._columns())
-        limits = {
-            "lower": self.lower[off].tolist(),
-            "leakage": self.values[off].tolist(),
-            "upper": self.upper[off].tolist(),
-        }
-        names = {name: columns.pop(name) for name in ("target", "source")}
-        return {**names, **limits, **{n: v for n, v in columns.items() if n not in limits}}
+        limits = {name: getattr(self, name)[off].tolist() for name in ("lower", "upper")}
+        limits["leakage"] = self.values[off].tolist()
+        order = ("target", "source", "lower", "leakage", "upper", "epsilon", "mechanism", "view")
+        return {name: (columns | limits)[name] for name in order}
 
 
 def population_limits(matrix: "LeakageMatrix", confidence: float) -> LeakageLimits:
