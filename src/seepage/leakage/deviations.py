@@ -190,20 +190,18 @@ def upper_slope(a: Floats, b: Floats, r: Floats, rounds: int = ROUNDS) -> Floats
     return np.asarray(np.clip(np.log(q) - np.log(one_minus_q) + log_odds, 1e-12, MAX_SLOPE))
 
 
-class StraightLines(NamedTuple):
-    """Straight lines `constant + slope * mean` that bound a limit for every mean."""
-
-    constant: Floats
-    slope: Floats
-
-
 def tangent_lines(
     above: ArrayLike, below: ArrayLike, radius: ArrayLike, radius_below: ArrayLike
-) -> tuple[StraightLines, StraightLines]:
+) -> tuple[Floats, Floats]:
     """Return lines above `kl_upper` and below `kl_lower` that are tangent at the given means.
 
     kl_upper(a, r) <= (1 - e^(-h a0 - r) (1 - h (a - a0)))/(1 - e^-h) for every h > 0, and
     kl_lower(b, r) = 1 - kl_upper(1 - b, r).
+
+    Returns
+    -------
+    tuple[Floats, Floats]
+        The constants and the slopes in the mean; rows: the lines above, and those below.
     """
     a, b, r, r_below = _as_floats(above, below, radius, radius_below)
     mean = np.stack([a, 1.0 - b])
@@ -215,10 +213,10 @@ def tangent_lines(
     top = np.where(a < 1, (-np.expm1(-exponent[0]) - power[0] * h[0] * a) / width[0], 1.0)
     # numerator and denominator divided by e^h, so that e^(h b) cannot overflow
     bottom = np.where(b > 0, (power[1] * (1 - h[1] * b) - np.exp(-h[1])) / width[1], 0.0)
-    return (
-        StraightLines(top + GUARD * (np.abs(top) + slope[0] * a), slope[0] * (1 + GUARD)),
-        StraightLines(bottom - GUARD * (np.abs(bottom) + slope[1] * b), slope[1] * (1 - GUARD)),
-    )
+    constant = np.stack([top, bottom])
+    outwards = GUARD * np.array([1.0, -1.0]).reshape(2, *[1] * a.ndim)
+    guarded = constant + outwards * (np.abs(constant) + slope * np.stack([a, b]))
+    return guarded, slope * (1 + outwards)
 
 
 def mixture_radius(totals: ArrayLike, c: ArrayLike) -> Floats:
