@@ -81,6 +81,16 @@ def test_a_form_is_certified_too():
     assert table.nominal_variance < made.nominal_variance < 1.3 * table.nominal_variance
 
 
+@pytest.mark.parametrize("limits", [{}, {"country": 0.1}])
+def test_without_a_secret_only_the_budget_limits_reports(limits):
+    """An attribute of one value is no secret."""
+    domain = sp.Domain([*DOMAIN, sp.Attribute("country", ("here",))])
+    records = sp.Records(domain, [[job, 0, 0] for job in range(4)], [900, 700, 400, 300])
+    made = sp.shape(records, "job", limits=limits, epsilon=2.0)
+    assert made.realised() == dict.fromkeys(limits, 0.0)
+    assert 1.9 < made.realised("record")["job"] <= 2.0
+
+
 def test_values_without_records_may_have_any_distribution():
     counts = np.array([[400, 0], [300, 1], [200, 0], [100, 0]])
     made = sp.shape(sp.Records.from_joint(DOMAIN, counts), "job", limits={"sex": 0.1}, epsilon=2.0)

@@ -315,7 +315,8 @@ def select_mechanism(
     table = form_table(fifth, sources, limits)
     level = statement_level(table, math.prod(table.sizes) * (sum(table.sizes) + 1), confidence)
     protected = {name: at for name, at in limits.items() if len(table.targets[name]) > 1}
-    cone = partial(CertifiedReports, table=table, target_limits=protected, level=level)
+    certified = partial(CertifiedReports, table=table, target_limits=protected, level=level)
+    cone = certified if protected else AdmissibleReports
     coarse = {"starts": SELECTION_STARTS, **options, "gap": max(options["gap"], SELECTION_GAP)}
     return shape_form(table, limits, cone=cone, **coarse)
 
