@@ -204,11 +204,11 @@ class DesignRun:
             describe(f"designing, error {error / (self.problem.weights > 0).sum():.4g}")
 
     def result(self, seed: int) -> Design:
-        """Return the design, with the totals of its forms computed again."""
+        """Return the design, with the totals of its forms that are proven."""
         problem = self.problem
         indices, solution = self._final()
         order = sorted(indices, key=lambda index: -solution.shares[index])
-        forms = self.certifier.recheck([self.pool.forms[index] for index in order])
+        forms = self.certifier.proven([self.pool.forms[index] for index in order])
         if any(problem.excess(form.totals, form.record_budgets) > 0 for form in forms):
             raise AssertionError("a total of a designed form exceeds its limit")
         with np.errstate(divide="ignore"):
