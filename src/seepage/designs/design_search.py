@@ -17,9 +17,8 @@ from seepage._results import Progress
 from seepage.data.records import Records
 from seepage.designs.design import Design, DesignedForm
 from seepage.designs.design_options import make_form_problem
-from seepage.designs.forms.a_optimal import Precisions, ShareSolution, best_shares, evaluate
-from seepage.designs.forms.form_pool import FormPool
-from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices
+from seepage.designs.forms.a_optimal import FormPool, ShareSolution, best_shares, evaluate
+from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices, Precisions
 from seepage.designs.forms.form_search import FormSearch, Timer, generate_forms
 from seepage.designs.forms.form_totals import ExactForms
 from seepage.designs.forms.population_certifier import PopulationCertifier, halved

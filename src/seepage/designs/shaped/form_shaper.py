@@ -16,8 +16,7 @@ import numpy as np
 
 from seepage._numerics import Floats
 from seepage.data.records import Records
-from seepage.designs.forms.a_optimal import ShareSolution
-from seepage.designs.forms.form_pool import FormPool
+from seepage.designs.forms.a_optimal import FormPool, ShareSolution
 from seepage.designs.forms.form_problem import MAX_BUDGET, FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import (
     MIN_REDUCED_GAIN,
