@@ -25,9 +25,8 @@ from seepage.leakage import leakage_matrix
 from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.exact_probabilities import Thresholds, exact_cells, largest_ratio, log_above
 from seepage.plan.form import Form, MatrixChannel, ProductChannel
-from seepage.plan.make_plan import check_totals
+from seepage.plan.make_plan import check_totals, largest_total_fields
 from seepage.plan.plan import Plan
-from seepage.plan.plan_of_forms import largest_total_fields
 from seepage.plan.plan_parts import PlannedAttribute, Provenance, check_limits
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.total import TotalSettings
