@@ -17,13 +17,13 @@ import numpy as np
 from seepage import _checks
 from seepage._files import whole_file
 from seepage._pages import fill_template
-from seepage.collection.wire_draws import WORD, draw_form, form_bytes, perturb_record
 from seepage.data.domain import Domain
 from seepage.data.recoding import read_codebook
 from seepage.errors import InputError
-from seepage.mechanisms.randomness import Randomness
+from seepage.mechanisms.exact_probabilities import Randomness
 from seepage.plan.form import Form
 from seepage.plan.plan import Plan
+from seepage.plan.wire import WORD, draw_form, form_bytes, perturb_record
 from seepage.totals.result import GUARANTEES
 
 CLIENT = Path(__file__).with_name("client")
