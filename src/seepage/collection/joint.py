@@ -275,7 +275,7 @@ def estimate_joint(
     inverted = join(pooled, row, column)
     if method == "inversion":
         return inverted
-    return maximum_likelihood(plan, source, inverted, list(pooled.forms))
+    return maximum_likelihood(plan, source, pooled, inverted)
 
 
 def forms_asking_both(plan: Plan, first: str, second: str) -> list[int]:
@@ -319,24 +319,27 @@ def join(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint:
 
 
 def maximum_likelihood(
-    plan: Plan, source: ReportSource, inverted: Joint, indices: Sequence[int]
+    plan: Plan, source: ReportSource, pooled: PooledSums, inverted: Joint
 ) -> Joint:
-    """Return the joint frequencies of maximum likelihood.
+    """Return the joint frequencies of maximum likelihood, from the product forms that ask for both.
+
+    Without such a form, the unbiased estimate.
 
     Parameters
     ----------
-    plan, source
-        The plan and its reports.
+    plan, source, pooled
+        The plan, its reports and their sums.
     inverted
         The unbiased estimate: the start of the iteration, and the standard errors.
-    indices
-        The indices of the product forms that ask for both.
     """
     names = inverted.first.name, inverted.second.name
     likelihoods = [
         _likelihoods(source, index, {name: plan.channels[index][name] for name in names})
-        for index in indices
+        for index in pooled.forms
+        if plan.forms[index].is_product and set(names) <= set(plan.channels[index])
     ]
+    if not likelihoods:
+        return inverted
     start = nearest_distribution(inverted.frequencies.ravel()).reshape(inverted.frequencies.shape)
     frequencies, gap = _maximise(likelihoods, (start + 1.0 / start.size) / 2.0)
     used = int(sum(form.total for form in likelihoods))
