@@ -212,9 +212,11 @@ def dinkelbach_rows(
     value, best, x = start, (-1, -1), rows[:, None]
     trial = 0.0 if start else FIRST_SHARE * epsilon
     likely: Booleans | None = None
+    if rows.shape[1] <= MAX_PRODUCT_TERMS:  # contiguous pairs: NumPy's inner loops are longer
+        x = x.repeat(len(others), axis=1)
     while True:
         half = min(max(value, trial) / 2, LARGE_EPSILON)
-        above, below = (x * math.exp(-half), others * math.exp(half)) if half else (x, others)
+        above, below = x * math.exp(-half), others * math.exp(half)
         if scratch is None:
             sets = best_sets(above - below, size)
             criterion = _ratios(sets, x, others, epsilon)
