@@ -31,7 +31,7 @@ def evaluate(lines, contrast):
 
 
 def _each(lines):
-    return np.split(lines.values.astype(np.float64), np.cumsum(lines.counts)[:-1])
+    return [part.astype(np.float64) for part in lines]
 
 
 @pytest.mark.parametrize("shape", [(6, 2, 2), (5, 3, 4), (4, 7, 9), (3, 1, 5), (2, 20, 30)])
@@ -83,7 +83,7 @@ def test_rows_that_are_mixtures_of_others_change_nothing(kind, contrast):
 def test_equal_rows_need_no_lines():
     stack = np.broadcast_to([[[0.2, 0.3, 0.5]] * 3], (2, 3, 3))
     for kind in ("singletons", "all"):
-        assert profile_lines(stack, LikelySets(kind, 1.0), TOLERANCE).counts.tolist() == [0, 0]
+        assert [*map(len, profile_lines(stack, LikelySets(kind, 1.0), TOLERANCE))] == [0, 0]
 
 
 def test_beyond_the_last_contrast_lines_stay_cautious():
@@ -99,4 +99,4 @@ def test_adult_needs_few_lines(adult):
     lines = [
         profile_lines(s, LikelySets("all", 1.0), TOLERANCE) for _, _, s in matrix.channel_stacks()
     ]
-    assert sum(int(part.counts.sum()) for part in lines) < 10 * 210
+    assert sum(len(part) for stack in lines for part in stack) < 10 * 210

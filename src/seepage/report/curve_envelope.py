@@ -13,7 +13,6 @@ tolerance.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,30 +38,17 @@ SHARES = np.linspace(0.0, 1.0, 12)[:, None]
 """Positions between two contrasts, on a log scale, where chords are compared with tangents."""
 
 
-@dataclass(frozen=True)
-class Lines:
-    """The lines of several pairs, concatenated.
-
-    Parameters
-    ----------
-    counts
-        The number of lines of each pair; 0 if nothing leaks.
-    values
-        A and B of each line, shape (n, 2), in single precision: A rounded up and B down.
-    """
-
-    counts: Integers
-    values: Singles
-
-
 def profile_lines(
     channels: Floats,
     sets: LikelySets,
     tolerance: float,
     minimum: float = MIN_CONTRAST,
     maximum: float = 12.0,
-) -> Lines:
+) -> list[Singles]:
     """Return the lines of a stack of channels for a range of contrasts.
+
+    For each pair A and B of its lines, shape (n, 2), in single precision: A rounded up and B down;
+    no line if nothing leaks.
 
     Parameters
     ----------
@@ -106,14 +92,14 @@ def without_mixtures(channels: Floats) -> Floats:
     return np.take_along_axis(channels, rows[:, :, None], axis=1)
 
 
-def _singleton_lines(channels: Floats, maximum: float) -> Lines:
+def _singleton_lines(channels: Floats, maximum: float) -> list[Singles]:
     """Return the lines max_x G[x,u] - H min_x G[x,u] of the upper envelope over source values u."""
     high, low = channels.max(axis=1), channels.min(axis=1)
-    chosen = [_envelope(a, b, maximum) for a, b in zip(high, low, strict=True)]
-    counts = np.array([len(part) for part in chosen], dtype=np.int64)
-    pairs = np.repeat(np.arange(len(channels)), counts)
-    source = np.concatenate(chosen)
-    return Lines(counts, _safe(np.stack([high[pairs, source], low[pairs, source]], axis=1)))
+    lines = []
+    for a, b in zip(high, low, strict=True):
+        chosen = _envelope(a, b, maximum)
+        lines.append(_safe(np.stack([a[chosen], b[chosen]], axis=1)))
+    return lines
 
 
 def _envelope(high: Floats, low: Floats, maximum: float) -> Integers:
@@ -213,14 +199,15 @@ def _height(points: Floats) -> Floats:
     return np.asarray(np.exp(leakage - contrast) * np.expm1(-leakage) / np.expm1(-contrast))
 
 
-def _chords(pairs: Integers, points: Floats, count: int) -> Lines:
+def _chords(pairs: Integers, points: Floats, count: int) -> list[Singles]:
     """Return the chords of every pair, and a constant line beyond its last point."""
     last = np.append(pairs[1:] != pairs[:-1], True) if len(pairs) else np.zeros(0, dtype=np.bool_)
     following = np.minimum(np.arange(1, len(pairs) + 1), max(0, len(pairs) - 1))
     flat = np.stack([_height(points), np.zeros(len(points))], axis=1)
     lines = np.where(last[:, None], flat, _chord(points, points[following]))
     lines[:, 0] += MIN_CONTRAST * lines[:, 1]
-    return Lines(np.bincount(pairs, minlength=count), _safe(lines))
+    ends = np.cumsum(np.bincount(pairs, minlength=count))
+    return np.split(_safe(lines), ends[:-1])
 
 
 def _leakage(contrast: Any, high: Any, low: Any) -> Floats:

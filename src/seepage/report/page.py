@@ -228,9 +228,8 @@ def _lines(matrix: LeakageMatrix, reach: float) -> list[dict[str, Any]]:
         stack = without_mixtures(channels)
         for sets, minimum, maximum in _kinds(stack.shape[2], reach):
             lines = profile_lines(stack, sets, tolerance, minimum, maximum)
-            parts = np.split(lines.values, np.cumsum(lines.counts)[:-1])
             store = stores.setdefault((sets.kind, sets.size), {})
-            for target, source, part in zip(targets.tolist(), sources.tolist(), parts, strict=True):
+            for target, source, part in zip(targets.tolist(), sources.tolist(), lines, strict=True):
                 store.setdefault(source, {})[target] = part
     return [_store(kind, size, store, count) for (kind, size), store in stores.items()]
 
