@@ -177,7 +177,7 @@ def analysers(data: tuple[str, ...], epsilon: tuple[float, ...], **options: Any)
     Both are means over all ordered pairs, as shares of epsilon.  P1 is exact, R1 underestimates
     (a risk), R2 overestimates (needless noise), R3 does both.
     """
-    from seepage.study.analyser_benchmark import benchmark_analysers
+    from seepage.study.benchmarks import benchmark_analysers
 
     names = _data_names(data)
     tables = {names[path]: read_data(path, options) for path in data}
@@ -206,7 +206,7 @@ def mechanisms(data: str, epsilon: tuple[float, ...], **options: Any) -> None:
     often an attacker's guess is wrong, each simulated and expected.  Normalised tcpl is the sum
     of all leakages over that of the bound; bits are those of one report.
     """
-    from seepage.study.mechanism_benchmark import EIGHT, benchmark_mechanisms
+    from seepage.study.benchmarks import EIGHT, benchmark_mechanisms
 
     pairs = read_data(data, options)
     with progress_bar("simulating") as progress:

@@ -7,8 +7,7 @@ from seepage.charts.scatter import analyser_chart, mechanism_chart
 from seepage.data.pairs import PairCounts
 from seepage.leakage.matrix import leakage_matrix
 from seepage.mechanisms import mechanism
-from seepage.study.analyser_benchmark import benchmark_analysers
-from seepage.study.mechanism_benchmark import benchmark_mechanisms
+from seepage.study.benchmarks import benchmark_analysers, benchmark_mechanisms
 from seepage.study.reproduction.error_tables import library_subset_selection
 from seepage.study.reproduction.findings import Finding, Row, not_compared
 from seepage.study.reproduction.paper_data import (
