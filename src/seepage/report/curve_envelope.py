@@ -12,7 +12,6 @@ chords are never below the exact ones; chords are refined until they exceed them
 tolerance.
 """
 
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -69,27 +68,8 @@ def profile_lines(
     if sets.kind == "singletons":
         return _singleton_lines(channels, maximum)
     ends = max(minimum, MIN_CONTRAST), min(maximum, MAX_CONTRAST)
-    pairs, points = _refined(len(channels), _evaluator(channels, sets), tolerance, *ends)
+    pairs, points = _refined(channels, sets, tolerance, *ends)
     return _chords(pairs, points, len(channels))
-
-
-def without_mixtures(channels: Floats) -> Floats:
-    """Return channels without target values whose rows are mixtures of other rows.
-
-    Numerator and denominator of a ratio are linear in the row, so the maximum is attained at rows
-    that are no mixtures.  Removed are mixtures of rows with a single source value, which rare
-    target values have: hundreds of rows become some dozens.  All channels keep the same number of
-    rows; the first one is repeated if need be.
-    """
-    support = channels > 0
-    single = support & (support.sum(axis=2) == 1)[:, :, None]
-    first = single & (single.cumsum(axis=1) == 1)
-    mixed = (support <= single.any(axis=1)[:, None]).all(axis=2)
-    kept = ~mixed | first.any(axis=2)
-    counts = kept.sum(axis=1)[:, None]
-    order = np.argsort(~kept, axis=1, kind="stable")[:, : counts.max()]
-    rows = np.where(np.arange(order.shape[1]) < counts, order, order[:, :1])
-    return np.take_along_axis(channels, rows[:, :, None], axis=1)
 
 
 def _singleton_lines(channels: Floats, maximum: float) -> list[Singles]:
@@ -122,12 +102,13 @@ def _envelope(high: Floats, low: Floats, maximum: float) -> Integers:
     return np.array(kept, dtype=np.int64)
 
 
-Evaluator = Callable[[Integers, Floats], Floats]
-"""From pairs and a contrast each to rows (contrast, ln H, A, B): points and tangents of E."""
+def _refined(
+    channels: Floats, sets: LikelySets, tolerance: float, minimum: float, maximum: float
+) -> tuple[Integers, Floats]:
+    """Return pairs and points on their E, refined until all chords are within the tolerance.
 
-
-def _evaluator(channels: Floats, sets: LikelySets) -> Evaluator:
-    """Return a function that gives the exact leakage of pairs and the tangents of E there."""
+    A point is a row (contrast, ln H, A, B): the exact leakage ln H, and the tangent of E there.
+    """
 
     def evaluate(pairs: Integers, contrasts: Floats) -> Floats:
         stack = channels[pairs]
@@ -138,16 +119,9 @@ def _evaluator(channels: Floats, sets: LikelySets) -> Evaluator:
         low = np.where(best.likely, other, 0.0).sum(axis=1)
         return np.stack([contrasts, best.value, high, low], axis=1)
 
-    return evaluate
-
-
-def _refined(
-    count: int, evaluate: Evaluator, tolerance: float, minimum: float, maximum: float
-) -> tuple[Integers, Floats]:
-    """Return pairs and points on their E, refined until all chords are within the tolerance."""
-    pairs = np.arange(count)
-    left = evaluate(pairs, np.full(count, minimum))
-    right = evaluate(pairs, np.full(count, maximum))
+    pairs = np.arange(len(channels))
+    left = evaluate(pairs, np.full(len(channels), minimum))
+    right = evaluate(pairs, np.full(len(channels), maximum))
     evaluated = [(pairs, left), (pairs, right)]
     for _ in range(MAX_ROUNDS):
         crossings, inexact = _crossings(left, right, tolerance)
