@@ -124,6 +124,9 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31"]
 """Okabe and Ito's colours, and a brown: distinguishable with any colour vision."""
 
+STEP = 22
+"""Height of an attribute's row, in pixels."""
+
 DIAGONAL = {"color": "#777777", "strokeDash": [4, 3], "strokeWidth": 1}
 """Style of reference lines."""
 
@@ -142,6 +145,12 @@ def coloured(field: str, order: list[str], title: str = "", **more: Any) -> Any:
     """Return a colour encoding of a field, with `PALETTE` in this order and a legend."""
     scale = alt.Scale(domain=order, range=PALETTE)
     return alt.Color(f"{field}:N", title=title or None, sort=order, scale=scale, **more)
+
+
+def limit_marks(base: Any) -> Any:
+    """Return the limits of attributes as marks, on a chart whose rows are attributes."""
+    limited = base.transform_filter("isValid(datum.limit)")
+    return limited.mark_tick(color=PALETTE[1], thickness=3, height=18).encode(x="limit:Q")
 
 
 def in_panels(

@@ -299,7 +299,7 @@ def client(
       seepage client plan.json --questionnaire survey.html --labels codebook.csv
       seepage client plan.json --questionnaire survey.html --endpoint https://example.org/reports
     """
-    from seepage._files import whole_file
+    from seepage._files import write_text
     from seepage.collection.client_files import questionnaire_page, read_labels, write_client
     from seepage.plan import Plan
 
@@ -311,8 +311,7 @@ def client(
     if questionnaire is not None:
         texts = read_labels(labels, plan.domain) if labels is not None else []
         page = questionnaire_page(plan, labels=texts, endpoint=endpoint, title=title)
-        with whole_file(questionnaire) as file:
-            file.write(page.encode())
+        write_text(questionnaire, page)
         click.echo(f"wrote {questionnaire}: open it in a browser")
     if folder is not None:
         written = write_client(plan, folder, vectors=vectors)

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from seepage._files import whole_file, writable
+from seepage._files import writable, write_text
 from seepage._results import Progress, json_text
 from seepage.errors import InputError, SeepageError, TableError
 
@@ -28,8 +28,7 @@ def emit(text: str, output: str | None) -> None:
             text = CONTROL.sub(lambda c: c[0].encode("unicode_escape").decode("ascii"), text)
         click.echo(text.rstrip("\n"), color=True)  # else Click removes escape sequences
         return
-    with whole_file(output) as file:
-        file.write((text.rstrip("\n") + "\n").encode())
+    write_text(output, text.rstrip("\n") + "\n")
     click.echo(f"wrote {output}", err=True)
 
 

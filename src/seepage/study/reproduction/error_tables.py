@@ -3,7 +3,7 @@
 Table I compares them with the exact leakage of the inferred value, Table II with the bound.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,22 +141,21 @@ def nmse(estimates: Floats, theory: Floats) -> tuple[float, int]:
     return float(error), int((off_diagonal & ~finite).sum())
 
 
-def library_subset_selection(pairs: PairCounts, epsilon: float) -> Mapping[str, Mechanism]:
+def library_subset_selection(pairs: PairCounts, epsilon: float) -> tuple[Mechanism, ...]:
     """Return, for each attribute, the GRR with the leakage of the value inferred from SS.
 
     The set size omega is that of the paper's library: k / (e^eps + 1) rounded to the nearest
     integer, where the paper's text rounds down.  The inferred value is right with probability
     a = p / omega, as that of GRR with contrast ln a (k - 1) / (1 - a).
     """
-    equivalent: dict[str, Mechanism] = {}
-    for attribute in pairs.domain:
-        k = attribute.size
+    equivalent = []
+    for k in pairs.domain.sizes:
         omega = max(1, int(np.rint(k / (np.exp(epsilon) + 1))))
         p = omega * np.exp(epsilon) / (omega * np.exp(epsilon) + k - omega)
         a = p / omega
         contrast = float(np.log(a * (k - 1) / (1 - a))) if k > 1 else 0.0
-        equivalent[attribute.name] = GRR(k, max(contrast, 0.0))
-    return equivalent
+        equivalent.append(GRR(k, max(contrast, 0.0)))
+    return tuple(equivalent)
 
 
 def table1(data: Data, found: Finding) -> None:
