@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from seepage import _checks
-from seepage._results import json_text
 from seepage.cli.options import (
     BUDGET,
     SEED,
@@ -83,7 +82,7 @@ def simulate(data: str, form: str, output: str | None, **options: Any) -> None:
             progress=progress,
             **{name: options[name] for name in names},
         )
-    emit(_format_estimates(estimates, Path(data).name, form), output)
+    emit(format_result(form, estimates, _estimates_text, Path(data).name), output)
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -94,17 +93,8 @@ def _pair(text: str) -> tuple[str, str]:
     return target.strip(), source.strip()
 
 
-def _format_estimates(estimates: Any, name: str, form: str) -> str:
-    if form == "csv":
-        return str(estimates.to_csv())
+def _estimates_text(estimates: Any, name: str) -> str:
     rows, settings = estimates.to_arrow().to_pylist(), estimates.settings
-    if form == "json":
-        keys = ("seed", "replicas", "view", "confidence", "population")
-        return json_text({**{key: getattr(settings, key) for key in keys}, "estimates": rows})
-    return _estimates_table(rows, settings, name)
-
-
-def _estimates_table(rows: list[dict[str, Any]], settings: Any, name: str) -> str:
     order = sorted(rows, key=lambda row: -row["corrected"])
     shown = [(f"{row['source']} -> {row['target']}", row) for row in order[:SHOWN_PAIRS]]
     percent = f"{100 * settings.confidence:g}%"

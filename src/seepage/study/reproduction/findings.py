@@ -11,14 +11,17 @@ import msgspec
 
 Verdict = Literal["agrees", "explained", "deviates", "no data", "ours"]
 
-VERDICTS: dict[Verdict, str] = {
-    "agrees": "within the tolerance",
-    "explained": "outside the tolerance, for a reason that is found and stated",
-    "deviates": "outside the tolerance, for a reason unknown to us",
-    "no data": "not compared: the data are not at hand",
-    "ours": "not in the paper",
+VERDICTS: dict[Verdict, tuple[str, str]] = {
+    "agrees": ("✓ agrees", "within the tolerance"),
+    "explained": (
+        "△ deviates, explained",
+        "outside the tolerance, for a reason that is found and stated",
+    ),
+    "deviates": ("✗ deviates", "outside the tolerance, for a reason unknown to us"),
+    "no data": ("– no data", "not compared: the data are not at hand"),
+    "ours": ("ours", "not in the paper"),
 }
-"""The possible verdicts of a comparison, and their meaning."""
+"""The possible verdicts of a comparison: the label of each on the page, and its meaning."""
 
 Row = dict[str, Any]
 """A row of an item's table: a text, a number or None by column."""
