@@ -145,7 +145,7 @@ def analyse(data: str, form: str, output: str | None, strongest: int, **options:
             guarantees=guarantees,
             progress=progress,
             name=name,
-            command=_typed_command(),
+            command=shlex.join(["seepage", *sys.argv[1:]]),
             **shared,
         )
     write_chart(analysis, options["chart"])
@@ -181,11 +181,6 @@ def _report_leaks_text(analysis: Any, name: str, strongest: int) -> str:
         f"with its own interval of confidence {analysis.confidence:g}; view: {analysis.view}"
     )
     return "\n".join([heading, *analysis.sentences(strongest)])
-
-
-def _typed_command() -> str:
-    """Return the command line, for the provenance of a report."""
-    return shlex.join(["seepage", *sys.argv[1:]])
 
 
 def _parse_guarantees(text: str) -> list[str]:

@@ -33,11 +33,14 @@ if TYPE_CHECKING:
     from seepage.plan import Plan
 
 
-@click.command("perturb", cls=FileCommand)
-@click.argument("data")
-@click.option(
+PLAN = click.option(
     "--plan", "plan_path", required=True, type=click.Path(dir_okay=False), help="The plan's file."
 )
+
+
+@click.command("perturb", cls=FileCommand)
+@click.argument("data")
+@PLAN
 @click.option("-o", "--output", required=True, type=OutputFile(), help="The reports' file.")
 @click.option(
     "--other",
@@ -150,9 +153,7 @@ def _catch_alls(settings: Iterable[str], domain: Domain) -> dict[str, str] | Non
 
 @click.command("estimate", cls=FileCommand)
 @click.argument("reports")
-@click.option(
-    "--plan", "plan_path", required=True, type=click.Path(dir_okay=False), help="The plan's file."
-)
+@PLAN
 @click.option(
     "--consistent", is_flag=True, help="Project each attribute's frequencies to a distribution."
 )

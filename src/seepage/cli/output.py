@@ -148,13 +148,8 @@ class OutputFolder(click.Path):
         return str(super().convert(value, param, ctx))
 
 
-FORCE_KEY = "seepage.force"
 FORCE_OPTION = click.Option(
-    ["--force"],
-    is_flag=True,
-    expose_value=False,
-    callback=lambda ctx, _, value: ctx.meta.update({FORCE_KEY: value}),
-    help="Replace a file that seepage did not write.",
+    ["--force"], is_flag=True, help="Replace a file that seepage did not write."
 )
 OUTPUT_MARKERS = re.compile(
     rb"seepage|\b(leakage|cpl|plug_in|standard.error|undershoot|tcpl|backward)\b"
@@ -201,6 +196,7 @@ class FileCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Check the files, then run the command."""
+        force = ctx.params.pop("force", False)
         if sys.stdout is None and ctx.params.get("output", "none needed") is None:
             raise InputError("standard output is closed, so --output must be given")
         names = [name for param in self.params if (name := param.name) in INPUT_PARAMETERS]
@@ -219,7 +215,7 @@ class FileCommand(click.Command):
                 file.samefile(output) for path in inputs for file in input_files(path)
             ):
                 raise InputError(f"the output must not be what is read, got {output!r} for both")
-            if not ctx.meta.get(FORCE_KEY) and not _is_replaceable(Path(output)):
+            if not force and not _is_replaceable(Path(output)):
                 raise InputError(
                     f"{output!r} exists, and nothing in it says that seepage wrote it; "
                     "--force replaces it"
@@ -227,32 +223,32 @@ class FileCommand(click.Command):
         try:
             return super().invoke(ctx)
         except SeepageError as error:
-            raise InputError(_with_option_subject(str(error), self.params)) from error
+            raise InputError(_with_option_subject(str(error))) from error
 
 
 # Library messages with the names of options -----------------------------------------------------
 
 
-def _with_option_subject(message: str, params: Sequence[click.Parameter]) -> str:
+def _with_option_subject(message: str) -> str:
     """Return a message of the library with the command's options in place of parameters.
 
     Library messages start with the parameter that they are about: `epsilon must be ...`.
     """
-    options = _options(params)
+    options = _options()
     subject = SUBJECT.match(message)
     if subject and subject["name"] in options:
         option = options[subject["name"]]
         message = f"{subject['each'] or ''}{option}{message[subject.end() :]}"
-    return with_options(message, params)
+    return with_options(message)
 
 
 SUBJECT = re.compile(r"(?P<each>each )?(?(each)of )(?P<name>\w+)(?=:? (?!need all))")
 """The parameter at the start of a message."""
 
 
-def with_options(text: str, params: Sequence[click.Parameter]) -> str:
+def with_options(text: str) -> str:
     """Return a text with options in place of parameters: `--scope table` for `scope='table'`."""
-    options = _options(params)
+    options = _options()
 
     def replacement(match: re.Match[str]) -> str:
         name, value = match["name"] or match["code"] or match["bracketed"], match["value"]
@@ -272,11 +268,11 @@ SETTING = re.compile(
 """A parameter as `name=value`, in backticks or in brackets; not inside a quoted name."""
 
 
-def _options(params: Sequence[click.Parameter]) -> dict[str, str]:
-    """Return the command's options and arguments by the library's parameters."""
+def _options() -> dict[str, str]:
+    """Return the options and arguments of the running command by the library's parameters."""
     return {
         param.name: param.opts[-1] if isinstance(param, click.Option) else param.name.upper()
-        for param in params
+        for param in click.get_current_context().command.params
         if param.name is not None
     }
 

@@ -313,9 +313,7 @@ def _design_text(design: Any, name: str) -> str:
         "Other ways to keep the same limit": _comparison_text(design),
     }
     parts = [f"\n{title}\n{table}" for title, table in tables.items()]
-    params = click.get_current_context().command.params
-    notes = [with_options(note, params) for note in design.notes]
-    return "\n".join([heading, *parts, *notes])
+    return "\n".join([heading, *parts, *map(with_options, design.notes)])
 
 
 def _forms_text(design: Any) -> str:

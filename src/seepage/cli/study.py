@@ -224,12 +224,11 @@ def _data_names(data: tuple[str, ...]) -> dict[str, str]:
 
 def _scores_text(scores: Any) -> str:
     rows = scores.to_dict()["scores"]
-    cells = [[_cell(value) for value in row.values()] for row in rows]
+    cells = [
+        [f"{value:.4g}" if isinstance(value, float) else str(value) for value in row.values()]
+        for row in rows
+    ]
     return text_columns([[name.replace("_", " ") for name in rows[0]], *cells])
-
-
-def _cell(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _constant_notes(tables: dict[str, Any]) -> list[str]:
