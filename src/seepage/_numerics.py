@@ -9,6 +9,7 @@ Conventions, used everywhere:
 """
 
 import math
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import ROUND_CEILING, Decimal
@@ -166,7 +167,15 @@ def shortest_above(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-# Threads of linear algebra -----------------------------------------------------------------------
+# Threads -----------------------------------------------------------------------------------------
+
+
+def cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
 
 _threads_lock = Lock()
 _one_thread: list[Any] = []

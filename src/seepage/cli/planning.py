@@ -136,7 +136,7 @@ def calibrate(data: str, form: str, output: str | None, **options: Any) -> None:
             **_sampling_settings(options),
         )
     plan = plan_of(calibration)
-    _write(plan, data, output, options["report"])
+    _write(plan, data, output, options)
     write_chart(plan, options["chart"])
     emit(format_result(form, plan, _calibration_text, Path(data).name), None)
 
@@ -211,13 +211,13 @@ def _collection_settings(records: Any, options: dict[str, Any]) -> dict[str, Any
     return {"weights": weights, **{name: options[name] for name in names}}
 
 
-def _write(plan: Any, data: str, output: str | None, page: str | None) -> None:
-    """Write a plan and its page; None for neither."""
+def _write(plan: Any, data: str, output: str | None, options: dict[str, Any]) -> None:
+    """Write a plan and its page, where files are given."""
     if output is not None:
         plan.save(output)
-    if page is not None:
-        plan.report(page, name=Path(data).name)
-        click.echo(f"wrote {page}: open it in a browser", err=True)
+    if options["report"] is not None:
+        plan.report(options["report"], name=Path(data).name)
+        click.echo(f"wrote {options['report']}: open it in a browser", err=True)
 
 
 # seepage design ----------------------------------------------------------------------------------
@@ -292,8 +292,7 @@ def design(data: str, form: str, output: str | None, **options: Any) -> None:
             from seepage.designs.find_design import frontier
 
             write_chart(frontier(records, limits, progress=progress, **chosen), options["frontier"])
-    plan = plan_of_design(result)
-    _write(plan, data, output, options["report"])
+    _write(plan_of_design(result), data, output, options)
     write_chart(result, options["chart"])
     emit(format_result(form, result, _design_text, Path(data).name), None)
 

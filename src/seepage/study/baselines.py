@@ -139,18 +139,13 @@ def register_analyser(found: Analyser) -> Analyser:
 def as_analysers(chosen: Any) -> list[Analyser]:
     """Return analysers given by name or as objects; all registered ones for None."""
     if chosen is None:
-        return list(analysers().values())
+        return list(ANALYSERS.values())
     given = _checks.items(chosen, "chosen")
     objects = [analyser(item) if isinstance(item, str) else item for item in given]
     for item in objects:
         if isinstance(item, type) or not isinstance(item, Analyser):
             raise InputError(f"analyser must be a name or an Analyser, got {_checks.shown(item)}")
     return objects
-
-
-def analysers() -> dict[str, Analyser]:
-    """Return the registered analysers by name in lower case."""
-    return dict(ANALYSERS)
 
 
 def analyser(name: str, parameter: str = "analyser") -> Analyser:

@@ -12,21 +12,15 @@ from seepage._numerics import Floats
 from seepage._results import Result, json_ready
 from seepage.data.domain import Domain, sample_caution
 from seepage.errors import DomainError, InputError
-from seepage.leakage.release import VIEWS, View
+from seepage.leakage.release import View
 from seepage.study.simulation import QUANTILES, Significance
 
 Method = Literal["aggregate", "records"]
-METHODS = ("aggregate", "records")
-
-MAX_SEED = 2**63 - 1
 
 RARE = 10
 """Minimum count of the deciding cells of an estimate without a caution."""
 
 REPORTED = ("target", "source", "plug_in", "corrected", "lower", "upper", "p_value")
-
-MAX_SURROGATES = 10**7
-"""Enough for p-values of 1e-7; each surrogate takes 8 bytes."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +30,7 @@ class EstimateSettings:
     Parameters
     ----------
     replicas, surrogates, seed, view, method, population, confidence
-        See `estimate_leakage`.  Values outside their range raise an InputError.
+        See `estimate_leakage`.
     """
 
     replicas: int
@@ -46,20 +40,6 @@ class EstimateSettings:
     method: Method
     population: bool
     confidence: float
-
-    def __post_init__(self) -> None:
-        for name, minimum, maximum in (
-            ("replicas", 1, None),
-            ("surrogates", 0, MAX_SURROGATES),
-            ("seed", 0, MAX_SEED),
-        ):
-            number = _checks.integer(getattr(self, name), name, minimum, maximum)
-            object.__setattr__(self, name, number)
-        confidence = _checks.inner_probability(self.confidence, "confidence")
-        object.__setattr__(self, "confidence", confidence)
-        _checks.choice(self.view, "view", VIEWS)
-        _checks.choice(self.method, "method", METHODS)
-        _checks.flag(self.population, "population")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ a corrected estimate and a confidence interval (`confidence`) and a p-value (`si
 reported with it.
 """
 
-import os
 import secrets
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,16 +16,24 @@ from functools import partial
 from typing import Any, cast
 
 from seepage import _checks
+from seepage._numerics import cores
 from seepage._results import Progress
 from seepage.data.domain import Domain
 from seepage.data.inputs import as_pairs, as_records
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
 from seepage.errors import DomainError, InputError
-from seepage.leakage.release import View, releases
+from seepage.leakage.release import VIEWS, View, releases
 from seepage.mechanisms import Mechanism, registered
 from seepage.study.estimates import EstimateSettings, LeakageEstimate, LeakageEstimates, Method
 from seepage.study.estimation_task import Key, Task, make_task
+
+METHODS = ("aggregate", "records")
+
+MAX_SEED = 2**63 - 1
+
+MAX_SURROGATES = 10**7
+"""Enough for p-values of 1e-7; each surrogate takes 8 bytes."""
 
 MAX_REPORTS = 2**53
 """Largest number of reports that float64 represents exactly."""
@@ -125,9 +132,16 @@ def estimate_leakage(
     (True, 0.01)
     """
     _checks.progress(progress)
-    used_seed = secrets.randbits(63) if seed is None else seed
+    _checks.choice(view, "view", VIEWS)
+    _checks.choice(method, "method", METHODS)
     settings = EstimateSettings(
-        replicas, surrogates, used_seed, view, method, population, confidence
+        _checks.integer(replicas, "replicas", 1),
+        _checks.integer(surrogates, "surrogates", 0, MAX_SURROGATES),
+        secrets.randbits(63) if seed is None else _checks.integer(seed, "seed", 0, MAX_SEED),
+        view,
+        method,
+        _checks.flag(population, "population"),
+        _checks.inner_probability(confidence, "confidence"),
     )
     counted: PairCounts | Records
     if sources is None:
@@ -145,9 +159,10 @@ def estimate_leakage(
             f"records times replicas must be at most {MAX_REPORTS:,}, "
             f"got {counted.records:,} times {_checks.shown(replicas)}"
         )
+    workers = cores() if threads is None else _checks.integer(threads, "threads", 1)
     make = partial(make_task, counted, mechanisms, settings.view)
     estimates: dict[Key, LeakageEstimate] = {}
-    for key, estimate in _run_tasks(keys, make, settings, _thread_count(threads)):
+    for key, estimate in _run_tasks(keys, make, settings, workers):
         estimates[key] = replace(estimate, population=counted.population)
         if progress is not None:
             progress(len(estimates), len(keys))
@@ -202,15 +217,6 @@ def _ordered_pairs(
         if x == u:
             raise DomainError(f"{domain.names[x]!r} is no source about itself")
     return list(chosen)
-
-
-def _thread_count(threads: int | None) -> int:
-    """Return the number of threads; by default the number of cores available to this process."""
-    if threads is not None:
-        return _checks.integer(threads, "threads", 1)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _run_tasks(

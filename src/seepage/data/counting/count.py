@@ -5,7 +5,6 @@ earlier batches, each into its own accumulator.  Only a few batches are in memor
 integers, so the result does not depend on the assignment of batches to threads.
 """
 
-import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seepage import _checks
-from seepage._numerics import Codes, Integers
+from seepage._numerics import Codes, Integers, cores
 from seepage._results import Progress
 from seepage.data.counting.kernel import PairCells, compiled_pays, count_batch
 from seepage.data.domain import Domain
@@ -285,7 +284,7 @@ def count_batches(
         The number of rows, None if unknown.
     """
     _checks.choice(engine, "engine", LOCAL_ENGINES)
-    workers = _cores()
+    workers = cores()
     expected = (rows_total or 0) // workers
     accumulators = [PairAccumulator(columns, expected) for _ in range(workers)]
     compiled = None if engine == "auto" else engine == "numba"
@@ -325,10 +324,3 @@ def _max_pending(sizes: Sequence[int], workers: int) -> int:
     """Return the maximum number of batches in memory; fewer if each thread's counts are large."""
     cells = int(pair_offsets(sizes)[-1])
     return max(1, min(workers + DECODED_AHEAD, MAX_SHARED_CELLS // max(cells, 1)))
-
-
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -28,16 +28,9 @@ SEED = 2025
 """Seed of all simulations, so that reruns give the same numbers."""
 
 MECHANISMS = {
-    "grr": "GRR",
-    "rappor": "RAPPOR",
-    "exp": "EXP",
-    "oue": "OUE",
-    "blh": "BLH",
-    "olh": "OLH",
-    "ss": "SS",
-    "she": "SHE",
+    name: name.upper() for name in ("grr", "rappor", "exp", "oue", "blh", "olh", "ss", "she")
 }
-"""The paper's eight mechanisms, in the order of its Table II."""
+"""The names of the paper's eight mechanisms on the page, in the order of its Table II."""
 
 
 def ordered_pairs(matrix: Floats) -> Floats:
