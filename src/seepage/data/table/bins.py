@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from itertools import pairwise
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -68,10 +68,17 @@ class Edges:
 
     given: tuple[float, ...]
 
+    @property
+    def bins(self) -> int:
+        """Number of bins."""
+        return len(self.given) - 1
+
 
 @dataclass(frozen=True)
 class NoBins:
     """No bins: every distinct number is a category."""
+
+    bins: ClassVar[int] = 0
 
 
 BinningRule: TypeAlias = Quantile | Width | Edges | NoBins

@@ -23,7 +23,7 @@ import pyarrow.csv as pa_csv
 
 from seepage.data.table.labels import field_key, is_number
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sources import SIGNATURES, TEXT, read_errors
+from seepage.data.table.sources import SIGNATURES, TEXT, check_same_columns, read_errors
 from seepage.errors import TableError
 
 DELIMITERS = "\t;|, "
@@ -157,13 +157,9 @@ class TextSource:
         self._files = [(file, self._find_layout(file)) for file in files]
         first, layout = self._files[0]
         self.names = layout.names
+        expected = dict.fromkeys(layout.names, "text")
         for file, other in self._files:
-            unshared = sorted(set(layout.names) ^ set(other.names))
-            if unshared:
-                verb = "lacks" if unshared[0] in layout.names else "also has"
-                raise TableError(
-                    f"{file} does not have the columns of {first}: it {verb} {unshared[0]!r}"
-                )
+            check_same_columns(file, dict.fromkeys(other.names, "text"), first, expected)
 
     def _find_layout(self, file: Path) -> TextLayout:
         """Return the layout of a file, from its first 256 kB, or more if the header is longer."""
