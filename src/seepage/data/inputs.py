@@ -132,7 +132,7 @@ def as_records(data: Any, **options: Any) -> Records:
     """
     counted = as_counted(data, records=True, **options)
     if isinstance(counted, PairCounts):
-        raise InputError("this needs records, and data has pair counts only; give the table itself")
+        raise InputError("data must have records, and has pair counts only; give the table itself")
     return counted
 
 
