@@ -69,19 +69,14 @@ class FoundColumn:
         self.needs_edges |= other.needs_edges
         if self.alphabet is not None and other.alphabet is not None and not self.needs_edges:
             try:
-                self._merge_values(self.alphabet, other.alphabet, other.seen)
+                codes = self.alphabet.merge(other.alphabet)
+                if self.seen is not None and other.seen is not None:
+                    self.seen = np.pad(self.seen, (0, self.alphabet.size - len(self.seen)))
+                    self.seen[codes] |= other.seen
             except ManyNumbers:
                 self.needs_edges = True
         if self.needs_edges:
             self.alphabet = self.seen = None
-
-    def _merge_values(
-        self, mine: FoundAlphabet, theirs: FoundAlphabet, seen: Booleans | None
-    ) -> None:
-        codes = mine.merge(theirs)
-        if self.seen is not None and seen is not None:
-            self.seen = np.pad(self.seen, (0, mine.size - len(self.seen)))
-            self.seen[codes] |= seen
 
 
 @dataclass
