@@ -168,10 +168,6 @@ class TableOptions:
         """Whether records with missing values are dropped."""
         return self.missing == "drop"
 
-    def names_bins_of(self, name: str) -> bool:
-        """Return whether `bins` names this column."""
-        return isinstance(self.bins, Mapping) and name in self.bins
-
     def rule(self, name: str) -> BinningRule:
         """Return the binning rule of a numeric column."""
         if not isinstance(self.bins, Mapping):

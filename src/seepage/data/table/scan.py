@@ -226,21 +226,9 @@ class TableScan:
         self._find_edges(sorted(indices))
 
     def _find_edges(self, indices: list[int]) -> None:
-        """Find the bin edges of columns in one pass over these columns of the whole table.
+        from seepage.data.table.column import find_edges
 
-        A column of a text file with fields that are not numbers stays categorical; if the options
-        bin it by name, that is an error.  A column with a single number, or with numbers closer
-        together than floats, stays categorical too.
-        """
-        from seepage.data.table.column import collect_numbers
-
-        columns = [self.columns[index] for index in indices]
-        pending = [column for column in columns if not column.use_given_edges()]
-        if pending:
-            summaries = collect_numbers(self._source, pending)
-            for column, summary in zip(pending, summaries, strict=True):
-                if summary is not None:
-                    column.set_edges(column.edges_of(summary))
+        find_edges(self._source, [self.columns[index] for index in indices])
 
     def find(self, share: float) -> Iterator[CodedBatch | None]:
         """Yield the batches of a shard, None if a column has no codes because it needs bins.
