@@ -89,20 +89,21 @@ class FoundTable:
         The values of each column.
     rows, kept
         Number of records, and of those that are not dropped.
-    counted
-        Whether the pairs of all kept records were counted.
     counts
-        The counts, of the values in kept records; None if no record is kept.
+        The counts of the values in kept records; None if they were not counted, or if no record is
+        kept.
     """
 
     columns: list[FoundColumn]
     rows: int = 0
     kept: int = 0
-    counted: bool = False
     counts: PairCounts | None = None
 
     def merge(self, other: "FoundTable") -> None:
-        """Add the values and counts of other shards, in any order."""
+        """Add the values of other shards, in any order, and their counts.
+
+        There are no counts if they would have too many pair cells, or if a column needs bins.
+        """
         if not other.rows:
             return
         if not self.rows:
@@ -110,23 +111,15 @@ class FoundTable:
             return
         for mine, theirs in zip(self.columns, other.columns, strict=True):
             mine.merge(theirs)
+        counts = [part.counts for part in (self, other) if part.kept]
+        known = [part for part in counts if part is not None]
         self.rows += other.rows
         self.kept += other.kept
-        self.counted &= other.counted and not any(column.needs_edges for column in self.columns)
-        self._add(other.counts)
-
-    def _add(self, counts: PairCounts | None) -> None:
-        """Add counts, unless there are too many pair cells."""
-        if not self.counted:
-            self.counts = None
-        elif self.counts is None:
-            self.counts = counts
-        elif counts is None:
-            return
-        else:
-            self.counts = merge_pairs([self.counts, counts])
-            if too_many_cells(self.counts.domain.sizes):
-                self.counts, self.counted = None, False
+        self.counts = None
+        needs_edges = any(column.needs_edges for column in self.columns)
+        if known and len(known) == len(counts) and not needs_edges:
+            merged = merge_pairs(known)
+            self.counts = None if too_many_cells(merged.domain.sizes) else merged
 
 
 @dataclass
@@ -192,7 +185,7 @@ def partial_domain(
             known.attributes[column.name] = binned_attribute(column.name, edges, missing=missing)
         else:
             known.without_bins.append(column.name)
-    if found.counted and found.counts is not None:
+    if found.counts is not None:
         known.counts = widened(found.counts, Domain(known.attributes.values()))
     return known
 
@@ -228,10 +221,8 @@ def find_values(
             counts.add(batch.codes, batch.sizes)
     kept = scan.rows_read - scan.rows_dropped
     parts = [_found_column(scan, index) for index in range(len(columns))]
-    found = FoundTable(parts, scan.rows_read, kept, counts is not None and scan.rows_read > 0)
-    if counts is not None and kept:
-        found.counts = counts.counts(*scan.finish())
-    return found
+    counted = counts.counts(*scan.finish()) if counts is not None and kept else None
+    return FoundTable(parts, scan.rows_read, kept, counted)
 
 
 def _found_column(scan: TableScan, index: int) -> FoundColumn:
