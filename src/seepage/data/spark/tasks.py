@@ -17,12 +17,11 @@ from seepage.data.counting.distinct import Gathering
 from seepage.data.domain import Attribute, Domain
 from seepage.data.pairs import PairCounts, pair_offsets
 from seepage.data.recoding import merge_pairs, widened
-from seepage.data.table.bins import Edges, binned_attribute
-from seepage.data.table.column import Column
+from seepage.data.table.bins import Edges, NumberSummary, binned_attribute
+from seepage.data.table.column import Column, columns_of
 from seepage.data.table.labels import FoundAlphabet, ManyNumbers
 from seepage.data.table.options import ALL_OTHERS, TableOptions
 from seepage.data.table.persons import RecordChoice
-from seepage.data.table.sampling import NumberSummary
 from seepage.data.table.scan import TableScan, check_records
 from seepage.data.table.sources import Source
 
@@ -166,7 +165,7 @@ def partial_domain(
     edges of columns that were not summarised: those that exceed `few` numbers after the first
     batch, or in all shards together only.
     """
-    columns = [Column(choice, options, fields=False) for choice in options.choose(names)]
+    columns = columns_of(names, options)
     check_records(found.rows, found.kept)
     known = PartialDomain()
     for column, part in zip(columns, found.columns, strict=True):
@@ -211,7 +210,7 @@ def find_values(
     count, expected
         Whether to count pairs, and the number of records that each core will count, 0 if unknown.
     """
-    columns = [Column(choice, options, fields=False) for choice in options.choose(source.names)]
+    columns = columns_of(source.names, options)
     scan = TableScan(source, columns, options, first)
     counts = PairAccumulator(len(columns), expected) if count else None
     for batch in scan.find(share):
@@ -244,7 +243,7 @@ ShardCoding: TypeAlias = tuple[list[Column], TableOptions]
 def plan_coding(names: Sequence[str], options: TableOptions, domain: Domain) -> ShardCoding:
     """Return the coding of a table with these columns in a domain, given or found."""
     inside = replace(options, domain=domain, bins=None, pool=None, person=None)
-    columns = [Column(choice, inside, fields=False) for choice in inside.choose(names)]
+    columns = columns_of(names, inside)
     for column in columns:
         if options.domain is None and isinstance(options.rule(column.name), Edges):
             # A number outside the user's edges: the message names the edges, not a domain.

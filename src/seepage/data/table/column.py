@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from seepage._numerics import Booleans, Codes
 from seepage.data.table.bin_coder import BinCoder, NotANumber, numbers_of
-from seepage.data.table.bins import Edges, NoBins
+from seepage.data.table.bins import Edges, NoBins, NumberSummary, Priorities, record_priorities
 from seepage.data.table.coders import CategoryCoder, category_coder, is_number_type, unpacked
 from seepage.data.table.labels import (
     Alphabet,
@@ -21,7 +21,6 @@ from seepage.data.table.labels import (
     number_label,
 )
 from seepage.data.table.options import Choice, TableOptions
-from seepage.data.table.sampling import NumberSummary, Priorities, record_priorities
 from seepage.data.table.sources import Source
 from seepage.errors import DomainError, TableError
 
@@ -198,6 +197,13 @@ class Column:
             f"record {before + problem.position + 1:,}: column {self.name!r} must be a number to "
             "be binned; if this value means missing, list it (missing_markers)"
         )
+
+
+def columns_of(
+    names: Sequence[str], options: TableOptions, *, fields: bool = False
+) -> list[Column]:
+    """Return the columns that the options choose of a table with these column names."""
+    return [Column(choice, options, fields=fields) for choice in options.choose(names)]
 
 
 def find_edges(source: Source, columns: Sequence[Column]) -> None:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from seepage._numerics import Booleans, Codes, Integers
 from seepage._results import Progress
 from seepage.data.domain import Domain
+from seepage.data.table.bins import NumberSummary, record_priorities
 from seepage.data.table.labels import code_type
 from seepage.data.table.options import TableOptions
-from seepage.data.table.sampling import NumberSummary, record_priorities
 from seepage.errors import TableError
 
 if TYPE_CHECKING:
@@ -252,7 +252,7 @@ class TableScan:
                     self.summaries[index] = NumberSummary(share)
                 summary = self.summaries.get(index)
                 missing[index] = self.columns[index].collect(arrays[index], priorities, summary)
-            self.with_missing |= {index for index, mask in missing.items() if _any(mask)}
+            self.with_missing |= {index for index, mask in missing.items() if mask is not None}
             batch = self._without_dropped(codes, missing, before)
             yield None if missing else batch
         self._complete = True
@@ -273,10 +273,9 @@ class TableScan:
             return CodedBatch(tuple(complete), sizes, first, None)
         masks = [*uncoded_missing.values(), *map(_missing, self.columns, codes)]
         given = [mask for mask in masks if mask is not None]
-        missing = np.logical_or.reduce(given) if given else None
-        kept = None if missing is None or not _any(missing) else ~missing
-        if kept is not None:
-            self.rows_dropped += len(kept) - int(np.count_nonzero(kept))
+        missing: Booleans = np.logical_or.reduce(given or [np.zeros(1, dtype=np.bool_)])
+        kept = ~missing if missing.any() else None
+        self.rows_dropped += int(np.count_nonzero(missing))
         complete = [
             self._kept_codes(index, part, kept, first, sizes[index])
             for index, part in enumerate(codes)
@@ -321,10 +320,6 @@ class TableScan:
         return Domain(attribute for attribute, _ in parts), tuple(order for _, order in parts)
 
 
-def _any(mask: Booleans | None) -> bool:
-    return mask is not None and bool(mask.any())
-
-
 def _missing(column: "Column", codes: Codes | None) -> Booleans | None:
     """Return the mask of a column's missing values, None if it has none or no codes."""
     missing = column.alphabet.missing
@@ -360,14 +355,12 @@ def open_scan(data: Any, options: TableOptions | None = None) -> TableScan:
     >>> scan.finish()[0]["age"].values
     ('[0, 25)', '[25, 50)', '[50, 75)', '[75, 99]')
     """
-    from seepage.data.table.column import Column
+    from seepage.data.table.column import columns_of
     from seepage.data.table.sources import open_source
 
     chosen = options or TableOptions()
     source = open_source(data, chosen)
-    columns = [
-        Column(choice, chosen, fields=source.fields) for choice in chosen.choose(source.names)
-    ]
+    columns = columns_of(source.names, chosen, fields=source.fields)
     if source.rows_total == 0:
         raise TableError("the table has no records")
     choice = None
