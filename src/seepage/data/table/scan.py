@@ -273,9 +273,10 @@ class TableScan:
             return CodedBatch(tuple(complete), sizes, first, None)
         masks = [*uncoded_missing.values(), *map(_missing, self.columns, codes)]
         given = [mask for mask in masks if mask is not None]
-        missing: Booleans = np.logical_or.reduce(given or [np.zeros(1, dtype=np.bool_)])
-        kept = ~missing if missing.any() else None
-        self.rows_dropped += int(np.count_nonzero(missing))
+        missing = np.logical_or.reduce(given) if given else None
+        kept = None if missing is None or not missing.any() else ~missing
+        if kept is not None:
+            self.rows_dropped += len(kept) - int(np.count_nonzero(kept))
         complete = [
             self._kept_codes(index, part, kept, first, sizes[index])
             for index, part in enumerate(codes)
