@@ -11,7 +11,6 @@ epsilon-LDP polytope, and those have two levels [theory: The bound].
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import comb, inf
 from typing import Any, TypeAlias
 
@@ -23,6 +22,7 @@ from seepage.data.domain import Domain
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.leakage.release import Release, View
+from seepage.leakage.robust_bound import every_set
 from seepage.totals.result import GuaranteeError, JointWitness
 
 Reals: TypeAlias = NDArray[np.floating[Any]]
@@ -72,15 +72,7 @@ class TwoLevelColumns:
 
     def _masks(self) -> Booleans:
         """Return every likely set as a mask, shape (count, k)."""
-        if self.k == 1 or self.sets.kind == "singletons":
-            return np.eye(self.k, dtype=np.bool_)
-        if self.sets.kind == "subsets":
-            chosen = np.array(list(combinations(range(self.k), self.sets.size)))
-            masks = np.zeros((len(chosen), self.k), dtype=np.bool_)
-            np.put_along_axis(masks, chosen, True, axis=1)
-            return masks
-        numbers = np.arange(1, 2**self.k - 1)
-        return np.asarray((numbers[:, None] >> np.arange(self.k)) & 1 == 1)
+        return every_set(self.sets, self.k) > 0 if self.k > 1 else np.ones((1, 1), dtype=np.bool_)
 
     def matrix(self, dtype: Any = np.float64) -> Reals:
         """Return 1 inside each likely set and e^-contrast outside."""
