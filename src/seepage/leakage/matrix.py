@@ -14,7 +14,7 @@ from seepage.data.channel import Channel
 from seepage.data.domain import MISSING, Domain, how_many, target_and_source
 from seepage.data.pairs import PairCounts
 from seepage.errors import DomainError, InputError
-from seepage.leakage.likely_sets import Leakage, LikelySets
+from seepage.leakage.likely_sets import Leakage, LikelySets, relaxation
 from seepage.leakage.population_limits import LeakageLimits, population_limits, ranked_pairs
 from seepage.leakage.release import VIEWS, Release, View, by_kind, releases
 
@@ -124,8 +124,14 @@ class LeakageMatrix(Result):
         values = np.zeros_like(self.values)
         for target, source in self._ordered_pairs():
             release = self.releases[source]
-            if release.delta and release.mechanism is None:
+            if not release.delta or release.mechanism is not None:
+                continue
+            if self.radius:
                 values[target, source] = self[target, source].relaxation
+            else:
+                budget = release.epsilon, release.delta
+                channel, value = self.channel(target, source), float(self.values[target, source])
+                values[target, source] = relaxation(channel.matrix, value, *budget)
         return values
 
     def _ordered_pairs(self) -> Iterator[tuple[int, int]]:

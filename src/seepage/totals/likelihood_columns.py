@@ -300,14 +300,11 @@ def likelihood_columns(
         if sets is not None:
             columns.append(TwoLevelColumns(attribute.size, sets))
             continue
-        mechanism = release.mechanism
-        assert mechanism is not None
         try:
-            channel = mechanism.channel() if view == "report" else mechanism.inferred_channel()
+            columns.append(MatrixColumns(release.transition(view)))
         except InputError:
             raise GuaranteeError(
-                f"reports of {mechanism.name} cannot be enumerated for {attribute.name!r}; "
+                f"reports of {release.name} cannot be enumerated for {attribute.name!r}; "
                 "use guarantee 'merged' or 'sampled'"
             ) from None
-        columns.append(MatrixColumns(channel))
     return columns
