@@ -341,8 +341,7 @@ def _exact(data: Records, matrix: LeakageMatrix, settings: TotalSettings) -> Com
     if confidence is None:
         values, evidence = exact_totals(data, columns, settings.progress)
     else:
-        values = exact_population_totals(data, columns, confidence, settings.progress)
-        evidence = []
+        values, evidence = exact_population_totals(data, columns, confidence, settings.progress), []
     worst, deltas = worst_totals(matrix.releases, matrix.view)
     capped = np.where(deltas > 0, values, np.minimum(values, worst))
     return capped, np.zeros_like(capped), {"evidence": tuple(evidence)}
