@@ -81,7 +81,7 @@ class LeakageMatrix(Result):
         values = np.zeros((len(self.domain), len(self.domain)))
         for pairs, sets, channels, contrast in () if self.radius else self._two_level_stacks():
             values[pairs] = sets.best(channels, contrast).value
-        for target, source in self._ordered_pairs():
+        for target, source in permutations(range(len(self.domain)), 2):
             if self.radius or self._sets[source] is None:
                 values[target, source] = self[target, source].value
         values.flags.writeable = False
@@ -122,7 +122,7 @@ class LeakageMatrix(Result):
     def relaxations(self) -> Floats:
         """The certified delta' of each leakage bound; 0 where the source has delta 0."""
         values = np.zeros_like(self.values)
-        for target, source in self._ordered_pairs():
+        for target, source in permutations(range(len(self.domain)), 2):
             release = self.releases[source]
             if not release.delta or release.mechanism is not None:
                 continue
@@ -133,10 +133,6 @@ class LeakageMatrix(Result):
                 channel, value = self.channel(target, source), float(self.values[target, source])
                 values[target, source] = relaxation(channel.matrix, value, *budget)
         return values
-
-    def _ordered_pairs(self) -> Iterator[tuple[int, int]]:
-        """Return all (target, source) with target != source, in row-major order."""
-        return permutations(range(len(self.domain)), 2)
 
     @property
     def tcpl(self) -> float:

@@ -275,9 +275,9 @@ class _Enumeration:
             self._update(target, ratios[index], pair, index, path)
             return
         for first, second in permutations(range(len(seen)), 2):
-            rows, chosen = (likelihoods[first], likelihoods[second]), None
+            rows = likelihoods[first], likelihoods[second]
             if table.ndim == 2 or self.maximised is None:
-                ratios = quotient(*rows)
+                ratios, chosen = quotient(*rows), None
             else:
                 ratios, chosen = self.columns[self.maximised].best(*rows)
             index, pair = int(ratios.argmax()), (seen[first], seen[second])
