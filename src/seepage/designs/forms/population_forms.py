@@ -119,7 +119,6 @@ class PopulationForms(FormScorer):
                 self.value_counts,
                 counter.starts,
                 [table.attributes[axis] for axis in unknown],
-                table.sizes[unknown].tolist(),
                 budgets,
                 c,
                 rounds,
