@@ -52,8 +52,7 @@ def make_form_problem(
         max_attributes = _checks.integer(largest, "largest", 1)
     _check_items(domain, items, never_together, max_attributes)
     _check_joint(domain, pairs, collected, never_together)
-    public_indices, known_indices = (np.flatnonzero(m).tolist() for m in (is_public, is_known))
-    scorer = ExactForms(records, public_indices, known_indices)
+    scorer = ExactForms(records, *(np.flatnonzero(m).tolist() for m in (is_public, is_known)))
     if scope == "table":  # for the population the certifier checks it
         _check_public(domain, scorer, limits)
     problem = FormProblem(
@@ -69,8 +68,6 @@ def make_form_problem(
         math.inf if record_limit is None else _limit(record_limit, "record_limit"),
         max_attributes,
         scope == "population",
-        tuple(public_indices),
-        tuple(known_indices),
     )
     _check_least(problem)
     return problem
@@ -194,7 +191,7 @@ def _check_joint(
 
 def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
     """Raise if the public attributes alone leak more than a limit allows."""
-    if not scorer.public:
+    if not scorer.counter.public:
         return
     leakages = scorer.totals(scorer.table(()), np.zeros(0))
     exceeded = np.flatnonzero(leakages > limits)

@@ -68,8 +68,7 @@ def search_design(
     """
     timer = Timer(seconds)
     problem = make_form_problem(records, **conditions)
-    strata = problem.public_indices or problem.known_indices
-    shaped = mechanism is None and shape != "never" and not strata
+    shaped = mechanism is None and shape != "never" and not (problem.public or problem.known)
     certifier: Certifier
     if problem.fixed_caps:  # shaped forms take half of the error probability 1 - confidence
         certifier = PopulationCertifier(problem, records, confidence, shaped)
@@ -170,10 +169,10 @@ class DesignRun:
         self.run_rounds(self._rounds(np.random.default_rng(seed)))
 
     def _rounds(self, rng: np.random.Generator) -> Iterator[ShareSolution]:
-        search, pool, certifier = self.search_forms, self.pool, self.certifier
+        certify, max_pairs = self.certifier.certify, self.certifier.max_pairs
         for thorough in (False, True):
             yield from generate_forms(
-                search, pool, certifier.accept, rng, thorough, certifier.max_pairs
+                self.search_forms, self.pool, certify, rng, thorough, max_pairs
             )
 
     def run_rounds(self, rounds: Iterator[ShareSolution]) -> None:
@@ -230,8 +229,8 @@ class DesignRun:
         return Design(
             self.records.pairs(),
             problem.limits,
-            tuple(names[j] for j in problem.public_indices),
-            tuple(names[j] for j in problem.known_indices),
+            tuple(names[j] for j in problem.public),
+            tuple(names[j] for j in problem.known),
             tuple(_designed(problem, form, pi) for form, pi in zip(forms, shares, strict=True)),
             attribute_errors,
             dict(zip(pairs, errors[count:].tolist(), strict=True)),

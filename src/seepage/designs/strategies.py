@@ -140,7 +140,7 @@ def compare_designs(
     asked = np.flatnonzero(problem.collected & (problem.weights[: len(problem.domain)] > 0))
     indices, people, strategies = asked.tolist(), records.records, list[Strategy]()
     limit, precisions = float(problem.limits.min()), problem.precisions
-    has_public = bool(problem.public_indices)
+    has_public = bool(problem.public)
     if not has_public:
         split = (equal_split(limit, len(indices)),) * len(indices)
         names = tuple(map(precisions.best_mechanism, indices, split))
@@ -198,7 +198,7 @@ def _smp(
     budgets = tuple(float(best[j].epsilons[0]) for j in asked)
     names = tuple(best[j].mechanisms[0] for j in asked)
     within = problem.fixed_caps and max(budgets) <= float(problem.limits.min())
-    guarantee = "worst" if within and not problem.public_indices else "exact"
+    guarantee = "worst" if within and not problem.public else "exact"
     return [
         Strategy(name, budgets, _errors(precisions * shares, people), names, guarantee, True)
         for name, shares in ((UNIFORM_SMP, uniform), (OPTIMAL_SMP, optimal))

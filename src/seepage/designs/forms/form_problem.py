@@ -232,8 +232,6 @@ class FormProblem:
         True: the largest budget of an attribute is its limit, which does not depend on the records
         (needed for the population).  False: it is the largest one that the attribute may have in a
         form of its own.
-    public_indices, known_indices
-        Attributes released in the clear, and attributes that the adversary knows of the person.
     max_cells
         The maximum number of combinations of answers of a form; set while the search is for forms
         that can be shaped.
@@ -251,8 +249,6 @@ class FormProblem:
     record_limit: float = math.inf
     largest: int = MAX_FORM
     fixed_caps: bool = False
-    public_indices: Indices = ()
-    known_indices: Indices = ()
     max_cells: float = math.inf
     caps: Floats = field(init=False)
 
@@ -263,6 +259,16 @@ class FormProblem:
             for j in np.flatnonzero(self.collected).tolist():
                 if self.scorer.fits((j,)):
                     self.caps[j] = self.fit((j,)).max_budget
+
+    @property
+    def public(self) -> Indices:
+        """Attributes released in the clear."""
+        return self.scorer.counter.public
+
+    @property
+    def known(self) -> Indices:
+        """Attributes that the adversary knows of the person."""
+        return self.scorer.counter.known
 
     @property
     def min_limit(self) -> float:

@@ -24,8 +24,8 @@ from seepage.designs.forms.a_optimal import FormPool, ShareSolution
 from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices, join
 from seepage.errors import InputError
 
-AcceptForm = Callable[[FittedForm, Floats, bool], FittedForm]
-"""Returns a form as it may enter the pool, from the form, the prices, and whether to refine it."""
+CertifyForm = Callable[[FittedForm, Floats | None], FittedForm]
+"""Returns a form as it may enter the pool; for given prices with budgets refined at them."""
 
 MIN_STEP_GAIN = 1e-6
 """Minimum relative increase of the gain for a step of the local search; guards against rounding."""
@@ -242,7 +242,7 @@ class FormSearch:
 def generate_forms(
     search: FormSearch,
     pool: FormPool,
-    accept: AcceptForm,
+    certify: CertifyForm,
     rng: np.random.Generator,
     thorough: bool = True,
     max_pairs: int = 0,
@@ -253,8 +253,8 @@ def generate_forms(
     ----------
     search, pool
         The pricing search, and the columns of the master problem, whose solution gives the prices.
-    accept
-        See `AcceptForm`.
+    certify
+        See `CertifyForm`.
     rng
         Generator for the start forms.
     thorough
@@ -277,11 +277,11 @@ def generate_forms(
             if local.attributes in seen or gain < MIN_EQUAL_BUDGET_GAIN * solution.objective:
                 continue
             seen.add(local.attributes)
-            form = accept(local, solution.prices, thorough)
+            form = certify(local, solution.prices if thorough else None)
             if is_improving(form, search, solution):
                 new.append(form)
         if thorough and not new:
-            new = _improving_pairs(search, accept, solution, max_pairs)
+            new = _improving_pairs(search, certify, solution, max_pairs)
         before = len(pool.forms)
         pool.add(new)
         improved = pool.solve_master(1e-4, 300)
@@ -297,16 +297,16 @@ def is_improving(form: FittedForm, search: FormSearch, solution: ShareSolution) 
 
 
 def _improving_pairs(
-    search: FormSearch, accept: AcceptForm, solution: ShareSolution, max_pairs: int
+    search: FormSearch, certify: CertifyForm, solution: ShareSolution, max_pairs: int
 ) -> list[FittedForm]:
-    """Return pairs that improve once accepted, even if not with the budgets of the search."""
+    """Return pairs that improve once certified, even if not with the budgets of the search."""
     pairs = [form for form in search.fitted.values() if form and len(form.attributes) == 2]
     pairs.sort(key=lambda form: -search.gain(form, solution.prices))
     improving = []
     for pair in pairs[:max_pairs]:
         if search.timer.expired():
             break
-        form = accept(pair, solution.prices, True)
+        form = certify(pair, solution.prices)
         if is_improving(form, search, solution):
             improving.append(form)
     return improving

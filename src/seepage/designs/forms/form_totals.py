@@ -58,14 +58,17 @@ class FormTable:
         The attributes asked, by index, in the order of the axes.
     sizes
         Their alphabet sizes.
+    counts
+        N: strata x combinations of answers (last attribute fastest) x values of all attributes of
+        the table.
     shares
-        P(answers and public values given the value of each attribute and the known values): one
-        row per stratum and combination of answers (last attribute fastest), one column for each
-        value of each attribute of the table.
+        P(answers and public values given the value of each attribute and the known values), of the
+        same shape.
     """
 
     attributes: tuple[int, ...]
     sizes: Integers
+    counts: Floats
     shares: Floats
 
 
@@ -104,12 +107,11 @@ class FormCounter:
                 f"public and known attributes have {self.stratum_count:,} combinations of values, "
                 f"at most {MAX_STRATA:,} fit; name fewer of them"
             )
-        people = self._people(groups)
         group_of = np.zeros(self.stratum_count, dtype=np.int64)
         group_of[self.strata] = groups
-        with np.errstate(divide="ignore"):  # 1 / people with the same known values and the value
-            self.scale = np.where(people > 0, 1 / people, 0.0)[group_of]
-        self.occurs: Booleans = self.scale > 0
+        self.people = self._people(groups)[group_of]
+        """Number of people with the known values of each stratum and each value."""
+        self.occurs: Booleans = self.people > 0
         self._packed = lru_cache(MAX_PACKED_STEMS)(self._pack)
 
     def _people(self, groups: Integers) -> Floats:
@@ -134,8 +136,9 @@ class FormCounter:
         order = tuple(attributes)
         compiled = order and self.codes.size >= COMPILED_FROM
         counts = self._count_compiled(order) if compiled else self._count(order)
-        shares = counts.reshape(self.stratum_count, -1, self.width) * self.scale[:, None, :]
-        return FormTable(order, self.sizes[list(order)], shares.reshape(-1, self.width))
+        counts = counts.reshape(self.stratum_count, -1, self.width)
+        scale = np.divide(1, self.people, out=np.zeros_like(self.people), where=self.occurs)
+        return FormTable(order, self.sizes[list(order)], counts, counts * scale[:, None, :])
 
     def _cells(self, order: tuple[int, ...]) -> tuple[Integers, int]:
         """Return the stratum and answers of each distinct record as one index, and their number."""
@@ -261,23 +264,13 @@ class ExactForms(FormScorer):
         self.counter = FormCounter(records, public, known)
         self._guards = np.array([rounding([int(size)]) for size in self.counter.sizes])
 
-    @property
-    def public(self) -> bool:
-        """Whether any attribute is released in the clear."""
-        return bool(self.counter.public)
-
-    @property
-    def known(self) -> bool:
-        """Whether the adversary knows any attribute of the person."""
-        return bool(self.counter.known)
-
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the total of every attribute of the table, rounded up."""
         counter, budgets = self.counter, np.asarray(epsilons, dtype=np.float64)
         ratios = largest_ratios(table.shares, table.sizes, budgets, counter.occurs, counter.starts)
         guard = float(self._guards[list(table.attributes)].sum())
         totals = round_up(np.log(ratios), 8) + (guard + self._guards)
-        return totals if self.public else np.minimum(totals, summed_up(budgets.tolist()))
+        return totals if counter.public else np.minimum(totals, summed_up(budgets.tolist()))
 
 
 def largest_ratios(
@@ -296,9 +289,7 @@ def largest_ratios(
     starts
         The first column of each attribute's values.
     """
-    strata, width = occurs.shape
-    likelihoods = shares.reshape(strata, -1, width)
-    stride = likelihoods.shape[1]
+    (strata, stride, width), likelihoods = shares.shape, shares
     for size, epsilon in zip(sizes.tolist(), epsilons.tolist(), strict=True):
         stride //= size
         axes = likelihoods.reshape(-1, size, stride * width)

@@ -23,9 +23,6 @@ from seepage.designs.forms.population_forms import PopulationForms, ScreenedForm
 from seepage.designs.forms.table_certifier import coarse_form
 from seepage.errors import InputError
 
-MAX_SPLIT = 10**9
-"""Upper bound (exclusive) of NumPy's hypergeometric draw, by which records are split."""
-
 TOLERANCE = 5e-4
 """Relative accuracy of certified budgets; they are rounded down."""
 
@@ -42,15 +39,6 @@ def halved(confidence: float) -> float:
     0.975
     """
     return 1 - (1 - confidence) / 2
-
-
-def check_split(records: Records) -> None:
-    """Raise if there are too many records to split them at random."""
-    if records.records >= MAX_SPLIT:
-        raise InputError(
-            f"limits for the population need fewer than 10^9 records, got {records.records:,}; "
-            "give a sample of them, or scope='table'"
-        )
 
 
 class PopulationCertifier:
@@ -77,20 +65,16 @@ class PopulationCertifier:
     ) -> None:
         exact = problem.scorer
         assert isinstance(exact, ExactForms)
-        check_split(records)
-        level = _checks.probability(confidence, "confidence")
-        indices = np.flatnonzero(problem.collected).tolist()
+        level = _checks.inner_probability(confidence, "confidence")
         self.population = PopulationForms(
-            records,
-            halved(level) if shared and level else level,
-            largest=problem.largest,
-            asked=indices,
-            counter=exact.counter,
+            exact.counter,
+            halved(level) if shared else level,
+            problem.largest,
+            np.flatnonzero(problem.collected).tolist(),
         )
         self.screen = ScreenedForms(exact, self.population, problem.limits, problem.caps)
         self.records, self.confidence = records, confidence
         self.problem = replace(problem, scorer=self.screen)
-        self.min_limit = float(problem.limits.min())
         self._certified_forms: dict[Indices, FittedForm] = {}
         self._check_public()
 
@@ -143,7 +127,7 @@ class PopulationCertifier:
 
     def _single_question(self, j: int, name: str, guarantee: str) -> FittedForm:
         """Return the form of attribute j alone; its totals are its budget, within every limit."""
-        budget = min(float(self.problem.caps[j]), self.min_limit)
+        budget = min(float(self.problem.caps[j]), self.problem.min_limit)
         totals = np.full(len(self.problem.domain), budget)
         return FittedForm((j,), np.array([budget]), totals, (name,), guarantee)
 
@@ -151,7 +135,7 @@ class PopulationCertifier:
         """Return forms of one question by another mechanism than GRR; totals are its budget."""
         problem, forms = self.problem, list[FittedForm]()
         for item in () if self.population.public else problem.items:
-            budget = min(float(problem.caps[item[0]]), self.min_limit)
+            budget = min(float(problem.caps[item[0]]), self.problem.min_limit)
             name = problem.precisions.best_mechanism(item[0], budget) if len(item) == 1 else "grr"
             if name != "grr":
                 forms.append(self._single_question(item[0], name, "worst"))
@@ -163,7 +147,7 @@ class PopulationCertifier:
         None if attributes are public; or if its own limit is larger than the smallest one, so that
         a larger budget may pass, while there is time to search for it.
         """
-        may_be_larger = self.problem.caps[j] > self.min_limit and not timer.expired()
+        may_be_larger = self.problem.caps[j] > self.problem.min_limit and not timer.expired()
         return (
             None
             if self.population.public or may_be_larger
@@ -190,17 +174,16 @@ class PopulationCertifier:
             )
         return coarse_form(self.problem, None, item)
 
-    def certify(self, form: FittedForm) -> FittedForm:
-        """Return the form with the largest equal budgets that keep all limits, cached."""
-        if form.guarantee != self.population.guarantee:
+    def certify(self, form: FittedForm, prices: Floats | None = None) -> FittedForm:
+        """Return the form with the largest equal budgets that keep all limits, cached.
+
+        For any prices: budgets refined on the same records would not be certified.
+        """
+        if form.guarantee != self.screen.guarantee:
             return form
         if form.attributes not in self._certified_forms:
             self._certified_forms[form.attributes] = self._certified(form)
         return self._certified_forms[form.attributes]
-
-    def accept(self, form: FittedForm, prices: Floats, thorough: bool) -> FittedForm:
-        """Return a form of the search as it may enter the pool; see `AcceptForm`."""
-        return self.certify(form)
 
     def _certified(self, form: FittedForm, spread: float = 0.15) -> FittedForm:
         """Return `certify` of a form; the root search starts around the screen's budget."""
@@ -233,7 +216,8 @@ class PopulationCertifier:
         budgets that pass prove the limits only, not totals that happen to be lower.
         """
         if not self.population.public and all(
-            len(form.attributes) == 1 and form.max_budget <= self.min_limit for form in forms
+            len(form.attributes) == 1 and form.max_budget <= self.problem.min_limit
+            for form in forms
         ):
             return [
                 replace(form, guarantee="worst", totals=np.full_like(form.totals, form.max_budget))
@@ -242,7 +226,7 @@ class PopulationCertifier:
         return [replace(form, totals=self._proven_totals(form)) for form in forms]
 
     def _proven_totals(self, form: FittedForm) -> Floats:
-        if form.guarantee != self.population.guarantee or form.matrix is not None:
+        if form.guarantee != self.screen.guarantee or form.matrix is not None:
             return form.totals
         totals = np.minimum(self.problem.limits, np.inf if self.population.public else form.record)
         totals[list(self.population.known)] = 0.0

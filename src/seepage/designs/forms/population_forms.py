@@ -9,10 +9,7 @@ from itertools import product
 
 import numpy as np
 
-from seepage import _checks
 from seepage._numerics import Booleans, Floats, summed_up
-from seepage.data.records import Records
-from seepage.designs.forms.form_problem import MAX_FORM
 from seepage.designs.forms.form_totals import ExactForms, FormCounter, FormScorer, FormTable
 from seepage.errors import InputError
 from seepage.totals.form_total_limits import form_level, form_total_limits
@@ -24,22 +21,20 @@ AVERAGING_WINDOW = 30
 """Number of forms of a size over which (limit - total) / budgets is averaged, exponentially."""
 
 
-class PopulationForms(FormScorer):
+class PopulationForms:
     """Upper confidence limits of the `exact` totals of forms of GRR reports.
 
     Parameters
     ----------
-    records
-        A random sample of the population, one record per person.
+    counter
+        Counter of forms on a random sample of the population, one record per person.
     confidence
         Confidence level of all totals of all forms at once (union bound), so that any form may be
         selected.
     largest
         The maximum number of attributes of a form; the form of all attributes is also covered.
     asked
-        Indices of the attributes that may be asked; by default all.
-    counter
-        Counter of forms on these records, with public and known attributes; by default a new one.
+        Indices of the attributes that may be asked.
 
     Notes
     -----
@@ -58,28 +53,19 @@ class PopulationForms(FormScorer):
     >>> import seepage as sp
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]], [50_000] * 4)
-    >>> scorer = PopulationForms(coins)
-    >>> scorer.totals(scorer.table([0, 1]), np.array([1.0, 1.0])).round(3).tolist()
+    >>> counter = FormCounter(coins)
+    >>> limits = PopulationForms(counter, 0.95, largest=8, asked=[0, 1, 2])
+    >>> limits.totals(counter.table([0, 1]), np.array([1.0, 1.0])).round(3).tolist()
     [1.016, 1.016, 0.447]
     """
 
     def __init__(
-        self,
-        records: Records,
-        confidence: float = 0.95,
-        largest: int = MAX_FORM,
-        asked: Sequence[int] | None = None,
-        counter: FormCounter | None = None,
+        self, counter: FormCounter, confidence: float, largest: int, asked: Sequence[int]
     ) -> None:
-        self.counter = FormCounter(records) if counter is None else counter
-        self.confidence = _checks.inner_probability(confidence, "confidence")
-        sizes = self.counter.sizes
-        self.asked_sizes = sizes if asked is None else sizes[list(asked)]
+        self.counter, self.confidence, sizes = counter, confidence, counter.sizes
+        self.asked_sizes = sizes[list(asked)]
         self.largest = min(largest, len(self.asked_sizes))
-        with np.errstate(divide="ignore"):
-            counts = np.where(self.counter.occurs, 1 / self.counter.scale, 0.0)
-        self.value_counts = np.rint(counts)
-        self.public, self.known = self.counter.public, self.counter.known
+        self.public, self.known = counter.public, counter.known
         self.targets = np.ones(len(sizes), dtype=np.bool_)
         self.targets[[*self.public, *self.known]] = False
         self.strata = math.prod(sizes[[*self.public, *self.known]].tolist())
@@ -106,9 +92,8 @@ class PopulationForms(FormScorer):
         return self._public_leakages[asked]
 
     def _limits(self, table: FormTable, epsilons: Floats, c: float, rounds: int) -> Floats:
-        counter, strata = self.counter, len(self.value_counts)
-        counts = table.shares.reshape(strata, -1, counter.width) * self.value_counts[:, None, :]
-        counts = np.rint(counts).reshape(strata, *table.sizes.tolist(), counter.width)
+        counter, strata = self.counter, len(table.counts)
+        counts = table.counts.reshape(strata, *table.sizes.tolist(), counter.width)
         known = [axis for axis, j in enumerate(table.attributes) if j in self.known]
         unknown = [axis for axis, j in enumerate(table.attributes) if j not in self.known]
         budgets = np.asarray(epsilons, dtype=np.float64)[unknown]
@@ -116,7 +101,7 @@ class PopulationForms(FormScorer):
         if strata == self.strata:
             totals = form_total_limits(
                 counts.sum(axis=tuple(1 + axis for axis in known)),
-                self.value_counts,
+                counter.people,
                 counter.starts,
                 [table.attributes[axis] for axis in unknown],
                 table.sizes[unknown].tolist(),
@@ -145,7 +130,7 @@ class PopulationForms(FormScorer):
             every = product(*(range(int(counter.sizes[j])) for j in conditions))
             values = next(codes for codes in every if codes not in occurring)
             return f"there is no record where {self._listed(conditions, values)}"
-        counts = counter.table(()).shares * self.value_counts
+        counts = counter.table(()).counts[:, 0].copy()
         counts[:, np.repeat(~(protected & self.targets), counter.sizes)] = np.inf
         stratum, column = np.unravel_index(int(np.argmin(counts)), counts.shape)
         k = int(np.searchsorted(counter.starts, column, side="right")) - 1
