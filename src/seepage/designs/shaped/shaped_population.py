@@ -199,7 +199,8 @@ class CertifiedReports(AdmissibleReports):
         self._target, self._first, self._second = map(np.array, (indices, first, second))
         self._ratios = np.exp(np.minimum(pair_limits, MAX_LIMIT))
 
-    enumerable = False
+    def extreme_rays(self) -> None:
+        """Return None: the cone has a limit for every distribution within a radius."""
 
     def _extreme_distributions(self, reports: Floats) -> tuple[Floats, Floats]:
         """Return the distributions Q of the largest and of the smallest mean of each report."""
@@ -249,7 +250,7 @@ class CertifiedReports(AdmissibleReports):
             return
         slacks = (-self._cuts @ self._recent.T).min(axis=1)
         self._cuts = self._cuts[np.argsort(slacks)[: MAX_CUTS // 2]]
-        self._programs.replace(self._cuts)
+        self._programs = self._linear_programs(self._cuts)
 
     def best_report(self, gain: Floats) -> Floats | None:
         """Return an admissible report that approximately maximises gain . w, by cutting planes."""
