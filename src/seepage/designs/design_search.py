@@ -192,10 +192,7 @@ class DesignRun:
             self.ended = "time" if self.timer.expired() else "no better form"
 
     def _show_progress(self) -> None:
-        if self.progress is None:
-            return
-        total = None if math.isinf(self.timer.seconds) else math.ceil(self.timer.seconds)
-        self.progress(int(min(self.timer.elapsed, self.timer.seconds)), total)
+        self.timer.show(self.progress)
         describe = getattr(self.progress, "describe", None)
         if describe is not None:
             error = self.pool.solution.objective / self.records.records

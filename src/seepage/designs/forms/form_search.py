@@ -20,6 +20,7 @@ import numpy as np
 
 from seepage import _checks
 from seepage._numerics import Floats
+from seepage._results import Progress
 from seepage.designs.forms.a_optimal import FormPool, ShareSolution
 from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices, join
 from seepage.errors import InputError
@@ -74,6 +75,12 @@ class Timer:
     def expired(self) -> bool:
         """Return whether the time limit is reached."""
         return self.elapsed >= self.seconds
+
+    def show(self, progress: Progress | None) -> None:
+        """Report the elapsed seconds and the time limit."""
+        if progress is not None:
+            total = None if math.isinf(self.seconds) else math.ceil(self.seconds)
+            progress(int(min(self.elapsed, self.seconds)), total)
 
 
 def time_limit(seconds: Any) -> float:

@@ -59,6 +59,19 @@ class RatioLimit(NamedTuple):
         return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
 
 
+def answer_limits(
+    sources: Sequence[str], sizes: Sequence[int], epsilons: Sequence[float]
+) -> list[RatioLimit]:
+    """Return the limits of changing one answer: over cells that differ in this answer only."""
+    cells = np.arange(math.prod(sizes)).reshape(tuple(sizes))
+    unit = np.eye(cells.size, dtype=np.int64)
+    return [
+        RatioLimit(source, unit[line], epsilon, "answer")
+        for axis, (source, epsilon) in enumerate(zip(sources, epsilons, strict=True))
+        for line in np.moveaxis(cells, axis, -1).reshape(-1, sizes[axis])
+    ]
+
+
 class AdmissibleReports:
     """The cone of admissible reports, restricted to w . f = 1 at the nominal frequencies f.
 
