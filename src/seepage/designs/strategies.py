@@ -62,6 +62,11 @@ class Strategy:
         return float(np.mean(self.errors))
 
 
+def error_of(name: str, strategies: Sequence[Strategy]) -> float | None:
+    """Return the error of a strategy by name; None if it is not among them."""
+    return next((strategy.error for strategy in strategies if strategy.name == name), None)
+
+
 def fake_data_budget(limit: float, attributes: int) -> float:
     """Return eps' = ln(d (e^limit - 1) + 1), the amplified budget of RS+FD as published.
 
@@ -101,8 +106,6 @@ def sampling_with_fake_data(pairs: PairCounts, limit: float, *, amplified: bool)
 def _fake_data_error(pairs: PairCounts, index: int, budget: float) -> tuple[float, str]:
     """Return the expected error of RS+FD with GRR or OUE, the smaller one, and the mechanism."""
     count, size = len(pairs.domain), pairs.domain[index].size
-    if size == 1:
-        return 0.0, "grr"
     shares = pairs.marginals[index] / pairs.records
     errors = []
     for name in ("grr", "oue"):
