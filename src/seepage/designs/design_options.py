@@ -193,7 +193,7 @@ def _check_public(domain: Domain, scorer: ExactForms, limits: Floats) -> None:
     """Raise if the public attributes alone leak more than a limit allows."""
     if not scorer.counter.public:
         return
-    leakages = scorer.totals(scorer.table(()), np.zeros(0))
+    leakages = scorer.totals(scorer.counter.table(()), np.zeros(0))
     exceeded = np.flatnonzero(leakages > limits)
     if len(exceeded):
         k = int(exceeded[0])

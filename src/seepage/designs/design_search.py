@@ -155,7 +155,7 @@ class DesignRun:
 
     def _certified(self, form: Indices) -> FittedForm | None:
         """Return a form with certified budgets; None if they are below the useful ones."""
-        fitted = self.search_forms.fit(form[:-1], form[-1:])
+        fitted = self.search_forms.fit(form)
         certified = None if fitted is None else self.certifier.certify(fitted)
         return certified if certified is not None and self.problem.is_useful(certified) else None
 

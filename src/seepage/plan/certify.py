@@ -207,7 +207,9 @@ def exact_form_totals(
             [domain.index(name) for name in part] for part in (public, known)
         )
         scorer = ExactForms(records, public_indices, known_indices)
-        return scorer.totals(scorer.table(indices), budgets) if scorer.fits(indices) else None
+        return (
+            scorer.totals(scorer.counter.table(indices), budgets) if scorer.fits(indices) else None
+        )
     if len(indices) > 1 or public or known or channel.questions[0].parameters:
         return None
     epsilons = np.zeros(len(domain))

@@ -32,7 +32,7 @@ def test_limits_tend_to_the_totals_of_the_table(epsilons):
         data = records(weights * times)
         scorer, exact = scorer_of(data), ExactForms(data)
         found = scorer.totals(scorer.counter.table((0, 1)), np.array(epsilons))
-        gaps.append(found - exact.totals(exact.table((0, 1)), np.array(epsilons)))
+        gaps.append(found - exact.totals(exact.counter.table((0, 1)), np.array(epsilons)))
     assert (np.diff(gaps, axis=0) <= 1e-9).all()
     assert (np.array(gaps) >= -1e-12).all()
     assert gaps[-1].max() < 0.02
@@ -172,7 +172,7 @@ def test_population_limits_cover_the_population_with_their_confidence(known, pub
         data = records(rng.multinomial(1_500, chances))
         scorer, exact = scorer_of(data, known, public), ExactForms(data, public, known)
         held += (scorer.totals(scorer.counter.table(form), budgets)[targets] >= truth).all()
-        table = exact.totals(exact.table(form), budgets)[targets]
+        table = exact.totals(exact.counter.table(form), budgets)[targets]
         few = scorer._limits(scorer.counter.table(form), budgets, c, 3)[targets]
         generous += [(table >= truth).all(), (few >= truth).all()]
     assert held >= 190

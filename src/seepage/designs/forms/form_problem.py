@@ -56,7 +56,12 @@ class Precisions:
     records
         The records, for the frequencies.
     joint
-        Pairs of attributes, by index, whose joint distribution is to be estimated.
+        Pairs of attributes, by ascending index, whose joint distribution is to be estimated.
+
+    Attributes
+    ----------
+    quantities
+        The attributes of each quantity: single ones, then pairs.
 
     Notes
     -----
@@ -78,19 +83,15 @@ class Precisions:
     def __init__(self, records: Records, joint: Sequence[tuple[int, int]] = ()) -> None:
         self.sizes = records.domain.sizes
         number = max(records.records, 1)
-        count = len(self.sizes)
-        self.frequencies = [records.marginal(j) / number for j in range(count)]
+        attributes = range(len(self.sizes))
+        self.frequencies = [records.marginal(j) / number for j in attributes]
         self.squares = [float((f**2).sum()) for f in self.frequencies]
         self.joint = tuple(joint)
+        self.quantities = [*((j,) for j in attributes), *self.joint]
         self._mechanism = lru_cache(None)(mechanism)
         self._joint_squares = [
             float(((records.counts([i, j]) / number) ** 2).sum()) for i, j in self.joint
         ]
-
-    @property
-    def count(self) -> int:
-        """The number of quantities: attributes, then pairs."""
-        return len(self.sizes) + len(self.joint)
 
     def _second_moment(self, j: int, epsilon: float) -> float:
         """Return k alpha + beta: the expected sum of squares of one report's estimate."""
@@ -123,7 +124,7 @@ class Precisions:
 
     def row(self, attributes: Sequence[int], epsilons: Sequence[float]) -> Floats:
         """Return V[f, :], the precision of every quantity from one report of a form."""
-        row = np.zeros(self.count)
+        row = np.zeros(len(self.quantities))
         budgets = dict(zip(attributes, epsilons, strict=True))
         for j, epsilon in budgets.items():
             row[j] = self.single(j, epsilon)
@@ -314,7 +315,7 @@ class FormProblem:
         Cheapest if a form with the same attributes but the last was counted before (see
         `FormCounter`).
         """
-        return self.fit_table(self.scorer.table(attributes))
+        return self.fit_table(self.scorer.counter.table(attributes))
 
     def fit_table(
         self, table: FormTable, max_budget: float = math.inf, tolerance: float = TOLERANCE
@@ -335,7 +336,7 @@ class FormProblem:
         order = np.argsort(table.attributes)
         attributes = tuple(table.attributes[index] for index in order.tolist())
         names = ("grr",) * len(attributes)
-        return FittedForm(attributes, epsilons[order], totals, names, self.scorer.guarantee)
+        return FittedForm(attributes, epsilons[order], totals, names)
 
     def is_useful(self, form: FittedForm) -> bool:
         """Return whether every budget is at least the minimum useful one, and one is above 0."""
@@ -348,7 +349,7 @@ class FormProblem:
             return form.precision
         if set(form.mechanisms) == {"grr"}:
             return self.precisions.row(form.attributes, form.epsilons.tolist())
-        row = np.zeros(self.precisions.count)
+        row = np.zeros(len(self.precisions.quantities))
         for j, name, epsilon in zip(
             form.attributes, form.mechanisms, form.epsilons.tolist(), strict=True
         ):

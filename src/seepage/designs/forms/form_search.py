@@ -117,21 +117,19 @@ class FormSearch:
         self.fitted: dict[Indices, FittedForm | None] = {}
         self.pair_budgets = np.minimum(problem.caps[:, None], problem.caps[None, :])
 
-    def fit(self, stem: Indices, item: Indices) -> FittedForm | None:
-        """Return stem + item with the largest equal budgets; None if not allowed or not useful."""
-        form = join(stem, item)
+    def fit(self, attributes: Indices) -> FittedForm | None:
+        """Return a form with the largest equal budgets; None if not allowed or not useful."""
+        form = tuple(sorted(attributes))
         if form not in self.fitted:
             if not self.problem.is_allowed(form):
                 return None
-            added = tuple(j for j in item if j not in stem)
-            fitted = self.problem.fit((*stem, *added)) if added else self.fit((), form)
-            fitted = fitted if fitted is not None and self.problem.is_useful(fitted) else None
-            self.fitted[form] = fitted
-            self._update_pair_budgets(fitted)
+            self._remember(self.problem.fit(attributes))
         return self.fitted[form]
 
-    def _update_pair_budgets(self, form: FittedForm | None) -> None:
-        if form is not None and len(form.attributes) == 2:
+    def _remember(self, form: FittedForm) -> None:
+        """Keep a form if it is useful, and its budget as a bound if it is a pair."""
+        self.fitted[form.attributes] = form if self.problem.is_useful(form) else None
+        if len(form.attributes) == 2:
             i, j = form.attributes
             self.pair_budgets[i, j] = self.pair_budgets[j, i] = form.max_budget
 
@@ -146,7 +144,7 @@ class FormSearch:
                 if self.timer.expired():
                     return
                 if len(first) == len(second) == 1:
-                    self.fit(first, second)
+                    self.fit((*first, *second))
 
     def _budget_bound(self, form: FittedForm, item: Indices) -> float:
         """Return an upper bound of the equal budget of form + item."""
@@ -210,15 +208,13 @@ class FormSearch:
         if joined in self.fitted:
             return self.fitted[joined]
         problem = self.problem
-        table = problem.scorer.table((*form.attributes, *item))
+        table = problem.scorer.counter.table((*form.attributes, *item))
         index = int(np.searchsorted(self._gain_bounds(joined, prices), gain))
         needed = self.grid[max(index - 1, 0)]
         budgets = problem.capped_budgets(table.attributes, needed)
         if problem.excess(problem.scorer.totals(table, budgets), budgets) > 0:
             return None
-        fitted = problem.fit_table(table, bound)
-        self.fitted[joined] = fitted if problem.is_useful(fitted) else None
-        self._update_pair_budgets(fitted)
+        self._remember(problem.fit_table(table, bound))
         return self.fitted[joined]
 
     def improve(
@@ -243,7 +239,7 @@ class FormSearch:
         """Return the form without the item of attribute j; None if that was its only item."""
         item = next(item for item in self.problem.items if j in item)
         rest = tuple(i for i in form.attributes if i not in item)
-        return self.fit(rest[:-1], rest[-1:]) if rest else None
+        return self.fit(rest) if rest else None
 
 
 def generate_forms(

@@ -213,16 +213,11 @@ class FormScorer(ABC):
     One subclass for each guarantee (table, population) and each kind of channel.
     """
 
-    guarantee = "exact"
     counter: FormCounter
 
     def fits(self, attributes: Sequence[int]) -> bool:
         """Return whether the totals of a form can be computed."""
         return self.counter.fits(attributes)
-
-    def table(self, attributes: Sequence[int]) -> FormTable:
-        """Return the table from which the totals of a form are computed, for any budgets."""
-        return self.counter.table(attributes)
 
     @abstractmethod
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
@@ -254,7 +249,7 @@ class ExactForms(FormScorer):
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
     >>> scorer = ExactForms(coins)
-    >>> scorer.totals(scorer.table([0, 1]), np.array([1.0, 1.0])).round(4).tolist()
+    >>> scorer.totals(scorer.counter.table([0, 1]), np.array([1.0, 1.0])).round(4).tolist()
     [1.0, 1.0, 0.4338]
     """
 

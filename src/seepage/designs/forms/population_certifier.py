@@ -117,7 +117,7 @@ class PopulationCertifier:
                     return
                 if not self.screen.fits(form):
                     continue
-                table = self.screen.table(form)
+                table = self.screen.counter.table(form)
                 fitted = problem.fit_table(table, math.inf, TOLERANCE)
                 order = np.searchsorted(fitted.attributes, form)
                 budgets = fitted.epsilons[order]
@@ -179,7 +179,7 @@ class PopulationCertifier:
 
         For any prices: budgets refined on the same records would not be certified.
         """
-        if form.guarantee != self.screen.guarantee:
+        if form.guarantee != "exact":
             return form
         if form.attributes not in self._certified_forms:
             self._certified_forms[form.attributes] = self._certified(form)
@@ -187,7 +187,7 @@ class PopulationCertifier:
 
     def _certified(self, form: FittedForm, spread: float = 0.15) -> FittedForm:
         """Return `certify` of a form; the root search starts around the screen's budget."""
-        problem, table = self.problem, self.screen.table(form.attributes)
+        problem, table = self.problem, self.screen.counter.table(form.attributes)
         cap = float(problem.caps[list(form.attributes)].max())
         estimate = form.max_budget if form.max_budget > 0 else cap
 
@@ -226,7 +226,7 @@ class PopulationCertifier:
         return [replace(form, totals=self._proven_totals(form)) for form in forms]
 
     def _proven_totals(self, form: FittedForm) -> Floats:
-        if form.guarantee != self.screen.guarantee or form.matrix is not None:
+        if form.guarantee != "exact" or form.matrix is not None:
             return form.totals
         totals = np.minimum(self.problem.limits, np.inf if self.population.public else form.record)
         totals[list(self.population.known)] = 0.0

@@ -211,7 +211,7 @@ class ScreenedForms(FormScorer):
         if not self.population.public:
             return totals
         if asked not in self._public_excess:
-            table_leakage = self.exact.totals(self.exact.table(()), np.zeros(0))
+            table_leakage = self.exact.totals(self.exact.counter.table(()), np.zeros(0))
             with np.errstate(invalid="ignore"):
                 excess = self.population.public_leakage(asked) - table_leakage
             self._public_excess[asked] = np.nan_to_num(excess, posinf=0.0)

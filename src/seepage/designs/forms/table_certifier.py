@@ -6,7 +6,7 @@ every attribute k of the table, by successive linear programming in a trust regi
 is scaled towards budget 0, along which totals decrease, until every total is within its limit.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -63,14 +63,13 @@ def coarse_form(
     `merged` totals are computed if records are given, up to `MERGED_WORK`.
     """
     split = equal_split(round_down(problem.min_limit, 2), len(form))
-    equal = problem.capped_budgets(form, split)
-    work = np.inf if records is None else len(records) * len(problem.domain)
-    if records is not None and work <= MERGED_WORK:
+    if records is not None and len(records) * len(problem.domain) <= MERGED_WORK:
         try:
             return _merged(problem, records, form, split, timer)
         except (GuaranteeError, _TimeUpError):
             pass
-    totals = [summed_up(equal.tolist())] * len(problem.domain)
+    equal = problem.capped_budgets(form, split)
+    totals = np.full(len(problem.domain), summed_up(equal.tolist()))
     return _best_mechanisms(problem, form, equal, totals, "worst")
 
 
@@ -107,11 +106,11 @@ def _merged(
 
 
 def _best_mechanisms(
-    problem: FormProblem, form: Indices, epsilons: Floats, totals: Iterable[float], guarantee: str
+    problem: FormProblem, form: Indices, epsilons: Floats, totals: Floats, guarantee: str
 ) -> FittedForm:
     """Return the form with the most precise mechanism of each attribute; totals hold for any."""
     best = map(problem.precisions.best_mechanism, form, epsilons.tolist())
-    return FittedForm(form, epsilons, np.array(totals), tuple(best), guarantee)
+    return FittedForm(form, epsilons, totals, tuple(best), guarantee)
 
 
 # Refined budgets ----------------------------------------------------------------------------------
@@ -132,11 +131,11 @@ MIN_REFINED_GAIN = 1e-5
 def refine(problem: FormProblem, form: FittedForm, prices: Floats) -> FittedForm:
     """Return the form with one budget per attribute, of at least the same gain at these prices.
 
-    A form with another guarantee than the scorer's is returned unchanged.
+    A form with another guarantee than `"exact"` is returned unchanged.
     """
-    if len(form.attributes) == 1 or form.guarantee != problem.scorer.guarantee:
+    if len(form.attributes) == 1 or form.guarantee != "exact":
         return form
-    table = problem.scorer.table(form.attributes)
+    table = problem.scorer.counter.table(form.attributes)
     epsilons, radius = form.epsilons, START_RADIUS
     gain = _gain(problem, table, epsilons, prices)
     while radius >= MIN_RADIUS:

@@ -316,20 +316,14 @@ def _zero_leakage_lattice(counts: Sequence[Integers]) -> Thresholds:
     """
     from flint import fmpz_mat
 
-    rows: list[list[int]] = []
+    rows = []
     for table in counts:
-        totals = [sum(map(int, row)) for row in table]
-        first = [int(n) for n in table[0]]
-        rows += [
-            [int(n) * totals[0] - m * total for n, m in zip(row, first, strict=True)]
-            for row, total in zip(table[1:], totals[1:], strict=True)
-        ]
+        exact = exact_cells(int, table)
+        totals = exact.sum(axis=1, keepdims=True)
+        rows.append(exact[1:] * totals[0] - exact[0] * totals[1:])
     cells = counts[0].shape[1]
     large = 1 << (2 * cells + 64)
-    extended = [
-        [int(cell == other) for other in range(cells)] + [large * row[cell] for row in rows]
-        for cell in range(cells)
-    ]
+    extended = np.hstack([exact_cells(int, np.eye(cells)), large * np.vstack(rows).T]).tolist()
     reduced: Any = fmpz_mat(extended).lll().tolist()
     kernel = [[int(n) for n in row[:cells]] for row in reduced if not any(row[cells:])]
     return np.array(kernel, dtype=object).T

@@ -156,8 +156,15 @@ def shape_form(
     target_limits = [table.ratio_limit(name, limit) for name, limit in limits.items()]
     caps = [min(epsilon, MAX_LIMIT) for epsilon in epsilons]
     budgets = product_budgets(target_limits, table.sizes, caps)
-    record = _record_limit(record_limit, epsilons, budgets)
-    all_limits = [*target_limits, *known, *_answer_and_record_limits(table, epsilons, record, rule)]
+    single = len(epsilons) == 1
+    record = epsilons[0] if single else sum(budgets)
+    if record_limit is not None:
+        record = min(record_limit, record) if single else record_limit
+    identity = np.eye(len(table.counts), dtype=np.int64)
+    all_limits = [*target_limits, *known]
+    if rule == "answer" and not single:
+        all_limits += answer_limits(table.sources, table.sizes, epsilons)
+    all_limits.append(RatioLimit(", ".join(table.sources), identity, record, "record"))
     frequencies = table.counts / table.counts.sum()
     tables = wanted or {(axis,): 1.0 for axis in range(len(table.sizes))}
     functions = _contrasts(table.sizes, tables)
@@ -182,27 +189,6 @@ def shape_form(
         lower_bound=bound if bound > 0 else None,
         proven=mixture.proven,
     )
-
-
-def _record_limit(
-    given: float | None, epsilons: Sequence[float], budgets: Sequence[float]
-) -> float:
-    """Return the largest log-likelihood ratio of a report between two records."""
-    if len(epsilons) > 1:
-        return sum(budgets) if given is None else float(given)
-    return epsilons[0] if given is None else min(float(given), epsilons[0])
-
-
-def _answer_and_record_limits(
-    table: AnswerCounts, epsilons: Sequence[float], record: float, rule: str
-) -> list[RatioLimit]:
-    """Return the limits of each answer under the rule `"answer"`, and that of the record."""
-    identity = np.eye(len(table.counts), dtype=np.int64)
-    limit_answers = rule == "answer" and len(table.sizes) > 1
-    return [
-        *(answer_limits(table.sources, table.sizes, epsilons) if limit_answers else []),
-        RatioLimit(", ".join(table.sources), identity, record, "record"),
-    ]
 
 
 def occurring(counts: Integers) -> Integers:
@@ -262,13 +248,11 @@ def _contrasts(sizes: Sequence[int], wanted: Mapping[tuple[int, ...], float]) ->
     The m shares of a table sum to 1, so m - 1 orthonormal contrasts determine them, with the same
     total variance.
     """
-    tables = {axes: table_rows(sizes, axes) for axes in wanted}
-    return np.vstack(
-        [
-            math.sqrt(weight) * helmert(len(tables[axes])) @ tables[axes]
-            for axes, weight in wanted.items()
-        ]
-    )
+    contrasts = []
+    for axes, weight in wanted.items():
+        rows = table_rows(sizes, axes)
+        contrasts.append(math.sqrt(weight) * helmert(len(rows)) @ rows)
+    return np.vstack(contrasts)
 
 
 def _check_informative(
