@@ -139,14 +139,16 @@ def test_groups_do_not_change_sums(monkeypatch):
     assert (len(whole.sizes), len(few.sizes)) == (128, 3)
     assert whole.sizes.sum() == few.sizes.sum() == 1000
     for pair in (("sex", "job"), ("age", "ill")):
-        assert np.allclose(whole.joint(*pair).sum(axis=0), few.joint(*pair).sum(axis=0))
+        assert np.allclose(
+            whole.one_hot_sums(*pair).sum(axis=0), few.one_hot_sums(*pair).sum(axis=0)
+        )
 
 
 def test_reports_are_assigned_to_groups_cyclically():
     """Sorted people must not make groups differ."""
     plan = plan_for(counts(), 30.0, "grr")
     table = people(12_800).sort_by("sex")
-    shares = pool_reports(plan, plan.perturb(table)).forms[0].marginal("sex")[:, 0] / 100
+    shares = pool_reports(plan, plan.perturb(table)).forms[0].one_hot_sums("sex")[:, 0] / 100
     assert np.abs(shares - shares.mean()).max() < 0.02
 
 

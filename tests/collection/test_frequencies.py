@@ -137,7 +137,9 @@ def test_sums_do_not_depend_on_how_many_reports_are_multiplied_at_once(name, mon
     pieces = sums.pool_reports(plan, reports).forms[0]
     assert pieces.records == whole.records == len(reports) == 20_000
     assert np.ptp(whole.sizes) <= 1
-    assert pieces.joint("a", "b") == pytest.approx(whole.joint("a", "b"), rel=1e-9, abs=1e-9)
+    assert pieces.one_hot_sums("a", "b") == pytest.approx(
+        whole.one_hot_sums("a", "b"), rel=1e-9, abs=1e-9
+    )
     with pytest.raises(InputError, match="reports must not be empty, got none"):
         sums.pool_reports(plan, reports[:0])
 

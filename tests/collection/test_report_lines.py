@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from command import run
 from plan_examples import collected, counts, people, plan_for, three_forms
 from seepage.collection.report_lines import MAX_LINE_BYTES, line_files, read_report_lines
-from seepage.collection.wire_draws import draw_form, form_bytes, perturb_record
 from seepage.errors import InputError
-from seepage.mechanisms.randomness import Randomness
+from seepage.mechanisms.exact_probabilities import Randomness
+from seepage.plan.wire import draw_form, form_bytes, perturb_record
 
 CHOSEN = {"sex": "grr", "job": "ss", "age": "oue", "ill": "exp"}
 PLAN = plan_for(counts(), 1.0, CHOSEN)

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 import seepage
-from seepage.collection.wire_draws import SPAN
 from seepage.mechanisms import GRR, OUE, RAPPOR, Exponential, MatrixMechanism, SubsetSelection
-from seepage.plan.wire import mechanism_wire
+from seepage.plan.wire import CERTAIN, mechanism_wire
 
 CLIENT = Path(seepage.__file__).parent / "collection" / "client"
 NODE = shutil.which("node")
@@ -45,16 +44,16 @@ def exact_chances(channel, code):
     k = channel["k"]
     if channel["draw"] == "direct":
         keep = int(channel["keep"])
-        for value, count in enumerate(evenly(SPAN - keep, k)):
-            chances[value] = Fraction(count + keep * (value == code), SPAN)
+        for value, count in enumerate(evenly(CERTAIN - keep, k)):
+            chances[value] = Fraction(count + keep * (value == code), CERTAIN)
     elif channel["draw"] == "matrix":
         for output, count in enumerate(channel["thresholds"][code]):
-            chances[output] = Fraction(int(count), SPAN)
+            chances[output] = Fraction(int(count), CERTAIN)
     elif channel["draw"] == "bits":
         true, other = int(channel["true"]), int(channel["other"])
         for bits in product((0, 1), repeat=k):
             parts = [
-                Fraction(limit if bit else SPAN - limit, SPAN)
+                Fraction(limit if bit else CERTAIN - limit, CERTAIN)
                 for bit, limit in zip(
                     bits, [true if v == code else other for v in range(k)], strict=True
                 )
@@ -62,7 +61,7 @@ def exact_chances(channel, code):
             chances[tuple(v for v in range(k) if bits[v])] += math.prod(parts)
     else:
         for forced in (True, False):
-            weight = Fraction(int(channel["force"]), SPAN)
+            weight = Fraction(int(channel["force"]), CERTAIN)
             for subset, part in _subsets(k, channel["size"], code if forced else None).items():
                 chances[subset] += (weight if forced else 1 - weight) * part
     return dict(chances)
@@ -77,10 +76,10 @@ def _subsets(k, size, forced):
     for place in range(forced is not None, size):
         following = defaultdict(Fraction)
         for state, chance in states.items():
-            for step, count in enumerate(evenly(SPAN, k - place)):
+            for step, count in enumerate(evenly(CERTAIN, k - place)):
                 moved = list(state)
                 moved[place], moved[place + step] = moved[place + step], moved[place]
-                following[tuple(moved)] += chance * Fraction(count, SPAN)
+                following[tuple(moved)] += chance * Fraction(count, CERTAIN)
         states = following
     subsets = defaultdict(Fraction)
     for state, chance in states.items():
@@ -90,8 +89,8 @@ def _subsets(k, size, forced):
 
 def shares(*parts):
     """Cumulative shares out of 2^64, as a wire has them."""
-    whole = [int(part * SPAN) for part in parts]
-    whole[-1] = SPAN - sum(whole[:-1])
+    whole = [int(part * CERTAIN) for part in parts]
+    whole[-1] = CERTAIN - sum(whole[:-1])
     return [str(end) for end in accumulate(whole)]
 
 
@@ -111,7 +110,7 @@ def wire_of(attributes, forms):
 def one_question_wire(mechanism):
     """The wire of a collection that asks one question."""
     question = {"attribute": "x", **mechanism_wire(mechanism)}
-    form = {"until": str(SPAN), "type": "product", "questions": [question]}
+    form = {"until": str(CERTAIN), "type": "product", "questions": [question]}
     return wire_of([attribute("x", mechanism.k)], [form])
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import seepage as sp
-from seepage.plan import Plan
+from seepage.plan import Plan, ProductChannel, Question, plan_of_forms
 from seepage.plan.designed_plan import plan_of_design
 
 
@@ -123,3 +123,19 @@ def test_a_plan_says_where_equal_budgets_were_not_improved():
     assert any("no budgets of lower weighted variance" in note for note in alone.notes)
     several = sp.calibrate(survey.select(["age", "employment", "region"]), 2.0, **options)
     assert any("times less than with equal budgets" in note for note in several.notes)
+
+
+def test_a_form_with_one_question_is_certified_for_any_mechanism():
+    rng = np.random.default_rng(3)
+    domain = sp.Domain(
+        [
+            sp.Attribute("job", tuple(f"j{i}" for i in range(9))),
+            *(sp.Attribute(name, ("0", "1")) for name in ("ill", "sex")),
+        ]
+    )
+    people = sp.Records(domain, np.column_stack([rng.integers(0, k, 500) for k in (9, 2, 2)]))
+    asked = ProductChannel(questions=(Question(attribute="job", mechanism="ss", epsilon=1.0),))
+    plan = plan_of_forms(people.pairs(), [(1.0, asked, "exact", [2.0] * 3)], limit=2.0)
+    leakages = sp.leakage_matrix(people, 1.0, mechanism="ss")
+    expected = [1.0, *(leakages[name, "job"].value for name in ("ill", "sex"))]
+    assert plan.certify(people).totals.tolist() == expected

@@ -191,7 +191,7 @@ def test_mechanisms_as_objects_keep_their_parameters():
         ({"epsilon": {"sex": 1.0}}, "'job' has none"),
         ({"delta": 0.5, "mechanism": "grr"}, "has delta 0, got delta 0.5"),
         ({"limit": -1.0}, "limit must be a finite number"),
-        ({"totals": [1.0]}, "one number for each of the 4 attributes, got 1"),
+        ({"totals": [1.0]}, "one total per attribute, 'job' has none"),
         ({"totals": [1.0, 1.0, -1.0, 1.0]}, "a total must be at least 0"),
         ({"totals": [1.0, 1.0, float("nan"), 1.0]}, "a total must be at least 0"),
         ({"guarantee": None}, "guarantee must be one of"),

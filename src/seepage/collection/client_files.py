@@ -17,13 +17,14 @@ import numpy as np
 from seepage import _checks
 from seepage._files import whole_file
 from seepage._pages import fill_template
-from seepage.collection.wire_draws import WORD, draw_form, form_bytes, perturb_record
 from seepage.data.domain import Domain
 from seepage.data.recoding import read_codebook
 from seepage.errors import InputError
-from seepage.mechanisms.randomness import Randomness
+from seepage.mechanisms.exact_probabilities import Randomness
 from seepage.plan.form import Form
 from seepage.plan.plan import Plan
+from seepage.plan.plan_text import factor
+from seepage.plan.wire import WORD, draw_form, form_bytes, perturb_record
 from seepage.totals.result import GUARANTEES
 
 CLIENT = Path(__file__).with_name("client")
@@ -216,11 +217,7 @@ def _factor(total: float) -> str | None:
     >>> _factor(0.0), _factor(1.0), _factor(3.0), _factor(5.0), _factor(9.0)
     ('1', '2.8', '21', '150', None)
     """
-    if total > math.log(1000):
-        return None
-    factor = math.exp(total)
-    unit = 10.0 ** (math.floor(math.log10(factor)) - 1)
-    return f"{math.ceil(factor / unit * (1 - 1e-12)) * unit:.4g}"
+    return None if total > math.log(1000) else factor(total)
 
 
 # The folder of a client --------------------------------------------------------------------------

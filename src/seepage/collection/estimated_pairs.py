@@ -151,21 +151,11 @@ def estimate_pairs(plan: Plan, reports: Any, *, method: str = "inversion") -> Es
         if not pooled.estimates(domain[a].name, domain[b].name):
             continue
         joint = join(pooled, domain[a], domain[b])
-        products = _product_forms(plan, pooled, domain[a].name, domain[b].name)
-        if method == "em" and products:
-            joint = maximum_likelihood(plan, source, joint, products)
+        if method == "em":
+            joint = maximum_likelihood(plan, source, pooled, joint)
         tables[a, b] = _consistent_table(joint.frequencies, marginals[a], marginals[b])
     untold = tuple(name for name in plan.collected.names if name not in domain)
     return EstimatedPairs(domain, marginals, tables, method, pooled, untold)
-
-
-def _product_forms(plan: Plan, pooled: PooledSums, first: str, second: str) -> list[int]:
-    """Return the indices of the product forms that ask for both attributes."""
-    return [
-        index
-        for index in pooled.forms
-        if plan.forms[index].is_product and {first, second} <= set(plan.channels[index])
-    ]
 
 
 def _marginal_counts(pooled: PooledSums, name: str) -> Floats:

@@ -198,19 +198,13 @@ class MatrixEstimator:
     """
 
     def __init__(self, plan: Plan, channel: MatrixChannel) -> None:
-        self.names = channel.attributes
-        self.sizes = [plan.domain[name].size for name in self.names]
+        self.values = {name: plan.domain[name].size for name in channel.attributes}
         self._channel = channel.mechanism.channel()
-        self.outputs = channel.mechanism.outputs
         if channel.frequencies:
             self._cells = np.array(channel.frequencies)
         else:
-            nominal = [nominal_frequencies(plan, name) for name in self.names]
+            nominal = [nominal_frequencies(plan, name) for name in self.values]
             self._cells = np.asarray(reduce(np.multiply.outer, nominal)).ravel()
-
-    def size(self, name: str) -> int:
-        """Return the number of values of an attribute."""
-        return self.sizes[self.names.index(name)]
 
     @cached_property
     def _inverse(self) -> Floats:
@@ -222,10 +216,10 @@ class MatrixEstimator:
 
     def marginal_matrix(self, *names: str) -> Floats:
         """Return B, the 0-1 matrix that sums cells of all answers to cells of some attributes."""
-        indices = [self.names.index(name) for name in names]
-        codes = np.unravel_index(np.arange(len(self._cells)), self.sizes)
-        shape = [self.sizes[index] for index in indices]
-        cells = np.ravel_multi_index([codes[index] for index in indices], shape)
+        codes = np.unravel_index(np.arange(len(self._cells)), tuple(self.values.values()))
+        of_name = dict(zip(self.values, codes, strict=True))
+        shape = [self.values[name] for name in names]
+        cells = np.ravel_multi_index([of_name[name] for name in names], shape)
         return np.asarray(cells == np.arange(np.prod(shape))[:, None], dtype=np.float64)
 
     def coefficients(self, *names: str) -> Floats | None:
@@ -237,25 +231,6 @@ class MatrixEstimator:
         estimator = self._inverse @ marginal
         exact = np.abs(self._channel @ estimator - marginal).max() <= TOLERANCE
         return np.asarray(estimator) if exact else None
-
-    def estimate(self, names: Sequence[str], counts: Floats) -> FormEstimate | None:
-        """Return the estimated joint frequencies of attributes from the counts of each report.
-
-        None if no unbiased estimate exists.
-
-        Notes
-        -----
-        The variance of an estimated frequency f given the people is (m - f) / n, with m the mean
-        of A[y]^2, which is its own unbiased estimate.
-        """
-        coefficients = self.coefficients(*names)
-        if coefficients is None:
-            return None
-        records = int(counts.sum())
-        frequencies = counts @ coefficients / records
-        second = counts @ coefficients**2 / records
-        noise = np.maximum(second - np.clip(frequencies, 0.0, 1.0), 0.0)
-        return FormEstimate(frequencies, noise / records, records, self.unit_variance(*names))
 
     def unit_variance(self, *names: str) -> float:
         """Return v(f): the variance of one report's estimate, summed, at nominal frequencies."""

@@ -10,11 +10,10 @@ from seepage import _checks
 from seepage._results import Result
 from seepage.collection.form_estimates import (
     FormEstimate,
-    MatrixEstimator,
     combine,
     marginal_estimate,
 )
-from seepage.collection.pooled_sums import MatrixSums
+from seepage.collection.pooled_sums import MatrixSums, informative_mechanisms
 from seepage.collection.report_source import open_reports
 from seepage.data.domain import Domain
 from seepage.errors import InputError
@@ -129,10 +128,7 @@ class ProductTallies:
 
     def __init__(self, plan: Plan, index: int) -> None:
         self._plan, self.records = plan, 0
-        channels = plan.channels[index].items()
-        self._mechanisms = {
-            name: mechanism for name, mechanism in channels if mechanism.informative
-        }
+        self._mechanisms = informative_mechanisms(plan, index)
         self._sums = {name: np.zeros(mechanism.k) for name, mechanism in self._mechanisms.items()}
 
     @property
@@ -158,5 +154,5 @@ class ProductTallies:
 def _empty_tally(plan: Plan, index: int) -> ProductTallies | MatrixSums:
     channel = plan.forms[index].channel
     if isinstance(channel, MatrixChannel):
-        return MatrixSums(MatrixEstimator(plan, channel))
+        return MatrixSums(plan, channel)
     return ProductTallies(plan, index)

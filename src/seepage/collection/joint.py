@@ -89,43 +89,32 @@ class PairLikelihoods(NamedTuple):
         return float((self.counts * np.log(self.likelihoods(frequencies))).sum())
 
 
-class PooledLikelihoods(NamedTuple):
-    """Likelihoods of pairs of reports of several forms, each with its own people."""
+def _maximise(forms: Sequence[PairLikelihoods], frequencies: Floats) -> tuple[Floats, float]:
+    """Return the frequencies of maximum likelihood, and the bound n g on the remaining gap.
 
-    parts: tuple[PairLikelihoods, ...]
+    Each form has its own people.
+    """
+    total = sum(form.total for form in forms)
 
-    @property
-    def total(self) -> float:
-        """The number of pairs."""
-        return sum(part.total for part in self.parts)
-
-    def responsibilities(self, frequencies: Floats) -> Floats:
-        """Return D for some frequencies."""
-        terms = [
-            part.total / self.total * part.responsibilities(frequencies) for part in self.parts
-        ]
+    def responsibilities(frequencies: Floats) -> Floats:
+        terms = [form.total / total * form.responsibilities(frequencies) for form in forms]
         return np.asarray(np.sum(terms, axis=0))
 
-    def log_likelihood(self, frequencies: Floats) -> float:
-        """Return the log-likelihood of some frequencies."""
-        return sum(part.log_likelihood(frequencies) for part in self.parts)
+    def log_likelihood(frequencies: Floats) -> float:
+        return sum(form.log_likelihood(frequencies) for form in forms)
 
-
-def _maximise(likelihoods: PooledLikelihoods, frequencies: Floats) -> tuple[Floats, float]:
-    """Return the frequencies of maximum likelihood, and the bound n g on the remaining gap."""
-    total, level = likelihoods.total, likelihoods.log_likelihood(frequencies)
-    gap = np.inf
+    level, gap = log_likelihood(frequencies), np.inf
     for _ in range(MAX_ITERATIONS):
-        ratios = likelihoods.responsibilities(frequencies)
+        ratios = responsibilities(frequencies)
         gap = total * max(0.0, float(ratios.max()) - 1.0)
         if gap <= MAX_GAP:
             break
         once = frequencies * ratios
-        twice = once * likelihoods.responsibilities(once)
+        twice = once * responsibilities(once)
         extrapolated = _extrapolated(frequencies, once, twice)
-        reached = likelihoods.log_likelihood(extrapolated)
+        reached = log_likelihood(extrapolated)
         if reached < level:
-            extrapolated, reached = twice, likelihoods.log_likelihood(twice)
+            extrapolated, reached = twice, log_likelihood(twice)
         frequencies, level = extrapolated, reached
     return frequencies, gap
 
@@ -286,7 +275,7 @@ def estimate_joint(
     inverted = join(pooled, row, column)
     if method == "inversion":
         return inverted
-    return maximum_likelihood(plan, source, inverted, list(pooled.forms))
+    return maximum_likelihood(plan, source, pooled, inverted)
 
 
 def forms_asking_both(plan: Plan, first: str, second: str) -> list[int]:
@@ -330,28 +319,29 @@ def join(pooled: PooledSums, first: Attribute, second: Attribute) -> Joint:
 
 
 def maximum_likelihood(
-    plan: Plan, source: ReportSource, inverted: Joint, indices: Sequence[int]
+    plan: Plan, source: ReportSource, pooled: PooledSums, inverted: Joint
 ) -> Joint:
-    """Return the joint frequencies of maximum likelihood.
+    """Return the joint frequencies of maximum likelihood, from the product forms that ask for both.
+
+    Without such a form, the unbiased estimate.
 
     Parameters
     ----------
-    plan, source
-        The plan and its reports.
+    plan, source, pooled
+        The plan, its reports and their sums.
     inverted
         The unbiased estimate: the start of the iteration, and the standard errors.
-    indices
-        The indices of the product forms that ask for both.
     """
     names = inverted.first.name, inverted.second.name
-    likelihoods = PooledLikelihoods(
-        tuple(
-            _likelihoods(source, index, {name: plan.channels[index][name] for name in names})
-            for index in indices
-        )
-    )
+    likelihoods = [
+        _likelihoods(source, index, {name: plan.channels[index][name] for name in names})
+        for index in pooled.forms
+        if plan.forms[index].is_product and set(names) <= set(plan.channels[index])
+    ]
+    if not likelihoods:
+        return inverted
     start = nearest_distribution(inverted.frequencies.ravel()).reshape(inverted.frequencies.shape)
     frequencies, gap = _maximise(likelihoods, (start + 1.0 / start.size) / 2.0)
-    used = int(likelihoods.total)
+    used = int(sum(form.total for form in likelihoods))
     errors = inverted.standard_errors * np.sqrt(inverted.records / used)
     return Joint(inverted.first, inverted.second, frequencies, errors, used, "em", gap)

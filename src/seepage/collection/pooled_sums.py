@@ -98,18 +98,17 @@ class ProductSums:
         """The number of reports in each group."""
         return self._sums[:, -1, -1]
 
-    def marginal(self, name: str) -> Floats:
-        """Return the sum over each group of the unbiased one-hot vectors, shape (groups, k)."""
-        scale, shift = self.mechanisms[name].one_hot_map
-        contributions = self._sums[:, self._slices[name], -1]
-        return np.asarray((contributions - shift * self.sizes[:, None]) / scale)
+    def one_hot_sums(self, *names: str) -> Floats:
+        """Return the sum over each group of X^, or of X^ Y^' for two attributes.
 
-    def joint(self, first: str, second: str) -> Floats:
-        """Return the sum over each group of X^ Y^', shape (groups, k of first, k of second)."""
-        (scale, shift), (other_scale, other_shift) = (
-            self.mechanisms[name].one_hot_map for name in (first, second)
-        )
-        rows, columns = self._slices[first], self._slices[second]
+        The shape is (groups, k), or (groups, k of the first, k of the second).
+        """
+        rows = self._slices[names[0]]
+        scale, shift = self.mechanisms[names[0]].one_hot_map
+        if len(names) == 1:
+            return np.asarray((self._sums[:, rows, -1] - shift * self.sizes[:, None]) / scale)
+        columns = self._slices[names[1]]
+        other_scale, other_shift = self.mechanisms[names[1]].one_hot_map
         products = self._sums[:, rows, columns] - other_shift * self._sums[:, rows, -1:]
         ones = self._sums[:, -1:, columns] - other_shift * self.sizes[:, None, None]
         return np.asarray((products - shift * ones) / (scale * other_scale))
@@ -119,36 +118,37 @@ class ProductSums:
         if not set(names) <= set(self.mechanisms):
             return None
         mechanisms = [self.mechanisms[name] for name in names]
-        means = [self.marginal(name).sum(axis=0) / self.records for name in names]
+        means = [self.one_hot_sums(name).sum(axis=0) / self.records for name in names]
         if len(names) == 1:
             return marginal_estimate(self._plan, names[0], mechanisms[0], means[0], self.records)
-        joint = self.joint(*names).sum(axis=0) / self.records
+        joint = self.one_hot_sums(*names).sum(axis=0) / self.records
         return joint_estimate(self._plan, names, mechanisms, joint, means, self.records)
 
 
-class MatrixSums:
+class MatrixSums(MatrixEstimator):
     """Counts of each report of a matrix form, by groups of reports.
 
     Parameters
     ----------
-    estimator
-        The estimator of frequencies from counts.
+    plan, channel
+        The plan, and the channel of the form.
     groups
         The number of groups.
     """
 
     columns = (REPORT,)
 
-    def __init__(self, estimator: MatrixEstimator, groups: int = 1) -> None:
-        self.estimator, self.records = estimator, 0
-        self.counts = np.zeros((groups, estimator.outputs))
+    def __init__(self, plan: Plan, channel: MatrixChannel, groups: int = 1) -> None:
+        super().__init__(plan, channel)
+        self.records, self.counts = 0, np.zeros((groups, channel.mechanism.outputs))
 
     def add(self, reports: Sequence[Any]) -> None:
         """Add the reports of some people, one column."""
-        values = reports[0].below(self.estimator.outputs)
-        group = (self.records + np.arange(len(values))) % len(self.counts)
-        cells = np.bincount(group * self.estimator.outputs + values, minlength=self.counts.size)
-        self.counts += cells.reshape(self.counts.shape)
+        groups, outputs = self.counts.shape
+        values = reports[0].below(outputs)
+        group = (self.records + np.arange(len(values))) % groups
+        cells = np.bincount(group * outputs + values, minlength=self.counts.size)
+        self.counts += cells.reshape(groups, outputs)
         self.records += len(values)
 
     @property
@@ -156,26 +156,31 @@ class MatrixSums:
         """The number of reports in each group."""
         return np.asarray(self.counts.sum(axis=1))
 
-    def marginal(self, name: str) -> Floats:
-        """Return the sum over each group of the unbiased one-hot vectors, shape (groups, k)."""
-        return np.asarray(self.counts @ self._coefficients(name))
-
-    def joint(self, first: str, second: str) -> Floats:
-        """Return the sum over each group of X^ Y^', shape (groups, k of first, k of second)."""
-        shape = [self.estimator.size(name) for name in (first, second)]
-        return np.asarray(self.counts @ self._coefficients(first, second)).reshape(-1, *shape)
-
-    def _coefficients(self, *names: str) -> Floats:
-        coefficients = self.estimator.coefficients(*names)
-        if coefficients is None:
-            shown = " and ".join(map(repr, names))
-            raise InputError(f"the reports do not determine the frequencies of {shown}")
-        return coefficients
+    def one_hot_sums(self, *names: str) -> Floats:
+        """Return the sum over each group of X^, or of X^ Y^'; only where an estimate exists."""
+        coefficients = self.coefficients(*names)
+        assert coefficients is not None
+        shape = [self.values[name] for name in names]
+        return np.asarray(self.counts @ coefficients).reshape(-1, *shape)
 
     def estimate(self, *names: str) -> FormEstimate | None:
-        """Return the form's joint estimate of attributes; None if it is not asked or determined."""
-        asked = set(names) <= set(self.estimator.names)
-        return self.estimator.estimate(names, self.counts.sum(axis=0)) if asked else None
+        """Return the form's joint estimate of attributes; None if it is not asked or determined.
+
+        Notes
+        -----
+        The variance of an estimated frequency f given the people is (m - f) / n, with m the mean
+        of A[y]^2, which is its own unbiased estimate.
+        """
+        if not set(names) <= set(self.values):
+            return None
+        coefficients = self.coefficients(*names)
+        if coefficients is None:
+            return None
+        counts = self.counts.sum(axis=0)
+        frequencies = counts @ coefficients / self.records
+        second = counts @ coefficients**2 / self.records
+        noise = np.maximum(second - np.clip(frequencies, 0.0, 1.0), 0.0) / self.records
+        return FormEstimate(frequencies, noise, self.records, self.unit_variance(*names))
 
 
 FormSums = ProductSums | MatrixSums
@@ -203,7 +208,7 @@ class PooledSums:
     >>> plan = make_plan(pairs, 30.0, limit=60.0, guarantee="worst", totals=[60.0, 60.0])
     >>> reports = plan.perturb(pa.table({"a": [0, 1] * 50, "b": [0, 1] * 50}))
     >>> sums = pool_reports(plan, reports).forms[0]
-    >>> sums.joint("a", "b").sum(axis=0).round().astype(int).tolist()
+    >>> sums.one_hot_sums("a", "b").sum(axis=0).round().astype(int).tolist()
     [[50, 0], [0, 50]]
     """
 
@@ -236,7 +241,7 @@ class PooledSums:
         weighted = []
         for sums, estimate in both:
             weight = minimum / estimate.unit_variance if estimate.unit_variance else 1.0
-            terms = sums.joint(target, source), sums.marginal(target), sums.sizes
+            terms = sums.one_hot_sums(target, source), sums.one_hot_sums(target), sums.sizes
             weighted.append([weight * term for term in terms])
         joint, marginal, sizes = (np.concatenate(terms) for terms in zip(*weighted, strict=True))
         return joint, marginal, sizes
@@ -269,41 +274,29 @@ def pool_reports(
     answered = [index for index in chosen if source.people[index]]
     if not answered:
         raise InputError("reports must not be empty, got none")
-    informative = [index for index in answered if _is_informative(plan, index, names)]
-    if not informative and names is None:
-        raise InputError("reports at epsilon 0 carry no information, so nothing is estimated")
-    sums = {
-        index: _empty_sums(plan, index, names, int(source.people[index]))
-        for index in informative or answered
-    }
+    sums = dict[int, FormSums]()
+    for index in answered:
+        channel, records = plan.forms[index].channel, int(source.people[index])
+        mechanisms = informative_mechanisms(plan, index)
+        if isinstance(channel, MatrixChannel):
+            sums[index] = MatrixSums(plan, channel, min(MAX_GROUPS, records))
+        elif mechanisms and all(name in mechanisms for name in names or ()):
+            wanted = list(mechanisms) if names is None else names
+            sums[index] = ProductSums(plan, {name: mechanisms[name] for name in wanted}, records)
+    if not sums:
+        silent = [name for name in names or () if not plan.channels[answered[0]][name].informative]
+        of_name = f" of {silent[0]!r}" if silent else ""
+        raise InputError(f"reports{of_name} at epsilon 0 carry no information")
     for index, batch in source.by_form({index: sums[index].columns for index in sums}):
         sums[index].add(batch)
     return PooledSums(plan, sums, source.records)
 
 
-def _is_informative(plan: Plan, index: int, names: Sequence[str] | None) -> bool:
-    """Return whether a form's reports of all these attributes, or of any, carry information."""
+def informative_mechanisms(plan: Plan, index: int) -> dict[str, Mechanism]:
+    """Return the mechanisms of a product form whose reports carry information, in plan order."""
     mechanisms = plan.channels[index]
-    if not plan.forms[index].is_product:
-        return True
-    if names is None:
-        return any(mechanism.informative for mechanism in mechanisms.values())
-    return all(mechanisms[name].informative for name in names)
-
-
-def _empty_sums(plan: Plan, index: int, names: Sequence[str] | None, records: int) -> FormSums:
-    """Return sums of 0 to which the reports of a form can be added."""
-    channel, mechanisms = plan.forms[index].channel, plan.channels[index]
-    if isinstance(channel, MatrixChannel):
-        return MatrixSums(MatrixEstimator(plan, channel), min(MAX_GROUPS, records))
-    if names is None:
-        names = [name for name in plan.domain.names if name in mechanisms]
-        names = [name for name in names if mechanisms[name].informative]
-    for name in names:
-        if not mechanisms[name].informative:
-            epsilon = mechanisms[name].epsilon
-            raise InputError(f"reports of {name!r} at epsilon {epsilon:g} carry no information")
-    return ProductSums(plan, {name: mechanisms[name] for name in names}, records)
+    names = [name for name in plan.domain.names if name in mechanisms]
+    return {name: mechanisms[name] for name in names if mechanisms[name].informative}
 
 
 def _group_count(width: int, records: int) -> int:

@@ -16,8 +16,13 @@ from seepage import _checks
 from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.exact_probabilities import exp_below, float_above, log_above
-from seepage.mechanisms.randomness import ROWS, Randomness
+from seepage.mechanisms.exact_probabilities import (
+    ROWS,
+    Randomness,
+    exp_below,
+    float_above,
+    log_above,
+)
 from seepage.mechanisms.reports import BitReports, ValueReports
 from seepage.mechanisms.two_level import MixtureMechanism, SetMechanism, set_sizes
 

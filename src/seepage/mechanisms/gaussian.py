@@ -17,9 +17,8 @@ import numpy as np
 from seepage._numerics import UNIT, Booleans, Floats, Integers
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
-from seepage.mechanisms.exact_probabilities import MAX_EPSILON, float_above
+from seepage.mechanisms.exact_probabilities import MAX_EPSILON, Randomness, float_above
 from seepage.mechanisms.histogram import HistogramEncoding, NoiseGrid
-from seepage.mechanisms.randomness import Randomness
 from seepage.mechanisms.reports import VectorReports
 
 MIN_DELTA = 1e-280
@@ -96,24 +95,20 @@ class Gaussian(HistogramEncoding):
         """The epsilon at which `delta` is computed; 0 for k = 1."""
         return self._budget if self.k > 1 else 0.0
 
-    @property
+    @cached_property
     def delta(self) -> float:
         """The relaxation at this epsilon, recomputed from sigma and rounded up."""
-        return self._recomputed_delta if self.k > 1 else 0.0
-
-    @cached_property
-    def _recomputed_delta(self) -> float:
+        if self.k == 1:
+            return 0.0
         digits = 20 - math.floor(math.log10(self.parameters["delta"]))
         return float_above(gaussian_delta(self._budget, self.sigma, digits))
 
     @property
-    def realised_epsilon(self) -> float:
-        """Equal to `epsilon`: the grid of secure noise increases only delta."""
-        return self.epsilon
-
-    @property
     def realised_delta(self) -> float:
-        """The delta of the secure noise on its grid, at most the stated one."""
+        """The delta of the secure noise on its grid, at most the stated one.
+
+        The grid increases only delta: `realised_epsilon` is `epsilon`.
+        """
         return float_above(Fraction(self.delta) + self.grid.added) if self.k > 1 else 0.0
 
     @property

@@ -24,8 +24,14 @@ from seepage._numerics import Booleans, Floats, Integers
 from seepage.errors import InputError
 from seepage.leakage.likely_sets import LikelySets
 from seepage.mechanisms.base import Mechanism
-from seepage.mechanisms.exact_probabilities import CERTAIN, chance, log_above, log_nearest
-from seepage.mechanisms.randomness import Randomness, guess_supported
+from seepage.mechanisms.exact_probabilities import (
+    CERTAIN,
+    Randomness,
+    chance,
+    guess_supported,
+    log_above,
+    log_nearest,
+)
 from seepage.mechanisms.reports import BitReports, DamagedReportError, count_bits
 
 MAX_CELLS = 1 << 24

@@ -3,10 +3,9 @@
 from seepage.mechanisms import best_mechanism
 from seepage.plan.certify import certify
 from seepage.plan.form import Form, MatrixChannel, ProductChannel, Question
-from seepage.plan.make_plan import make_plan
+from seepage.plan.make_plan import FormDraft, make_plan, plan_of_forms
 from seepage.plan.plan import Plan
 from seepage.plan.plan_file import plan_schema
-from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
 from seepage.plan.plan_parts import PlannedAttribute, Provenance
 
 __all__ = [

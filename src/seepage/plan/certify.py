@@ -1,13 +1,12 @@
 """`certify`: compute the totals of every form of a plan again, after an edit or on new data.
 
 `total_leakage` enumerates the joint table of all attributes.  A form asks few of them, and its
-totals need only the joint table of these, with one target at a time (`exact_form_totals`); those of
+totals need only the joint table of these, with one target at a time (`ExactForms`); those of
 a form with one report for all answers are computed in integers (`matrix_totals`).
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import msgspec
@@ -15,7 +14,6 @@ import numpy as np
 
 from seepage._numerics import Floats, Integers
 from seepage._results import json_ready
-from seepage.data.domain import Domain
 from seepage.data.inputs import as_counted, as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.data.records import Records
@@ -25,9 +23,8 @@ from seepage.leakage import leakage_matrix
 from seepage.leakage.release import PUBLIC
 from seepage.mechanisms.exact_probabilities import Thresholds, exact_cells, largest_ratio, log_above
 from seepage.plan.form import Form, MatrixChannel, ProductChannel
-from seepage.plan.make_plan import check_totals
+from seepage.plan.make_plan import check_totals, largest_total_fields
 from seepage.plan.plan import Plan
-from seepage.plan.plan_of_forms import largest_total_fields
 from seepage.plan.plan_parts import PlannedAttribute, Provenance, check_limits
 from seepage.totals import TotalLeakage, total_leakage
 from seepage.totals.total import TotalSettings
@@ -75,7 +72,7 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
         raise InputError(
             "totals for the population are not computed again from a table: design the plan anew"
         )
-    settings, table_options = _split_options(options)
+    settings, table_options = TotalSettings.split(options)
     needs_records = any(form.guarantee not in ("worst", "independent") for form in plan.forms)
     counted = as_counted(data, records=needs_records, within=plan.domain, **table_options)
     pairs = as_pairs(counted)
@@ -85,7 +82,7 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
             values = matrix_totals(form.channel, form.guarantee, counted, _public(plan))
             certified.append(_with_totals(form, values, []))
         elif (exact := _exact_totals(plan, form, counted)) is not None:
-            certified.append(_with_totals(form, exact, []))
+            certified.append(_with_totals(form, exact.tolist(), []))
         else:
             totals = _product_totals(plan, form, counted, settings)
             certified.append(_with_totals(form, totals.values.tolist(), totals.deltas.tolist()))
@@ -108,13 +105,6 @@ def certify(plan: Plan, data: Any, **options: Any) -> Plan:
     return certified_plan
 
 
-def _split_options(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the options of `total_leakage`, and the table options."""
-    names = {field.name for field in fields(TotalSettings)}
-    settings = {name: value for name, value in options.items() if name in names}
-    return settings, {name: value for name, value in options.items() if name not in names}
-
-
 def _with_totals(form: Form, totals: list[float], deltas: list[float]) -> Form:
     return msgspec.structs.replace(
         form,
@@ -124,17 +114,33 @@ def _with_totals(form: Form, totals: list[float], deltas: list[float]) -> Form:
     )
 
 
-def _exact_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> list[float] | None:
-    """Return `exact_form_totals`; None if the form needs `total_leakage`."""
-    known = plan.provenance.settings.get("known", [])
+def _exact_totals(plan: Plan, form: Form, counted: PairCounts | Records) -> Floats | None:
+    """Return the exact totals of a product form from the joint table of the attributes it asks.
+
+    None if the form needs `total_leakage`: it asks for all attributes, or it has several questions,
+    not all of GRR, or a table that does not fit.
+    """
+    known, public = plan.provenance.settings.get("known", []), _public(plan)
     if form.guarantee != "exact" or plan.basis == "bound" or not isinstance(counted, Records):
         return None
     if plan.is_single and len(form.attributes) == len(plan.attributes) and not known:
         return None
-    totals = exact_form_totals(form, plan.domain, counted, _public(plan), known)
-    if totals is None and known:
+    assert isinstance(form.channel, ProductChannel)
+    index, questions = plan.domain.index, form.channel.questions
+    asked = [index(question.attribute) for question in questions]
+    budgets = np.array([question.epsilon for question in questions])
+    if {question.mechanism for question in questions} == {"grr"}:
+        scorer = ExactForms(counted, list(map(index, public)), list(map(index, known)))
+        if scorer.fits(asked):
+            return scorer.totals(scorer.counter.table(asked), budgets)
+    elif len(asked) == 1 and not (public or known or questions[0].parameters):
+        epsilons = np.zeros(len(plan.domain))
+        epsilons[asked] = budgets
+        matrix = leakage_matrix(counted.pairs(), epsilons, mechanism=questions[0].mechanism)
+        return np.asarray(matrix.values[:, asked[0]] + epsilons)  # the diagonal is 0
+    if known:
         raise InputError("totals conditional on known attributes need forms of GRR reports")
-    return None if totals is None else totals.tolist()
+    return None
 
 
 def _public(plan: Plan) -> list[str]:
@@ -177,45 +183,6 @@ def _release(plan: Plan, form: Form, planned: PlannedAttribute) -> Any:
     if question.parameters:
         return question.mechanism_for(planned.attribute.size)
     return question.mechanism
-
-
-def exact_form_totals(
-    form: Form, domain: Domain, records: Records, public: list[str], known: list[str]
-) -> Floats | None:
-    """Return the exact totals of a form from the joint table of the attributes it asks.
-
-    None unless its mechanisms are all GRR and the table fits, or it asks one question and nothing
-    is public or known.
-
-    Parameters
-    ----------
-    form
-        The form.
-    domain, records
-        The attributes of the plan, and the records.
-    public, known
-        Attributes released in the clear, and attributes that the adversary knows of the person.
-    """
-    channel = form.channel
-    if not isinstance(channel, ProductChannel):
-        return None
-    names = {question.mechanism for question in channel.questions}
-    indices = [domain.index(question.attribute) for question in channel.questions]
-    budgets = np.array([question.epsilon for question in channel.questions])
-    if names == {"grr"}:
-        public_indices, known_indices = (
-            [domain.index(name) for name in part] for part in (public, known)
-        )
-        scorer = ExactForms(records, public_indices, known_indices)
-        return (
-            scorer.totals(scorer.counter.table(indices), budgets) if scorer.fits(indices) else None
-        )
-    if len(indices) > 1 or public or known or channel.questions[0].parameters:
-        return None
-    epsilons = np.zeros(len(domain))
-    epsilons[indices[0]] = budgets[0]
-    totals = leakage_matrix(records.pairs(), epsilons, mechanism=names.pop()).values[:, indices[0]]
-    return np.where(np.arange(len(domain)) == indices[0], budgets[0], totals)
 
 
 def matrix_totals(

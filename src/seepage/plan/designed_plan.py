@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 from seepage._results import json_ready
 from seepage.designs.calibration import Calibration, find_budgets
 from seepage.plan.form import MatrixChannel, ProductChannel, Question
-from seepage.plan.make_plan import make_plan
+from seepage.plan.make_plan import FormDraft, make_plan, plan_of_forms
 from seepage.plan.plan import Plan
-from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
 from seepage.plan.plan_parts import Alternative
 
 if TYPE_CHECKING:

@@ -1,20 +1,30 @@
-"""`make_plan`: a plan of one form, with one budget for each attribute, its totals checked."""
+"""Plans from budgets and totals: `make_plan` (one form for everyone) and `plan_of_forms`."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 
 from seepage import _checks
+from seepage._numerics import Floats
+from seepage._results import json_ready
 from seepage.data.domain import Attribute, Domain, for_each
 from seepage.data.inputs import as_pairs
 from seepage.data.pairs import PairCounts
 from seepage.errors import InputError
 from seepage.mechanisms import Mechanism, best_mechanism
-from seepage.plan.form import ProductChannel, Question
+from seepage.plan.form import Form, MatrixChannel, ProductChannel, Question, integer_shares
 from seepage.plan.plan import Plan
-from seepage.plan.plan_of_forms import FormDraft, plan_of_forms
-from seepage.plan.plan_parts import PLAN_GUARANTEES
+from seepage.plan.plan_parts import (
+    PLAN_GUARANTEES,
+    Alternative,
+    PlannedAttribute,
+    Provenance,
+    check_limits,
+    overall_guarantee,
+)
 from seepage.totals.result import GUARANTEES, TotalLeakage, check_whole_table
 
 
@@ -86,14 +96,12 @@ def make_plan(
     mechanisms = for_each(domain, mechanism, "mechanism")
     public_names = {domain[name].name for name in public}
     collected = _collected(domain, budgets, collect, public_names)
-    if not any(collected):
-        raise InputError("a plan must collect at least one attribute, got none")
-    questions = [
-        _question(attribute, mechanisms[i], budgets[i], deltas[i])
-        for i, attribute in enumerate(domain)
-        if collected[i]
-    ]
-    channel = ProductChannel(questions=tuple(questions))
+    questions = tuple(
+        _question(attribute, *settings)
+        for attribute, *settings in zip(domain, mechanisms, budgets, deltas, strict=True)
+        if attribute.name in collected
+    )
+    channel = ProductChannel(questions=questions)
     plan = plan_of_forms(
         pairs,
         [FormDraft(1.0, channel, totals=values, deltas=total_deltas)],
@@ -123,21 +131,8 @@ def _totals_and_claim(
             "scope": totals.scope,
         }
         return totals.values.tolist(), totals.deltas.tolist(), claim
-    numbers = [_total(total) for total in np.atleast_1d(totals)]
-    if len(numbers) != len(domain):
-        raise InputError(
-            f"totals must be one number for each of the {len(domain)} attributes, "
-            f"got {len(numbers)}"
-        )
     name = _checks.choice(guarantee, "guarantee", PLAN_GUARANTEES)
-    return numbers, [0.0] * len(numbers), {"guarantee": name, "basis": "bound"}
-
-
-def _total(value: Any) -> float:
-    number = _checks.real(value, "total")
-    if not number >= 0:
-        raise InputError(f"a total must be at least 0, got {value!r}")
-    return number
+    return list(np.atleast_1d(totals)), [], {"guarantee": name, "basis": "bound"}
 
 
 def check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) -> None:
@@ -159,15 +154,15 @@ def check_totals(totals: TotalLeakage, guarantee: str | None, domain: Domain) ->
 
 def _collected(
     domain: Domain, budgets: Sequence[float], names: Iterable[str] | None, public: set[str]
-) -> list[bool]:
-    """Return a mask of the attributes to collect."""
+) -> set[str]:
+    """Return the names of the attributes to collect."""
     if names is None:
-        pairs = zip(domain.names, budgets, strict=True)
-        return [budget > 0 and name not in public for name, budget in pairs]
+        stated = zip(domain.names, budgets, strict=True)
+        return {name for name, budget in stated if budget > 0} - public
     selected = {domain[name].name for name in names}
     if selected & public:
         raise InputError(f"{min(selected & public)!r} cannot be both public and collected")
-    return [name in selected for name in domain.names]
+    return selected
 
 
 def _question(attribute: Attribute, given: Any, epsilon: float, delta: float) -> Question:
@@ -210,3 +205,188 @@ def _check_computed_for(totals: TotalLeakage, pairs: PairCounts, plan: Plan) -> 
                 f"{attribute.name!r}: {assumed or f'epsilon {release.epsilon}'} against "
                 f"{planned or f'epsilon {attribute.epsilon}'}"
             )
+
+
+# A plan of given forms ---------------------------------------------------------------------------
+
+
+class FormDraft(NamedTuple):
+    """A form before its share is rounded to an integer out of 2^64.
+
+    Parameters
+    ----------
+    share
+        Share of people who are given the form, up to a factor common to all forms.
+    channel
+        The channel from answers to reports.
+    guarantee
+        The guarantee of the totals; None for that of the plan.
+    totals, deltas
+        Total leakage about each attribute of the domain, asked or not, and its delta; empty
+        deltas are zeros.
+    record
+        Leakage of the form about the whole record; None for that of its channel.
+    """
+
+    share: float
+    channel: ProductChannel | MatrixChannel
+    guarantee: str | None = None
+    totals: Sequence[float] | Floats = ()
+    record: float | None = None
+    deltas: Sequence[float] | Floats = ()
+
+
+def plan_of_forms(
+    pairs: PairCounts,
+    drafts: Iterable[FormDraft | tuple[Any, ...]],
+    *,
+    limit: Any,
+    guarantee: str | None = None,
+    public: Iterable[str] = (),
+    basis: Literal["bound", "mechanism"] = "mechanism",
+    view: Literal["report", "inferred"] = "report",
+    confidence: float | None = None,
+    scope: Literal["table", "population"] = "table",
+    frequencies: Sequence[Sequence[float] | Floats] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    notes: Sequence[str] = (),
+    alternatives: Sequence[Alternative] = (),
+) -> Plan:
+    """Return the plan that consists of these forms.
+
+    Parameters
+    ----------
+    pairs
+        The pair counts that the forms were designed for: they give domain, number of records,
+        digest and nominal frequencies.  A sample raises an error, unless all
+        totals have the guarantee `"worst"`.
+    drafts
+        The forms; a form whose share rounds to 0 out of 2^64 is dropped.
+    limit
+        The largest admissible total of each attribute: one for all, a sequence, or a mapping by
+        name; None or infinity for no limit.
+    guarantee
+        The guarantee of drafts that have none.
+    public
+        Attributes that are public already.
+    basis, view, confidence, scope
+        As in `Plan`.
+    frequencies
+        Nominal frequencies of each attribute's values; by default the marginals of the counts,
+        where there is more than one form or a matrix.
+    settings, notes
+        Settings for the provenance, as plain JSON, and remarks for the reader.
+    alternatives
+        Other strategies within the same limits.
+
+    Returns
+    -------
+    Plan
+        Every total is at most its limit; a larger one raises an InputError.
+
+    Examples
+    --------
+    >>> import seepage as sp
+    >>> from seepage.plan import Question
+    >>> adult = sp.load_pairs("adult").select(["sex", "race"])
+    >>> questions = [
+    ...     Question(attribute=name, mechanism="grr", epsilon=1.0) for name in adult.domain.names
+    ... ]
+    >>> forms = [(1.0, ProductChannel(questions=(q,)), "worst", [1.0, 1.0]) for q in questions]
+    >>> plan = plan_of_forms(adult, forms, limit=1.0)
+    >>> plan.guarantee, plan["sex"].epsilon, [form.attributes for form in plan.forms]
+    ('worst', 1.0, [('sex',), ('race',)])
+    """
+    forms = _forms([FormDraft(*draft) for draft in drafts], guarantee)
+    for name in dict.fromkeys(form.guarantee for form in forms):
+        check_whole_table(pairs, name, "plans", scope)
+    plan_guarantee, kind = overall_guarantee(forms, scope)
+    public_names = {pairs.domain[name].name for name in public}
+    limits = [_limit(value) for value in for_each(pairs.domain, limit, "limit")]
+    nominal = _nominal_frequencies(pairs, forms) if frequencies is None else frequencies
+    planned = [
+        PlannedAttribute(
+            name=attribute.name,
+            values=attribute.values,
+            edges=tuple(json_ready(attribute.edges)),
+            public=attribute.name in public_names,
+            limit=limits[index],
+            frequencies=tuple(map(float, nominal[index])) if len(nominal) else (),
+            **largest_total_fields(forms, index, attribute.name),
+        )
+        for index, attribute in enumerate(pairs.domain)
+    ]
+    plan = Plan(
+        attributes=tuple(planned),
+        forms=forms,
+        guarantee=plan_guarantee,
+        kind=kind,
+        basis=basis,
+        view=view,
+        confidence=confidence,
+        scope=scope,
+        provenance=Provenance.of(pairs, _json_settings(settings or {})),
+        notes=tuple(notes),
+        alternatives=tuple(alternatives),
+    )
+    check_limits(plan)
+    return plan
+
+
+def _forms(drafts: Sequence[FormDraft], guarantee: str | None) -> tuple[Form, ...]:
+    shares = integer_shares([draft.share for draft in drafts])
+    return tuple(
+        Form(
+            share=str(share),
+            channel=draft.channel,
+            guarantee=draft.guarantee or guarantee or "",
+            totals=tuple(json_ready([_total(total) for total in draft.totals])),
+            total_deltas=tuple(map(float, draft.deltas)) if np.any(draft.deltas) else (),
+            record=json_ready(max(draft.record or 0.0, draft.channel.record)),
+        )
+        for draft, share in zip(drafts, shares, strict=True)
+        if share
+    )
+
+
+def _total(value: Any) -> float:
+    number = _checks.real(value, "total")
+    if not number >= 0:
+        raise InputError(f"a total must be at least 0, got {value!r}")
+    return number
+
+
+def largest_total_fields(forms: Sequence[Form], index: int, name: str) -> dict[str, Any]:
+    """Return `total`, `total_delta` and `form` of an attribute: its maximum over all forms."""
+    try:
+        totals = [float(form.totals[index]) for form in forms]
+    except IndexError:
+        raise InputError(
+            f"every form must have one total per attribute, {name!r} has none"
+        ) from None
+    worst = int(np.argmax(totals))
+    return {
+        "total": forms[worst].totals[index],
+        "total_delta": max(form.deltas[index] for form in forms),
+        "form": worst + 1,
+    }
+
+
+def _nominal_frequencies(pairs: PairCounts, forms: Sequence[Form]) -> Sequence[Floats]:
+    if not pairs.records or (len(forms) == 1 and forms[0].is_product):
+        return []
+    return [marginal / pairs.records for marginal in pairs.marginals]
+
+
+def _limit(value: Any) -> float | None:
+    if value is None or value == math.inf:
+        return None
+    return _checks.epsilon(value, "limit")
+
+
+def _json_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings after a round trip through JSON: a saved and loaded plan stays equal."""
+    try:
+        return dict(msgspec.json.decode(msgspec.json.encode(json_ready(settings))))
+    except TypeError as problem:
+        raise InputError(f"settings must be plain JSON: {problem}") from None

@@ -12,7 +12,7 @@ import numpy as np
 from seepage._numerics import Booleans, Floats, summed_up
 from seepage.designs.forms.form_totals import ExactForms, FormCounter, FormScorer, FormTable
 from seepage.errors import InputError
-from seepage.totals.form_total_limits import form_level, form_total_limits
+from seepage.totals.population_totals import form_level, form_total_limits
 
 MAX_WEIGHTS = 1 << 23
 """Maximum number of weights, reports x values, of a form's limits: 64 MB per array of doubles."""

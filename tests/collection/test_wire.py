@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from seepage.collection.wire_draws import SPAN, draw_form, draw_report, form_bytes, perturb_record
 from seepage.errors import InputError
 from seepage.mechanisms import (
     GRR,
@@ -27,7 +26,14 @@ from seepage.mechanisms import (
     SubsetSelection,
 )
 from seepage.mechanisms.exact_probabilities import exp_below
-from seepage.plan.wire import mechanism_wire
+from seepage.plan.wire import (
+    CERTAIN,
+    draw_form,
+    draw_report,
+    form_bytes,
+    mechanism_wire,
+    perturb_record,
+)
 
 
 def largest_ratio(channel):
@@ -63,7 +69,7 @@ def test_no_ratio_exceeds_the_budget(family, k, epsilon):
 def test_the_realised_epsilon_is_close_to_the_stated_one(family, k, epsilon):
     """The wire may lose k w / 2^64 or so, not more."""
     ratio = largest_ratio(mechanism_wire(family(k, epsilon)))
-    assert ratio >= exp_below(epsilon) * (1 - Fraction(4000, SPAN))
+    assert ratio >= exp_below(epsilon) * (1 - Fraction(4000, CERTAIN))
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.1), (1.0, 0.01), (3.0, 1e-6)])
@@ -90,7 +96,7 @@ def test_probabilities_are_those_of_the_mechanism(made):
                 for report, chance in chances.items()
                 if value == report or (isinstance(report, tuple) and value in report)
             )
-            assert abs(supported - made.drawn[0 if value == code else 1]) <= Fraction(4000, SPAN)
+            assert abs(supported - made.drawn[0 if value == code else 1]) <= Fraction(4000, CERTAIN)
 
 
 @pytest.mark.parametrize("name", wires.MECHANISMS)
@@ -103,7 +109,7 @@ def test_draws_follow_the_probabilities(name, skew):
     draws = 20_000
     count = form_bytes(wires.one_question_wire(wires.MECHANISMS[name]), 1) // 8
     seen = Counter()
-    for words in rng.integers(0, SPAN, (draws, count), dtype=np.uint64).tolist():
+    for words in rng.integers(0, CERTAIN, (draws, count), dtype=np.uint64).tolist():
         report = draw_report(channel, 1, iter(words))
         seen[report if isinstance(report, int) else tuple(report)] += 1
     expected = np.array([float(chance) for chance in chances.values()])
@@ -119,7 +125,7 @@ def test_words_at_the_thresholds_give_the_specified_output():
     """The words next to each threshold, where an error by one would show."""
     channel = mechanism_wire(GRR(5, 1.3))
     keep = int(channel["keep"])
-    ends = np.cumsum([keep, *wires.evenly(SPAN - keep, 5)], dtype=object).tolist()
+    ends = np.cumsum([keep, *wires.evenly(CERTAIN - keep, 5)], dtype=object).tolist()
     for value in range(5):
         assert draw_report(channel, 2, iter([ends[value]])) == value
         assert draw_report(channel, 2, iter([ends[value + 1] - 1])) == value
@@ -127,13 +133,13 @@ def test_words_at_the_thresholds_give_the_specified_output():
     matrix = mechanism_wire(wires.MECHANISMS["matrix"])
     first = int(matrix["thresholds"][1][0])
     assert [draw_report(matrix, 1, iter([word])) for word in (0, first - 1, first)] == [0, 0, 1]
-    assert draw_report(matrix, 1, iter([SPAN - 1])) == 2
+    assert draw_report(matrix, 1, iter([CERTAIN - 1])) == 2
 
 
 def test_forms_are_drawn_by_their_shares():
     wire = wires.three_forms_wire()
     ends = [0, *(int(form["until"]) for form in wire["forms"])]
-    assert ends[-1] == SPAN
+    assert ends[-1] == CERTAIN
     for number, (low, high) in enumerate(pairwise(ends), 1):
         for word in (low, high - 1):
             assert draw_form(wire, word.to_bytes(8, "little")) == number
@@ -144,7 +150,7 @@ def test_a_form_of_one_report_takes_its_cell():
     wire = wires.three_forms_wire()
     form = wire["forms"][2]
     record = {"a": "a3", "b": "not asked", "c": "c2"}
-    words = np.random.default_rng(3).integers(0, SPAN, 50, dtype=np.uint64).tolist()
+    words = np.random.default_rng(3).integers(0, CERTAIN, 50, dtype=np.uint64).tolist()
     for word in words:
         found = perturb_record(wire, 3, record, word.to_bytes(8, "little"))
         ends = np.cumsum([int(cell) for cell in form["thresholds"][2 * 5 + 3]], dtype=object)
