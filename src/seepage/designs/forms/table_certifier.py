@@ -221,6 +221,7 @@ class TableCertifier:
     def __init__(self, problem: FormProblem, records: Records) -> None:
         self.problem, self.records = problem, records
         self.stratified = bool(problem.public or problem.known)
+        self._refined: dict[tuple[Indices, bytes, bytes], FittedForm] = {}
 
     def singles(self) -> list[FittedForm]:
         """Return forms of one question by another mechanism than GRR."""
@@ -257,7 +258,12 @@ class TableCertifier:
 
     def certify(self, form: FittedForm, prices: Floats | None = None) -> FittedForm:
         """Return a form of the search, whose totals are certified; see `CertifyForm`."""
-        return form if prices is None else refine(self.problem, form, prices)
+        if prices is None:
+            return form
+        key = form.attributes, form.epsilons.tobytes(), prices.tobytes()
+        if key not in self._refined:  # rounds without an improving form repeat themselves
+            self._refined[key] = refine(self.problem, form, prices)
+        return self._refined[key]
 
     def proven(self, forms: list[FittedForm]) -> list[FittedForm]:
         """Return the forms unchanged: their totals are exact, rounded up."""
