@@ -12,7 +12,7 @@ from seepage.data.domain import Domain, for_each
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import attribute_mask, positive_limit
 from seepage.designs.forms.form_problem import MAX_FORM, FormProblem, Indices, Precisions
-from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.errors import InputError
 
 MIN_LIMIT = 1e-6
@@ -52,7 +52,8 @@ def make_form_problem(
         max_attributes = _checks.integer(largest, "largest", 1)
     _check_items(domain, items, never_together, max_attributes)
     _check_joint(domain, pairs, collected, never_together)
-    scorer = ExactForms(records, *(np.flatnonzero(m).tolist() for m in (is_public, is_known)))
+    strata = (np.flatnonzero(mask).tolist() for mask in (is_public, is_known))
+    scorer = ExactForms(FormCounter(records, *strata))
     if scope == "table":  # for the population the certifier checks it
         _check_public(domain, scorer, limits)
     problem = FormProblem(

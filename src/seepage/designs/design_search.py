@@ -20,7 +20,7 @@ from seepage.designs.design_options import make_form_problem
 from seepage.designs.forms.a_optimal import FormPool, ShareSolution, best_shares, evaluate
 from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices, Precisions
 from seepage.designs.forms.form_search import FormSearch, Timer, generate_forms
-from seepage.designs.forms.form_totals import ExactForms
+from seepage.designs.forms.form_totals import ExactForms, FormCounter
 from seepage.designs.forms.population_certifier import PopulationCertifier, halved
 from seepage.designs.forms.table_certifier import TableCertifier
 from seepage.designs.shaped.form_shaper import MAX_SHAPED, MIN_SHAPED_SHARE, FormShaper
@@ -337,7 +337,7 @@ def _shape_for_population(run: DesignRun, how: str, seed: int) -> None:
     scaled = Records(fifth.domain, fifth.codes, fifth.weights * SPLIT_FACTOR)
     problem = replace(
         run.problem,
-        scorer=ExactForms(scaled),
+        scorer=ExactForms(FormCounter(scaled)),
         precisions=Precisions(scaled, run.problem.precisions.joint),
         max_cells=MAX_POPULATION_CELLS,
     )

@@ -30,7 +30,7 @@ def test_limits_tend_to_the_totals_of_the_table(epsilons):
     gaps = []
     for times in (10, 1000, 10**5):
         data = records(weights * times)
-        scorer, exact = scorer_of(data), ExactForms(data)
+        scorer, exact = scorer_of(data), ExactForms(FormCounter(data))
         found = scorer.totals(scorer.counter.table((0, 1)), np.array(epsilons))
         gaps.append(found - exact.totals(exact.counter.table((0, 1)), np.array(epsilons)))
     assert (np.diff(gaps, axis=0) <= 1e-9).all()
@@ -170,7 +170,7 @@ def test_population_limits_cover_the_population_with_their_confidence(known, pub
     held, generous = 0, np.zeros(2)
     for _ in range(200):
         data = records(rng.multinomial(1_500, chances))
-        scorer, exact = scorer_of(data, known, public), ExactForms(data, public, known)
+        scorer, exact = scorer_of(data, known, public), ExactForms(FormCounter(data, public, known))
         held += (scorer.totals(scorer.counter.table(form), budgets)[targets] >= truth).all()
         table = exact.totals(exact.counter.table(form), budgets)[targets]
         few = scorer._limits(scorer.counter.table(form), budgets, c, 3)[targets]

@@ -12,7 +12,7 @@ from seepage._numerics import Booleans, Floats, summed_up
 from seepage.data.domain import Domain
 from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
-from seepage.designs.forms.form_totals import FormScorer, FormTable
+from seepage.designs.forms.form_totals import ExactForms, FormTable
 from seepage.mechanisms import mechanism, registered
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class FormProblem:
     """
 
     domain: Domain
-    scorer: FormScorer
+    scorer: ExactForms
     precisions: Precisions
     limits: Floats
     collected: Booleans

@@ -20,7 +20,6 @@ at once.  The attribute's own report is in it where it is asked.
 """
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -127,10 +126,6 @@ class FormCounter:
         answers = math.prod(int(self.sizes[j]) for j in attributes)
         return answers * self.stratum_count * self.width
 
-    def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether a form's table has at most `MAX_CELLS` entries."""
-        return self.cells(attributes) <= MAX_CELLS
-
     def table(self, attributes: Sequence[int]) -> FormTable:
         """Return the table of a form; its stem, all attributes but the last, is cached."""
         order = tuple(attributes)
@@ -207,34 +202,14 @@ class FormCounter:
         return np.asarray(count_with(*packed, start, size, count))
 
 
-class FormScorer(ABC):
-    """Interface of the totals of a form, which the search for a design uses.
-
-    One subclass for each guarantee (table, population) and each kind of channel.
-    """
-
-    counter: FormCounter
-
-    def fits(self, attributes: Sequence[int]) -> bool:
-        """Return whether the totals of a form can be computed."""
-        return self.counter.fits(attributes)
-
-    @abstractmethod
-    def totals(self, table: FormTable, epsilons: Floats) -> Floats:
-        """Return the total of every attribute of the table at some budgets, rounded up."""
-
-
-class ExactForms(FormScorer):
+class ExactForms:
     """`exact` totals of forms of GRR reports, on the joint distribution of a table.
 
     Parameters
     ----------
-    records
-        The records.
-    public, known
-        Indices of attributes released in the clear, and of those that the adversary knows of the
-        person.  With public values t and known values s, reports y are compared by
-        p(y, t given x, s) / p(y, t given x', s), over the x and x' that occur with s.
+    counter
+        Counter of the answers.  With its public values t and known values s, reports y are compared
+        by p(y, t given x, s) / p(y, t given x', s), over the x and x' that occur with s.
 
     Notes
     -----
@@ -248,16 +223,18 @@ class ExactForms(FormScorer):
     >>> import seepage as sp
     >>> domain = sp.Domain([sp.Attribute(name, ("0", "1")) for name in ("a", "b", "differ")])
     >>> coins = sp.Records(domain, [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 0]])
-    >>> scorer = ExactForms(coins)
-    >>> scorer.totals(scorer.counter.table([0, 1]), np.array([1.0, 1.0])).round(4).tolist()
+    >>> counter = FormCounter(coins)
+    >>> ExactForms(counter).totals(counter.table([0, 1]), np.array([1.0, 1.0])).round(4).tolist()
     [1.0, 1.0, 0.4338]
     """
 
-    def __init__(
-        self, records: Records, public: Sequence[int] = (), known: Sequence[int] = ()
-    ) -> None:
-        self.counter = FormCounter(records, public, known)
-        self._guards = np.array([rounding([int(size)]) for size in self.counter.sizes])
+    def __init__(self, counter: FormCounter) -> None:
+        self.counter = counter
+        self._guards = np.array([rounding([int(size)]) for size in counter.sizes])
+
+    def fits(self, attributes: Sequence[int]) -> bool:
+        """Return whether a form's table has at most `MAX_CELLS` entries."""
+        return self.counter.cells(attributes) <= MAX_CELLS
 
     def totals(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return the total of every attribute of the table, rounded up."""

@@ -18,7 +18,6 @@ from seepage.data.records import Records
 from seepage.designs.equal_budgets import largest_within
 from seepage.designs.forms.form_problem import FittedForm, FormProblem, Indices
 from seepage.designs.forms.form_search import Timer
-from seepage.designs.forms.form_totals import ExactForms
 from seepage.designs.forms.population_forms import PopulationForms, ScreenedForms
 from seepage.designs.forms.table_certifier import coarse_form
 from seepage.errors import InputError
@@ -63,16 +62,14 @@ class PopulationCertifier:
     def __init__(
         self, problem: FormProblem, records: Records, confidence: float, shared: bool = False
     ) -> None:
-        exact = problem.scorer
-        assert isinstance(exact, ExactForms)
         level = _checks.inner_probability(confidence, "confidence")
         self.population = PopulationForms(
-            exact.counter,
+            problem.scorer.counter,
             halved(level) if shared else level,
             problem.largest,
             np.flatnonzero(problem.collected).tolist(),
         )
-        self.screen = ScreenedForms(exact, self.population, problem.limits, problem.caps)
+        self.screen = ScreenedForms(self.population, problem.limits, problem.caps)
         self.records, self.confidence = records, confidence
         self.problem = replace(problem, scorer=self.screen)
         self._certified_forms: dict[Indices, FittedForm] = {}
@@ -90,20 +87,15 @@ class PopulationCertifier:
         if excess[k] < 0:
             return
         rarest = self.population.rarest(np.arange(len(excess)) == k)
-        start = (
+        hint = "declare the public attributes as known, give more records, or pool rare values"
+        bound = "unbounded"
+        if math.isfinite(leakages[k]):
+            bound = f"{math.ceil(leakages[k] * 1e3) / 1e3:g}"
+            hint = f"give a limit above {bound} or leave it unprotected, {hint}"
+        raise InputError(
             f"the limit of {problem.domain.names[k]!r} is {problem.limits[k]:g}, and the leakage "
             f"of the public attributes alone ({problem.listed(self.population.public)}) may be "
-        )
-        hint = "declare the public attributes as known, give more records, or pool rare values"
-        if math.isinf(leakages[k]):
-            raise InputError(
-                f"{start}unbounded in the population: {rarest}, so no limit can be certified; "
-                f"{hint}"
-            )
-        shown = math.ceil(leakages[k] * 1e3) / 1e3
-        raise InputError(
-            f"{start}{shown:g} in the population, as {rarest}; give a limit above {shown:g} or "
-            f"leave it unprotected, {hint}"
+            f"{bound} in the population: {rarest}; {hint}"
         )
 
     def prime_screen(self, timer: Timer, seed: int = 0) -> None:

@@ -5,12 +5,13 @@ The search uses fast estimates of these limits (`ScreenedForms`), as cheap as th
 
 import math
 from collections.abc import Sequence
+from functools import cache, cached_property
 from itertools import product
 
 import numpy as np
 
 from seepage._numerics import Booleans, Floats, summed_up
-from seepage.designs.forms.form_totals import ExactForms, FormCounter, FormScorer, FormTable
+from seepage.designs.forms.form_totals import ExactForms, FormCounter, FormTable
 from seepage.errors import InputError
 from seepage.totals.population_totals import form_level, form_total_limits
 
@@ -69,7 +70,7 @@ class PopulationForms:
         self.targets = np.ones(len(sizes), dtype=np.bool_)
         self.targets[[*self.public, *self.known]] = False
         self.strata = math.prod(sizes[[*self.public, *self.known]].tolist())
-        self._public_leakages: dict[int, Floats] = {}
+        self.public_leakage = cache(self._public_leakage)
 
     def level(self, asked: int) -> float:
         """Return c = ln(N / beta) of the union bound over all N statements on forms of a size."""
@@ -83,13 +84,9 @@ class PopulationForms:
         """Return the upper limit of the total of every attribute of the table, in nats."""
         return self._limits(table, epsilons, self.level(len(table.attributes)), rounds)
 
-    def public_leakage(self, asked: int) -> Floats:
+    def _public_leakage(self, asked: int) -> Floats:
         """Return the upper limit of the leakage of public values alone, at `level(asked)`."""
-        if asked not in self._public_leakages:
-            empty = self.counter.table(())
-            limits = self._limits(empty, np.zeros(0), self.level(asked), 6)
-            self._public_leakages[asked] = limits
-        return self._public_leakages[asked]
+        return self._limits(self.counter.table(()), np.zeros(0), self.level(asked), 6)
 
     def _limits(self, table: FormTable, epsilons: Floats, c: float, rounds: int) -> Floats:
         counter, strata = self.counter, len(table.counts)
@@ -151,7 +148,7 @@ class PopulationForms:
         )
 
 
-class ScreenedForms(FormScorer):
+class ScreenedForms(ExactForms):
     """Fast estimates of the population limits, to screen candidate forms; not certified.
 
     T_k + u_k + r_k E, with T_k the table's total, u_k the excess of the population limit over the
@@ -161,8 +158,6 @@ class ScreenedForms(FormScorer):
 
     Parameters
     ----------
-    exact
-        The totals of the table.
     population
         The certified limits.
     limits, caps
@@ -170,17 +165,14 @@ class ScreenedForms(FormScorer):
         budgets in a form, whose limits then cost more.
     """
 
-    def __init__(
-        self, exact: ExactForms, population: PopulationForms, limits: Floats, caps: Floats
-    ) -> None:
-        self.exact, self.counter = exact, exact.counter
+    def __init__(self, population: PopulationForms, limits: Floats, caps: Floats) -> None:
+        super().__init__(population.counter)
         self.population, self.caps = population, caps
         self.protected = np.isfinite(limits)
         self.limits = limits[self.protected]
         count = len(self.counter.sizes)
         self.rates = np.zeros((count + 1, count))
         self.observed = np.zeros(count + 1, dtype=np.int64)
-        self._public_excess: dict[int, Floats] = {}
 
     def fits(self, attributes: Sequence[int]) -> bool:
         """Return whether a form's limits can be computed, and public values alone keep them."""
@@ -207,15 +199,17 @@ class ScreenedForms(FormScorer):
 
     def _base(self, table: FormTable, epsilons: Floats) -> Floats:
         """Return T_k + u_k of every attribute k."""
-        totals, asked = self.exact.totals(table, epsilons), len(table.attributes)
+        totals = super().totals(table, epsilons)
         if not self.population.public:
             return totals
-        if asked not in self._public_excess:
-            table_leakage = self.exact.totals(self.exact.counter.table(()), np.zeros(0))
-            with np.errstate(invalid="ignore"):
-                excess = self.population.public_leakage(asked) - table_leakage
-            self._public_excess[asked] = np.nan_to_num(excess, posinf=0.0)
-        return totals + self._public_excess[asked]
+        with np.errstate(invalid="ignore"):
+            leakages = self.population.public_leakage(len(table.attributes))
+            return totals + np.nan_to_num(leakages - self._public_totals, posinf=0.0)
+
+    @cached_property
+    def _public_totals(self) -> Floats:
+        """The table's leakage of public values alone."""
+        return super().totals(self.counter.table(()), np.zeros(0))
 
     def learn(self, table: FormTable, epsilons: Floats, limits: Floats) -> None:
         """Update the mean rates r_k with the computed limits of a form."""
