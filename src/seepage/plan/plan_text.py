@@ -7,8 +7,8 @@ from typing import NamedTuple
 from seepage._numerics import shortest_above
 from seepage.collection.form_estimates import alternatives, expected_variances, half_width
 from seepage.plan.plan import Plan
-from seepage.plan.plan_parts import BY_FORM, KINDS, Alternative, PlannedAttribute
-from seepage.totals.result import GUARANTEES
+from seepage.plan.plan_parts import BY_FORM, Alternative, PlannedAttribute
+from seepage.totals.result import GUARANTEES, KINDS
 
 FACTOR = "1 nat: the odds between two values change by a factor of 2.7"
 
@@ -145,7 +145,7 @@ def _guarantee_sentence(plan: Plan) -> str:
     """Return the sentence of the guarantee; if forms differ, that of the weakest one."""
     names = sorted(
         {form.guarantee for form in plan.forms},
-        key=lambda name: (KINDS.index(GUARANTEES[name]), name),
+        key=lambda name: (-KINDS.index(GUARANTEES[name]), name),
     )
     weakest = GUARANTEE_SENTENCES[names[0]]
     if len(names) == 1:
